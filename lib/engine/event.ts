@@ -1,0 +1,187 @@
+import { z } from "zod";
+import { exitByCode } from "../errors.ts";
+
+/**
+ * The events of a run: what `--output jsonl` prints, and the one source of both the types and the JSON Schema of
+ * `--print-schema`. Only those two import this file's values; everyone else imports types, so a run never loads zod
+ * for it. Version 1: fields may be added, never renamed, and readers ignore types that they do not know.
+ */
+const count = z.int().nonnegative();
+const figures = z.strictObject({
+  input: count.nullable(),
+  cached: count.nullable(),
+  output: count.nullable(),
+  reasoning: count.nullable(),
+});
+const effect = z.enum(["read", "write", "remote", "destructive"]);
+const failure = z.strictObject({
+  code: z.enum(Object.keys(exitByCode) as [keyof typeof exitByCode]),
+  message: z.string(),
+  retryable: z.boolean(),
+  http_status: count.optional(),
+});
+
+const start = z.strictObject({
+  type: z.literal("session.start"),
+  session: z.string(),
+  resumed: z.boolean(),
+  version: z.string(),
+  model: z.string(),
+  provider: z.string(),
+  wire: z.enum(["chat", "responses"]),
+  cwd: z.string(),
+  mode: z.enum(["plan", "safe", "auto"]),
+  sandbox: z.strictObject({
+    backend: z.string(),
+    filesystem: z.string(),
+    network: z.string(),
+    notes: z.array(z.string()),
+  }),
+  egress: z.strictObject({
+    http_port: count.nullable(),
+    socks_port: count.nullable(),
+    allow: z.array(z.string()),
+    deny: z.array(z.string()),
+  }),
+  tools: z.array(z.string()),
+  mcp: z.array(z.strictObject({ name: z.string(), status: z.string(), error: z.string().optional() })),
+  /** Files whose text was given to the model. */
+  instructions: z.array(z.string()),
+  /** What a project file asked for and did not get. */
+  skipped: z.array(z.string()),
+  limits: z.record(z.string(), z.number()),
+});
+
+const turnStart = z.strictObject({ type: z.literal("turn.start"), turn: count });
+const turnEnd = z.strictObject({
+  type: z.literal("turn.end"),
+  turn: count,
+  reason: z.enum(["complete", "cancelled", "limit", "error"]),
+  error: failure.optional(),
+});
+
+const textDelta = z.strictObject({ type: z.literal("text.delta"), text: z.string() });
+const textDone = z.strictObject({ type: z.literal("text.done"), text: z.string() });
+const thinkingDelta = z.strictObject({ type: z.literal("thinking.delta"), text: z.string() });
+
+const toolStart = z.strictObject({
+  type: z.literal("tool.start"),
+  id: z.string(),
+  tool: z.string(),
+  /** The arguments; a string when they were not JSON. */
+  input: z.unknown(),
+  effect,
+});
+const toolOutput = z.strictObject({
+  type: z.literal("tool.output"),
+  id: z.string(),
+  stream: z.enum(["stdout", "stderr"]),
+  text: z.string(),
+});
+const toolEnd = z.strictObject({
+  type: z.literal("tool.end"),
+  id: z.string(),
+  tool: z.string(),
+  ok: z.boolean(),
+  /** The rule that refused the call. */
+  denied: z.string().optional(),
+  exit_code: z.int().optional(),
+  signal: z.string().optional(),
+  timed_out: z.boolean().optional(),
+  duration_ms: z.number().nonnegative(),
+  /** What the model saw. */
+  summary: z.string(),
+  output_id: z.string().optional(),
+});
+
+const usage = z.strictObject({
+  type: z.literal("usage"),
+  request: figures,
+  turn: figures,
+  session: figures,
+  context: z.strictObject({ used: count.nullable(), window: count }),
+  cost_usd: z.number().nonnegative().optional(),
+});
+const retry = z.strictObject({
+  type: z.literal("retry"),
+  attempt: count,
+  max: count,
+  delay_ms: z.number().nonnegative(),
+  code: z.string(),
+  message: z.string(),
+});
+const diff = z.strictObject({
+  type: z.literal("diff"),
+  files: z.array(
+    z.strictObject({
+      path: z.string(),
+      kind: z.enum(["add", "update", "delete"]),
+      /** Null for a file that has no lines. */
+      added: count.nullable(),
+      removed: count.nullable(),
+    }),
+  ),
+  patch: z.string(),
+});
+const todo = z.strictObject({
+  type: z.literal("todo"),
+  items: z.array(z.strictObject({ text: z.string(), status: z.enum(["pending", "in_progress", "done"]) })),
+});
+const notice = z.strictObject({
+  type: z.literal("notice"),
+  level: z.enum(["info", "warn", "error"]),
+  code: z.string(),
+  message: z.string(),
+});
+
+const end = z.strictObject({
+  type: z.literal("end"),
+  status: z.enum(["done", "failed", "limit", "cancelled"]),
+  exit: count,
+  error: failure.optional(),
+  /** Null when the run failed before there was a session. */
+  session: z.string().nullable(),
+  text: z.string(),
+  /** The answer that matches `--output-schema`. */
+  output: z.unknown().optional(),
+  usage: figures,
+  tools: z.strictObject({ ok: count, failed: count, denied: count }),
+  files_changed: count,
+  duration_ms: z.number().nonnegative(),
+  /** The command line that continues this session; null when nothing was kept. */
+  resume: z.string().nullable(),
+});
+
+const events = [
+  start,
+  turnStart,
+  turnEnd,
+  textDelta,
+  textDone,
+  thinkingDelta,
+  toolStart,
+  toolOutput,
+  toolEnd,
+  usage,
+  retry,
+  diff,
+  todo,
+  notice,
+  end,
+] as const;
+
+const eventSchema = z.discriminatedUnion("type", events);
+
+export type Event = z.infer<typeof eventSchema>;
+export type EventOf<T extends Event["type"]> = Extract<Event, { type: T }>;
+export type Figures = z.infer<typeof figures>;
+
+const envelope = { v: z.literal(1), seq: count, at: z.iso.datetime() };
+
+/** One line of `--output jsonl`: an event in its envelope, whose fields come first. */
+export const lineSchema = z.union(events.map((event) => z.strictObject({ ...envelope, ...event.shape })));
+
+/** The JSON Schema of a line, for `--print-schema`. */
+export function lineJsonSchema(): unknown {
+  return z.toJSONSchema(lineSchema, { target: "draft-2020-12" });
+}

@@ -1,0 +1,92 @@
+/**
+ * Every way a run can end badly, with the exit code it gives. The codes are part of what users script against:
+ * `end.error.code` is one of these keys and the process's exit code is its value.
+ */
+export const exitByCode = {
+  // The model or the provider said no to this request; trying the same again would not help.
+  request: 1,
+  model_not_found: 1,
+  context: 1,
+  content_policy: 1,
+  loop: 1,
+
+  usage: 2,
+  config: 2,
+
+  // Outcomes that the user named with --fail-on.
+  denied: 3,
+  tool_error: 3,
+
+  credentials: 4,
+
+  max_turns: 5,
+  max_tokens: 5,
+
+  empty: 6,
+  schema: 6,
+
+  sandbox: 7,
+
+  // The provider cannot be used now, after all retries.
+  unavailable: 9,
+  overloaded: 9,
+  rate_limit: 9,
+  quota: 9,
+  network: 9,
+  silence: 9,
+  stream: 9,
+
+  session_not_found: 10,
+  session_held: 10,
+  store: 10,
+
+  output: 11,
+  replay: 12,
+  internal: 70,
+
+  timeout: 124,
+  idle_timeout: 124,
+
+  sighup: 129,
+  sigint: 130,
+  sigterm: 143,
+  reader_gone: 141,
+} as const satisfies Record<string, number>;
+
+export type ErrorCode = keyof typeof exitByCode;
+
+type ErrorDetails = {
+  retryable?: boolean;
+  httpStatus?: number;
+  /** What the provider asked us to wait, already parsed. */
+  retryAfterMs?: number;
+  cause?: unknown;
+};
+
+/** A failure the user can act on. Anything thrown that is not one of these is a bug in koda. */
+export class KodaError extends Error {
+  override readonly name = "KodaError";
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly httpStatus: number | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.retryable = details.retryable ?? false;
+    this.httpStatus = details.httpStatus;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** The message of anything thrown, for building a sentence around it. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The errno name (`ENOENT`) of a system error, if it is one. */
+export function errnoOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}

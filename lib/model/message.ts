@@ -1,0 +1,32 @@
+/**
+ * A conversation as the model sees it, in no wire's own form. Nothing here is rewritten once it was sent: the next
+ * request begins with the bytes of the last one, or the provider's prompt cache is lost.
+ */
+export type TextPart = { type: "text"; text: string };
+export type ImagePart = { type: "image"; mime: string; base64: string };
+
+/** `token` is what a wire needs to hand the thought back (an encrypted reasoning item, say); opaque to everyone else. */
+export type ThinkingPart = { type: "thinking"; text: string; token?: string };
+
+/** `arguments` is the JSON text exactly as the model wrote it: it may be malformed, and it is sent back unchanged. */
+export type CallPart = { type: "call"; id: string; tool: string; arguments: string };
+
+export type UserMessage = { role: "user"; parts: readonly (TextPart | ImagePart)[] };
+export type AssistantMessage = { role: "assistant"; parts: readonly (TextPart | ThinkingPart | CallPart)[] };
+export type ToolMessage = {
+  role: "tool";
+  call: string;
+  tool: string;
+  ok: boolean;
+  parts: readonly (TextPart | ImagePart)[];
+};
+
+export type Message = UserMessage | AssistantMessage | ToolMessage;
+
+export function textOf(message: Message): string {
+  return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+export function callsOf(message: AssistantMessage): CallPart[] {
+  return message.parts.filter((part) => part.type === "call");
+}

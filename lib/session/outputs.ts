@@ -1,0 +1,17 @@
+/** One stream of a command, as much of it as is kept: `head`, then a gap of `total - kept` bytes, then `tail`. */
+export type KeptStream = {
+  head: Uint8Array;
+  tail: Uint8Array;
+  totalBytes: number;
+  totalLines: number;
+};
+
+export type StoredOutput = { id: string; call: string; stdout: KeptStream; stderr: KeptStream };
+
+/** The whole outputs of calls, by an id that the model is told. Saving again under one id replaces it. */
+export type OutputStore = {
+  /** A new id, short enough to be quoted by a model (`o7`). */
+  reserve(): string;
+  save(output: StoredOutput): void;
+  load(id: string): StoredOutput | undefined;
+};

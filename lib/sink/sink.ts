@@ -1,0 +1,8 @@
+import type { Event } from "../engine/event.ts";
+
+/** Where a run's events go as bytes. `write` settles when the event is on its way and the reader keeps up. */
+export type Sink = {
+  write(event: Event): Promise<void>;
+  /** Settles when everything written has left the process; throws what stdout threw. */
+  flush(): Promise<void>;
+};

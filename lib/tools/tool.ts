@@ -1,0 +1,73 @@
+import type { ImagePart, TextPart } from "../model/message.ts";
+import type { JsonSchema } from "../model/model.ts";
+import type { Policy } from "../sandbox/policy.ts";
+import type { FileLog } from "../session/files.ts";
+import type { OutputStore } from "../session/outputs.ts";
+import type { Recall } from "../session/recall.ts";
+import type { TodoList } from "../session/todo.ts";
+import type { Tasks } from "../shell/background.ts";
+import type { Shell } from "../shell/spawn.ts";
+
+/** What is the worst that a call can do. The order is the order of trust that it needs. */
+export type Effect = "read" | "write" | "remote" | "destructive";
+
+/** What a call says it will do before it does it: the gate judges it, and the dispatcher schedules by it. */
+export type Claim = {
+  effect: Effect;
+  /** Absolute paths it writes; "unknown" when that cannot be told, so it must run alone. */
+  writes: readonly string[] | "unknown";
+  /** Why the call reaches past the writable roots, in words for the user and the model; absent when it does not. */
+  outside?: string;
+  /** The rule that made it destructive (`git push --force`), in words; absent when it is not. */
+  reason?: string;
+};
+
+export type ToolResult = {
+  ok: boolean;
+  /** What the model reads. */
+  parts: readonly (TextPart | ImagePart)[];
+  exitCode?: number;
+  signal?: string;
+  timedOut?: boolean;
+  /** The id under which the whole output is stored, when the model was shown less than all of it. */
+  output?: string;
+  /** Set when the tool itself refused on a rule, as the gate would have: counted as denied, not as failed. */
+  denied?: string;
+};
+
+/** What one call may use. Everything of a conversation is reached through here; tools hold no state of their own. */
+export type ToolContext = {
+  /** The call's id. */
+  call: string;
+  signal: AbortSignal;
+  policy: Policy;
+  shell: Shell;
+  tasks: Tasks;
+  files: FileLog;
+  outputs: OutputStore;
+  recall: Recall;
+  todo: TodoList;
+  /** The model's window, in tokens: listings are capped by it. */
+  contextWindow: number;
+  /** Shows output as it comes; it is for people, the model reads the result. */
+  report(stream: "stdout" | "stderr", text: string): void;
+};
+
+/** Where a claim is judged from: no call is running yet. */
+export type ClaimContext = Pick<ToolContext, "policy" | "files">;
+
+/**
+ * Input is checked against `input` before `claim` and `run` see it, so both may trust its type. A result that the
+ * model can act on is returned with `ok: false`; a throw is a defect (or the abort).
+ */
+export type Tool<Input = never> = {
+  readonly name: string;
+  /** The model-facing text, from the .md file beside the tool. */
+  readonly about: string;
+  readonly input: JsonSchema;
+  claim(input: Input, context: ClaimContext): Claim;
+  run(input: Input, context: ToolContext): Promise<ToolResult>;
+};
+
+export const succeeded = (text: string): ToolResult => ({ ok: true, parts: [{ type: "text", text }] });
+export const failed = (text: string): ToolResult => ({ ok: false, parts: [{ type: "text", text }] });
