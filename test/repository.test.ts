@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+
+const bin = (name: string) => join("node_modules/.bin", name);
+
+function passes(...argv: string[]): void {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(argv, { stdout: "pipe", stderr: "pipe" });
+  expect(`${stdout.toString()}${stderr.toString()}${exitCode === 0 ? "" : `exit ${exitCode}`}`).not.toMatch(
+    /exit \d+$/,
+  );
+}
+
+test("the types hold", () => passes(process.execPath, "check", "--no-script"));
+test("the linter has nothing to say", () => passes(bin("oxlint")));
+test("everything is formatted", () => passes(process.execPath, "fmt", "--check", "--no-script"));
+
+test("the lock file names no place to download from", () => {
+  expect(readFileSync("package-lock.json", "utf8")).not.toContain('"resolved"');
+});
+
+/** The layers, top first: a file imports only from its own layer and from those below. */
+const layers = [
+  ["cmd"],
+  ["lib/sink"],
+  ["lib/engine"],
+  ["lib/session", "lib/model", "lib/tools", "lib/trust", "lib/agents", "lib/mcp"],
+  ["lib/shell", "lib/sandbox", "lib/egress"],
+  ["lib/config", "lib/async", "lib/errors.ts", "lib/nearest.ts"],
+] as const;
+
+const sources = [...new Bun.Glob("{cmd,lib}/**/*.ts").scanSync()].map((path) => normalize(path));
+const layerOf = (path: string) =>
+  layers.findIndex((names) => names.some((name) => path === name || path.startsWith(`${name}/`)));
+
+/** Static, type-only and dynamic imports of our own files, resolved against the importing file. */
+function importsOf(path: string): string[] {
+  const text = readFileSync(path, "utf8");
+  const found = text.matchAll(/(?:from\s*|import\s*\(\s*|import\s+)"(\.[^"]+)"/g);
+  return [...found].map((match) => normalize(join(dirname(path), match[1] ?? "")));
+}
+
+test("every source file belongs to a layer", () => {
+  expect(sources.filter((path) => layerOf(path) === -1)).toEqual([]);
+});
+
+test("imports point one way through the layers", () => {
+  const wrong = sources.flatMap((path) =>
+    importsOf(path)
+      .filter((target) => layerOf(target) < layerOf(path) && !isToolVocabulary(path, target))
+      .map((target) => `${path} → ${target}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+/** A tool's context names what belongs to the conversation; the shell's task list saves to it. Types only. */
+function isToolVocabulary(path: string, target: string): boolean {
+  return path.startsWith("lib/shell/") && target === "lib/session/outputs.ts";
+}
+
+test("only cmd and lib/config read the command line, the environment, the directory and the standard streams", () => {
+  const ambient =
+    /\bprocess\.(argv|env|cwd|stdin|stdout|stderr|exit)\b|\bBun\.(argv|env|stdin|stdout|stderr)\b|\bconsole\./;
+  const wrong = sources
+    .filter((path) => path.startsWith("lib/") && !path.startsWith("lib/config/"))
+    .filter((path) => ambient.test(withoutComments(readFileSync(path, "utf8"))));
+  expect(wrong).toEqual([]);
+});
+
+test("the process exits in one place", () => {
+  const exits = sources.filter((path) => /\bprocess\.exit\(/.test(withoutComments(readFileSync(path, "utf8"))));
+  expect(exits).toEqual(["cmd/main.ts"]);
+});
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "");
+}
+
+test("a library is imported by one file only", () => {
+  const users = new Map<string, Set<string>>();
+  for (const path of sources) {
+    for (const match of readFileSync(path, "utf8").matchAll(
+      /(?:from\s*|import\s*\(\s*)"((?:@[\w-]+\/)?[\w-]+)[^"]*"/g,
+    )) {
+      const name = match[1] ?? "";
+      if (name.startsWith("node") || name === "bun") continue;
+      users.set(name, (users.get(name) ?? new Set()).add(path));
+    }
+  }
+  // zod decodes at several edges: configuration, rows and events each have a schema file of their own.
+  users.delete("zod");
+  expect([...users].filter(([, paths]) => paths.size > 1)).toEqual([]);
+});
