@@ -5,6 +5,8 @@
 export type Policy = {
   /** The project: where commands start and what relative paths are relative to. */
   readonly root: string;
+  /** The user's home: what `~` stands for, and never to be deleted. */
+  readonly home: string;
   /** A directory of this run alone, gone after it. */
   readonly tmp: string;
   /** Roots below which may be written: the project, `tmp`, and what `--allow-write` named. */
