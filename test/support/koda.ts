@@ -1,0 +1,77 @@
+import { expect } from "bun:test";
+import { resolve } from "node:path";
+import type { z } from "zod";
+import { lineSchema } from "../../lib/engine/event.ts";
+import type { ModelServer } from "./model-server.ts";
+import type { Place } from "./place.ts";
+
+export const binary = resolve("dist/koda");
+
+export type Line = z.infer<typeof lineSchema>;
+export type EndLine = Extract<Line, { type: "end" }>;
+
+export type Ran = { exit: number | null; signal: string | null; stdout: string; stderr: string };
+export type RanExec = Ran & { events: Line[]; end: EndLine };
+
+type Options = { env?: Record<string, string>; cwd?: string; stdin?: string | Blob | "inherit" };
+
+/** Runs the binary to its end. */
+export async function koda(place: Place, args: readonly string[], options: Options = {}): Promise<Ran> {
+  return finished(start(place, args, options));
+}
+
+export type Running = ReturnType<typeof start>;
+
+/** Starts the binary, for tests that talk to it while it runs. */
+export function start(place: Place, args: readonly string[], { env, cwd, stdin }: Options = {}) {
+  return Bun.spawn([binary, ...args], {
+    cwd: cwd ?? place.project,
+    env: { ...place.env, ...env },
+    stdin: stdin === undefined ? "ignore" : stdin === "inherit" ? stdin : new Blob([stdin]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+export async function finished(child: Running): Promise<Ran> {
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { exit: child.exitCode, signal: child.signalCode === null ? null : String(child.signalCode), stdout, stderr };
+}
+
+/** The flags that point `koda exec` at a scripted server. */
+export function using(server: ModelServer, model = "scripted"): string[] {
+  return ["-m", model, "--base-url", server.url, "--no-sandbox"];
+}
+
+/**
+ * `koda exec --output jsonl` against a scripted server. Whatever the test is about, the promises of the event stream
+ * are checked on the way: every line matches the schema, no number is missing, and the last line, the only `end`,
+ * says what the process then exits with.
+ */
+export async function exec(
+  place: Place,
+  server: ModelServer,
+  args: readonly string[],
+  options: Options = {},
+): Promise<RanExec> {
+  const ran = await koda(place, ["exec", "--output", "jsonl", ...using(server), ...args], options);
+  return { ...ran, ...checkLines(ran) };
+}
+
+export function checkLines({ stdout, stderr, exit }: Ran): { events: Line[]; end: EndLine } {
+  expect(stdout.endsWith("\n"), `stdout ends with a whole line\n${stdout.slice(-500)}\nstderr: ${stderr}`).toBe(true);
+  const events = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => {
+      const { data, error } = lineSchema.safeParse(JSON.parse(line));
+      if (data === undefined) throw new Error(`This line does not match the schema: ${line}\n${error?.message}`);
+      return data;
+    });
+  expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index));
+  expect(events.filter(({ type }) => type === "end")).toHaveLength(1);
+  const end = events.at(-1);
+  if (end?.type !== "end") throw new Error(`The last line is not the end: ${JSON.stringify(end)}`);
+  expect(end.exit, "the last line says what the process exits with").toBe(exit ?? -1);
+  return { events, end };
+}

@@ -1,0 +1,36 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+/** A home and a project that belong to one test alone, and are gone after it. */
+export type Place = AsyncDisposable & {
+  home: string;
+  project: string;
+  /** The whole environment of the programs that a test starts here. */
+  env: Record<string, string>;
+  /** Puts a file into the project; returns its path. */
+  write(path: string, content: string | Uint8Array): string;
+};
+
+export function makePlace(files: Record<string, string> = {}): Place {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "koda-test-")));
+  const [home, project, temporary] = [join(base, "home"), join(base, "project"), join(base, "tmp")];
+  for (const directory of [home, project, temporary]) mkdirSync(directory);
+
+  const place: Place = {
+    home,
+    project,
+    env: { HOME: home, TMPDIR: temporary, PATH: process.env.PATH ?? "/usr/bin:/bin", LANG: "C.UTF-8" },
+    write(path, content) {
+      const target = join(project, path);
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, content);
+      return target;
+    },
+    async [Symbol.asyncDispose]() {
+      rmSync(base, { recursive: true, force: true });
+    },
+  };
+  for (const [path, content] of Object.entries(files)) place.write(path, content);
+  return place;
+}
