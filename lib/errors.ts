@@ -21,6 +21,7 @@ export const exitByCode = {
 
   max_turns: 5,
   max_tokens: 5,
+  max_output: 5,
 
   empty: 6,
   schema: 6,

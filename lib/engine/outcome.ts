@@ -22,7 +22,7 @@ export class Stop extends Error {
 
 export type StopCode = "timeout" | "idle_timeout" | "sighup" | "sigint" | "sigterm" | "reader_gone";
 
-const limits: ReadonlySet<ErrorCode> = new Set(["max_turns", "max_tokens", "timeout", "idle_timeout"]);
+const limits: ReadonlySet<ErrorCode> = new Set(["max_turns", "max_tokens", "max_output", "timeout", "idle_timeout"]);
 const cancellations: ReadonlySet<ErrorCode> = new Set(["sighup", "sigint", "sigterm", "reader_gone"]);
 
 /** The outcome of anything thrown. A stop outranks the error it caused: an aborted request is not a network failure. */

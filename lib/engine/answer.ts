@@ -1,0 +1,95 @@
+import type { FinishReason, JsonSchema } from "../model/model.ts";
+import type { Failure } from "./outcome.ts";
+import { describeProblems, problemsOf } from "./schema.ts";
+
+const mostContinuations = 3;
+const mostEmpty = 1;
+const mostRepairs = 2;
+
+/** What a reply without calls amounts to: the answer, a reason to ask again, or the end of the run. */
+export type Judgement =
+  | { kind: "answer"; text: string; output?: unknown }
+  | { kind: "again"; note: string }
+  | { kind: "failed"; error: Failure };
+
+/** Judges the replies of one turn that ask for no tool. It counts what it has forgiven, so that nothing goes on forever. */
+export class AnswerJudge {
+  readonly #schema: JsonSchema | undefined;
+  /** The pieces of an answer that came in several replies. */
+  #pieces: string[] = [];
+  #continuations = 0;
+  #empties = 0;
+  #repairs = 0;
+
+  constructor(schema: JsonSchema | undefined) {
+    this.#schema = schema;
+  }
+
+  judge(reply: { text: string; finish: FinishReason }): Judgement {
+    if (reply.finish === "filter")
+      return failed("content_policy", "The provider's content filter stopped the reply: rephrase the task");
+
+    this.#pieces.push(reply.text);
+    if (reply.finish === "length") return this.#continue();
+
+    const text = this.#pieces.join("");
+    this.#pieces = [];
+    if (text.trim() === "") return this.#askForText();
+    return this.#schema === undefined ? { kind: "answer", text } : this.#check(text, this.#schema);
+  }
+
+  #continue(): Judgement {
+    this.#continuations++;
+    if (this.#continuations <= mostContinuations)
+      return again("Your reply was cut off at its length limit. Continue exactly where it stopped.");
+    return failed(
+      "max_output",
+      `The answer was cut off at the model's output limit ${this.#continuations} times: raise --max-output-tokens or ask for less`,
+    );
+  }
+
+  #askForText(): Judgement {
+    this.#empties++;
+    if (this.#empties <= mostEmpty)
+      return again("Your last reply was empty. Go on with the task, or give your answer.");
+    return failed("empty", "The model gave an empty answer twice: nothing can be said to be done");
+  }
+
+  #check(text: string, schema: JsonSchema): Judgement {
+    const json = withoutFence(text);
+    const { value, problem } = parse(json);
+    const complaint = problem ?? describeProblems(problemsOf(value, schema));
+    if (complaint === "") return { kind: "answer", text: json, output: value };
+
+    this.#repairs++;
+    if (this.#repairs <= mostRepairs)
+      return again(
+        `Your answer does not match the schema:\n${complaint}\nReply with the corrected JSON and nothing else.`,
+      );
+    return failed("schema", `The answer does not match the schema after ${mostRepairs} repairs:\n${complaint}`);
+  }
+}
+
+/** Told to the model after the prompt; it is only checked here, since not every provider can enforce a schema. */
+export function schemaRequest(schema: JsonSchema): string {
+  return `Do the task with your tools first. Your final answer must then be one JSON value and nothing else, matching this JSON Schema:\n${JSON.stringify(schema)}`;
+}
+
+/** Models like to put JSON into a code fence; what is inside is meant. */
+function withoutFence(text: string): string {
+  return /^```(?:json)?\s*\n([\s\S]*?)\n?```$/.exec(text.trim())?.[1] ?? text.trim();
+}
+
+function parse(json: string): { value?: unknown; problem?: string } {
+  try {
+    return { value: JSON.parse(json) };
+  } catch (error) {
+    return { problem: `- (top level): not JSON: ${String(error)}` };
+  }
+}
+
+const again = (note: string): Judgement => ({ kind: "again", note });
+const failed = (code: Failure["code"], message: string): Judgement => ({
+  kind: "failed",
+  error: { code, message, retryable: false },
+});

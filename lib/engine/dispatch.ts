@@ -1,0 +1,138 @@
+import { Channel } from "../async/channel.ts";
+import { KodaError } from "../errors.ts";
+import type { CallPart } from "../model/message.ts";
+import { failed, type ToolResult } from "../tools/tool.ts";
+import { denialText } from "../trust/gate.ts";
+import type { Engine } from "./engine.ts";
+import type { Event, EventOf } from "./event.ts";
+import type { LoopGuard } from "./loop.ts";
+import { prepare, type Prepared } from "./prepare.ts";
+import { waves } from "./schedule.ts";
+
+/**
+ * Does what a reply asked for. Every result is committed before its `tool.end` is announced; the history puts results
+ * into the order of their calls, so calls that run together may finish in any order.
+ */
+export async function* dispatch(
+  engine: Engine,
+  { calls, loop }: { calls: readonly CallPart[]; loop: LoopGuard },
+  signal: AbortSignal,
+): AsyncGenerator<Event, void> {
+  const prepared = calls.map((call) => prepare(call, engine.tools, engine.context));
+  for (const wave of waves(prepared)) {
+    signal.throwIfAborted();
+    if (wave.some(({ claim }) => claim.effect !== "read")) await engine.changes.watch(signal);
+    yield* runTogether(wave, (call, emit) => perform(engine, { call, loop, emit }, signal));
+  }
+}
+
+type Emit = (event: Event) => void;
+
+/** Every call of a wave is over, well or badly, before this is. */
+async function* runTogether(
+  wave: readonly Prepared[],
+  perform: (call: Prepared, emit: Emit) => Promise<void>,
+): AsyncGenerator<Event, void> {
+  const events = new Channel<Event>();
+  const running = Promise.allSettled(wave.map((call) => perform(call, (event) => events.push(event))));
+  void running.then(() => events.close());
+  yield* events;
+
+  const broken = (await running).find((settled) => settled.status === "rejected");
+  if (broken !== undefined) throw broken.reason;
+}
+
+type Performance = { call: Prepared; loop: LoopGuard; emit: Emit };
+
+async function perform(engine: Engine, { call, loop, emit }: Performance, signal: AbortSignal): Promise<void> {
+  const { id, tool } = call.call;
+  const { todo } = engine.context;
+  const listBefore = todo.items;
+  emit({ type: "tool.start", id, tool, input: call.input, effect: call.claim.effect });
+
+  const started = performance.now();
+  const result = await resultOf(engine, { call, loop, emit }, signal);
+  const durationMs = Math.round((performance.now() - started) * 10) / 10;
+
+  const repetition = loop.observe(tool, call.input, textOf(result));
+  const told = repetition === "repeated" ? withRepetitionNote(result) : result;
+  engine.session.append(itemOf(call, told, durationMs));
+  count(engine, told);
+  emit(endOf(call, told, durationMs));
+
+  if (todo.items !== listBefore) {
+    engine.session.append({ kind: "todo", items: todo.items });
+    emit({ type: "todo", items: [...todo.items] });
+  }
+  if (repetition === "stuck")
+    throw new KodaError("loop", `The model keeps calling ${tool} with the same arguments and the same result`);
+}
+
+async function resultOf(engine: Engine, { call, emit }: Performance, signal: AbortSignal): Promise<ToolResult> {
+  if ("mistake" in call) return failed(call.mistake);
+
+  const { tool, claim, input } = call;
+  const verdict = await engine.gate({ tool: tool.name, claim });
+  if (!verdict.allow) return { ...failed(denialText(verdict.rule)), denied: verdict.rule };
+
+  const { id } = call.call;
+  const result = await tool.run(input as never, {
+    ...engine.context,
+    call: id,
+    signal,
+    report(stream, text) {
+      engine.heard();
+      emit({ type: "tool.output", id, stream, text });
+    },
+  });
+  signal.throwIfAborted();
+  return result;
+}
+
+function withRepetitionNote(result: ToolResult): ToolResult {
+  const note = "[koda: this is the third time you made this same call with this same result; once more ends the run.]";
+  return { ...result, parts: [...result.parts, { type: "text", text: `\n\n${note}` }] };
+}
+
+function itemOf({ call }: Prepared, result: ToolResult, durationMs: number) {
+  const { ok, parts, denied, exitCode, output } = result;
+  return {
+    kind: "result" as const,
+    call: call.id,
+    tool: call.tool,
+    ok,
+    parts,
+    durationMs,
+    ...(denied !== undefined && { denied }),
+    ...(exitCode !== undefined && { exitCode }),
+    ...(output !== undefined && { output }),
+  };
+}
+
+function endOf({ call }: Prepared, result: ToolResult, durationMs: number): EventOf<"tool.end"> {
+  const { ok, denied, exitCode, signal, timedOut, output } = result;
+  return {
+    type: "tool.end",
+    id: call.id,
+    tool: call.tool,
+    ok,
+    ...(denied !== undefined && { denied }),
+    ...(exitCode !== undefined && { exit_code: exitCode }),
+    ...(signal !== undefined && { signal }),
+    ...(timedOut !== undefined && { timed_out: timedOut }),
+    duration_ms: durationMs,
+    summary: textOf(result),
+    ...(output !== undefined && { output_id: output }),
+  };
+}
+
+/** Each call is in exactly one of the three. */
+function count({ ledger }: Engine, result: ToolResult): void {
+  if (result.denied !== undefined) ledger.calls.denied++;
+  else if (result.ok) ledger.calls.ok++;
+  else ledger.calls.failed++;
+}
+
+function textOf({ parts }: ToolResult): string {
+  return parts.map((part) => (part.type === "text" ? part.text : `[${part.mime} image]`)).join("");
+}

@@ -1,0 +1,49 @@
+import type { Event, EventOf, Figures } from "./event.ts";
+import { noFigures } from "./ledger.ts";
+import { exitOf, type Outcome } from "./outcome.ts";
+
+type End = EventOf<"end">;
+
+export type Totals = {
+  session: string | null;
+  usage: Figures;
+  tools: End["tools"];
+  filesChanged: number;
+  durationMs: number;
+  /** Is there something on disk to continue from? */
+  resumable: boolean;
+};
+
+/** The totals of a run that failed before it had a session. */
+export function noTotals(durationMs: number): Totals {
+  const tools = { ok: 0, failed: 0, denied: 0 };
+  return { session: null, usage: noFigures, tools, filesChanged: 0, durationMs, resumable: false };
+}
+
+/** The last event of a run. Its `exit` is the process's exit code; nothing else decides that code. */
+export function endEvent(outcome: Outcome, totals: Totals): End {
+  return {
+    type: "end",
+    status: outcome.status,
+    exit: exitOf(outcome),
+    ...(outcome.status !== "done" && { error: failureField(outcome.error) }),
+    session: totals.session,
+    text: outcome.text,
+    ...(outcome.status === "done" && "output" in outcome && { output: outcome.output }),
+    usage: totals.usage,
+    tools: { ...totals.tools },
+    files_changed: totals.filesChanged,
+    duration_ms: Math.round(totals.durationMs),
+    resume: totals.resumable && totals.session !== null ? `koda exec --resume ${totals.session}` : null,
+  };
+}
+
+/** A failure as events carry it. */
+export function failureField(error: Extract<Outcome, { error: unknown }>["error"]): NonNullable<End["error"]> {
+  const { httpStatus, ...rest } = error;
+  return httpStatus === undefined ? rest : { ...rest, http_status: httpStatus };
+}
+
+export function isEnd(event: Event): event is End {
+  return event.type === "end";
+}

@@ -1,0 +1,31 @@
+import type { JsonSchema, Model, ModelInfo } from "../model/model.ts";
+import type { Session } from "../session/session.ts";
+import type { Tool, ToolContext } from "../tools/tool.ts";
+import type { Gate } from "../trust/gate.ts";
+import type { Changes } from "./changes.ts";
+import type { EventOf } from "./event.ts";
+import type { Ledger } from "./ledger.ts";
+
+/** Outcomes that the user wants to hear of by exit code, although the run itself went to its end. */
+export type FailOn = "denied" | "tool_error";
+
+/** Everything a run needs, put together once and only read afterwards. What changes lives in what it points to. */
+export type Engine = {
+  readonly model: Model;
+  readonly info: ModelInfo;
+  readonly system: string;
+  readonly tools: readonly Tool[];
+  readonly gate: Gate;
+  readonly ledger: Ledger;
+  readonly session: Session;
+  /** What every call of this conversation may use. */
+  readonly context: Omit<ToolContext, "call" | "signal" | "report">;
+  readonly changes: Changes;
+  readonly answerSchema?: JsonSchema;
+  readonly failOn: readonly FailOn[];
+  /** Called for every sign of life of the model or a tool. */
+  readonly heard: () => void;
+};
+
+/** What the first event says beyond the engine itself. */
+export type Start = Omit<EventOf<"session.start">, "type">;

@@ -1,0 +1,59 @@
+import type { Usage } from "../model/model.ts";
+import type { Figures } from "./event.ts";
+import type { Failure } from "./outcome.ts";
+
+export type Limits = { maxTurns: number; maxTokens?: number };
+
+/**
+ * What a command has spent, shared with every agent it starts, so that a child cannot outspend its parent. Limits
+ * count per command: a resumed session starts with a fresh ledger.
+ */
+export type Ledger = {
+  readonly limits: Limits;
+  requests: number;
+  /** Input and output as reported, or as estimated where a provider reports nothing: a hard limit has to bite. */
+  tokens: number;
+  usage: Figures;
+  readonly calls: { ok: number; failed: number; denied: number };
+};
+
+export const noFigures: Figures = { input: null, cached: null, output: null, reasoning: null };
+
+export function openLedger(limits: Limits): Ledger {
+  return { limits, requests: 0, tokens: 0, usage: noFigures, calls: { ok: 0, failed: 0, denied: 0 } };
+}
+
+export function spend(ledger: Ledger, usage: Usage, estimate: number): void {
+  ledger.usage = addFigures(ledger.usage, usage);
+  const reported = usage.input !== null || usage.output !== null;
+  ledger.tokens += reported ? (usage.input ?? 0) + (usage.output ?? 0) : estimate;
+}
+
+/** Unknown plus known is known: a total says what was reported, and null only when nothing ever was. */
+export function addFigures(a: Figures, b: Figures): Figures {
+  const sum = (x: number | null, y: number | null) => (x === null ? y : x + (y ?? 0));
+  return {
+    input: sum(a.input, b.input),
+    cached: sum(a.cached, b.cached),
+    output: sum(a.output, b.output),
+    reasoning: sum(a.reasoning, b.reasoning),
+  };
+}
+
+/** The limit that forbids another request, if one does. */
+export function limitReached({ limits, requests, tokens }: Ledger): Failure | undefined {
+  if (limits.maxTokens !== undefined && tokens >= limits.maxTokens)
+    return limit("max_tokens", `The token limit is used up: ${tokens} of ${limits.maxTokens} (--max-tokens)`);
+  if (requests >= limits.maxTurns)
+    return limit("max_turns", `The turn limit is used up: ${requests} of ${limits.maxTurns} (--max-turns)`);
+  return undefined;
+}
+
+/** Is the next request the last one allowed? */
+export function isLastRequest({ limits, requests }: Ledger): boolean {
+  return requests === limits.maxTurns - 1;
+}
+
+function limit(code: "max_tokens" | "max_turns", message: string): Failure {
+  return { code, message, retryable: true };
+}

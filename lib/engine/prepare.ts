@@ -1,0 +1,41 @@
+import type { CallPart } from "../model/message.ts";
+import { nearest } from "../nearest.ts";
+import type { Claim, ClaimContext, Tool } from "../tools/tool.ts";
+import { describeProblems, problemsOf } from "./schema.ts";
+
+/** A call with its tool found, its arguments decoded, and what it claims to do; or what is wrong with it. */
+export type Prepared = { call: CallPart; input: unknown; claim: Claim } & ({ tool: Tool } | { mistake: string });
+
+const harmless: Claim = { effect: "read", writes: [] };
+
+/** Decodes a call before anything judges it: the gate never sees arguments that do not match the tool's schema. */
+export function prepare(call: CallPart, tools: readonly Tool[], context: ClaimContext): Prepared {
+  const { value: input, problem } = decode(call.arguments);
+  const mistaken = (mistake: string): Prepared => ({ call, input, claim: harmless, mistake });
+
+  const tool = tools.find(({ name }) => name === call.tool);
+  if (tool === undefined) return mistaken(unknownTool(call.tool, tools));
+  if (problem !== undefined) return mistaken(`The arguments of ${tool.name} are not valid JSON: ${problem}`);
+
+  const problems = problemsOf(input, tool.input);
+  if (problems.length > 0)
+    return mistaken(`The arguments of ${tool.name} do not match its schema:\n${describeProblems(problems)}`);
+
+  // The schema has just vouched for the type that this tool declares.
+  return { call, input, claim: tool.claim(input as never, context), tool };
+}
+
+/** No arguments at all is how several providers send `{}`. */
+function decode(text: string): { value: unknown; problem?: string } {
+  try {
+    return { value: JSON.parse(text.trim() === "" ? "{}" : text) };
+  } catch (error) {
+    return { value: text, problem: String(error) };
+  }
+}
+
+function unknownTool(name: string, tools: readonly Tool[]): string {
+  const names = tools.map((tool) => tool.name);
+  const meant = nearest(name, names);
+  return `There is no tool "${name}"${meant === undefined ? "" : ` (did you mean ${meant}?)`}. The tools are: ${names.join(", ")}`;
+}

@@ -1,0 +1,43 @@
+import { endEvent } from "./end.ts";
+import type { Engine, FailOn, Start } from "./engine.ts";
+import type { Event } from "./event.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Outcome } from "./outcome.ts";
+import { type Prompt, turn } from "./turn.ts";
+
+export type Notice = Extract<Event, { type: "notice" }>;
+
+/** What happened before there was anybody to tell: said right after the first event. */
+export type Opening = { start: Start; notices: readonly Notice[]; startedAt: number; resumable: boolean };
+
+/** One prompt, from the first event to the last. `end` comes exactly once and always last; nothing else yields it. */
+export async function* run(
+  prompt: Prompt,
+  { engine, opening }: { engine: Engine; opening: Opening },
+  signal: AbortSignal,
+): AsyncGenerator<Event, void> {
+  yield { type: "session.start", ...opening.start };
+  yield* opening.notices;
+  const outcome = named(yield* turn(prompt, engine, signal), engine);
+  yield endEvent(outcome, {
+    session: engine.session.id,
+    usage: engine.ledger.usage,
+    tools: engine.ledger.calls,
+    filesChanged: engine.changes.files,
+    durationMs: performance.now() - opening.startedAt,
+    resumable: opening.resumable,
+  });
+}
+
+/** A run that went to its end fails all the same when it had what the user named with --fail-on. */
+function named(outcome: Outcome, { failOn, ledger }: Engine): Outcome {
+  if (outcome.status !== "done") return outcome;
+  const code = failOn.find((name) => happened(name, ledger) > 0);
+  if (code === undefined) return outcome;
+  const message = `${happened(code, ledger)} ${code === "denied" ? "denied" : "failed"} tool calls, and --fail-on ${code.replace("_", "-")} is set`;
+  return { status: "failed", text: outcome.text, error: { code, message, retryable: false } };
+}
+
+function happened(name: FailOn, { calls }: Ledger): number {
+  return name === "denied" ? calls.denied : calls.failed;
+}

@@ -1,0 +1,38 @@
+import { type Schema, Validator } from "@cfworker/json-schema";
+import type { JsonSchema } from "../model/model.ts";
+
+/** One thing that is wrong with a value: where, and what was expected there. */
+export type Problem = { path: string; expected: string };
+
+const mostProblems = 8;
+
+/** Compiled once a schema: tools are checked on every call. */
+const validators = new WeakMap<JsonSchema, Validator>();
+
+/** A parent says only that one of its children failed; the child says what is wrong. */
+const parents = new Set(["properties", "additionalProperties", "items", "prefixItems", "$ref", "allOf"]);
+
+/** What is wrong with `value` by the schema; empty when nothing is. Throws when the schema itself cannot be used. */
+export function problemsOf(value: unknown, schema: JsonSchema): Problem[] {
+  const { valid, errors } = validatorOf(schema).validate(value);
+  if (valid) return [];
+  const telling = errors.filter(({ keyword }) => !parents.has(keyword));
+  return (telling.length > 0 ? telling : errors).slice(0, mostProblems).map(({ instanceLocation, keyword, error }) => ({
+    path: instanceLocation.replace(/^#\/?/, "").replaceAll("/", ".") || "(top level)",
+    expected: keyword === "false" ? "there is no such property" : error.replace(/^Instance /, ""),
+  }));
+}
+
+/** Problems as lines a model can act on. */
+export function describeProblems(problems: readonly Problem[]): string {
+  return problems.map(({ path, expected }) => `- ${path}: ${expected}`).join("\n");
+}
+
+function validatorOf(schema: JsonSchema): Validator {
+  const known = validators.get(schema);
+  if (known !== undefined) return known;
+  // Our JsonSchema is any JSON object; the library's type lists the keywords it knows.
+  const validator = new Validator(schema as Schema, "2020-12", false);
+  validators.set(schema, validator);
+  return validator;
+}

@@ -1,0 +1,102 @@
+import type { ImagePart, TextPart } from "../model/message.ts";
+import { AnswerJudge, schemaRequest } from "./answer.ts";
+import { dispatch } from "./dispatch.ts";
+import { failureField } from "./end.ts";
+import type { Engine } from "./engine.ts";
+import type { Event } from "./event.ts";
+import { isLastRequest, limitReached, noFigures } from "./ledger.ts";
+import { LoopGuard } from "./loop.ts";
+import { type Outcome, outcomeOfError, Stop } from "./outcome.ts";
+import { ask, type Draft } from "./request.ts";
+
+export type Prompt = readonly (TextPart | ImagePart)[];
+
+/** One turn: from a prompt to its outcome. Whatever it started has stopped when it is over, even if its reader left. */
+export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal): AsyncGenerator<Event, Outcome> {
+  const life = new AbortController();
+  const signal = AbortSignal.any([parent, life.signal]);
+  const draft: Draft = { text: "", usage: noFigures };
+  const number = engine.session.beginTurn();
+  yield { type: "turn.start", turn: number };
+
+  let outcome: Outcome;
+  try {
+    outcome = yield* work(prompt, { engine, draft }, signal);
+  } catch (error) {
+    outcome = outcomeOfError(error, parent, draft.text);
+  } finally {
+    life.abort(new Stop("reader_gone", "nobody reads this turn's events any more"));
+  }
+
+  const diff = await engine.changes.collect();
+  if (diff !== undefined) yield diff;
+  yield endTurn(engine, number, outcome);
+  return outcome;
+}
+
+/** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
+async function* work(
+  prompt: Prompt,
+  { engine, draft }: { engine: Engine; draft: Draft },
+  signal: AbortSignal,
+): AsyncGenerator<Event, Outcome> {
+  const { session, ledger, answerSchema } = engine;
+  const judge = new AnswerJudge(answerSchema);
+  const loop = new LoopGuard();
+  session.append({ kind: "user", parts: prompt });
+  if (answerSchema !== undefined) session.append({ kind: "note", text: schemaRequest(answerSchema) });
+
+  let working = false;
+  while (true) {
+    const spent = limitReached(ledger);
+    if (spent !== undefined) return { status: "limit", text: draft.text, error: spent };
+
+    // The last request of a task that is not done yet is for the best answer that there is.
+    const last = working && isLastRequest(ledger);
+    if (last) session.append({ kind: "note", text: lastRequest });
+    const reply = yield* ask(engine, { draft, withoutTools: last }, signal);
+
+    if (last) continue;
+    working = true;
+    if (reply.calls.length > 0) {
+      if (limitReached(ledger) === undefined) yield* dispatch(engine, { calls: reply.calls, loop }, signal);
+      continue;
+    }
+
+    const judgement = judge.judge(reply);
+    switch (judgement.kind) {
+      case "answer":
+        return answered(judgement);
+      case "again":
+        session.append({ kind: "note", text: judgement.note });
+        break;
+      case "failed":
+        return {
+          status: judgement.error.code === "max_output" ? "limit" : "failed",
+          text: draft.text,
+          error: judgement.error,
+        };
+      default:
+        judgement satisfies never;
+    }
+  }
+}
+
+const lastRequest =
+  "This is your last reply: no more tools can be used. Say what was done, what was found, and what is left to do.";
+
+function answered({ text, output }: { text: string; output?: unknown }): Outcome {
+  return output === undefined ? { status: "done", text } : { status: "done", text, output };
+}
+
+const reason = { failed: "error", limit: "limit", cancelled: "cancelled" } as const;
+
+function endTurn({ session }: Engine, turn: number, outcome: Outcome): Event {
+  if (outcome.status === "done") {
+    session.endTurn("complete");
+    return { type: "turn.end", turn, reason: "complete" };
+  }
+  const { code, message } = outcome.error;
+  session.endTurn(reason[outcome.status], { code, message });
+  return { type: "turn.end", turn, reason: reason[outcome.status], error: failureField(outcome.error) };
+}
