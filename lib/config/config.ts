@@ -1,0 +1,60 @@
+/**
+ * The configuration as the program uses it: every key has a value, durations are milliseconds, paths are absolute.
+ * How it is written in files and on the command line is schema.ts; where a value came from is `LoadedConfig.origins`.
+ */
+export type Config = {
+  /** `provider/model`, or a model of the configured provider. */
+  readonly model: string | undefined;
+  readonly mode: ConfiguredMode;
+  readonly providers: ReadonlyMap<string, ProviderConfig>;
+  /** For a model that nobody describes. */
+  readonly modelDefaults: { readonly contextWindow: number; readonly streamIdleMs: number };
+  readonly limits: {
+    readonly maxTurns: number;
+    readonly maxTokens: number | undefined;
+    readonly timeoutMs: number | undefined;
+    readonly idleTimeoutMs: number | undefined;
+    readonly maxCommandTimeMs: number;
+  };
+  readonly sandbox: {
+    /** More writable roots. */
+    readonly write: readonly string[];
+    /** Names of variables that commands may see. */
+    readonly passEnv: readonly string[];
+  };
+};
+
+/** Least trusted first: a project file may only move a run towards the front. */
+export const configuredModes = ["plan", "safe", "auto"] as const;
+export type ConfiguredMode = (typeof configuredModes)[number];
+
+export const configuredWires = ["chat", "responses"] as const;
+
+/** What the user says of a provider; what is absent comes from the built-in table, when it has a row of that name. */
+export type ProviderConfig = {
+  readonly baseUrl?: string;
+  readonly apiKeyEnv?: string;
+  readonly wire?: (typeof configuredWires)[number];
+  readonly models: ReadonlyMap<string, ModelConfig>;
+};
+
+export type ModelConfig = {
+  readonly contextWindow?: number;
+  readonly maxOutput?: number;
+  readonly images?: boolean;
+  /** USD per million tokens. */
+  readonly price?: { readonly input: number; readonly cached?: number; readonly output: number };
+};
+
+/** `flag --mode`, `environment KODA_MODEL`, `project .koda/config.json`, `user /home/me/.config/koda/config.json`. */
+export type Origin = `${"flag" | "environment" | "project" | "user"} ${string}` | "default";
+
+export type LoadedConfig = {
+  readonly config: Config;
+  /** By dotted key, for every key that has a value or a default. */
+  readonly origins: ReadonlyMap<string, Origin>;
+  /** The values as they were written, by dotted key. */
+  readonly written: ReadonlyMap<string, unknown>;
+  /** What the project file asked for and did not get: `.koda/config.json: providers`. */
+  readonly skipped: readonly string[];
+};
