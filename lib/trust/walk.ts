@@ -1,0 +1,103 @@
+import { lstatSync, readlinkSync, type StatsBase } from "node:fs";
+import { dirname, join } from "node:path";
+import { errnoOf, messageOf } from "../errors.ts";
+
+export type Kind = "file" | "directory" | "symlink" | "fifo" | "socket" | "device" | "missing";
+
+export type Walk = {
+  /** Absolute and without a symlink; what does not exist yet is kept as it was named. */
+  real: string;
+  kind: Kind;
+  /** The symlinks that were followed, by the place where each one lies. */
+  followed: readonly string[];
+  /** Why the path cannot be used at all, as the rest of a sentence; `real` is then as far as the walk came. */
+  fault?: string;
+};
+
+/** As many as Linux allows; more is a loop. */
+const maxHops = 40;
+const maxNameBytes = 255;
+const maxPathBytes = 4095;
+
+/**
+ * Follows an absolute path as the kernel would, hop by hop: `..` after a symlink is the parent of what it points to.
+ * Only below something that does not exist is `..` taken by its letters. With `follow: false` a symlink at the end is
+ * itself the goal.
+ */
+export function walk(absolute: string, { follow }: { follow: boolean }): Walk {
+  const fault = faultOfText(absolute);
+  if (fault !== undefined) return { real: "/", kind: "missing", followed: [], fault };
+
+  const followed: string[] = [];
+  const pending = absolute.split("/").reverse();
+  let real = "/";
+  let kind: Kind = "directory";
+  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+    if (kind !== "directory" && kind !== "missing")
+      return { real, kind, followed, fault: `"${real}" is not a directory` };
+    if (name === "" || name === ".") continue;
+
+    const next = name === ".." ? dirname(real) : join(real, name);
+    // Below what is missing there is nothing to ask the system for.
+    const found: Found = kind === "missing" && name !== ".." ? missing : look(next);
+    if ("fault" in found) return { real, kind, followed, fault: found.fault };
+    const isGoal = !follow && pending.every((rest) => rest === "");
+    if (found.kind !== "symlink" || isGoal) {
+      real = next;
+      kind = found.kind;
+      if (isGoal) break;
+      continue;
+    }
+
+    followed.push(next);
+    if (followed.length > maxHops) return { real, kind, followed, fault: "its symbolic links form a loop" };
+    if (found.target.startsWith("/")) real = "/";
+    pending.push(...found.target.split("/").reverse());
+  }
+  return { real, kind, followed };
+}
+
+/** What can be told to be wrong from the letters alone; the system would only say so for the parts that exist. */
+function faultOfText(path: string): string | undefined {
+  if (path.includes("\0")) return "it contains a NUL byte";
+  if (Buffer.byteLength(path) > maxPathBytes) return `it is longer than ${maxPathBytes} bytes`;
+  const long = path.split("/").some((name) => Buffer.byteLength(name) > maxNameBytes);
+  return long ? `a name in it is longer than ${maxNameBytes} bytes` : undefined;
+}
+
+type Found = { kind: Exclude<Kind, "symlink"> } | { kind: "symlink"; target: string } | { fault: string };
+
+const missing: Found = { kind: "missing" };
+
+function look(path: string): Found {
+  try {
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return missing;
+    const kind = kindOf(stats);
+    return kind === "symlink" ? { kind, target: readlinkSync(path) } : { kind };
+  } catch (error) {
+    return { fault: faultOf(error, path) };
+  }
+}
+
+export function kindOf(stats: StatsBase<unknown>): Exclude<Kind, "missing"> {
+  if (stats.isFile()) return "file";
+  if (stats.isDirectory()) return "directory";
+  if (stats.isSymbolicLink()) return "symlink";
+  if (stats.isFIFO()) return "fifo";
+  return stats.isSocket() ? "socket" : "device";
+}
+
+function faultOf(error: unknown, path: string): string {
+  switch (errnoOf(error)) {
+    case "EACCES":
+    case "EPERM":
+      return `permission to look at "${path}" is denied`;
+    case "ENAMETOOLONG":
+      return "it is too long once its symbolic links are resolved";
+    case undefined:
+      throw error;
+    default:
+      return messageOf(error);
+  }
+}
