@@ -179,7 +179,11 @@ export type Figures = z.infer<typeof figures>;
 const envelope = { v: z.literal(1), seq: count, at: z.iso.datetime() };
 
 /** One line of `--output jsonl`: an event in its envelope, whose fields come first. */
-export const lineSchema = z.union(events.map((event) => z.strictObject({ ...envelope, ...event.shape })));
+export type Line = { v: 1; seq: number; at: string } & Event;
+
+export const lineSchema: z.ZodType<Line> = z.union(
+  events.map((event) => z.strictObject({ ...envelope, ...event.shape })),
+);
 
 /** The JSON Schema of a line, for `--print-schema`. */
 export function lineJsonSchema(): unknown {

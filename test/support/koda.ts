@@ -1,13 +1,12 @@
 import { expect } from "bun:test";
 import { resolve } from "node:path";
-import type { z } from "zod";
-import { lineSchema } from "../../lib/engine/event.ts";
+import { type Line, lineSchema } from "../../lib/engine/event.ts";
 import type { ModelServer } from "./model-server.ts";
 import type { Place } from "./place.ts";
 
 export const binary = resolve("dist/koda");
 
-export type Line = z.infer<typeof lineSchema>;
+export type { Line } from "../../lib/engine/event.ts";
 export type EndLine = Extract<Line, { type: "end" }>;
 
 export type Ran = { exit: number | null; signal: string | null; stdout: string; stderr: string };
@@ -74,4 +73,41 @@ export function checkLines({ stdout, stderr, exit }: Ran): { events: Line[]; end
   if (end?.type !== "end") throw new Error(`The last line is not the end: ${JSON.stringify(end)}`);
   expect(end.exit, "the last line says what the process exits with").toBe(exit ?? -1);
   return { events, end };
+}
+
+/** Reads a running koda's events as they come. */
+export function follow(child: Running) {
+  const reader = child.stdout.getReader();
+  const decoder = new TextDecoder();
+  let stdout = "";
+  let read = 0;
+
+  async function more(): Promise<boolean> {
+    const { value, done } = await reader.read();
+    stdout += decoder.decode(value, { stream: !done });
+    return !done;
+  }
+
+  return {
+    /** The next line, after those already seen, that passes. */
+    async until(passes: (line: Line) => boolean): Promise<Line> {
+      while (true) {
+        const newline = stdout.indexOf("\n", read);
+        if (newline === -1) {
+          if (await more()) continue;
+          throw new Error(`The run ended before the line came:\n${stdout}\n${await child.stderr.text()}`);
+        }
+        const line = lineSchema.parse(JSON.parse(stdout.slice(read, newline)));
+        read = newline + 1;
+        if (passes(line)) return line;
+      }
+    },
+    async finished(): Promise<RanExec> {
+      while (await more());
+      const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
+      const signal = child.signalCode === null ? null : String(child.signalCode);
+      const ran = { exit: child.exitCode, signal, stdout, stderr };
+      return { ...ran, ...checkLines(ran) };
+    },
+  };
 }

@@ -1,0 +1,367 @@
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ErrorCode } from "../../lib/errors.ts";
+import { binary, checkLines, exec, follow, koda, start, using } from "../support/koda.ts";
+import { call, problem, reply, say, silence, status } from "../support/model-reply.ts";
+import { refusingUrl, startModelServer, type Script } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+/**
+ * The outcome, the last event and the exit code: `exec` checks on every run that they agree, so a row here says only
+ * what they are.
+ */
+const soon = { "retry-after-ms": "1" };
+const six = (code: number, message: string) => Array.from({ length: 7 }, () => problem(code, message, soon));
+
+type Row = {
+  name: string;
+  script: Script;
+  flags?: string[];
+  status: "done" | "failed" | "limit";
+  exit: number;
+  code?: ErrorCode;
+  requests?: number;
+};
+
+const rows: Row[] = [
+  { name: "a plain answer", script: [say("Hello.")], status: "done", exit: 0, requests: 1 },
+  {
+    name: "an answer after a tool call",
+    script: [call("List", {}), say("It is empty.")],
+    status: "done",
+    exit: 0,
+    requests: 2,
+  },
+  {
+    name: "a refused key",
+    script: [problem(401, "Incorrect API key provided")],
+    status: "failed",
+    exit: 4,
+    code: "credentials",
+  },
+  { name: "a forbidden key", script: [problem(403, "No access")], status: "failed", exit: 4, code: "credentials" },
+  {
+    name: "an unknown model",
+    script: [problem(404, "The model does not exist")],
+    status: "failed",
+    exit: 1,
+    code: "model_not_found",
+  },
+  { name: "a bad request", script: [problem(400, "No such parameter")], status: "failed", exit: 1, code: "request" },
+  {
+    name: "a context that is too long",
+    script: [problem(400, "too long", {}, { code: "context_length_exceeded" })],
+    status: "failed",
+    exit: 1,
+    code: "context",
+  },
+  {
+    name: "a used-up quota",
+    script: [problem(429, "You exceeded your current quota", {}, { code: "insufficient_quota" })],
+    status: "failed",
+    exit: 9,
+    code: "quota",
+    requests: 1,
+  },
+  {
+    name: "a rate limit that never lifts",
+    script: six(429, "Slow down"),
+    status: "failed",
+    exit: 9,
+    code: "rate_limit",
+    requests: 6,
+  },
+  {
+    name: "a provider that stays broken",
+    script: six(500, "Oops"),
+    status: "failed",
+    exit: 9,
+    code: "unavailable",
+    requests: 6,
+  },
+  {
+    name: "a provider that recovers",
+    script: [...six(503, "Oops").slice(0, 3), say("There.")],
+    status: "done",
+    exit: 0,
+    requests: 4,
+  },
+  {
+    name: "an empty answer, twice",
+    script: [say(""), say("")],
+    status: "failed",
+    exit: 6,
+    code: "empty",
+    requests: 2,
+  },
+  { name: "an empty answer, once", script: [say(""), say("Now.")], status: "done", exit: 0, requests: 2 },
+  {
+    name: "a model that never stops calling",
+    script: (_request, index) => call("Read", { path: `file-${index}` }),
+    flags: ["--max-turns", "4"],
+    status: "limit",
+    exit: 5,
+    code: "max_turns",
+    requests: 4,
+  },
+  {
+    name: "a single turn that is enough",
+    script: [say("Four.")],
+    flags: ["--max-turns", "1"],
+    status: "done",
+    exit: 0,
+    requests: 1,
+  },
+  {
+    name: "a single turn that is not",
+    script: [call("List", {})],
+    flags: ["--max-turns", "1"],
+    status: "limit",
+    exit: 5,
+    code: "max_turns",
+    requests: 1,
+  },
+  {
+    name: "the token limit",
+    script: [reply(call("List", {}), { usage: { input: 900, output: 200 } })],
+    flags: ["--max-tokens", "1000"],
+    status: "limit",
+    exit: 5,
+    code: "max_tokens",
+    requests: 1,
+  },
+  {
+    name: "the same call without end",
+    script: () => call("Read", { path: "nowhere" }),
+    status: "failed",
+    exit: 1,
+    code: "loop",
+    requests: 4,
+  },
+  {
+    name: "a denied call that matters",
+    script: [call("Bash", { command: "sudo true" }), say("I may not.")],
+    flags: ["--fail-on", "denied"],
+    status: "failed",
+    exit: 3,
+    code: "denied",
+  },
+  {
+    name: "a denied call that does not",
+    script: [call("Bash", { command: "sudo true" }), say("I may not.")],
+    status: "done",
+    exit: 0,
+  },
+  {
+    name: "a failed call that matters",
+    script: [call("Bash", { command: "exit 3" }), say("It failed.")],
+    flags: ["--fail-on", "tool-error"],
+    status: "failed",
+    exit: 3,
+    code: "tool_error",
+  },
+  {
+    name: "a content filter",
+    script: [reply(say("I"), { finish: "filter" })],
+    status: "failed",
+    exit: 1,
+    code: "content_policy",
+  },
+  {
+    name: "a reply cut at its length that goes on",
+    script: [reply(say("One "), { finish: "length" }), say("two.")],
+    status: "done",
+    exit: 0,
+    requests: 2,
+  },
+  {
+    name: "a reply that is always cut at its length",
+    script: () => reply(say("more "), { finish: "length" }),
+    status: "limit",
+    exit: 5,
+    code: "max_output",
+    requests: 4,
+  },
+  {
+    name: "a silent model and a time limit",
+    script: [[say("Thinking"), silence()]],
+    flags: ["--timeout", "300ms"],
+    status: "limit",
+    exit: 124,
+    code: "timeout",
+  },
+  {
+    name: "a silent model and an idle limit",
+    script: [[say("Thinking"), silence()]],
+    flags: ["--idle-timeout", "300ms"],
+    status: "limit",
+    exit: 124,
+    code: "idle_timeout",
+  },
+  {
+    name: "an unknown session",
+    script: [],
+    flags: ["--resume", "nowhere"],
+    status: "failed",
+    exit: 10,
+    code: "session_not_found",
+    requests: 0,
+  },
+  {
+    name: "no session to continue",
+    script: [],
+    flags: ["--last"],
+    status: "failed",
+    exit: 10,
+    code: "session_not_found",
+    requests: 0,
+  },
+  {
+    name: "an unknown flag",
+    script: [],
+    flags: ["--modle", "x"],
+    status: "failed",
+    exit: 2,
+    code: "usage",
+    requests: 0,
+  },
+  {
+    name: "a page instead of a stream",
+    script: () => status(200, "<html>Welcome</html>", { "content-type": "text/html" }),
+    status: "failed",
+    exit: 1,
+    code: "request",
+  },
+];
+
+describe("koda exec ends with", () => {
+  for (const row of rows)
+    test.concurrent(`${row.name}: ${row.status}, exit ${row.exit}`, async () => {
+      await using place = makePlace();
+      await using server = await startModelServer(row.script);
+      const { end, stderr } = await exec(place, server, ["do it", ...(row.flags ?? [])]);
+      expect({ status: end.status, exit: end.exit, code: end.error?.code }, stderr).toEqual({
+        status: row.status,
+        exit: row.exit,
+        code: row.code,
+      });
+      expect(server.problems).toEqual([]);
+      if (row.requests !== undefined) expect(server.requests).toHaveLength(row.requests);
+    });
+});
+
+test("a provider that refuses connections is exit 9", async () => {
+  await using place = makePlace();
+  const url = await refusingUrl();
+  const ran = await koda(place, ["exec", "--json", "-m", "x", "--base-url", url, "--no-sandbox", "hi"]);
+  expect(checkLines(ran).end).toMatchObject({ exit: 9, error: { code: "network", retryable: true } });
+});
+
+test("auto mode without a sandbox is refused with the way on", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  const ran = await koda(place, ["exec", "--json", "-m", "x", "--base-url", server.url, "hi"]);
+  const { end } = checkLines(ran);
+  expect(end).toMatchObject({ exit: 7, session: null, error: { code: "sandbox" } });
+  expect(ran.stderr).toContain("--no-sandbox");
+});
+
+test("no credentials are exit 4 with three ways on", async () => {
+  await using place = makePlace();
+  const ran = await koda(place, ["exec", "--json", "--no-sandbox", "-m", "openai/gpt-5", "hi"]);
+  expect(checkLines(ran).end).toMatchObject({ exit: 4, error: { code: "credentials" } });
+  for (const way of ["OPENAI_API_KEY", "-m demo", "ollama"]) expect(ran.stderr).toContain(way);
+});
+
+for (const [name, exit] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const) {
+  test.concurrent(`${name} in the middle of a reply ends the run with ${exit} and a session to continue`, async () => {
+    await using place = makePlace();
+    await using server = await startModelServer([[say("Half "), silence()], say("Whole.")]);
+    const child = start(place, ["exec", "--json", ...using(server), "do it"]);
+    const running = follow(child);
+    await running.until(({ type }) => type === "text.delta");
+    child.kill(name);
+    const { end } = await running.finished();
+    expect(end).toMatchObject({ status: "cancelled", exit, text: "Half ", error: { code: name.toLowerCase() } });
+
+    const resumed = await exec(place, server, ["--resume", end.session ?? "", "go on"]);
+    expect(resumed.end).toMatchObject({ status: "done", text: "Whole." });
+    expect(server.requests[1]?.lines.map(({ text }) => text).join("\n")).toContain("do it");
+    expect(server.problems).toEqual([]);
+  });
+}
+
+test("a signal while a command runs leaves no process behind", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([
+    call("Bash", { command: "echo $$; setsid sh -c 'echo $$; exec sleep 1000' & exec sleep 1000" }),
+  ]);
+  const child = start(place, ["exec", "--json", ...using(server), "do it"]);
+  const running = follow(child);
+  const pids: number[] = [];
+  while (pids.length < 2) {
+    const line = await running.until(({ type }) => type === "tool.output");
+    if (line.type === "tool.output") pids.push(...line.text.trim().split("\n").map(Number));
+  }
+  child.kill("SIGTERM");
+  expect((await running.finished()).end).toMatchObject({ exit: 143 });
+  expect(pids.filter(isAlive)).toEqual([]);
+});
+
+test("a reader that goes away ends the run with 141 and no stack trace", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("List", {}), say("Done.")]);
+  const command = `"$0" exec --json ${using(server).join(" ")} hi | head -1; echo "\${PIPESTATUS[0]}"`;
+  const child = Bun.spawn(["bash", "-c", command, binary], {
+    cwd: place.project,
+    env: place.env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  expect(stdout.trimEnd().split("\n").at(-1)).toBe("141");
+  expect(stderr).not.toContain("    at ");
+});
+
+test("a full disk under stdout is exit 11", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Hello.")]);
+  const child = Bun.spawn(["sh", "-c", `"$0" exec ${using(server).join(" ")} hi > /dev/full`, binary], {
+    cwd: place.project,
+    env: place.env,
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
+  expect(child.exitCode).toBe(11);
+  expect(stderr).toContain("ENOSPC");
+});
+
+test("an answer file that cannot be written is exit 11, and an old answer does not stay", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("New."), problem(400, "no")]);
+  const bad = await exec(place, server, ["-o", "no/such/dir/answer.txt", "hi"]);
+  expect(bad.end).toMatchObject({ status: "failed", exit: 11, error: { code: "output" } });
+
+  const answer = join(place.project, "answer.txt");
+  writeFileSync(answer, "Old.");
+  const failed = await exec(place, server, ["-o", "answer.txt", "hi"]);
+  expect(failed.end.exit).toBe(1);
+  expect(await Bun.file(answer).exists()).toBe(false);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    // No such process: what the test hopes for.
+    return false;
+  }
+}

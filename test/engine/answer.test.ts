@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import { AnswerJudge } from "../../lib/engine/answer.ts";
+
+const schema = {
+  type: "object",
+  properties: { files: { type: "array", items: { type: "string" } } },
+  required: ["files"],
+  additionalProperties: false,
+};
+const stop = (text: string) => ({ text, finish: "stop" as const });
+const cut = (text: string) => ({ text, finish: "length" as const });
+
+describe("without a schema", () => {
+  test("text is the answer", () => {
+    expect(new AnswerJudge(undefined).judge(stop("Done."))).toEqual({ kind: "answer", text: "Done." });
+  });
+
+  test("pieces of an answer are put together", () => {
+    const judge = new AnswerJudge(undefined);
+    expect(judge.judge(cut("One, "))).toMatchObject({ kind: "again" });
+    expect(judge.judge(cut("two, "))).toMatchObject({ kind: "again" });
+    expect(judge.judge(stop("three."))).toEqual({ kind: "answer", text: "One, two, three." });
+  });
+
+  test("an answer without end is given up after three continuations", () => {
+    const judge = new AnswerJudge(undefined);
+    const kinds = Array.from({ length: 4 }, () => judge.judge(cut("more")).kind);
+    expect(kinds).toEqual(["again", "again", "again", "failed"]);
+  });
+
+  test("white space is no answer, and is asked for again only once", () => {
+    const judge = new AnswerJudge(undefined);
+    expect(judge.judge(stop(" \n"))).toMatchObject({ kind: "again" });
+    expect(judge.judge(stop(""))).toMatchObject({ kind: "failed", error: { code: "empty" } });
+  });
+});
+
+describe("with a schema", () => {
+  const good: [name: string, text: string][] = [
+    ["bare JSON", '{"files":["a"]}'],
+    ["JSON with white space around it", '\n {"files":["a"]}\n'],
+    ["JSON in a code fence", '```json\n{"files":["a"]}\n```'],
+    ["JSON in a fence without a language", '```\n{"files":["a"]}\n```\n'],
+  ];
+  for (const [name, text] of good)
+    test(`${name} is taken`, () => {
+      expect(new AnswerJudge(schema).judge(stop(text))).toEqual({
+        kind: "answer",
+        text: '{"files":["a"]}',
+        output: { files: ["a"] },
+      });
+    });
+
+  const bad: [name: string, text: string, complaint: string][] = [
+    ["prose", "I changed a.", "not JSON"],
+    ["a missing property", "{}", "files"],
+    ["a wrong type", '{"files":"a"}', 'files: type "string" is invalid. Expected "array"'],
+    ["a property too many", '{"files":[],"more":1}', "more: there is no such property"],
+    ["a wrong item", '{"files":["a",1]}', 'files.1: type "number" is invalid'],
+  ];
+  for (const [name, text, complaint] of bad)
+    test(`${name} is sent back with what is wrong`, () => {
+      const judgement = new AnswerJudge(schema).judge(stop(text));
+      expect(judgement.kind === "again" && judgement.note).toContain(complaint);
+    });
+
+  test("after two repairs it is given up", () => {
+    const judge = new AnswerJudge(schema);
+    const kinds = Array.from({ length: 3 }, () => judge.judge(stop("no")).kind);
+    expect(kinds).toEqual(["again", "again", "failed"]);
+  });
+});
