@@ -1,0 +1,195 @@
+import { KodaError } from "../lib/errors.ts";
+import { nearest } from "../lib/nearest.ts";
+import { commands, type Command, type CommandName } from "./commands.ts";
+import type { Flag, Flags } from "./flags.ts";
+import { propertyOf, type Options } from "./options.ts";
+import type { Value } from "./values.ts";
+
+/** What a reading gives instead of options when -h or --help stands before `--`. */
+export const helpWanted = Symbol("help");
+
+/**
+ * The strict reading of a command's arguments. Everything is either understood or refused: no flag is dropped or
+ * guessed, and none takes the next flag for its value.
+ */
+export function readOptions<N extends CommandName>(name: N, argv: readonly string[]): Options<N> | typeof helpWanted {
+  const command: Command = commands[name];
+  const { given, places } = scan(name, command.flags, argv);
+  if (given.has("help")) return helpWanted;
+
+  const options: Record<string, unknown> = {};
+  for (const [flag, definition] of Object.entries(command.flags)) {
+    if (flag === "help" || definition.means !== undefined) continue;
+    const value = flagValue(name, flag, definition, given.get(flag) ?? []);
+    if (value !== undefined) options[propertyOf(flag)] = value;
+  }
+  const placed = placeValues(name, command, places);
+  for (const [place, value] of placed) options[place] = value;
+
+  refuseContradictions(name, command, new Set([...given.keys(), ...placed.keys()]), options);
+  // The loops above went through the very table that gives the type.
+  return options as Options<N>;
+}
+
+/** A complaint about a command line, with the way to the page that would have helped. */
+export function usageError(name: string, complaint: string): KodaError {
+  return new KodaError("usage", `${complaint}\nSee ${name === "" ? "koda --help" : `koda ${name} --help`}`);
+}
+
+/** `(did you mean "exec"?)` with a space before it, or nothing. */
+export function suggestion(word: string, candidates: Iterable<string>): string {
+  const meant = nearest(word, candidates);
+  return meant === undefined ? "" : ` (did you mean "${meant}"?)`;
+}
+
+/** A flag as it was written and the text of its value; a switch has none. */
+type Given = { written: string; text: string };
+type Scan = { given: Map<string, Given[]>; places: string[] };
+
+function scan(name: string, flags: Flags, argv: readonly string[]): Scan {
+  const given = new Map<string, Given[]>();
+  const places: string[] = [];
+  const rest = [...argv];
+  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    if (word === "--") {
+      places.push(...rest);
+      break;
+    }
+    if (!word.startsWith("-") || word === "-") {
+      places.push(word);
+      continue;
+    }
+    for (const { written, attached } of flagsIn(name, flags, word)) {
+      const flag = known(name, flags, written);
+      const definition = flags[flag];
+      const text = definition?.value ? (attached ?? nextValue(name, written, definition.value, rest)) : "";
+      if (!definition?.value && attached !== undefined)
+        throw usageError(name, `${written} takes no value, but was given "${attached}"`);
+      const target = definition?.means?.flag ?? flag;
+      given.set(target, [...(given.get(target) ?? []), { written, text: definition?.means?.value ?? text }]);
+      // Help answers at once, whatever else is wrong with the line.
+      if (flag === "help") return { given, places };
+    }
+  }
+  return { given, places };
+}
+
+type Written = { written: string; attached?: string };
+
+/** `--name`, `--name=value`, `-n`, `-nvalue`, `-n=value`, or several switches in one word (`-qv`). */
+function flagsIn(name: string, flags: Flags, word: string): Written[] {
+  if (word.startsWith("--")) return [split(word)];
+
+  const long = split(word.slice(1)).written;
+  if (long.length > 1 && spellings(flags).has(`--${long}`))
+    throw usageError(name, `Unknown flag "${word}": a long flag has two dashes, --${long}`);
+
+  const found: Written[] = [];
+  for (let at = 1; at < word.length; at++) {
+    const written = `-${word[at]}`;
+    const attached = word.slice(at + 1);
+    const definition = flags[known(name, flags, written)];
+    if (attached === "" || (definition?.value === undefined && !attached.startsWith("="))) {
+      found.push({ written });
+      continue;
+    }
+    return [...found, { written, attached: attached.replace(/^=/, "") }];
+  }
+  return found;
+}
+
+function split(word: string): Written {
+  const equals = word.indexOf("=");
+  return equals < 0 ? { written: word } : { written: word.slice(0, equals), attached: word.slice(equals + 1) };
+}
+
+function known(name: string, flags: Flags, written: string): string {
+  const flag = spellings(flags).get(written);
+  if (flag !== undefined) return flag;
+  const advertised = Object.keys(flags).map((flag) => `--${flag}`);
+  throw usageError(name, `Unknown flag "${written}"${suggestion(written, advertised)}`);
+}
+
+/** Every way to write a flag, with the dashes. */
+function spellings(flags: Flags): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [flag, { short, aliases = [] }] of Object.entries(flags)) {
+    for (const long of [flag, ...aliases]) found.set(`--${long}`, flag);
+    if (short !== undefined) found.set(`-${short}`, flag);
+  }
+  return found;
+}
+
+function nextValue(name: string, written: string, { placeholder }: Value<unknown>, rest: string[]): string {
+  const next = rest[0];
+  if (next === undefined) throw usageError(name, `${written} needs a value: ${written} ${placeholder}`);
+  if (next.startsWith("-") && next !== "-")
+    throw usageError(
+      name,
+      `${written} needs a value, and "${next}" looks like a flag: write ${written}=${next} if it is meant as one`,
+    );
+  rest.shift();
+  return next;
+}
+
+function flagValue(name: string, flag: string, definition: Flag, given: readonly Given[]): unknown {
+  const { value, many, required } = definition;
+  if (value === undefined) return given.length > 0;
+  if (given.length === 0 && required) throw usageError(name, `--${flag} ${value.placeholder} is missing`);
+  const values = given.map(({ written, text }) => decode(name, written, value, text));
+  if (many) return values.flat();
+
+  const [first, other] = [given[0], given.find(({ text }) => text !== given[0]?.text)];
+  if (first !== undefined && other !== undefined)
+    throw usageError(name, `--${flag} was given twice, as "${first.text}" and as "${other.text}": give it once`);
+  return values[0];
+}
+
+function decode(name: string, written: string, value: Value<unknown>, text: string): unknown {
+  const decoded = text === "" ? undefined : value.read(text);
+  if (decoded !== undefined) return decoded;
+  const hint = value.choices ? suggestion(text, value.choices) : "";
+  throw usageError(name, `${written} "${text}": expected ${value.expected}${hint}`);
+}
+
+function placeValues(name: string, command: Command, words: readonly string[]): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  const places = Object.entries(command.positionals);
+  for (const [index, [place, { value, optional }]] of places.entries()) {
+    const word = words[index];
+    if (word !== undefined) values.set(place, decode(name, value.placeholder, value, word));
+    else if (!optional) throw usageError(name, `${value.placeholder} is missing: koda ${name} ${value.placeholder}`);
+  }
+  const extra = words[places.length];
+  if (extra !== undefined) throw usageError(name, `Unexpected argument "${extra}"${quotingHint(command, words)}`);
+  return values;
+}
+
+/** Several words where one is expected are most often a sentence that lost its quotes. */
+function quotingHint(command: Command, words: readonly string[]): string {
+  const last = Object.values(command.positionals).at(-1);
+  if (last?.value.sentence !== true) return "";
+  return `: ${last.value.placeholder} is one argument, so put it in quotes: "${words.join(" ")}"`;
+}
+
+function refuseContradictions(
+  name: string,
+  command: Command,
+  present: ReadonlySet<string>,
+  options: Readonly<Record<string, unknown>>,
+): void {
+  const call = (key: string) => command.positionals[key]?.value.placeholder ?? `--${key}`;
+  // A switch is present in `options` always, and in `present` only when it was given.
+  for (const set of command.exclusive ?? []) {
+    const [one, other] = set.filter((key) => present.has(key));
+    if (one !== undefined && other !== undefined)
+      throw usageError(name, `${call(one)} and ${call(other)} exclude each other: give one of them`);
+  }
+  for (const { flag, other } of command.needs ?? [])
+    if (present.has(flag) && !present.has(other)) throw usageError(name, `--${flag} goes only with --${other}`);
+  for (const { flag, other, value } of command.onlyWith ?? []) {
+    const actual = options[propertyOf(other)];
+    if (present.has(flag) && actual !== undefined && actual !== value)
+      throw usageError(name, `--${flag} goes only with --${other} ${value}, not with --${other} ${String(actual)}`);
+  }
+}

@@ -1,0 +1,141 @@
+import { helpFlag, json, runFlags, type Flags } from "./flags.ts";
+import * as value from "./values.ts";
+import type { Value } from "./values.ts";
+
+/** An argument that is known by its place. Only the last ones may be optional. */
+export type Positional = { readonly value: Value<unknown>; readonly about: string; readonly optional?: true };
+export type Positionals = { readonly [name: string]: Positional };
+
+export type Example = { readonly line: string; readonly about: string };
+
+export type Command = {
+  /** One line, for the list of commands. */
+  readonly about: string;
+  /** More, for the command's own page. */
+  readonly details?: string;
+  readonly positionals: Positionals;
+  readonly flags: Flags;
+  /** Of each set at most one may be given; names of flags and of positionals. */
+  readonly exclusive?: readonly (readonly string[])[];
+  /** A flag that says nothing without the other. */
+  readonly needs?: readonly { readonly flag: string; readonly other: string }[];
+  /** Flags that only go with one value of another. */
+  readonly onlyWith?: readonly { readonly flag: string; readonly other: string; readonly value: string }[];
+  readonly examples: readonly Example[];
+};
+
+const id = { id: { value: value.sessionId, about: "A session, or the beginning of its id" } } as const;
+
+/** Every command by the words that call it. Help, completions, the parser and the dispatcher all read this table. */
+export const commands = {
+  exec: {
+    about: "Do one task to its end, without asking a question",
+    details:
+      "The prompt is one argument, or the content of a file (-f FILE), or standard input (-). What is piped in beside a prompt is appended to it. The final answer goes to stdout, everything for people to stderr.",
+    positionals: {
+      prompt: {
+        value: value.sentence("PROMPT"),
+        about: "The task, in quotes; - reads it from standard input",
+        optional: true,
+      },
+    },
+    flags: runFlags,
+    exclusive: [
+      ["prompt", "file"],
+      ["session", "resume", "last", "fork", "ephemeral"],
+      ["record", "replay"],
+      ["quiet", "verbose"],
+    ],
+    needs: [{ flag: "replay-loose", other: "replay" }],
+    onlyWith: [{ flag: "stream", other: "output", value: "text" }],
+    examples: [
+      { line: 'koda exec "make the tests pass"', about: "One task in this directory" },
+      { line: 'npm test 2>&1 | koda exec "why does this fail?"', about: "Ask about what a command prints" },
+      { line: 'koda exec --last "now write the changelog"', about: "Go on where the last run here stopped" },
+      { line: 'koda exec --json "fix the lint errors" | jq -r .type', about: "Follow the run as events" },
+      { line: 'koda exec --mode plan --timeout 10m -o review.md "review src/"', about: "Read only, with a limit" },
+      { line: "koda exec -m demo --no-sandbox", about: "See it work, without a key and without a network" },
+    ],
+  },
+  "session list": {
+    about: "List sessions, newest first",
+    positionals: {},
+    flags: { ...json, ...helpFlag },
+    examples: [{ line: "koda session list --json | jq -r '.[0].id'", about: "The id of the latest session" }],
+  },
+  "session show": {
+    about: "Show what was said and done in a session",
+    positionals: id,
+    flags: { ...json, ...helpFlag },
+    examples: [{ line: "koda session show 0199", about: "The beginning of an id will do when it is unique" }],
+  },
+  "session export": {
+    about: "Write a session to stdout as a document",
+    positionals: id,
+    flags: {
+      format: {
+        value: value.oneOf("markdown", "html", "jsonl"),
+        group: "Output",
+        about: "The document's format (markdown)",
+      },
+      json: { means: { flag: "format", value: "jsonl" }, group: "Output", about: "Short for --format jsonl" },
+      ...helpFlag,
+    },
+    examples: [{ line: "koda session export 0199 --format html > session.html", about: "One self-contained page" }],
+  },
+  "session search": {
+    about: "Find sessions by what was said in them",
+    positionals: { query: { value: value.sentence("QUERY"), about: "Words to look for" } },
+    flags: { ...json, ...helpFlag },
+    examples: [{ line: 'koda session search "race condition"', about: "Both words, in any session" }],
+  },
+  "session rm": {
+    about: "Delete a session and its outputs",
+    positionals: id,
+    flags: { ...json, ...helpFlag },
+    examples: [{ line: "koda session rm 0199", about: "It cannot be brought back" }],
+  },
+  "session prune": {
+    about: "Delete sessions that nobody touched for a time",
+    positionals: {},
+    flags: {
+      "older-than": { value: value.duration, required: true, group: "General", about: "How long nobody touched them" },
+      ...json,
+      ...helpFlag,
+    },
+    examples: [{ line: "koda session prune --older-than 30d", about: "Keep one month" }],
+  },
+  models: {
+    about: "List providers and models, and which can be used from here",
+    positionals: {},
+    flags: { ...json, ...helpFlag },
+    examples: [{ line: "koda models", about: "What -m accepts, which keys are set, which local servers answer" }],
+  },
+  doctor: {
+    about: "Check everything a run needs, and say how to fix what is missing",
+    positionals: {},
+    flags: {
+      config: { group: "General", about: "Show each configuration value and where it comes from" },
+      ...json,
+      ...helpFlag,
+    },
+    examples: [
+      { line: "koda doctor", about: "Exit 0 when a run would work, else 1" },
+      { line: "koda doctor --config", about: "Which file or variable set what" },
+    ],
+  },
+  completions: {
+    about: "Print a completion script for a shell",
+    positionals: {
+      shell: { value: { ...value.oneOf("bash", "zsh", "fish"), placeholder: "SHELL" }, about: "The shell" },
+    },
+    flags: helpFlag,
+    examples: [
+      { line: "koda completions bash > ~/.local/share/bash-completion/completions/koda", about: "bash" },
+      { line: 'koda completions zsh > "${fpath[1]}/_koda"', about: "zsh" },
+      { line: "koda completions fish > ~/.config/fish/completions/koda.fish", about: "fish" },
+    ],
+  },
+} as const satisfies Readonly<Record<string, Command>>;
+
+export type CommandName = keyof typeof commands;

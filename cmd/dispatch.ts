@@ -1,0 +1,104 @@
+import { defineCommand, runCommand, type CommandDef } from "citty";
+import { helpWanted, readOptions, suggestion, usageError } from "./arguments.ts";
+import { commands, type CommandName } from "./commands.ts";
+import type { Options } from "./options.ts";
+
+/** What each command does with its options; the number is the process's exit code. */
+export type Handlers = { readonly [N in CommandName]: (options: Options<N>) => Promise<number> };
+
+/** Where help goes. */
+export type Page = { readonly columns: () => number; readonly print: (text: string) => Promise<void> };
+
+/**
+ * Finds the command that the arguments name, reads its options strictly and hands them over. citty walks the tree;
+ * since it takes any flag for granted, every word is checked here before citty looks at it.
+ */
+export async function dispatch(argv: readonly string[], handlers: Handlers, page: Page): Promise<number> {
+  const topic = helpTopic(argv);
+  if (topic !== undefined) return await showHelp(topic, page);
+
+  let exit = 0;
+  const leaf = (name: CommandName): CommandDef =>
+    defineCommand({
+      run: async ({ rawArgs }) => {
+        exit = await perform(name, rawArgs, handlers, page);
+      },
+    });
+  const branch = (path: string): CommandDef =>
+    defineCommand({
+      setup: ({ rawArgs }) => checkWord(path, rawArgs),
+      subCommands: Object.fromEntries(
+        wordsBelow(path).map((word) => {
+          const below = join(path, word);
+          return [word, isCommand(below) ? leaf(below) : branch(below)];
+        }),
+      ),
+    });
+  await runCommand(branch(""), { rawArgs: [...argv] });
+  return exit;
+}
+
+async function perform<N extends CommandName>(
+  name: N,
+  argv: readonly string[],
+  handlers: Handlers,
+  page: Page,
+): Promise<number> {
+  const options = readOptions(name, argv);
+  return options === helpWanted ? await showHelp(name, page) : await handlers[name](options);
+}
+
+/** The page asked for by `koda help CMD`, `koda --help` or `koda session --help`; a command's own -h it finds itself. */
+function helpTopic(argv: readonly string[]): string | undefined {
+  const isHelp = (word: string | undefined) => word === "-h" || word === "--help";
+  const [first, second] = argv;
+  if (isHelp(first)) return "";
+  if (first !== undefined && isGroup(first) && isHelp(second)) return first;
+  if (first !== "help") return undefined;
+
+  const words = argv.slice(1).filter((word) => !isHelp(word));
+  for (const [index] of words.entries()) checkWord(words.slice(0, index).join(" "), words.slice(index));
+  return words.join(" ");
+}
+
+async function showHelp(topic: string, page: Page): Promise<number> {
+  const { helpPage } = await import("./help.ts");
+  await page.print(helpPage(topic, page.columns()));
+  return 0;
+}
+
+/** Refuses whatever is no command here, before it is looked up. */
+function checkWord(path: string, [word, ...rest]: readonly string[]): void {
+  const words = wordsBelow(path);
+  if (word !== undefined && words.includes(word)) return;
+  const known = `expected ${words.join(", ")}`;
+  if (words.length === 0) throw usageError(path, `Unexpected argument "${word}"`);
+  if (word === undefined) throw usageError(path, `No command given: ${known}`);
+  if (word === "--version" || word === "-V")
+    throw usageError(path, `${word} takes no argument, but "${rest[0]}" follows`);
+  if (word.startsWith("-"))
+    throw usageError(path, `Unknown flag "${word}": a command comes first (${words.join(", ")}), then its flags`);
+  const quoted = path === "" && /\s/.test(word) ? `; for a task write koda exec "${word}"` : "";
+  throw usageError(path, `Unknown command "${join(path, word)}"${suggestion(word, words)}: ${known}${quoted}`);
+}
+
+const names = Object.keys(commands);
+
+/** The words that may follow: `list`, `show`… after `session`. */
+export function wordsBelow(path: string): string[] {
+  const depth = path === "" ? 0 : path.split(" ").length;
+  const below = names.filter((name) => path === "" || name.startsWith(`${path} `));
+  return [...new Set(below.map((name) => name.split(" ")[depth] ?? ""))];
+}
+
+function isCommand(path: string): path is CommandName {
+  return Object.hasOwn(commands, path);
+}
+
+function isGroup(path: string): boolean {
+  return !isCommand(path) && wordsBelow(path).length > 0;
+}
+
+function join(path: string, word: string): string {
+  return path === "" ? word : `${path} ${word}`;
+}
