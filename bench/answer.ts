@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import { binary, using } from "../test/support/koda.ts";
+import { say } from "../test/support/model-reply.ts";
+import { startModelServer } from "../test/support/model-server.ts";
+import { makePlace } from "../test/support/place.ts";
+import { cost, type Figure, interleaved, median } from "./measure.ts";
+
+/** One short answer, the whole process, against a program that only fetches and prints. */
+export async function measure(floors: string): Promise<Figure[]> {
+  await using place = makePlace();
+  await using server = await startModelServer(() => say("The answer is four."));
+  const options = { cwd: place.project, env: place.env };
+  const [koda = [], bare = []] = await interleaved(
+    21,
+    () => cost([binary, "exec", ...using(server), "What is two and two?"], options),
+    () => cost([join(floors, "answer"), server.url], options),
+  );
+  if (koda.some(({ stdout }) => stdout !== "The answer is four.\n")) throw new Error("koda did not answer");
+
+  const [wall, floorWall] = [koda, bare].map((costs) => median(costs.map(({ wallMs }) => wallMs))) as [number, number];
+  const [peak, floorPeak] = [koda, bare].map((costs) => median(costs.map(({ peakMb }) => peakMb))) as [number, number];
+  return [
+    { what: "one short answer, wall", value: wall, unit: "ms", floor: floorWall, bar: "≤ 50 ms", holds: wall <= 50 },
+    {
+      what: "one short answer, peak memory",
+      value: peak,
+      unit: "MB",
+      floor: floorPeak,
+      bar: "≤ 60 MB",
+      holds: peak <= 60,
+    },
+  ];
+}

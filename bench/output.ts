@@ -1,0 +1,35 @@
+import { binary, using } from "../test/support/koda.ts";
+import { call, say } from "../test/support/model-reply.ts";
+import { startModelServer } from "../test/support/model-server.ts";
+import { makePlace } from "../test/support/place.ts";
+import { cost, type Figure } from "./measure.ts";
+
+const cases = [
+  { what: "a command that prints 50 MB", command: "yes 'a line of some length, forty bytes long' | head -c 50000000" },
+  { what: "a command that prints 2 GB without a newline", command: "head -c 2000000000 /dev/zero | tr '\\0' 'x'" },
+] as const;
+
+/** What a talkative command costs in memory, and in time against `cat` reading the same through a pipe. */
+export async function measure(): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const { what, command } of cases) {
+    await using place = makePlace();
+    await using server = await startModelServer([call("Bash", { command, timeout: 120 }), say("Done.")]);
+    const options = { cwd: place.project, env: place.env, keep: false };
+    const koda = await cost([binary, "exec", ...using(server), "Print."], options);
+    if (koda.exit !== 0) throw new Error(`${what}: exit ${koda.exit}`);
+    const cat = await cost(["sh", "-c", `{ ${command}; } | cat > /dev/null`], options);
+    figures.push(
+      {
+        what: `${what}, wall`,
+        value: koda.wallMs,
+        unit: "ms",
+        floor: cat.wallMs,
+        bar: "≤ 3 x cat",
+        holds: koda.wallMs <= 3 * cat.wallMs,
+      },
+      { what: `${what}, peak memory`, value: koda.peakMb, unit: "MB", bar: "≤ 80 MB", holds: koda.peakMb <= 80 },
+    );
+  }
+  return figures;
+}

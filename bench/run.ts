@@ -1,0 +1,57 @@
+/**
+ * `npm run bench [NAME…]`: what koda costs, each figure beside the least it could cost in the same run. A report, not
+ * a test: machines differ and are shared, so it always exits 0 unless a measurement itself broke.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Figure } from "./measure.ts";
+
+const benches = {
+  start: () => import("./start.ts"),
+  answer: () => import("./answer.ts"),
+  rounds: () => import("./rounds.ts"),
+  deltas: () => import("./deltas.ts"),
+  output: () => import("./output.ts"),
+  latency: () => import("./latency.ts"),
+  requests: () => import("./requests.ts"),
+  crowd: () => import("./crowd.ts"),
+  kills: () => import("./kills.ts"),
+} satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
+
+const chosen = process.argv.slice(2);
+const names = Object.keys(benches).filter((name) => chosen.length === 0 || chosen.includes(name));
+
+const floors = mkdtempSync(join(tmpdir(), "koda-bench-"));
+for (const name of ["empty", "answer"]) await compileFloor(name);
+
+console.log(row(["what", "measured", "floor", "ratio", "bar", ""]));
+for (const name of names as (keyof typeof benches)[]) {
+  const { measure } = await benches[name]();
+  for (const figure of await measure(floors)) console.log(row(cells(figure)));
+}
+rmSync(floors, { recursive: true, force: true });
+
+async function compileFloor(name: string): Promise<void> {
+  await Bun.build({
+    entrypoints: [`bench/floor/${name}.ts`],
+    minify: true,
+    bytecode: true,
+    format: "esm",
+    compile: { outfile: join(floors, name), autoloadDotenv: false, autoloadBunfig: false },
+  });
+}
+
+function cells({ what, value, unit, floor, bar, holds }: Figure): string[] {
+  const shown = (figure: number) => `${figure < 10 ? figure.toFixed(2) : figure.toFixed(0)} ${unit}`;
+  const ratio = floor === undefined || floor === 0 ? "" : `${(value / floor).toFixed(2)} x`;
+  return [what, shown(value), floor === undefined ? "" : shown(floor), ratio, bar, holds ? "holds" : "MISSED"];
+}
+
+function row(texts: readonly string[]): string {
+  const widths = [58, 12, 12, 9, 30, 6];
+  return texts
+    .map((text, index) => text.padEnd(widths[index] ?? 0))
+    .join("  ")
+    .trimEnd();
+}
