@@ -1,0 +1,24 @@
+import { type ErrorCode, exitByCode, KodaError } from "../lib/errors.ts";
+
+const signals = { SIGHUP: "sighup", SIGINT: "sigint", SIGTERM: "sigterm" } as const satisfies Record<string, ErrorCode>;
+
+/** What ends a run from outside, and what must still be done when there is no time left to do it properly. */
+export type Stopper = { readonly controller: AbortController; lastWill: () => void };
+
+/**
+ * The first signal asks the run to stop, which then says so in its own words. The second one means now: what runs is
+ * killed and the process leaves, without its last line.
+ */
+export function stopOnSignals(leave: (code: number) => never): Stopper {
+  const stopper: Stopper = { controller: new AbortController(), lastWill: () => {} };
+  for (const [signal, code] of Object.entries(signals)) {
+    process.on(signal, () => {
+      if (stopper.controller.signal.aborted) {
+        stopper.lastWill();
+        leave(exitByCode[code]);
+      }
+      stopper.controller.abort(new KodaError(code, `Stopped by ${signal}`, { retryable: true }));
+    });
+  }
+  return stopper;
+}
