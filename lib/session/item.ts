@@ -1,49 +1,72 @@
-import type { AssistantMessage, ImagePart, TextPart } from "../model/message.ts";
-import type { FinishReason, Usage } from "../model/model.ts";
-import type { TodoItem } from "./todo.ts";
+import { z } from "zod";
+import { modes } from "../trust/mode.ts";
+
+/**
+ * What a log holds: the one source of the types and of the decoder for what was stored. Only decode.ts and code
+ * behind it import this file's values; everyone else imports types, so a fresh run never loads zod for it.
+ */
+const text = z.object({ type: z.literal("text"), text: z.string() });
+const image = z.object({ type: z.literal("image"), mime: z.string(), base64: z.string() });
+const thinking = z.object({ type: z.literal("thinking"), text: z.string(), token: z.string().exactOptional() });
+const call = z.object({ type: z.literal("call"), id: z.string(), tool: z.string(), arguments: z.string() });
+const shown = z.array(z.discriminatedUnion("type", [text, image])).readonly();
+
+const figure = z.number().nullable();
+const usage = z.object({ input: figure, cached: figure, output: figure, reasoning: figure });
 
 /** The surroundings a turn ran in. A resumed session compares them with today's and tells the model only what differs. */
-export type Environment = {
-  cwd: string;
-  date: string;
-  mode: string;
-  sandbox: string;
-  writable: readonly string[];
-  model: string;
-  provider: string;
-};
+const environment = z.object({
+  cwd: z.string(),
+  date: z.string(),
+  mode: z.enum(modes),
+  sandbox: z.string(),
+  writable: z.array(z.string()).readonly(),
+  model: z.string(),
+  provider: z.string(),
+});
+
+const todoItem = z.object({ text: z.string(), status: z.enum(["pending", "in_progress", "done"]) });
 
 /**
  * One entry of a session's log. The log is only appended to; what the model sees is a function of it (history.ts).
  * An item is committed before anything about it is announced.
  */
-export type Item =
+export const itemSchema = z.discriminatedUnion("kind", [
   /** What the model is told of its surroundings: `text` goes to it as a user message, `facts` is for comparing. */
-  | { kind: "environment"; text: string; facts: Environment }
-  | { kind: "user"; parts: readonly (TextPart | ImagePart)[] }
+  z.object({ kind: z.literal("environment"), text: z.string(), facts: environment }),
+  z.object({ kind: z.literal("user"), parts: shown }),
   /** The engine's own words to the model, sent as a user message: a nudge, a repair request. */
-  | { kind: "note"; text: string }
-  | { kind: "assistant"; parts: AssistantMessage["parts"]; finish: FinishReason; usage: Usage }
-  | {
-      kind: "result";
-      call: string;
-      tool: string;
-      ok: boolean;
-      parts: readonly (TextPart | ImagePart)[];
-      denied?: string;
-      exitCode?: number;
-      output?: string;
-      durationMs: number;
-    }
-  | { kind: "todo"; items: readonly TodoItem[] }
-  | { kind: "turn_start" }
-  | {
-      kind: "turn_end";
-      reason: "complete" | "cancelled" | "limit" | "error";
-      error?: { code: string; message: string };
-    };
+  z.object({ kind: z.literal("note"), text: z.string() }),
+  z.object({
+    kind: z.literal("assistant"),
+    parts: z.array(z.discriminatedUnion("type", [text, thinking, call])).readonly(),
+    finish: z.enum(["stop", "calls", "length", "filter"]),
+    usage,
+  }),
+  z.object({
+    kind: z.literal("result"),
+    call: z.string(),
+    tool: z.string(),
+    ok: z.boolean(),
+    parts: shown,
+    denied: z.string().exactOptional(),
+    exitCode: z.number().exactOptional(),
+    output: z.string().exactOptional(),
+    durationMs: z.number(),
+  }),
+  z.object({ kind: z.literal("todo"), items: z.array(todoItem).readonly() }),
+  z.object({ kind: z.literal("turn_start") }),
+  z.object({
+    kind: z.literal("turn_end"),
+    reason: z.enum(["complete", "cancelled", "limit", "error"]),
+    error: z.object({ code: z.string(), message: z.string() }).exactOptional(),
+  }),
+]);
 
+export type Environment = z.infer<typeof environment>;
+export type Item = z.infer<typeof itemSchema>;
 export type ItemKind = Item["kind"];
+export type ItemOf<K extends ItemKind> = Extract<Item, { kind: K }>;
 
 /** An item as it stands in the log. Turns count from 1; what precedes the first turn has turn 0. */
 export type LoggedItem = Item & { seq: number; turn: number; at: string };

@@ -1,0 +1,145 @@
+import { Database as Sqlite, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { errnoOf, KodaError, messageOf } from "../errors.ts";
+
+export const inMemory = ":memory:";
+
+/** How long a statement waits for another process's transaction. Ours take milliseconds, so this is never reached in health. */
+const busyTimeoutMs = 10_000;
+
+/**
+ * One connection. Whatever SQLite says leaves here as a KodaError that names the file and what to do about it. The
+ * row types that callers name are kept by the tables being STRICT; only JSON inside a column is decoded (decode.ts).
+ */
+export class Database {
+  readonly path: string;
+  readonly #sqlite: Sqlite;
+
+  constructor(path: string) {
+    this.path = path;
+    if (path !== inMemory) prepareFile(path);
+    this.#sqlite = this.#guard(() => new Sqlite(path, { readwrite: true, create: true, strict: true }));
+    try {
+      this.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+      this.run("PRAGMA synchronous = NORMAL");
+      this.run("PRAGMA foreign_keys = ON");
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  all<Row>(sql: string, values: SQLQueryBindings[] = []): Row[] {
+    return this.#guard(() => this.#sqlite.query<Row, SQLQueryBindings[]>(sql).all(...values));
+  }
+
+  get<Row>(sql: string, values: SQLQueryBindings[] = []): Row | undefined {
+    return this.#guard(() => this.#sqlite.query<Row, SQLQueryBindings[]>(sql).get(...values)) ?? undefined;
+  }
+
+  /** The number of rows that changed, and the id of the last one that was inserted. */
+  run(sql: string, values: SQLQueryBindings[] = []): { changes: number; id: number } {
+    const { changes, lastInsertRowid } = this.#guard(() => this.#sqlite.query(sql).run(...values));
+    return { changes, id: Number(lastInsertRowid) };
+  }
+
+  /** Several statements in one text, without values. */
+  script(sql: string): void {
+    this.#guard(() => this.#sqlite.run(sql));
+  }
+
+  /**
+   * Everything in `steps` or nothing. Immediate, because a transaction that reads first and then writes fails with
+   * "database is locked" when another writer came between, however long the timeout.
+   */
+  write<T>(steps: () => T): T {
+    return this.#guard(() => this.#sqlite.transaction(steps).immediate());
+  }
+
+  /** Several reads that see the same state; writers go on meanwhile. */
+  read<T>(steps: () => T): T {
+    return this.#guard(() => this.#sqlite.transaction(steps).deferred());
+  }
+
+  close(): void {
+    this.#sqlite.close();
+  }
+
+  #guard<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      throw storeError(this.path, error);
+    }
+  }
+}
+
+/**
+ * The file is made private before SQLite sees it (its -wal and -shm take over the mode). Of directories only the ones
+ * made here get a mode: an existing one may be shared with others for good reason.
+ */
+function prepareFile(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    createPrivately(path);
+    const found = statSync(path);
+    if (!found.isFile()) throw storeFailure(path, "it is not a file. Move it away");
+    if ((found.mode & 0o077) !== 0) tighten(path);
+  } catch (error) {
+    throw storeError(path, error);
+  }
+}
+
+/** A file that exists is not opened: closing it again would drop the locks of this process's other connections to it. */
+function createPrivately(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}
+
+/** Somebody else's file, or a file system without modes, is used as it is. */
+function tighten(path: string): void {
+  try {
+    chmodSync(path, 0o600);
+  } catch (error) {
+    if (errnoOf(error) !== "EPERM") throw error;
+  }
+}
+
+/** Errors that are not about the database pass through unchanged. */
+export function storeError(path: string, error: unknown): unknown {
+  const code = error instanceof SQLiteError ? error.code : errnoOf(error);
+  if (code === undefined || error instanceof KodaError) return error;
+  return storeFailure(path, reasonOf(code) ?? `${messageOf(error)}. Check the file and its directory`, error);
+}
+
+export function storeFailure(path: string, reason: string, cause?: unknown): KodaError {
+  const elsewhere = "or set KODA_HOME to another directory";
+  return new KodaError("store", `Cannot use the session database "${path}": ${reason}, ${elsewhere}.`, { cause });
+}
+
+/** SQLite's extended codes (`SQLITE_IOERR_WRITE`) begin with the plain one. */
+const reasons: readonly (readonly [code: string, reason: string])[] = [
+  ["SQLITE_NOTADB", "it is not a SQLite database. Move it away to start anew"],
+  ["SQLITE_CORRUPT", "it is damaged. Move it away to start anew (`sqlite3 FILE .recover` may save its content)"],
+  ["SQLITE_READONLY", "it is read-only. Make the file and its directory writable"],
+  ["SQLITE_FULL", "the disk is full. Free some space"],
+  ["SQLITE_IOERR", "the disk cannot be read or written. Check that it is healthy and has space"],
+  ["SQLITE_BUSY", `another process has kept it locked for ${busyTimeoutMs / 1000} s. Try again when that one is done`],
+  ["SQLITE_CANTOPEN", "it cannot be opened. Check the permissions of the file and its directory"],
+  ["SQLITE_PERM", "permission denied. Check the permissions of the file and its directory"],
+  ["EACCES", "permission denied. Check the permissions of the file and its directory"],
+  ["EPERM", "permission denied. Check the permissions of the file and its directory"],
+  ["EROFS", "the file system is read-only. Mount it writable"],
+  ["ENOSPC", "the disk is full. Free some space"],
+  ["EDQUOT", "your disk quota is used up. Free some space"],
+  ["ENOTDIR", "a part of its path is not a directory. Move that away"],
+  ["EEXIST", "its directory is a file. Move that away"],
+];
+
+function reasonOf(code: string): string | undefined {
+  return reasons.find(([prefix]) => code.startsWith(prefix))?.[1];
+}

@@ -1,0 +1,185 @@
+import type { Usage } from "../model/model.ts";
+import type { Mode } from "../trust/mode.ts";
+import { textOfItem, textOfParts } from "./content.ts";
+import type { Database } from "./database.ts";
+import { shortened } from "./graphemes.ts";
+import type { Item, LoggedItem } from "./item.ts";
+
+/** A session as a whole: what lists show, and what a resumed run is compared with. */
+export type SessionInfo = {
+  id: string;
+  /** Where it was forked from; that session may have been removed since. */
+  parent?: string;
+  /** Made from the first prompt; empty before it. */
+  title: string;
+  /** These four as of the last environment that was recorded. */
+  cwd: string;
+  model: string;
+  provider: string;
+  mode: Mode;
+  createdAt: number;
+  updatedAt: number;
+  /** The number of items, and so the `seq` of the last one. */
+  length: number;
+  turns: number;
+  usage: Usage;
+};
+
+export type SessionRow = {
+  id: string;
+  parent: string | null;
+  title: string;
+  cwd: string;
+  model: string;
+  provider: string;
+  mode: Mode;
+  created_at: number;
+  updated_at: number;
+  length: number;
+  turns: number;
+  input: number | null;
+  cached: number | null;
+  output: number | null;
+  reasoning: number | null;
+};
+
+export function infoOf(row: SessionRow): SessionInfo {
+  const { id, parent, title, cwd, model, provider, mode, length, turns, input, cached, output, reasoning } = row;
+  return {
+    id,
+    ...(parent !== null && { parent }),
+    title,
+    cwd,
+    model,
+    provider,
+    mode,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    length,
+    turns,
+    usage: { input, cached, output, reasoning },
+  };
+}
+
+export function insertSession(db: Database, info: SessionInfo, parentSeq?: number): void {
+  const { id, parent, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns } = info;
+  db.run(
+    `INSERT INTO session (id, parent, parent_seq, title, cwd, model, provider, mode, created_at, updated_at, length, turns)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [id, parent ?? null, parentSeq ?? null, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns],
+  );
+}
+
+/** Its items, outputs and lease go with it; what a fork shares with it stays. */
+export function deleteSession(db: Database, id: string): void {
+  db.run("DELETE FROM session WHERE id = ?", [id]);
+}
+
+/** What a session is after these items: a pure step, so that memory and database cannot come to different figures. */
+export function continued(
+  before: SessionInfo,
+  items: readonly Item[],
+  now: number,
+): { info: SessionInfo; logged: LoggedItem[] } {
+  let info: SessionInfo = { ...before, updatedAt: now };
+  const at = new Date(now).toISOString();
+  const logged = items.map((item): LoggedItem => {
+    info = withItem(info, item);
+    return { seq: info.length, turn: info.turns, at, ...item };
+  });
+  return { info, logged };
+}
+
+function withItem(before: SessionInfo, item: Item): SessionInfo {
+  const info = { ...before, length: before.length + 1 };
+  switch (item.kind) {
+    case "turn_start":
+      return { ...info, turns: info.turns + 1 };
+    case "user":
+      return info.title === "" ? { ...info, title: titleOf(textOfParts(item.parts)) } : info;
+    case "assistant":
+      return { ...info, usage: sum(info.usage, item.usage) };
+    case "environment": {
+      const { cwd, model, provider, mode } = item.facts;
+      return { ...info, cwd, model, provider, mode };
+    }
+    case "note":
+    case "result":
+    case "todo":
+    case "turn_end":
+      return info;
+    default:
+      return item satisfies never;
+  }
+}
+
+const titleLength = 80;
+
+/** The first line that says something, without what could move a terminal's cursor. */
+function titleOf(prompt: string): string {
+  for (const line of prompt.split("\n", 200)) {
+    const title = line.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
+    if (title !== "") return shortened(title, titleLength);
+  }
+  return "";
+}
+
+/** Unknown and something is something; unknown and unknown stays unknown. */
+function sum(a: Usage, b: Usage): Usage {
+  const add = (x: number | null, y: number | null) => (x === null && y === null ? null : (x ?? 0) + (y ?? 0));
+  return {
+    input: add(a.input, b.input),
+    cached: add(a.cached, b.cached),
+    output: add(a.output, b.output),
+    reasoning: add(a.reasoning, b.reasoning),
+  };
+}
+
+/** Belongs inside a transaction that has made sure of the lease. */
+export function appendItems(db: Database, { info, items }: { info: SessionInfo; items: readonly LoggedItem[] }): void {
+  for (const item of items) insertItem(db, info, item);
+  const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage } = info;
+  const { input, cached, output, reasoning } = usage;
+  db.run(
+    `UPDATE session SET title = ?, cwd = ?, model = ?, provider = ?, mode = ?, updated_at = ?, length = ?, turns = ?,
+       input = ?, cached = ?, output = ?, reasoning = ? WHERE id = ?`,
+    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, id],
+  );
+}
+
+function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
+  const { seq, turn, at: _, ...item } = logged;
+  const { id: content } = db.run("INSERT INTO content (body) VALUES (?)", [JSON.stringify(item)]);
+  db.run("INSERT INTO item (session, seq, turn, kind, at, content) VALUES (?, ?, ?, ?, ?, ?)", [
+    info.id,
+    seq,
+    turn,
+    item.kind,
+    info.updatedAt,
+    content,
+  ]);
+  const text = textOfItem(item);
+  if (text !== "") db.run("INSERT INTO search (rowid, text) VALUES (?, ?)", [content, text]);
+}
+
+export type ItemRow = { seq: number; turn: number; at: number; body: string };
+
+/** The rows of a log, oldest first; decode.ts makes items of them. */
+export function readItems(db: Database, session: string): ItemRow[] {
+  const sql = `SELECT item.seq, item.turn, item.at, content.body FROM item JOIN content ON content.id = item.content
+    WHERE item.session = ? ORDER BY item.seq`;
+  return db.all<ItemRow>(sql, [session]);
+}
+
+/** What a session holds becomes what another holds too; the content itself is shared. */
+export function copyPlaces(db: Database, { from, to }: { from: string; to: string }): void {
+  db.run(
+    `INSERT INTO item (session, seq, turn, kind, at, content)
+       SELECT ?, seq, turn, kind, at, content FROM item WHERE session = ?`,
+    [to, from],
+  );
+  db.run(
+    "INSERT INTO output (session, id, seq, recording) SELECT ?, id, seq, recording FROM output WHERE session = ?",
+    [to, from],
+  );
+}

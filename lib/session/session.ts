@@ -1,0 +1,138 @@
+import type { Message } from "../model/message.ts";
+import type { Usage } from "../model/model.ts";
+import type { Database } from "./database.ts";
+import { createFileLog, type FileLog } from "./files.ts";
+import { History } from "./history.ts";
+import type { Environment, Item, ItemOf, LoggedItem } from "./item.ts";
+import { Lease } from "./lease.ts";
+import { appendItems, continued, deleteSession, type SessionInfo } from "./log.ts";
+import { openOutputs, type OutputStore } from "./outputs.ts";
+import { openRecall, type Recall } from "./recall.ts";
+import { createTodoList, type TodoList } from "./todo.ts";
+
+/** What a session is made of when it is opened. `isNew` says that its row was made for it just now. */
+export type Opening = { info: SessionInfo; owner: string; items: readonly LoggedItem[]; isNew: boolean };
+
+/**
+ * One open conversation: its log, and everything that belongs to it alone while it is open. It holds the session's
+ * lease, so nobody else writes to it; what is appended has been committed when the call returns.
+ */
+export class Session implements AsyncDisposable {
+  readonly id: string;
+  /** Does it go on from items that were recorded before, its own or those it was forked from? */
+  readonly resumed: boolean;
+  readonly outputs: OutputStore;
+  readonly recall: Recall;
+  /** Empty at first, also on resume: of earlier runs nobody knows what the files have become since. */
+  readonly files: FileLog = createFileLog();
+  readonly todo: TodoList;
+
+  readonly #db: Database;
+  readonly #lease: Lease;
+  readonly #isNew: boolean;
+  readonly #items: LoggedItem[];
+  readonly #history = new History();
+  readonly #lengthAtStart: number;
+  #info: SessionInfo;
+  #environment: Environment | undefined;
+  #inTurn = false;
+  #closed = false;
+
+  constructor(db: Database, { info, owner, items, isNew }: Opening) {
+    this.#db = db;
+    this.#lease = new Lease(db, { session: info.id, owner });
+    this.#isNew = isNew;
+    this.#items = [...items];
+    for (const item of items) this.#history.add(item);
+    this.#lengthAtStart = items.length;
+    this.#info = info;
+    this.#environment = items.findLast((item) => item.kind === "environment")?.facts;
+    this.id = info.id;
+    this.resumed = items.length > 0;
+    this.todo = createTodoList(items.findLast((item) => item.kind === "todo")?.items ?? []);
+    this.outputs = openOutputs(db, {
+      session: info.id,
+      position: () => this.#info.length,
+      assertHeld: () => this.#lease.assertHeld(),
+    });
+    this.recall = openRecall(db, { session: info.id, items: this.#items });
+  }
+
+  /** What is recorded of the session as a whole, as of the last append. */
+  get info(): SessionInfo {
+    return this.#info;
+  }
+
+  /** The surroundings that were recorded last; undefined before the first. */
+  get environment(): Environment | undefined {
+    return this.#environment;
+  }
+
+  /** What all requests of this session cost, over all runs; a figure that was never reported is null. */
+  get usage(): Usage {
+    return this.#info.usage;
+  }
+
+  /** What the model sees. */
+  history(): readonly Message[] {
+    return this.#history.messages();
+  }
+
+  items(): readonly LoggedItem[] {
+    return [...this.#items];
+  }
+
+  /** All of them or none. They are on disk when this returns. */
+  append(...items: Item[]): void {
+    if (items.length === 0) return;
+    const now = Date.now();
+    const { logged, info } = continued(this.#info, items, now);
+    this.#db.write(() => {
+      this.#lease.assertHeld();
+      appendItems(this.#db, { info, items: logged });
+    });
+    this.#info = info;
+    for (const item of logged) this.#remember(item);
+  }
+
+  /** Begins the next turn and returns its number. */
+  beginTurn(): number {
+    if (this.#inTurn) throw new Error(`turn ${this.#info.turns} of session ${this.id} has not ended`);
+    this.append({ kind: "turn_start" });
+    this.#inTurn = true;
+    return this.#info.turns;
+  }
+
+  endTurn(reason: ItemOf<"turn_end">["reason"], error?: { code: string; message: string }): void {
+    if (!this.#inTurn) throw new Error(`session ${this.id} is in no turn`);
+    const failure = error && { code: error.code, message: error.message };
+    this.append({ kind: "turn_end", reason, ...(failure && { error: failure }) });
+    this.#inTurn = false;
+  }
+
+  /** Closes a session that came to nothing: if it was made for this run and nothing was added, it never was. */
+  discard(): void {
+    if (this.#closed) return;
+    if (this.#isNew && this.#items.length === this.#lengthAtStart) deleteSession(this.#db, this.id);
+    this.close();
+  }
+
+  /** Lets go of the session; the store stays open. An empty session is not kept. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#lease.release();
+    if (this.#isNew && this.#items.length === 0) deleteSession(this.#db, this.id);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    return Promise.resolve();
+  }
+
+  #remember(item: LoggedItem): void {
+    this.#items.push(item);
+    this.#history.add(item);
+    if (item.kind === "environment") this.#environment = item.facts;
+  }
+}

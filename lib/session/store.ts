@@ -1,0 +1,199 @@
+import { KodaError } from "../errors.ts";
+import type { Mode } from "../trust/mode.ts";
+import { Database } from "./database.ts";
+import type { DecodeItem } from "./decode.ts";
+import type { LoggedItem } from "./item.ts";
+import { assertFree, claimLease, isHeld, type Wait, whenFree } from "./lease.ts";
+import {
+  copyPlaces,
+  deleteSession,
+  infoOf,
+  insertSession,
+  readItems,
+  type SessionInfo,
+  type SessionRow,
+} from "./log.ts";
+import type { SearchMatch } from "./search.ts";
+import { migrate } from "./schema.ts";
+import { type Opening, Session } from "./session.ts";
+
+export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
+
+/** Opens the database at a path, making it when there is none; ":memory:" writes nothing. */
+export function openStore(path: string): Store {
+  const db = new Database(path);
+  try {
+    migrate(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  return new Store(db);
+}
+
+/** All sessions of one database. Close the sessions that came from it first. */
+export class Store implements AsyncDisposable {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  create(start: NewSession & { id?: string }): Session {
+    const { id = Bun.randomUUIDv7(), ...rest } = start;
+    return new Session(
+      this.#db,
+      this.#db.write(() => this.#create(id, rest)),
+    );
+  }
+
+  /** A session that exists, by its id or a beginning of it that no other has. */
+  async open(id: string, wait: Wait = { ms: 0 }): Promise<Session> {
+    const { decodeItem } = await import("./decode.ts");
+    const opening = await whenFree(() => this.#db.write(() => this.#open(this.find(id), decodeItem)), wait);
+    return new Session(this.#db, opening);
+  }
+
+  /** The session with exactly this id, made when there is none. */
+  async openOrCreate(id: string, start: NewSession, wait: Wait = { ms: 0 }): Promise<Session> {
+    if (!/^[A-Za-z0-9._-]{1,64}$/.test(id))
+      throw new KodaError("usage", `Bad session id "${id}": expected 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"`);
+    const { decodeItem } = await import("./decode.ts");
+    const attempt = () =>
+      this.#db.write(() => {
+        const row = this.#row(id);
+        return row === undefined ? this.#create(id, start) : this.#open(infoOf(row), decodeItem);
+      });
+    return new Session(this.#db, await whenFree(attempt, wait));
+  }
+
+  /** A new session that begins with what the other one holds now. Nothing is copied but the places in its log. */
+  async fork(id: string): Promise<Session> {
+    const { decodeItem } = await import("./decode.ts");
+    return new Session(
+      this.#db,
+      this.#db.write(() => this.#fork(this.find(id), decodeItem)),
+    );
+  }
+
+  /** The session of this directory with the latest activity. */
+  latest(cwd: string): SessionInfo | undefined {
+    const sql = "SELECT * FROM session WHERE cwd = ? AND length > 0 ORDER BY updated_at DESC, id DESC LIMIT 1";
+    const row = this.#db.get<SessionRow>(sql, [cwd]);
+    return row && infoOf(row);
+  }
+
+  /** Newest activity first. A session that nothing was said in yet is not shown. */
+  list(): SessionInfo[] {
+    const sql = "SELECT * FROM session WHERE length > 0 ORDER BY updated_at DESC, id DESC";
+    return this.#db.all<SessionRow>(sql).map(infoOf);
+  }
+
+  /** By its id, or by a beginning of it that no other session has. */
+  find(idOrPrefix: string): SessionInfo {
+    const exact = this.#row(idOrPrefix);
+    if (exact !== undefined) return infoOf(exact);
+
+    const begins = "SELECT * FROM session WHERE substr(id, 1, length(?1)) = ?1 AND length > 0 ORDER BY id";
+    const rows = idOrPrefix === "" ? [] : this.#db.all<SessionRow>(begins, [idOrPrefix]);
+    const [only, ...others] = rows;
+    if (only === undefined)
+      throw new KodaError("session_not_found", `No session "${idOrPrefix}": see koda session list`);
+    if (others.length > 0) throw ambiguous(idOrPrefix, rows);
+    return infoOf(only);
+  }
+
+  /** The log of a session, oldest item first, whoever writes to it meanwhile. */
+  async items(id: string): Promise<LoggedItem[]> {
+    const { decodeItem } = await import("./decode.ts");
+    return this.#read(id, decodeItem);
+  }
+
+  /** Deletes a session with its items and outputs, unless a process works in it. */
+  remove(id: string): void {
+    this.#db.write(() => {
+      assertFree(this.#db, id);
+      deleteSession(this.#db, id);
+    });
+  }
+
+  /** Deletes what nobody touched for so long, and says which; a session that a process works in is kept. */
+  prune(olderThanMs: number): SessionInfo[] {
+    const before = Date.now() - olderThanMs;
+    return this.#db.write(() => {
+      const rows = this.#db.all<SessionRow>("SELECT * FROM session WHERE updated_at < ? ORDER BY updated_at", [before]);
+      const idle = rows.filter(({ id }) => !isHeld(this.#db, id));
+      for (const { id } of idle) deleteSession(this.#db, id);
+      return idle.map(infoOf);
+    });
+  }
+
+  /** Where in all logs and outputs the words occur, best first. */
+  async search(query: string): Promise<SearchMatch[]> {
+    const { searchAll } = await import("./search.ts");
+    return searchAll(this.#db, query);
+  }
+
+  /** These three stand inside a transaction, so that what is read is what there is once the lease is taken. */
+  #create(id: string, start: NewSession): Opening {
+    const now = Date.now();
+    const { cwd, model, provider, mode } = start;
+    const info = {
+      id,
+      title: "",
+      cwd,
+      model,
+      provider,
+      mode,
+      createdAt: now,
+      updatedAt: now,
+      length: 0,
+      turns: 0,
+      usage: noUsage,
+    };
+    insertSession(this.#db, info);
+    return { info, owner: claimLease(this.#db, id), items: [], isNew: true };
+  }
+
+  #open(info: SessionInfo, decode: DecodeItem): Opening {
+    const owner = claimLease(this.#db, info.id);
+    return { info, owner, items: this.#read(info.id, decode), isNew: false };
+  }
+
+  #fork(parent: SessionInfo, decode: DecodeItem): Opening {
+    const now = Date.now();
+    const id = Bun.randomUUIDv7();
+    const info = { ...parent, id, parent: parent.id, createdAt: now, updatedAt: now, usage: noUsage };
+    insertSession(this.#db, info, parent.length);
+    copyPlaces(this.#db, { from: parent.id, to: id });
+    return { info, owner: claimLease(this.#db, id), items: this.#read(id, decode), isNew: true };
+  }
+
+  #read(id: string, decode: DecodeItem): LoggedItem[] {
+    return readItems(this.#db, id).map((row) => decode(this.#db.path, row));
+  }
+
+  #row(id: string): SessionRow | undefined {
+    return this.#db.get<SessionRow>("SELECT * FROM session WHERE id = ?", [id]);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    return Promise.resolve();
+  }
+}
+
+const noUsage = { input: null, cached: null, output: null, reasoning: null } as const;
+
+const candidatesShown = 5;
+
+function ambiguous(prefix: string, rows: readonly SessionRow[]): KodaError {
+  const shown = rows.slice(0, candidatesShown).map(({ id, title }) => `${id} (${title})`);
+  const more = rows.length > candidatesShown ? ` and ${rows.length - candidatesShown} more` : "";
+  const candidates = `${shown.join(", ")}${more}`;
+  return new KodaError("session_not_found", `"${prefix}" is the beginning of several session ids: ${candidates}`);
+}
