@@ -6,3 +6,18 @@ export type TodoList = {
   /** False when the list is the same as before: nothing happened, nothing is announced. */
   replace(items: readonly TodoItem[]): boolean;
 };
+
+/** Starts with the list that a resumed session had. */
+export function createTodoList(start: readonly TodoItem[] = []): TodoList {
+  let items = start;
+  return {
+    get items() {
+      return items;
+    },
+    replace(next) {
+      if (Bun.deepEquals(items, next)) return false;
+      items = next.map(({ text, status }) => ({ text, status }));
+      return true;
+    },
+  };
+}

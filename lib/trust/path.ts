@@ -60,7 +60,7 @@ export function shownPath(real: string, { root }: Policy): string {
  * on, and a hidden directory inside a project stays hidden.
  */
 export function whyHidden(real: string, policy: Policy): string | undefined {
-  if (secretOfProcesses.test(real)) return `"${real}" shows what processes keep in memory`;
+  if (secretOfProcesses.test(real)) return `"${real}" is hidden: it shows what processes keep in memory`;
   const hide = deepestAbove(folded(real), policy.hide.map(folded));
   if (hide === undefined) return undefined;
   const write = deepestAbove(real, policy.write);

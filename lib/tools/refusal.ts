@@ -1,0 +1,34 @@
+import { errnoOf, messageOf } from "../errors.ts";
+import { denialText } from "../trust/gate.ts";
+import { Replaced } from "../trust/held.ts";
+import { failed, type ToolResult } from "./tool.ts";
+
+/** A tool's own refusal on a rule, in the words of the gate: the path may lead elsewhere than when the gate saw it. */
+export function denied(rule: string): ToolResult {
+  return { ...failed(denialText(rule)), denied: rule };
+}
+
+/** What the system said no to, as a result for the model; anything else is a defect and thrown again. */
+export function systemFailure(what: string, error: unknown): ToolResult {
+  if (error instanceof Replaced) return failed(`${what}: ${error.message}. Look at it again first.`);
+  const errno = errnoOf(error);
+  if (errno === undefined) throw error;
+  return failed(`${what}: ${reasons[errno] ?? messageOf(error)}`);
+}
+
+const reasons: Record<string, string> = {
+  EACCES: "permission denied",
+  EPERM: "the system does not permit it",
+  EROFS: "its file system is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EFBIG: "it is larger than the file system allows",
+  ENOENT: "it is not there any more",
+  EEXIST: "something by that name appeared meanwhile. Look at it first.",
+  ELOOP: "a symbolic link was put in its place meanwhile",
+  ENOTDIR: "a directory on its path was replaced by something else meanwhile",
+  EBUSY: "it is in use as a mount point",
+  ENXIO: "it is no file that can be opened",
+  EMFILE: "too many files are open",
+  EIO: "the disk reported an error",
+};

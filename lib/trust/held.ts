@@ -1,0 +1,123 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  type BigIntStats,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { errnoOf } from "../errors.ts";
+
+/**
+ * A directory that is held open, so that what was checked is what is used: a command that runs at the same time may put
+ * a symlink in place of any directory on the way, and the work still happens in the one that is held, or fails.
+ *
+ * node:fs has no openat(), but on Linux `/proc/self/fd/N/name` names an entry of the directory behind a descriptor. On
+ * systems without it each use looks again whether the path is still free of symlinks, which leaves a gap of
+ * microseconds.
+ */
+export class HeldDirectory implements Disposable {
+  /** Where it was found; for messages, not for opening. */
+  readonly path: string;
+  readonly #descriptors: string;
+  readonly #descriptor: number | undefined;
+
+  private constructor(path: string, descriptors: string, descriptor: number | undefined) {
+    this.path = path;
+    this.#descriptors = descriptors;
+    this.#descriptor = descriptor;
+  }
+
+  /** Holds the directory at a real path; with `create` the missing part of the path is made on the way. */
+  static open(real: string, { create = false, descriptors = "/proc/self/fd" } = {}): HeldDirectory {
+    const canName = existsSync(descriptors);
+    let held = new HeldDirectory("/", descriptors, canName ? openSync("/", directoryOnly) : undefined);
+    for (const name of real.split("/").filter((name) => name !== "")) {
+      using parent = held;
+      held = parent.child(name, { create });
+    }
+    return held;
+  }
+
+  /** Throws when the entry is no directory, a symlink to one included. */
+  child(name: string, { create = false } = {}): HeldDirectory {
+    if (create && this.look(name) === undefined) this.#make(name);
+    const path = join(this.path, name);
+    if (this.#descriptor !== undefined)
+      return new HeldDirectory(path, this.#descriptors, openSync(this.at(name), directoryOnly));
+    if (!lstatSync(this.at(name)).isDirectory()) throw new Replaced(path);
+    return new HeldDirectory(path, this.#descriptors, undefined);
+  }
+
+  #make(name: string): void {
+    try {
+      mkdirSync(this.at(name));
+    } catch (error) {
+      // Somebody else was faster, which is as good.
+      if (errnoOf(error) !== "EEXIST") throw error;
+    }
+  }
+
+  /** The path by which node:fs reaches an entry of this very directory. */
+  at(name: string): string {
+    if (name === "" || name === "." || name === ".." || name.includes("/")) throw new Error(`not an entry: "${name}"`);
+    return join(this.#self(), name);
+  }
+
+  #self(): string {
+    if (this.#descriptor !== undefined) return `${this.#descriptors}/${this.#descriptor}`;
+    if (realpathSync(this.path) !== this.path) throw new Replaced(this.path);
+    return this.path;
+  }
+
+  names(): string[] {
+    return readdirSync(this.#self()).sort();
+  }
+
+  /** What the entry is now; a symlink is not followed. */
+  look(name: string): BigIntStats | undefined {
+    return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false });
+  }
+
+  /** Opens a regular file for reading; never waits for a FIFO's writer. */
+  openFile(name: string): OpenFile {
+    const descriptor = openSync(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const stats = fstatSync(descriptor, { bigint: true });
+    const file = { descriptor, stats, [Symbol.dispose]: () => closeSync(descriptor) };
+    if (stats.isFile()) return file;
+    file[Symbol.dispose]();
+    throw new Replaced(join(this.path, name));
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+  }
+}
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
+
+/** Linux's O_PATH, which node:fs does not name: a directory that may be entered but not listed can be held too. */
+const O_PATH = 0o10000000;
+const directoryOnly = O_PATH | O_DIRECTORY | O_NOFOLLOW;
+
+export type OpenFile = Disposable & { descriptor: number; stats: BigIntStats };
+
+/** Opens the regular file at a real path for reading, and nothing that was put in its place meanwhile. */
+export function openFile(real: string): OpenFile {
+  using directory = HeldDirectory.open(dirname(real));
+  return directory.openFile(basename(real));
+}
+
+/** Something else lies now where the checked thing was. */
+export class Replaced extends Error {
+  override readonly name = "Replaced";
+
+  constructor(path: string) {
+    super(`"${path}" was replaced by something else meanwhile`);
+  }
+}

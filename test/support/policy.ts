@@ -1,0 +1,9 @@
+import { dirname, join } from "node:path";
+import type { Policy } from "../../lib/sandbox/policy.ts";
+import type { Place } from "./place.ts";
+
+/** The policy of a run in a test's own project; what is not said is empty. */
+export function policyOf({ home, project }: Place, rules: Partial<Policy> = {}): Policy {
+  const tmp = join(dirname(project), "tmp");
+  return { root: project, home, tmp, write: [project, tmp], readonly: [], hide: [], ...rules };
+}
