@@ -1,3 +1,4 @@
+import { KodaError } from "../errors.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import { AnswerJudge, schemaRequest } from "./answer.ts";
 import { dispatch } from "./dispatch.ts";
@@ -6,7 +7,7 @@ import type { Engine } from "./engine.ts";
 import type { Event } from "./event.ts";
 import { isLastRequest, limitReached, noFigures } from "./ledger.ts";
 import { LoopGuard } from "./loop.ts";
-import { type Outcome, outcomeOfError, Stop } from "./outcome.ts";
+import { type Outcome, outcomeOfError } from "./outcome.ts";
 import { ask, type Draft } from "./request.ts";
 
 export type Prompt = readonly (TextPart | ImagePart)[];
@@ -25,7 +26,7 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
   } catch (error) {
     outcome = outcomeOfError(error, parent, draft.text);
   } finally {
-    life.abort(new Stop("reader_gone", "nobody reads this turn's events any more"));
+    life.abort(new KodaError("reader_gone", "nobody reads this turn's events any more"));
   }
 
   const diff = await engine.changes.collect();
