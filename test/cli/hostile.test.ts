@@ -1,0 +1,61 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { exec, koda } from "../support/koda.ts";
+import { call, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+/** Everything that the runtime under koda would read from a directory it is started in, if it were let. */
+const hostile = {
+  "bunfig.toml": 'preload = ["./trap.ts"]\n[run]\npreload = ["./trap.ts"]\n',
+  "trap.ts": 'require("node:fs").writeFileSync(`${import.meta.dir}/trapped`, "");\n',
+  ".env": "KODA_MODEL=evil/model\nOPENAI_API_KEY=stolen\nOPENAI_BASE_URL=http://127.0.0.1:1/\n",
+  ".env.local": "KODA_MODEL=evil/model\n",
+  "tsconfig.json": '{ "compilerOptions": { "paths": { "openai": ["./trap.ts"], "zod": ["./trap.ts"] } } }',
+  "package.json": '{ "name": "evil", "imports": { "#x": "./trap.ts" }, "module": "./trap.ts" }',
+  "node_modules/openai/index.js": 'require("node:fs").writeFileSync(`${__dirname}/../../trapped`, "");\n',
+  "node_modules/zod/index.js": 'require("node:fs").writeFileSync(`${__dirname}/../../trapped`, "");\n',
+};
+
+test("a hostile directory runs nothing in koda and changes nothing about it", async () => {
+  await using place = makePlace(hostile);
+  const version = await koda(place, ["--version"]);
+  expect(version).toMatchObject({ exit: 0, stderr: "" });
+
+  await using server = await startModelServer([call("Bash", { command: "env" }), say("Done.")]);
+  const { end, events } = await exec(place, server, ["hi"]);
+  expect(end.status).toBe("done");
+  expect(events[0]).toMatchObject({ type: "session.start", model: "scripted" });
+  expect(existsSync(join(place.project, "trapped"))).toBe(false);
+
+  const printed = events.flatMap((event) => (event.type === "tool.end" ? [event.summary] : [])).join("");
+  expect(printed).not.toContain("evil");
+  expect(printed).not.toContain("stolen");
+});
+
+test("a hostile home directory's bunfig is not read either", async () => {
+  await using place = makePlace();
+  await Bun.write(join(place.home, ".bunfig.toml"), 'preload = ["./trap.ts"]\n');
+  await Bun.write(join(place.home, "trap.ts"), hostile["trap.ts"]);
+  await Bun.write(join(place.project, "trap.ts"), hostile["trap.ts"]);
+  expect(await koda(place, ["--version"])).toMatchObject({ exit: 0, stderr: "" });
+  expect(existsSync(join(place.project, "trapped"))).toBe(false);
+  expect(existsSync(join(place.home, "trapped"))).toBe(false);
+});
+
+test("commands see no key, no secret and nothing of the runtime's own variables", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("Bash", { command: "env" }), say("Done.")]);
+  const secrets = { SCRIPTED_KEY: "sk-1", GITHUB_TOKEN: "ghp-2", DB_PASSWORD: "pw-3", AWS_SECRET_ACCESS_KEY: "aws-4" };
+  const allowed = { MY_TOKEN: "let-through" };
+  const { events } = await exec(place, server, ["--api-key-env", "SCRIPTED_KEY", "--allow-env", "MY_TOKEN", "hi"], {
+    env: { ...secrets, ...allowed, BUN_CONFIG_VERBOSE_FETCH: "0" },
+  });
+  const printed = events.flatMap((event) => (event.type === "tool.end" ? [event.summary] : [])).join("");
+  for (const value of Object.values(secrets)) expect(printed).not.toContain(value);
+  expect(printed).not.toContain("BUN_");
+  expect(printed).toContain("MY_TOKEN=let-through");
+  expect(server.requests[0]?.headers.authorization).toBe("Bearer sk-1");
+  expect(server.requests.map(({ raw }) => raw).join("")).not.toContain("sk-1");
+});

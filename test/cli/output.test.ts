@@ -1,0 +1,159 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { binary, exec, finished, koda, start, using } from "../support/koda.ts";
+import { call, cut, reply, say, wait } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+test("text mode prints the final answer and nothing else", async () => {
+  await using place = makePlace({ "a.txt": "hello\n" });
+  await using server = await startModelServer([
+    [say("Let me look."), call("Read", { path: "a.txt" })],
+    say("It says hello."),
+  ]);
+  const { stdout, stderr, exit } = await koda(place, ["exec", ...using(server), "What does it say?"]);
+  expect({ stdout, exit }).toEqual({ stdout: "It says hello.\n", exit: 0 });
+  expect(stderr).toContain("Let me look.");
+  expect(stderr).toContain("Read");
+});
+
+test("text of an attempt that broke is not part of the answer", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([cut(say("Broken ", "half"), { frames: 2 }), say("Whole.")]);
+  const { stdout, stderr } = await koda(place, ["exec", ...using(server), "hi"]);
+  expect(stdout).toBe("Whole.\n");
+  expect(stderr).toContain("Reconnecting");
+});
+
+test("a failed run prints no answer", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([[say("I will."), call("List", {})], say(""), say("")]);
+  const { stdout, exit } = await koda(place, ["exec", ...using(server), "hi"]);
+  expect({ stdout, exit }).toEqual({ stdout: "", exit: 6 });
+});
+
+test("--output json prints the end event and nothing else", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("List", {}), say("Done.")]);
+  const { stdout } = await koda(place, ["exec", "--output", "json", ...using(server), "hi"]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    v: 1,
+    type: "end",
+    status: "done",
+    exit: 0,
+    text: "Done.",
+    tools: { ok: 1, failed: 0, denied: 0 },
+  });
+  expect(stdout.trimEnd()).not.toContain("\n");
+});
+
+test("events come in the order of what happened", async () => {
+  await using place = makePlace({ "a.txt": "hello\n" });
+  await using server = await startModelServer([
+    reply(say("Looking."), call("Read", { path: "a.txt" }), {
+      usage: { input: 10, cached: 4, output: 5, reasoning: 1 },
+    }),
+    say("Done."),
+  ]);
+  const { events, end } = await exec(place, server, ["hi"]);
+  const types = events.map(({ type }) => type).filter((type, n, all) => type !== "text.delta" || all[n - 1] !== type);
+  expect(types).toEqual([
+    "session.start",
+    ...types.filter((type) => type === "notice"),
+    "turn.start",
+    "text.delta",
+    "text.done",
+    "usage",
+    "tool.start",
+    "tool.end",
+    "text.delta",
+    "text.done",
+    "usage",
+    "turn.end",
+    "end",
+  ]);
+  expect(events.find(({ type }) => type === "usage")).toMatchObject({
+    request: { input: 10, cached: 4, output: 5, reasoning: 1 },
+    context: { used: 15 },
+  });
+  expect(end.resume).toBe(`koda exec --resume ${end.session}`);
+});
+
+test("three megabytes reach a slow reader whole, and the run waits for it", async () => {
+  await using place = makePlace();
+  const line = "x".repeat(999);
+  await using server = await startModelServer([say(...Array.from({ length: 3000 }, () => `${line}\n`))]);
+  const child = Bun.spawn(["sh", "-c", `"$0" exec ${using(server).join(" ")} hi | { sleep 1; cat; }; exit 0`, binary], {
+    cwd: place.project,
+    env: place.env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const text = await child.stdout.text();
+  expect(text.length).toBe(3_000_000);
+});
+
+test("with --stream text leaves as it comes, without it only when the reply is complete", async () => {
+  for (const stream of [true, false]) {
+    await using place = makePlace();
+    const gate = Promise.withResolvers<void>();
+    await using server = await startModelServer([[say("First. "), wait(gate.promise), say("Second.")]]);
+    const child = start(place, ["exec", ...(stream ? ["--stream"] : []), ...using(server), "hi"]);
+    const reader = child.stdout.getReader();
+    if (stream) {
+      expect(new TextDecoder().decode((await reader.read()).value)).toBe("First. ");
+      gate.resolve();
+    } else {
+      await server.nextRequest();
+      gate.resolve();
+    }
+    let rest = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read())
+      rest += new TextDecoder().decode(part.value);
+    expect(rest).toBe(stream ? "Second.\n" : "First. Second.\n");
+    await child.exited;
+  }
+});
+
+test("-o holds the final answer", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("The answer.")]);
+  const { exit } = await exec(place, server, ["-o", "answer.md", "hi"]);
+  expect(exit).toBe(0);
+  expect(readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
+});
+
+test("--output-schema checks the answer, asks for repairs, and hands the value over", async () => {
+  await using place = makePlace({
+    "schema.json": JSON.stringify({ type: "object", required: ["n"], properties: { n: { type: "integer" } } }),
+  });
+  await using server = await startModelServer([say("It is four."), say('{"n":"4"}'), say('{"n":4}')]);
+  const { end } = await exec(place, server, ["--output-schema", "schema.json", "How many?"]);
+  expect(end).toMatchObject({ status: "done", text: '{"n":4}', output: { n: 4 } });
+  expect(server.requests).toHaveLength(3);
+  expect(server.requests[0]?.raw).toContain('\\"integer\\"');
+
+  await using stubborn = await startModelServer(() => say("four"));
+  const failed = await exec(place, stubborn, ["--output-schema", "schema.json", "How many?"]);
+  expect(failed.end).toMatchObject({ exit: 6, error: { code: "schema" } });
+  expect(stubborn.requests).toHaveLength(3);
+});
+
+test("colours and spinners stay out of a pipe", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("Bash", { command: "echo hi" }), say("Done.")]);
+  const { stdout, stderr } = await finished(start(place, ["exec", ...using(server), "hi"]));
+  expect(stdout + stderr).not.toContain("\u001b");
+  expect(stdout + stderr).not.toContain("\r");
+});
+
+test("--print-schema describes the lines, and needs nothing else", async () => {
+  await using place = makePlace();
+  const { stdout, exit } = await koda(place, ["exec", "--print-schema"]);
+  expect(exit).toBe(0);
+  const schema = JSON.parse(stdout) as { $schema: string };
+  expect(schema.$schema).toContain("2020-12");
+  for (const type of ["session.start", "tool.output", "end"]) expect(stdout).toContain(`"${type}"`);
+});
