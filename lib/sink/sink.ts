@@ -6,3 +6,6 @@ export type Sink = {
   /** Settles when everything written has left the process; throws what stdout threw. */
   flush(): Promise<void>;
 };
+
+/** The part of a sink that one output mode writes to stdout, or that people read on stderr. */
+export type Writer = (event: Event) => Promise<void>;

@@ -1,0 +1,28 @@
+import type { EventOf } from "../engine/event.ts";
+import { oneLine, plain, seconds } from "./style.ts";
+
+/** The fields that say most about a call, in the order in which they are read aloud. */
+const telling = ["command", "pattern", "query", "path", "task", "output", "turn"] as const;
+
+/** A call's input in a few words: `npm test`, `TODO src/`. */
+export function describeInput(input: unknown, columns: number): string {
+  if (typeof input !== "object" || input === null) return oneLine(String(input ?? ""), columns);
+  const fields = new Map<string, unknown>(Object.entries(input));
+  const found = telling.map((field) => fields.get(field)).filter((value) => isShort(value));
+  return oneLine(found.join(" "), columns);
+}
+
+function isShort(value: unknown): boolean {
+  return (typeof value === "string" && value !== "") || typeof value === "number";
+}
+
+/** How a call ended, and how long that took: `exit 1 · 0.4 s`. */
+export function describeEnd(end: EventOf<"tool.end">, columns: number): string {
+  const time = seconds(end.duration_ms);
+  if (end.ok) return time;
+  if (end.denied !== undefined) return `denied: ${oneLine(end.denied, columns - 10)}`;
+  if (end.timed_out) return `timed out · ${time}`;
+  if (end.signal !== undefined) return `killed by ${plain(end.signal)} · ${time}`;
+  if (end.exit_code !== undefined) return `exit ${end.exit_code} · ${time}`;
+  return `${oneLine(end.summary, columns - 12)} · ${time}`;
+}

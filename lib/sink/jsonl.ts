@@ -1,0 +1,14 @@
+import type { Event } from "../engine/event.ts";
+import type { Screen } from "./screen.ts";
+import type { Writer } from "./sink.ts";
+
+/** `--output jsonl`: each event on a line of its own, on its way before the next one is taken. */
+export function jsonlWriter(screen: Screen): Writer {
+  let seq = 0;
+  return (event) => screen.toStdout(lineOf(event, seq++));
+}
+
+/** An event in its envelope. JSON escapes what is no text (lone surrogates), so any reader can decode the line. */
+export function lineOf(event: Event, seq: number): string {
+  return `${JSON.stringify({ v: 1, seq, at: new Date().toISOString(), ...event })}\n`;
+}

@@ -1,0 +1,66 @@
+import { jsonWriter } from "./json.ts";
+import { jsonlWriter } from "./jsonl.ts";
+import type { Output } from "./output.ts";
+import { openProgress } from "./progress.ts";
+import { Screen } from "./screen.ts";
+import type { Sink, Writer } from "./sink.ts";
+import { textWriter } from "./text.ts";
+
+export type OutputMode = "text" | "json" | "jsonl";
+
+export type SinkOptions = {
+  mode: OutputMode;
+  stdout: Output;
+  stderr: Output;
+  stdoutIsTerminal: boolean;
+  stderrIsTerminal: boolean;
+  /** Text as it comes, also where stdout is no terminal. */
+  stream: boolean;
+  quiet: boolean;
+  verbose: boolean;
+  /** Whether stderr gets colours; `wantsColor` decides. */
+  color: boolean;
+  /** How wide a line on stderr may be. */
+  columns: number;
+};
+
+/**
+ * The sink of a run: the mode's bytes on stdout, everything for people on stderr. When stdout takes no more, the write
+ * that finds out says so by throwing, once; people still get what follows, and `flush` throws it again.
+ */
+export function openSink(options: SinkOptions): Sink {
+  const screen = new Screen(options);
+  const toStdout = openWriter(screen, options);
+  const toPeople = openProgress(screen, { ...options, textIsShown: isLive(options) });
+  let isLost = false;
+  return {
+    async write(event) {
+      try {
+        if (!isLost) await toStdout(event);
+      } catch (error) {
+        isLost = true;
+        throw error;
+      } finally {
+        await toPeople(event);
+      }
+    },
+    flush: () => screen.flush(),
+  };
+}
+
+function openWriter(screen: Screen, options: SinkOptions): Writer {
+  switch (options.mode) {
+    case "text":
+      return textWriter(screen, { live: isLive(options), stdoutIsTerminal: options.stdoutIsTerminal });
+    case "json":
+      return jsonWriter(screen);
+    case "jsonl":
+      return jsonlWriter(screen);
+    default:
+      return options.mode satisfies never;
+  }
+}
+
+function isLive({ mode, stream, stdoutIsTerminal }: SinkOptions): boolean {
+  return mode === "text" && (stream || stdoutIsTerminal);
+}

@@ -1,0 +1,160 @@
+import type { Event, EventOf } from "../engine/event.ts";
+import { Asides } from "./aside.ts";
+import { Calls } from "./calls.ts";
+import { Lines } from "./lines.ts";
+import type { Screen } from "./screen.ts";
+import { harmless, openPaint, plain, seconds, type Paint } from "./style.ts";
+import { banner, complaint, summary, warnings } from "./summary.ts";
+
+export type ProgressOptions = {
+  quiet: boolean;
+  verbose: boolean;
+  color: boolean;
+  columns: number;
+  /** Whether stdout shows text as it comes. If not, text that is not the answer is shown here. */
+  textIsShown: boolean;
+};
+
+const mostFiles = 20;
+
+/** The run for people, on stderr: what it works with, what it does, how it ended. */
+export function openProgress(screen: Screen, options: ProgressOptions): (event: Event) => Promise<void> {
+  const lines = new Lines(screen);
+  const paint = openPaint(options.color);
+  if (options.quiet) return (event) => complain(event, lines, paint);
+
+  const progress = new Progress(screen, lines, paint, options);
+  return (event) => progress.write(event);
+}
+
+/** For those who asked for silence: what went wrong, and what makes the run less safe than they may think. */
+async function complain(event: Event, lines: Lines, paint: Paint): Promise<void> {
+  if (event.type === "session.start")
+    for (const warning of warnings(event)) await lines.line(noticeLine("warn", warning, paint));
+  if (event.type === "notice" && event.level === "error") await lines.line(noticeLine("error", event.message, paint));
+  if (event.type === "end" && event.error) await lines.line(complaint(event.error, event.exit, paint));
+}
+
+class Progress {
+  readonly #screen: Screen;
+  readonly #lines: Lines;
+  readonly #paint: Paint;
+  readonly #options: ProgressOptions;
+  readonly #calls: Calls;
+  readonly #asides = new Asides();
+  /** Each entry of the list with the state it was last shown in. */
+  #todo = new Map<string, string>();
+
+  constructor(screen: Screen, lines: Lines, paint: Paint, options: ProgressOptions) {
+    this.#screen = screen;
+    this.#lines = lines;
+    this.#paint = paint;
+    this.#options = options;
+    this.#calls = new Calls(lines, { ...options, paint });
+  }
+
+  async write(event: Event): Promise<void> {
+    switch (event.type) {
+      case "session.start":
+        return await this.#start(event);
+      case "turn.start":
+        return await this.#screen.wait("thinking");
+      case "turn.end":
+      case "usage":
+        return;
+      case "text.delta":
+        return this.#asides.add(event.text);
+      case "text.done":
+        return this.#asides.close(event.text);
+      case "thinking.delta":
+        if (this.#options.verbose) await this.#think(event.text);
+        return;
+      case "tool.start":
+        await this.#aside(this.#asides.beforeCall());
+        await this.#calls.start(event);
+        return await this.#screen.wait(this.#calls.latest);
+      case "tool.output":
+        return await this.#calls.output(event);
+      case "tool.end":
+        await this.#calls.end(event);
+        return await this.#screen.wait(this.#calls.latest ?? "thinking");
+      case "retry":
+        await this.#aside(this.#asides.broken());
+        return await this.#retry(event);
+      case "diff":
+        return await this.#files(event);
+      case "todo":
+        return await this.#changes(event);
+      case "notice":
+        return await this.#lines.line(noticeLine(event.level, event.message, this.#paint));
+      case "end":
+        return await this.#end(event);
+      default:
+        event satisfies never;
+    }
+  }
+
+  async #start(event: EventOf<"session.start">): Promise<void> {
+    await this.#lines.line(banner(event, this.#paint));
+    for (const warning of warnings(event)) await this.#lines.line(noticeLine("warn", warning, this.#paint));
+    for (const { name, error } of event.mcp)
+      if (error) await this.#lines.line(noticeLine("warn", `MCP server "${name}": ${error}`, this.#paint));
+    for (const key of event.skipped)
+      await this.#lines.line(noticeLine("warn", `${key} is not used: this project is not trusted`, this.#paint));
+    if (!this.#options.verbose) return;
+    await this.#detail("session", event.session);
+    await this.#detail("tools", event.tools.join(" "));
+    await this.#detail("instructions", event.instructions.join(" "));
+    for (const note of event.sandbox.notes) await this.#detail("sandbox", note);
+  }
+
+  async #detail(name: string, text: string): Promise<void> {
+    if (text !== "") await this.#lines.line(this.#paint.dim(`  ${name}: ${plain(text)}`));
+  }
+
+  async #think(text: string): Promise<void> {
+    await this.#lines.piece("thinking", text, { margin: "  ", paint: this.#paint.dim });
+  }
+
+  async #aside(text: string): Promise<void> {
+    if (text !== "" && !this.#options.textIsShown) await this.#lines.line(harmless(text));
+  }
+
+  async #retry({ message, code, delay_ms: delay }: EventOf<"retry">): Promise<void> {
+    await this.#lines.line(
+      this.#paint.yellow(`↻ ${plain(message)}`) + this.#paint.dim(` (${code}, in ${seconds(delay)})`),
+    );
+    await this.#screen.wait("reconnecting");
+  }
+
+  async #files({ files }: EventOf<"diff">): Promise<void> {
+    const letters = { add: "A", update: "M", delete: "D" } as const;
+    for (const { path, kind, added, removed } of files.slice(0, mostFiles)) {
+      const size = added === null ? "" : ` ${this.#paint.green(`+${added}`)} ${this.#paint.red(`-${removed ?? 0}`)}`;
+      await this.#lines.line(`  ${letters[kind]} ${plain(path)}${size}`);
+    }
+    if (files.length > mostFiles) await this.#lines.line(this.#paint.dim(`  … and ${files.length - mostFiles} more`));
+  }
+
+  /** Only what is new or has changed: the list is sent whole each time. */
+  async #changes({ items }: EventOf<"todo">): Promise<void> {
+    const marks = { pending: "☐", in_progress: "▸", done: "☑" } as const;
+    for (const { text, status } of items)
+      if (this.#todo.get(text) !== status) await this.#lines.line(`  ${marks[status]} ${plain(text)}`);
+    this.#todo = new Map(items.map(({ text, status }) => [text, status]));
+  }
+
+  async #end(event: EventOf<"end">): Promise<void> {
+    await this.#screen.wait(undefined);
+    await this.#aside(this.#asides.atEnd(event));
+    if (event.error) await this.#lines.line(complaint(event.error, event.exit, this.#paint));
+    if (event.session === null) return;
+    await this.#lines.line(summary(event, this.#paint));
+    if (event.resume !== null) await this.#lines.line(this.#paint.dim(`  to continue: ${event.resume}`));
+  }
+}
+
+function noticeLine(level: EventOf<"notice">["level"], message: string, paint: Paint): string {
+  const marks = { info: paint.dim("·"), warn: paint.yellow("!"), error: paint.red("✗") } as const;
+  return `${marks[level]} ${harmless(message)}`;
+}

@@ -1,0 +1,52 @@
+import type { EventOf } from "../engine/event.ts";
+import { counted, harmless, plain, seconds, type Paint } from "./style.ts";
+
+type Start = EventOf<"session.start">;
+type End = EventOf<"end">;
+
+/** What the run works with: `koda 0.1.0 · openai/gpt-5.5 · auto · sandbox none · /src/app`. */
+export function banner(start: Start, paint: Paint): string {
+  const { version, provider, model, mode, sandbox, cwd } = start;
+  const facts = [`${provider}/${model}`, `mode ${mode}`, `sandbox ${sandbox.backend}`, cwd].map(plain);
+  return `${paint.bold(`koda ${version}`)} ${paint.dim(`· ${facts.join(" · ")}`)}`;
+}
+
+/** What weakens a run, and is said even to those who want silence. */
+export function warnings({ sandbox }: Start): readonly string[] {
+  return sandbox.backend === "none" ? sandbox.notes : [];
+}
+
+/** How the run ended, and what it took. */
+export function summary(end: End, paint: Paint): string {
+  const { usage, tools, files_changed: files } = end;
+  const calls = tools.ok + tools.failed + tools.denied;
+  const figures = [
+    seconds(end.duration_ms),
+    tokens(usage),
+    calls > 0 &&
+      [
+        counted(calls, "call"),
+        tools.failed > 0 && `${tools.failed} failed`,
+        tools.denied > 0 && `${tools.denied} denied`,
+      ]
+        .filter(Boolean)
+        .join(", "),
+    files > 0 && `${counted(files, "file")} changed`,
+  ].filter(Boolean);
+  const mark = end.status === "done" ? paint.green("✓ done") : paint.red(`✗ ${end.status}`);
+  return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
+}
+
+/** Why the run did not end well, and the exit code that says so too. */
+export function complaint(error: NonNullable<End["error"]>, exit: number, paint: Paint): string {
+  return `${paint.red("koda:")} ${harmless(error.message)} ${paint.dim(`(${error.code}, exit ${exit})`)}`;
+}
+
+/** `12,345 in (10,000 cached), 678 out`; what the provider did not report is left out. */
+function tokens({ input, cached, output }: End["usage"]): string {
+  const parts = [
+    input !== null && `${input.toLocaleString("en")} in${cached ? ` (${cached.toLocaleString("en")} cached)` : ""}`,
+    output !== null && `${output.toLocaleString("en")} out`,
+  ].filter(Boolean);
+  return parts.length === 0 ? "" : `tokens: ${parts.join(", ")}`;
+}

@@ -1,0 +1,71 @@
+import type { Screen } from "./screen.ts";
+import type { Writer } from "./sink.ts";
+import { harmless } from "./style.ts";
+
+type TextOptions = {
+  /** Text as it comes, instead of the final answer alone. */
+  live: boolean;
+  stdoutIsTerminal: boolean;
+};
+
+/** `--output text`: the answer on stdout, and nothing but text of the model. */
+export function textWriter(screen: Screen, { live, stdoutIsTerminal }: TextOptions): Writer {
+  const visible = stdoutIsTerminal ? harmless : (text: string) => text;
+  return live ? liveWriter(screen, visible) : answerWriter(screen, visible);
+}
+
+/**
+ * Only the answer. Whether a text is the answer shows when the run ends: until then a call, a retry or another reply
+ * may follow. A run that failed can still have a whole last reply, and then that is what there is to say; a reply that
+ * was cut off is not.
+ */
+function answerWriter(screen: Screen, visible: (text: string) => string): Writer {
+  let isWhole = false;
+  return async (event) => {
+    if (event.type === "text.done") isWhole = true;
+    if (event.type === "text.delta" || event.type === "tool.start" || event.type === "retry") isWhole = false;
+    if (event.type === "end" && (event.status === "done" || isWhole))
+      await screen.toStdout(visible(closed(event.text)));
+  };
+}
+
+/** Every reply's text, piece by piece, each reply on lines of its own. */
+function liveWriter(screen: Screen, visible: (text: string) => string): Writer {
+  /** What of the current reply was written. */
+  let written = "";
+  /** Whether something was written since the last call: if not, the answer has yet to be. */
+  let isSaid = false;
+  const write = async (text: string) => {
+    written = text === "" ? written : text;
+    isSaid = true;
+    await screen.toStdout(visible(text));
+  };
+  const close = async () => {
+    if (written !== "" && !written.endsWith("\n")) await screen.toStdout("\n");
+    written = "";
+  };
+  return async (event) => {
+    switch (event.type) {
+      case "text.delta":
+        return await write(event.text);
+      case "text.done":
+        if (written === "") await write(event.text);
+        return await close();
+      case "tool.start":
+        isSaid = false;
+        return;
+      case "retry":
+        return await close();
+      case "end":
+        await close();
+        if (!isSaid && event.status === "done") await screen.toStdout(visible(closed(event.text)));
+        return;
+      default:
+        return;
+    }
+  };
+}
+
+function closed(text: string): string {
+  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+}
