@@ -1,23 +1,18 @@
-const msByUnit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-const durationForm = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
+/** A timer counts its milliseconds in 32 bits; told more, it goes off at once. */
+export const longestTimeoutMs = 2 ** 31 - 1;
 
-/** Timers count in 32 bits: beyond this they fire at once. */
-const longestMs = 2 ** 31 - 1;
-
-/** What a duration looks like, for the message about one that does not. */
-export const durationExpected = `a duration such as "500ms", "30s", "10m" or "2h"`;
-
-/** `500ms`, `30s`, `10m`, `2h`, `7d`: milliseconds, or undefined when the text is no duration. The unit is required. */
+/** `500ms`, `30s`, `1.5m`, `2h`, `30d` and `0`: milliseconds, or undefined. A bare number is refused: nobody knows its unit. */
 export function parseDuration(text: string): number | undefined {
-  const [, amount, unit] = durationForm.exec(text) ?? [];
-  if (amount === undefined || unit === undefined) return undefined;
-  const ms = Math.round(Number(amount) * msByUnit[unit as keyof typeof msByUnit]);
-  return Number.isSafeInteger(ms) ? ms : undefined;
+  if (text === "0") return 0;
+  const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
+  const factor = unitMs[unit ?? ""];
+  return factor === undefined ? undefined : Math.round(Number(amount) * factor);
 }
 
-/** A duration that something can be timed by: not zero, and no longer than a timer can wait (24 days). */
-export function parseTimeout(text: string): number | undefined {
-  const ms = parseDuration(text);
-  return ms !== undefined && ms >= 1 && ms <= longestMs ? ms : undefined;
+/** In the largest unit that leaves no remainder: 90000 is `90s`, 120000 is `2m`. */
+export function formatDuration(ms: number): string {
+  const [unit, factor] = Object.entries(unitMs).findLast(([, factor]) => ms % factor === 0) ?? ["ms", 1];
+  return ms === 0 ? "0" : `${ms / factor}${unit}`;
 }

@@ -1,0 +1,69 @@
+import { KodaError } from "../errors.ts";
+import type { Origin } from "./config.ts";
+import { put, type InForce } from "./inforce.ts";
+import { isKeyName, parsePath, type KeyPath } from "./keypath.ts";
+import { keys, type KeyName, type PlainKeyName } from "./schema.ts";
+import { settingsIn, type Refuse } from "./settings.ts";
+
+/** Values of flags, read already; durations may be milliseconds, and a list is added to what the files say. */
+export type Overrides = {
+  readonly [K in PlainKeyName]?: { readonly value: unknown; readonly flag: `-${string}` } | undefined;
+};
+
+export function applyEnvironment(inForce: InForce, env: Readonly<Record<string, string | undefined>>): void {
+  const model = env.KODA_MODEL ?? "";
+  if (model === "") return;
+  const refuse: Refuse = (problem) => new KodaError("config", `Cannot use KODA_MODEL: ${problem}`);
+  put(inForce, settingsIn(model, refuse, ["model"], "model"), "environment KODA_MODEL");
+}
+
+/** One `--config KEY=VALUE`. The message does not repeat all of it: the value may be a secret in the wrong place. */
+export function applySet(inForce: InForce, set: string): void {
+  const refuse: Refuse = (problem) => new KodaError("usage", `Cannot use --config: ${problem}`);
+  const key = keyOf(set);
+  if (key === undefined) throw refuse(`"${set}" is not KEY=VALUE, as in limits.max_turns=50`);
+  const value = valueOf(set.slice(key.length + 1));
+  if (value === undefined) throw refuse(`the value of "${key}" begins like JSON, but is none`);
+  put(inForce, settingsIn(nested(parsePath(key), value), refuse), "flag --config");
+}
+
+/** A quoted name in a key may have an equals sign in it. */
+function keyOf(set: string): string | undefined {
+  return /^(?:"(?:[^"\\]|\\.)*"|[^="])+(?==)/.exec(set)?.[0];
+}
+
+/** A JSON value; a bare word is a text. What begins with a bracket or a quote is no bare word, but broken JSON. */
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return /^\s*[[{"]/.test(text) ? undefined : text;
+    throw error;
+  }
+}
+
+function nested(path: KeyPath, value: unknown): unknown {
+  return path.reduceRight((inner, name) => ({ [name]: inner }), value);
+}
+
+export function applyFlags(inForce: InForce, overrides: Overrides): void {
+  for (const [name, override] of Object.entries(overrides)) {
+    if (override !== undefined && isKeyName(name)) applyFlag(inForce, name, override.value, override.flag);
+  }
+}
+
+function applyFlag(inForce: InForce, name: KeyName, value: unknown, flag: string): void {
+  const { kind } = keys[name];
+  const refuse: Refuse = (problem) => new KodaError("usage", `Cannot use ${flag}: ${problem}`);
+  const [setting] = settingsIn(kind.write?.(value) ?? value, refuse, name.split("."), name);
+  if (setting === undefined) return;
+
+  const before = inForce.get(name);
+  if (!kind.adds || before === undefined) return put(inForce, [setting], `flag ${flag}`);
+  const origin: Origin = before.origin === "default" ? `flag ${flag}` : `${before.origin}, flag ${flag}`;
+  put(inForce, [{ ...setting, written: joined(before.written, setting.written) }], origin);
+}
+
+function joined(before: unknown, added: unknown): unknown {
+  return Array.isArray(before) && Array.isArray(added) ? [...before, ...added] : added;
+}

@@ -1,0 +1,21 @@
+import type { Origin } from "./config.ts";
+import { formatPath, isKeyName } from "./keypath.ts";
+import { keys } from "./schema.ts";
+import type { Setting } from "./settings.ts";
+
+/** The value in force for each key that has one, by its dotted path, and who gave it. */
+export type InForce = Map<string, Setting & { readonly origin: Origin }>;
+
+/** What holds when nobody says anything. */
+export function standards(): InForce {
+  const inForce: InForce = new Map();
+  for (const [name, key] of Object.entries(keys)) {
+    if (!("standard" in key) || !isKeyName(name)) continue;
+    put(inForce, [{ path: name.split("."), key: name, written: key.standard }], "default");
+  }
+  return inForce;
+}
+
+export function put(inForce: InForce, settings: readonly Setting[], origin: Origin): void {
+  for (const setting of settings) inForce.set(formatPath(setting.path), { ...setting, origin });
+}

@@ -1,0 +1,71 @@
+import { parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
+
+/** `problem` is where and what: `3:14: a comma is expected`. */
+export type Parsed = { ok: true; value: unknown } | { ok: false; problem: string };
+
+type Duplicate = { key: string; offset: number };
+
+/** JSON with comments and trailing commas. A key that is there twice is an error: one of the two would have no effect. */
+export function parseJsonc(text: string): Parsed {
+  const errors: ParseError[] = [];
+  const duplicates: Duplicate[] = [];
+  try {
+    const tree = parseTree(text, errors, { allowTrailingComma: true });
+    const [error] = errors;
+    if (error !== undefined) return problemAt(text, error.offset, wordsOf(printParseErrorCode(error.error)));
+    if (tree === undefined) return problemAt(text, text.length, wordsOf("ValueExpected"));
+    const value = valueOf(tree, duplicates);
+    const [twice] = duplicates;
+    return twice === undefined
+      ? { ok: true, value }
+      : problemAt(text, twice.offset, `the key "${twice.key}" is there twice`);
+  } catch (error) {
+    // Both the parser and valueOf recurse: this is the stack's end.
+    if (error instanceof RangeError) return { ok: false, problem: "it is nested too deeply" };
+    throw error;
+  }
+}
+
+function valueOf(node: Node, duplicates: Duplicate[]): unknown {
+  const children = node.children ?? [];
+  if (node.type === "array") return children.map((child) => valueOf(child, duplicates));
+  if (node.type !== "object") return node.value;
+
+  // Without a prototype, so that a key named `__proto__` is a key like any other.
+  const object: Record<string, unknown> = Object.create(null);
+  for (const property of children) {
+    const [name, value] = property.children ?? [];
+    if (name === undefined || value === undefined) continue;
+    const key = String(name.value);
+    if (key in object) duplicates.push({ key, offset: property.offset });
+    object[key] = valueOf(value, duplicates);
+  }
+  return object;
+}
+function problemAt(text: string, offset: number, problem: string): Parsed {
+  const before = text.slice(0, offset).split(/\r\n|\r|\n/);
+  const column = [...(before.at(-1) ?? "")].length + 1;
+  return { ok: false, problem: `${before.length}:${column}: ${problem}` };
+}
+
+const words: Readonly<Record<string, string>> = {
+  InvalidSymbol: "this is no JSON (a text needs double quotes)",
+  InvalidNumberFormat: "this is not a number",
+  PropertyNameExpected: "a key in double quotes is expected",
+  ValueExpected: "a value is expected",
+  ColonExpected: "a colon is expected",
+  CommaExpected: "a comma is expected",
+  CloseBraceExpected: 'a closing "}" is expected',
+  CloseBracketExpected: 'a closing "]" is expected',
+  EndOfFileExpected: "the end of the file is expected",
+  UnexpectedEndOfComment: "a comment has no end",
+  UnexpectedEndOfString: "a text has no closing quote",
+  UnexpectedEndOfNumber: "a number has no end",
+  InvalidUnicode: "\\u needs four hexadecimal digits",
+  InvalidEscapeCharacter: "there is no such escape",
+  InvalidCharacter: "a control character is not allowed here",
+};
+
+function wordsOf(code: string): string {
+  return words[code] ?? code;
+}
