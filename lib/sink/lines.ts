@@ -1,5 +1,5 @@
 import type { Screen } from "./screen.ts";
-import { harmless } from "./style.ts";
+import { plain } from "./style.ts";
 
 /** Lines on stderr, among them such that come in pieces: two speakers never share a line. */
 export class Lines {
@@ -18,7 +18,7 @@ export class Lines {
   /** A piece of what `speaker` says; each of its lines begins with `margin` and is painted on its own. */
   async piece(speaker: string, text: string, { margin, paint }: PieceStyle): Promise<void> {
     const opening = this.#speaker === speaker ? "" : `${this.#break()}${margin}`;
-    const lines = harmless(text).split("\n");
+    const lines = plain(text).split("\n");
     const last = lines.pop() ?? "";
     const whole = lines.map((line) => `${paint(line)}\n`).join(margin);
     // The margin of a line is written with its first piece, so that nothing is left standing after the last one.

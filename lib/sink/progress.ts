@@ -105,7 +105,7 @@ class Progress {
     await this.#detail("session", event.session);
     await this.#detail("tools", event.tools.join(" "));
     await this.#detail("instructions", event.instructions.join(" "));
-    for (const note of event.sandbox.notes) await this.#detail("sandbox", note);
+    if (warnings(event).length === 0) for (const note of event.sandbox.notes) await this.#detail("sandbox", note);
   }
 
   async #detail(name: string, text: string): Promise<void> {

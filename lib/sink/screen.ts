@@ -23,7 +23,8 @@ export class Screen {
   readonly #options: ScreenOptions;
   readonly #shared: boolean;
   #last: "stdout" | "stderr" = "stderr";
-  #openLine: "stdout" | "stderr" | undefined;
+  /** Which of them has begun a line and not ended it. */
+  readonly #open = { stdout: false, stderr: false };
   #deaf = false;
   #busy: { label: string; since: number } | undefined;
   #quietSince = 0;
@@ -40,18 +41,23 @@ export class Screen {
 
   async toStdout(text: string): Promise<void> {
     if (text === "") return;
-    await this.#clear();
-    if (this.#shared) await this.#turnTo("stdout");
+    if (this.#shared) await this.#giveWay("stdout");
     await this.#options.stdout.write(text);
-    if (this.#shared) this.#note("stdout", text);
+    this.#open.stdout = !text.endsWith("\n");
+    if (this.#shared) this.#shown("stdout");
   }
 
   async toStderr(text: string): Promise<void> {
     if (text === "") return;
-    await this.#clear();
-    if (this.#shared) await this.#turnTo("stderr");
+    await this.#giveWay("stderr");
     await this.#say(text);
-    this.#note("stderr", text);
+    this.#open.stderr = !text.endsWith("\n");
+    this.#shown("stderr");
+  }
+
+  /** Ends the line that stdout is in, if the terminal has not moved on from it already. */
+  async endLine(): Promise<void> {
+    if (this.#open.stdout) await this.toStdout("\n");
   }
 
   /** What is being waited for; undefined when nothing is. Shows only on a terminal, and only when it takes long. */
@@ -76,8 +82,8 @@ export class Screen {
 
   async #spin(): Promise<void> {
     const now = performance.now();
-    const isDue = now - this.#quietSince >= patienceMs && this.#openLine === undefined && !this.#drawing;
-    if (!this.#busy || !isDue) return;
+    const isMidLine = this.#open.stderr || (this.#shared && this.#open.stdout);
+    if (!this.#busy || this.#drawing || isMidLine || now - this.#quietSince < patienceMs) return;
     const elapsed = Math.floor((now - this.#busy.since) / 1_000);
     const frame = frames[Math.floor(now / frameMs) % frames.length];
     const line = Bun.sliceAnsi(`${frame} ${this.#busy.label} ${elapsed} s`, 0, this.#options.columns - 1);
@@ -87,7 +93,7 @@ export class Screen {
     this.#drawing = false;
   }
 
-  /** Before anything is shown. The spinner stays away until what follows has been written, however long that takes. */
+  /** The spinner then stays away until what follows has been written, however long that takes. */
   async #clear(): Promise<void> {
     this.#quietSince = Infinity;
     if (!this.#spinning) return;
@@ -95,19 +101,20 @@ export class Screen {
     await this.#say(eraseLine, this.#shared);
   }
 
-  /** Lets the other stream arrive first, and ends the line that it left open. */
-  async #turnTo(stream: "stdout" | "stderr"): Promise<void> {
-    if (this.#last === stream) return;
+  /** Before a stream shows something: no spinner, and the other stream's text first, with its line ended. */
+  async #giveWay(stream: "stdout" | "stderr"): Promise<void> {
+    await this.#clear();
+    if (!this.#shared || this.#last === stream) return;
     if (this.#last === "stdout") await this.#options.stdout.flush();
     // The line is ended on stderr: what stdout says stays as it is.
-    if (this.#openLine !== undefined) await this.#say("\n");
+    if (this.#open.stdout || this.#open.stderr) await this.#say("\n");
     if (stream === "stdout") await this.#say("", true);
-    this.#openLine = undefined;
+    this.#open.stdout = false;
+    this.#open.stderr = false;
   }
 
-  #note(stream: "stdout" | "stderr", text: string): void {
+  #shown(stream: "stdout" | "stderr"): void {
     this.#last = stream;
-    this.#openLine = text.endsWith("\n") ? undefined : stream;
     this.#quietSince = performance.now();
   }
 

@@ -54,7 +54,14 @@ export function plain(text: string): string {
 export function oneLine(text: string, columns: number): string {
   // A long input is cut before it is measured: only its beginning can be shown.
   const start = text.trim().slice(0, 4 * columns);
-  return Bun.sliceAnsi(plain(start).replace(/\s+/g, " "), 0, Math.max(columns, 10), "…");
+  return Bun.sliceAnsi(
+    plain(start)
+      .replace(/\s*\n\s*/g, " ⏎ ")
+      .replace(/\s+/g, " "),
+    0,
+    Math.max(columns, 10),
+    "…",
+  );
 }
 
 /** `0.4 s`, `12 s`, `3 min 20 s`. */

@@ -31,25 +31,24 @@ function answerWriter(screen: Screen, visible: (text: string) => string): Writer
 
 /** Every reply's text, piece by piece, each reply on lines of its own. */
 function liveWriter(screen: Screen, visible: (text: string) => string): Writer {
-  /** What of the current reply was written. */
-  let written = "";
-  /** Whether something was written since the last call: if not, the answer has yet to be. */
+  /** Whether anything of the current reply was written, and anything since the last call. */
+  let isBegun = false;
   let isSaid = false;
   const write = async (text: string) => {
-    written = text === "" ? written : text;
+    isBegun = true;
     isSaid = true;
     await screen.toStdout(visible(text));
   };
   const close = async () => {
-    if (written !== "" && !written.endsWith("\n")) await screen.toStdout("\n");
-    written = "";
+    isBegun = false;
+    await screen.endLine();
   };
   return async (event) => {
     switch (event.type) {
       case "text.delta":
         return await write(event.text);
       case "text.done":
-        if (written === "") await write(event.text);
+        if (!isBegun) await write(event.text);
         return await close();
       case "tool.start":
         isSaid = false;
@@ -57,9 +56,8 @@ function liveWriter(screen: Screen, visible: (text: string) => string): Writer {
       case "retry":
         return await close();
       case "end":
-        await close();
-        if (!isSaid && event.status === "done") await screen.toStdout(visible(closed(event.text)));
-        return;
+        if (!isSaid && event.status === "done") await write(event.text);
+        return await close();
       default:
         return;
     }
