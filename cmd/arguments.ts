@@ -149,7 +149,8 @@ function decode(name: string, written: string, value: Value<unknown>, text: stri
   const decoded = text === "" ? undefined : value.read(text);
   if (decoded !== undefined) return decoded;
   const hint = value.choices ? suggestion(text, value.choices) : "";
-  throw usageError(name, `${written} "${text}": expected ${value.expected}${hint}`);
+  const shown = value.secret ? "" : ` "${text}"`;
+  throw usageError(name, `${written}${shown}: expected ${value.expected}${hint}`);
 }
 
 function placeValues(name: string, command: Command, words: readonly string[]): Map<string, unknown> {

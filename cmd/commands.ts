@@ -99,7 +99,7 @@ export const commands = {
     about: "Delete sessions that nobody touched for a time",
     positionals: {},
     flags: {
-      "older-than": { value: value.duration, required: true, group: "General", about: "How long nobody touched them" },
+      "older-than": { value: value.age, required: true, group: "General", about: "How long nobody touched them" },
       ...json,
       ...helpFlag,
     },

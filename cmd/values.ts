@@ -1,3 +1,6 @@
+import { address, variable as variableName } from "../lib/config/kinds.ts";
+import { longestTimeoutMs, parseDuration } from "../lib/config/units.ts";
+
 /** A kind of value that a flag or an argument takes: how help calls it, what it accepts, what a shell can complete. */
 export type Value<T> = {
   /** `FILE` in help. */
@@ -8,6 +11,8 @@ export type Value<T> = {
   readonly read: (text: string) => T | undefined;
   readonly choices?: readonly string[];
   readonly completes?: "file" | "directory" | "session";
+  /** A refused value is not repeated: it may be a key in the wrong place. */
+  readonly secret?: true;
   /** Several words, so in need of quotes. */
   readonly sentence?: true;
 };
@@ -36,17 +41,14 @@ export function matching(placeholder: string, pattern: RegExp, expected: string)
   return { placeholder, expected, read: (value) => (pattern.test(value) ? value : undefined) };
 }
 
-export const variable = matching("NAME", /^[A-Za-z_][A-Za-z0-9_]*$/, "the name of an environment variable");
 export const sessionName = matching("ID", /^[A-Za-z0-9._-]{1,64}$/, "1 to 64 of the characters A-Z a-z 0-9 . _ -");
 /** An id that exists already, or the beginning of one: whether there is such a session, the store says. */
 export const sessionId: Value<string> = { ...text("ID"), completes: "session" };
 export const setting = matching("KEY=VALUE", /^[^=\s]+=/, 'KEY=VALUE, as in "limits.max_turns=50"');
 
-export const url: Value<string> = {
-  placeholder: "URL",
-  expected: "an http:// or https:// address",
-  read: (value) => (/^https?:\/\/./.test(value) && URL.canParse(value) ? value : undefined),
-};
+/** The same addresses and names as in a configuration file. */
+export const url: Value<string> = { placeholder: "URL", ...address };
+export const variable: Value<string> = { placeholder: "NAME", ...variableName };
 
 /** A whole number from 1 on: all that is counted here makes no sense as 0. */
 export const count: Value<number> = {
@@ -61,25 +63,25 @@ export const fraction: Value<number> = {
   read: (value) => (/^\d+(\.\d+)?$/.test(value) ? Number(value) : undefined),
 };
 
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** Milliseconds from `500ms`, `30s`, `10m`, `2h`, `30d`. A bare number is refused, for nobody knows its unit. */
+/** A limit, in milliseconds: longer than no time, and no longer than a timer can count. */
 export const duration: Value<number> = {
   placeholder: "DURATION",
-  expected: "a time such as 500ms, 30s, 10m, 2h or 30d, longer than 0",
-  read: (value) => readDuration(value) || undefined,
+  expected: "a time such as 500ms, 30s, 10m or 2h (at most 24 days)",
+  read: (value) => timeWithin(value, 1, longestTimeoutMs),
 };
 
-export const wait: Value<number> = {
-  ...duration,
-  expected: "a time such as 500ms, 30s, 10m or 2h, or 0",
-  read: (value) => (value === "0" ? 0 : readDuration(value)),
+export const wait: Value<number> = { ...duration, read: (value) => timeWithin(value, 0, longestTimeoutMs) };
+
+/** How long ago; no timer is set for it. */
+export const age: Value<number> = {
+  placeholder: "AGE",
+  expected: "a time such as 12h or 30d",
+  read: (value) => timeWithin(value, 1, Infinity),
 };
 
-function readDuration(value: string): number | undefined {
-  const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(value) ?? [];
-  const factor = unitMs[unit ?? ""];
-  return factor === undefined ? undefined : Math.round(Number(amount) * factor);
+function timeWithin(value: string, leastMs: number, mostMs: number): number | undefined {
+  const ms = parseDuration(value);
+  return ms !== undefined && ms >= leastMs && ms <= mostMs ? ms : undefined;
 }
 
 /** Deno's way of writing several in one: `a,b`, and `,,` for a comma that belongs to the value. */
