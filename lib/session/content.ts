@@ -1,17 +1,22 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { Item } from "./item.ts";
 
-/** All words of an item, for searching and for reading; what it says beyond words is left out. */
-export function textOfItem(item: Item): string {
+/** The tool that looks back: what it was asked and what it found would be found again, before what was really said. */
+const recallTool = "RecallContext";
+
+/** Everything in an item that may be looked for. */
+export function searchableText(item: Item): string {
   switch (item.kind) {
     case "environment":
     case "note":
       return item.text;
     case "user":
-    case "result":
       return textOfParts(item.parts);
+    case "result":
+      return item.tool === recallTool ? "" : textOfParts(item.parts);
     case "assistant":
       return item.parts
+        .filter((part) => part.type !== "call" || part.tool !== recallTool)
         .map((part) => (part.type === "call" ? `${part.tool} ${part.arguments}` : part.text))
         .filter((text) => text !== "")
         .join("\n");

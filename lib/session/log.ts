@@ -1,6 +1,6 @@
 import type { Usage } from "../model/model.ts";
 import type { Mode } from "../trust/mode.ts";
-import { textOfItem, textOfParts } from "./content.ts";
+import { searchableText, textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
 import type { Item, LoggedItem } from "./item.ts";
@@ -158,7 +158,7 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
     info.updatedAt,
     content,
   ]);
-  const text = textOfItem(item);
+  const text = searchableText(item);
   if (text !== "") db.run("INSERT INTO search (rowid, text) VALUES (?, ?)", [content, text]);
 }
 

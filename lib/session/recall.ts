@@ -1,6 +1,7 @@
-import { textOfItem } from "./content.ts";
 import type { Database } from "./database.ts";
 import type { LoggedItem } from "./item.ts";
+import { searchSession, type SessionMatch } from "./search.ts";
+import { headingOf, transcriptOf } from "./transcript.ts";
 
 /** A place in this session's log or outputs where the query occurs. */
 export type RecallMatch = { where: string; snippet: string };
@@ -13,17 +14,28 @@ export type Recall = {
   turn(turn: number): string | undefined;
 };
 
+const matchesShown = 10;
+
+/** `items` is the session's own log, which grows while it is open. */
 export function openRecall(
   db: Database,
   { session, items }: { session: string; items: readonly LoggedItem[] },
 ): Recall {
-  void db;
-  void session;
   return {
-    search: () => [],
+    search: (query) =>
+      searchSession(db, { session, items, query, limit: matchesShown }).map((match) => ({
+        where: placeOf(match),
+        snippet: match.snippet,
+      })),
     turn(turn) {
       const said = items.filter((item) => item.turn === turn);
-      return said.length === 0 ? undefined : said.map(textOfItem).join("\n\n");
+      return said.length === 0 ? undefined : transcriptOf(said);
     },
   };
+}
+
+function placeOf(match: SessionMatch): string {
+  if ("output" in match) return `output ${match.output}, line ${match.line}`;
+  const { item } = match;
+  return `turn ${item.turn}, ${item.kind === "result" ? headingOf(item) : item.kind}`;
 }

@@ -1,9 +1,145 @@
+import { searchableText } from "./content.ts";
 import type { Database } from "./database.ts";
+import type { DecodeItem } from "./decode.ts";
+import type { ItemKind, LoggedItem } from "./item.ts";
+import { linesOfOutput } from "./lines.ts";
+import type { ItemRow } from "./log.ts";
+import { recordingOf, type RecordingRow } from "./outputs.ts";
+import { patternsOf, snippetOf, wordsOf } from "./snippet.ts";
 
+/** Where in all logs a query occurs. For an output the place in the log is the one it was saved at. */
 export type SearchMatch = { session: string; seq: number; kind: string; snippet: string };
 
-export function searchAll(db: Database, query: string): SearchMatch[] {
-  void db;
-  void query;
-  return [];
+const matchesShown = 50;
+
+/** Best first. What forks share is found once, in the session that said it first. */
+export function searchAll(db: Database, query: string, decode: DecodeItem): SearchMatch[] {
+  const patterns = patternsOf(query);
+  const textOf = (found: FoundItem) => searchableText(decode(db.path, found));
+  return find(db, { query, limit: matchesShown, textOf }).map((found): SearchMatch => {
+    const { session, seq } = found;
+    return found.type === "output"
+      ? { session, seq, kind: "output", snippet: excerptOf(found, patterns).snippet }
+      : { session, seq, kind: found.kind, snippet: snippetOf(textOf(found), patterns) };
+  });
 }
+
+/** Where in one session a query occurs; an output by its id and line. */
+export type SessionMatch = { item: LoggedItem; snippet: string } | { output: string; line: number; snippet: string };
+
+export function searchSession(
+  db: Database,
+  { session, items, query, limit }: { session: string; items: readonly LoggedItem[]; query: string; limit: number },
+): SessionMatch[] {
+  const patterns = patternsOf(query);
+  const textOf = ({ seq }: FoundItem) => searchableText(itemAt(items, seq));
+  return find(db, { query, session, limit, textOf }).map((found): SessionMatch =>
+    found.type === "output"
+      ? { output: found.output, ...excerptOf(found, patterns) }
+      : { item: itemAt(items, found.seq), snippet: snippetOf(textOf(found), patterns) },
+  );
+}
+
+/** The log in memory and the one on disk are the same: only this process adds to them. */
+function itemAt(items: readonly LoggedItem[], seq: number): LoggedItem {
+  const item = items[seq - 1];
+  if (item === undefined) throw new Error(`item ${seq} was found, but the log has ${items.length}`);
+  return item;
+}
+
+/** The line that the query, or one of its words, is in, and what stands around it. */
+function excerptOf(found: FoundOutput, patterns: readonly RegExp[]): { line: number; snippet: string } {
+  const lines = linesOfOutput(recordingOf(found));
+  const place = patterns
+    .map((pattern) => lines.findIndex(({ text }) => pattern.test(text)))
+    .find((index) => index >= 0);
+  const index = place ?? 0;
+  const around = lines.slice(Math.max(0, index - 1), index + 3).map(({ text }) => text);
+  return { line: lines[index]?.number ?? 1, snippet: snippetOf(around.join("\n"), patterns) };
+}
+
+type FoundItem = ItemRow & { type: "item"; session: string; kind: ItemKind; rank: number };
+type FoundOutput = RecordingRow & { type: "output"; session: string; seq: number; output: string; rank: number };
+type Found = FoundItem | FoundOutput;
+type Sought = { query: string; session?: string; limit: number; textOf: (found: FoundItem) => string };
+
+/** All words; else any of them; else the text as it stands, for what the index does not know as words. */
+function find(db: Database, sought: Sought): Found[] {
+  const words = wordsOf(sought.query).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  indexOutputs(db, sought.session);
+  for (const operator of [" AND ", " OR "]) {
+    const found = words.length === 0 ? [] : findIndexed(db, words.map(prefixed).join(operator), sought);
+    if (found.length > 0) return found;
+  }
+  return sought.query.trim() === "" ? [] : findLiterally(db, sought);
+}
+
+/** A word of the query may have several of the index's (`run_tests`): as a phrase they must follow each other. */
+function prefixed(word: string): string {
+  return `"${word.replaceAll('"', '""')}"*`;
+}
+
+/** Outputs get into the index when something is sought, each in its own transaction: a writer never waits for long. */
+function indexOutputs(db: Database, session: string | undefined): void {
+  const waiting = db.all<{ id: number }>(
+    `SELECT DISTINCT recording.id FROM recording JOIN output ON output.recording = recording.id
+       WHERE recording.indexed = 0 AND (?1 IS NULL OR output.session = ?1)`,
+    [session ?? null],
+  );
+  for (const { id } of waiting) db.write(() => indexOutput(db, id));
+}
+
+function indexOutput(db: Database, id: number): void {
+  const claimed = db.run("UPDATE recording SET indexed = 1 WHERE id = ? AND indexed = 0", [id]);
+  const row = claimed.changes === 0 ? undefined : db.get<RecordingRow>("SELECT * FROM recording WHERE id = ?", [id]);
+  if (row === undefined) return;
+  const text = linesOfOutput(recordingOf(row)).map((line) => line.text);
+  db.run("INSERT INTO search (rowid, text) VALUES (?, ?)", [-id, text.join("\n")]);
+}
+
+function findIndexed(db: Database, match: string, { session, limit }: Sought): Found[] {
+  const values = [match, session ?? null, limit];
+  const items = db.all<FoundItem>(
+    `SELECT 'item' AS type, ${itemColumns}, search.rank AS rank
+       FROM search JOIN content ON content.id = search.rowid JOIN item ON item.content = content.id
+       WHERE search MATCH ?1 AND ${isFirstItem} ORDER BY search.rank LIMIT ?3`,
+    values,
+  );
+  const outputs = db.all<FoundOutput>(
+    `SELECT 'output' AS type, ${outputColumns}, search.rank AS rank
+       FROM search JOIN recording ON recording.id = -search.rowid JOIN output ON output.recording = recording.id
+       WHERE search MATCH ?1 AND ${isFirstOutput} ORDER BY search.rank LIMIT ?3`,
+    values,
+  );
+  return [...items, ...outputs].sort((a, b) => a.rank - b.rank).slice(0, limit);
+}
+
+/** The newest first, since nothing says which is better. Bodies are JSON, so the text is looked for as JSON has it. */
+function findLiterally(db: Database, { query, session, limit, textOf }: Sought): Found[] {
+  const asJson = JSON.stringify(query.trim()).slice(1, -1);
+  const items = db.all<FoundItem>(
+    `SELECT 'item' AS type, ${itemColumns}, 0 AS rank FROM item JOIN content ON content.id = item.content
+       WHERE instr(content.body, ?1) > 0 AND ${isFirstItem} ORDER BY content.id DESC LIMIT ?3`,
+    [asJson, session ?? null, limit],
+  );
+  const outputs = db.all<FoundOutput>(
+    `SELECT 'output' AS type, ${outputColumns}, 0 AS rank FROM output JOIN recording ON recording.id = output.recording
+       WHERE max(instr(stdout_head, ?1), instr(stdout_tail, ?1), instr(stderr_head, ?1), instr(stderr_tail, ?1)) > 0
+         AND ${isFirstOutput} ORDER BY recording.id DESC LIMIT ?3`,
+    [new TextEncoder().encode(query.trim()), session ?? null, limit],
+  );
+  // A body also holds names and ids that nobody said.
+  const said = items.filter((item) => textOf(item).includes(query.trim()));
+  return [...said, ...outputs].slice(0, limit);
+}
+
+const itemColumns = "item.session, item.seq, item.turn, item.kind, item.at, content.body";
+const outputColumns = "output.session, output.seq, output.id AS output, recording.*";
+
+/** With a session (?2) its own places count; without one, of the places that forks share, the oldest. */
+const isFirstItem = `CASE WHEN ?2 IS NOT NULL THEN item.session = ?2 ELSE item.session = (
+  SELECT s.id FROM item AS i JOIN session AS s ON s.id = i.session
+    WHERE i.content = item.content ORDER BY s.created_at, s.id LIMIT 1) END`;
+const isFirstOutput = `CASE WHEN ?2 IS NOT NULL THEN output.session = ?2 ELSE output.session = (
+  SELECT s.id FROM output AS o JOIN session AS s ON s.id = o.session
+    WHERE o.recording = output.recording ORDER BY s.created_at, s.id LIMIT 1) END`;

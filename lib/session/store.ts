@@ -13,7 +13,7 @@ import {
   type SessionInfo,
   type SessionRow,
 } from "./log.ts";
-import type { SearchMatch } from "./search.ts";
+import { searchAll, type SearchMatch } from "./search.ts";
 import { migrate } from "./schema.ts";
 import { type Opening, Session } from "./session.ts";
 
@@ -110,10 +110,12 @@ export class Store implements AsyncDisposable {
   }
 
   /** Deletes a session with its items and outputs, unless a process works in it. */
-  remove(id: string): void {
-    this.#db.write(() => {
-      assertFree(this.#db, id);
-      deleteSession(this.#db, id);
+  remove(idOrPrefix: string): SessionInfo {
+    return this.#db.write(() => {
+      const info = this.find(idOrPrefix);
+      assertFree(this.#db, info.id);
+      deleteSession(this.#db, info.id);
+      return info;
     });
   }
 
@@ -130,8 +132,8 @@ export class Store implements AsyncDisposable {
 
   /** Where in all logs and outputs the words occur, best first. */
   async search(query: string): Promise<SearchMatch[]> {
-    const { searchAll } = await import("./search.ts");
-    return searchAll(this.#db, query);
+    const { decodeItem } = await import("./decode.ts");
+    return searchAll(this.#db, query, decodeItem);
   }
 
   /** These three stand inside a transaction, so that what is read is what there is once the lease is taken. */

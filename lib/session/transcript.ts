@@ -1,0 +1,50 @@
+import { textOfParts } from "./content.ts";
+import type { ItemOf, LoggedItem } from "./item.ts";
+
+/** Items as plain text for reading: who said it, then what. */
+export function transcriptOf(items: readonly LoggedItem[]): string {
+  return items
+    .map(passageOf)
+    .filter((passage) => passage !== "")
+    .join("\n\n");
+}
+
+function passageOf(item: LoggedItem): string {
+  switch (item.kind) {
+    case "user":
+      return passage("user", textOfParts(item.parts));
+    case "assistant":
+      return item.parts
+        .map((part) => {
+          if (part.type === "call") return passage(`call ${part.tool}`, part.arguments);
+          return passage(part.type === "text" ? "assistant" : "thinking", part.text);
+        })
+        .filter((part) => part !== "")
+        .join("\n\n");
+    case "result":
+      return `[${headingOf(item)}]\n${textOfParts(item.parts)}`;
+    case "environment":
+    case "note":
+      return passage("koda", item.text);
+    case "todo":
+      return passage("todo", item.items.map(({ text, status }) => `- ${status}: ${text}`).join("\n"));
+    case "turn_start":
+      return "";
+    case "turn_end":
+      return item.reason === "complete" ? "" : passage(`turn ended: ${item.reason}`, item.error?.message ?? "-");
+    default:
+      return item satisfies never;
+  }
+}
+
+/** What happened to a call, in a few words. */
+export function headingOf({ tool, ok, denied, exitCode, output }: ItemOf<"result">): string {
+  const how = denied === undefined ? (ok ? "" : ", failed") : `, denied: ${denied}`;
+  const code = exitCode === undefined ? "" : `, exit code ${exitCode}`;
+  const stored = output === undefined ? "" : `, output ${output}`;
+  return `result of ${tool}${how}${code}${stored}`;
+}
+
+function passage(heading: string, text: string): string {
+  return text === "" ? "" : `[${heading}]\n${text}`;
+}
