@@ -10,7 +10,7 @@ export function readRegularFile(path: string, limit: number): Uint8Array | FileP
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    return isAbsent(error) ? danglingLink(path) : { problem: openProblem(error) };
+    return isAbsence(error, path) ? undefined : { problem: openProblem(error) };
   }
   try {
     const stats = fstatSync(fd);
@@ -45,17 +45,15 @@ function readUpTo(fd: number, limit: number): Uint8Array {
   return Buffer.concat(pieces);
 }
 
-function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "");
-}
-
-function danglingLink(path: string): FileProblem | undefined {
-  const link = lstatSync(path, { throwIfNoEntry: false });
-  return link && { problem: "it is a symbolic link to nothing" };
+/** ENOENT is also what a link to nothing gives, and that is no absence. */
+function isAbsence(error: unknown, path: string): boolean {
+  const code = errnoOf(error);
+  return code === "ENOTDIR" || (code === "ENOENT" && lstatSync(path, { throwIfNoEntry: false }) === undefined);
 }
 
 const openProblems: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
+  ENOENT: "it is a symbolic link to nothing",
   EPERM: "permission denied",
   ELOOP: "its symbolic links lead in a circle",
   // What opening a socket gives.

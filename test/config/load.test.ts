@@ -1,0 +1,454 @@
+import { expect, test } from "bun:test";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { LoadedConfig } from "../../lib/config/config.ts";
+import { configuredModes } from "../../lib/config/config.ts";
+import { describeConfig } from "../../lib/config/describe.ts";
+import { loadConfig, type ConfigRequest } from "../../lib/config/load.ts";
+import { KodaError } from "../../lib/errors.ts";
+import { modes } from "../../lib/trust/mode.ts";
+import { makePlace, type Place } from "../support/place.ts";
+
+const projectName = ".koda/config.json";
+
+type Given = Partial<ConfigRequest> & { user?: unknown; project?: unknown };
+
+async function load(given: Given = {}): Promise<LoadedConfig> {
+  await using place = makePlace();
+  return await loadIn(place, given);
+}
+
+async function loadIn(place: Place, { user, project, ...request }: Given = {}): Promise<LoadedConfig> {
+  if (user !== undefined) writeUser(place, user);
+  if (project !== undefined) place.write(projectName, asText(project));
+  const standing = { env: {}, home: place.home, root: place.project, bare: false, sets: [], overrides: {} };
+  return await loadConfig({ ...standing, ...request });
+}
+
+function writeUser(place: Place, content: unknown): void {
+  mkdirSync(dirname(userFile(place)), { recursive: true });
+  writeFileSync(userFile(place), asText(content));
+}
+
+const userFile = (place: Place) => join(place.home, ".config/koda/config.json");
+const asText = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
+
+async function failureOf(loading: Promise<LoadedConfig>): Promise<{ code: string; message: string }> {
+  const error: unknown = await loading.then(
+    () => "it loaded",
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof KodaError)) throw error;
+  return { code: error.code, message: error.message };
+}
+
+test("without any file the defaults hold, and say so", async () => {
+  const { config, origins, skipped } = await load();
+  expect(config).toEqual({
+    model: undefined,
+    mode: "auto",
+    providers: new Map(),
+    modelDefaults: { contextWindow: 128_000, streamIdleMs: 300_000 },
+    limits: {
+      maxTurns: 200,
+      maxTokens: undefined,
+      timeoutMs: undefined,
+      idleTimeoutMs: undefined,
+      maxCommandTimeMs: 300_000,
+    },
+    sandbox: { write: [], passEnv: [] },
+  });
+  expect(new Set(origins.values())).toEqual(new Set(["default"]));
+  expect(skipped).toEqual([]);
+});
+
+test("every key of a file arrives, in the program's own names and units", async () => {
+  await using place = makePlace();
+  const { config, origins } = await loadIn(place, {
+    user: `\uFEFF{
+      // a comment
+      "model": "corp/big", "mode": "safe",
+      "providers": { "corp": { "base_url": "https://llm.corp.example/v1/", "api_key_env": "CORP_KEY", "wire": "chat",
+        "models": { "big": { "context_window": 200000, "max_output": 16000, "images": true,
+          "price": { "input": 1.25, "cached": 0.125, "output": 10 } } } } },
+      "model_defaults": { "context_window": 32000, "stream_idle": "10s" },
+      "limits": { "max_turns": 5, "max_tokens": 1000, "timeout": "10m", "idle_timeout": "1.5s", "max_command_time": "2h" },
+      "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"] },
+    }`,
+  });
+  expect(config).toEqual({
+    model: "corp/big",
+    mode: "safe",
+    providers: new Map([
+      [
+        "corp",
+        {
+          baseUrl: "https://llm.corp.example/v1",
+          apiKeyEnv: "CORP_KEY",
+          wire: "chat",
+          models: new Map([
+            [
+              "big",
+              {
+                contextWindow: 200_000,
+                maxOutput: 16_000,
+                images: true,
+                price: { input: 1.25, cached: 0.125, output: 10 },
+              },
+            ],
+          ]),
+        },
+      ],
+    ]),
+    modelDefaults: { contextWindow: 32_000, streamIdleMs: 10_000 },
+    limits: { maxTurns: 5, maxTokens: 1000, timeoutMs: 600_000, idleTimeoutMs: 1500, maxCommandTimeMs: 7_200_000 },
+    sandbox: { write: [join(place.home, "notes"), "/srv/data", join(place.project, "build")], passEnv: ["CC"] },
+  });
+  expect(origins.get("providers.corp.models.big.price.cached")).toBe(`user ${userFile(place)}`);
+});
+
+test("a flag outranks the environment, which outranks the project, the user and the default", async () => {
+  await using place = makePlace();
+  const user = { model: "user/m", mode: "safe", limits: { max_turns: 50, max_tokens: 900 } };
+  const project = { mode: "plan", limits: { max_turns: 20 } };
+  const env = { KODA_MODEL: "env/m" };
+
+  const below = await loadIn(place, { user, project, env });
+  expect(below.config).toMatchObject({ model: "env/m", mode: "plan", limits: { maxTurns: 20, maxTokens: 900 } });
+  expect(Object.fromEntries(below.origins)).toMatchObject({
+    model: "environment KODA_MODEL",
+    mode: "project .koda/config.json",
+    "limits.max_turns": "project .koda/config.json",
+    "limits.max_tokens": `user ${userFile(place)}`,
+    "limits.max_command_time": "default",
+  });
+
+  const overrides = { model: { value: "flag/m", flag: "-m" }, mode: { value: "auto", flag: "--mode" } } as const;
+  const above = await loadIn(place, { env, overrides, sets: ["mode=safe", "limits.max_turns=300"] });
+  expect(above.config).toMatchObject({ model: "flag/m", mode: "auto", limits: { maxTurns: 300 } });
+  expect(above.origins.get("mode")).toBe("flag --mode");
+  expect(above.origins.get("limits.max_turns")).toBe("flag --config");
+});
+
+test("an empty KODA_MODEL is not set", async () => {
+  expect((await load({ user: { model: "a/b" }, env: { KODA_MODEL: "" } })).config.model).toBe("a/b");
+});
+
+const narrowings: [what: string, user: object, project: object, value: unknown][] = [
+  ["a lower mode", { mode: "safe" }, { mode: "plan" }, { mode: "plan" }],
+  ["the same mode", { mode: "safe" }, { mode: "safe" }, { mode: "safe" }],
+  ["a smaller count", {}, { limits: { max_turns: 3 } }, { limits: { maxTurns: 3 } }],
+  ["a limit where there was none", {}, { limits: { timeout: "1h" } }, { limits: { timeoutMs: 3_600_000 } }],
+  [
+    "a shorter time, whatever its unit",
+    { limits: { timeout: "1h" } },
+    { limits: { timeout: "90s" } },
+    { limits: { timeoutMs: 90_000 } },
+  ],
+  [
+    "fewer variables",
+    { sandbox: { pass_env: ["A", "B"] } },
+    { sandbox: { pass_env: ["B"] } },
+    { sandbox: { passEnv: ["B"] } },
+  ],
+  ["no writable root", { sandbox: { write: ["/srv"] } }, { sandbox: { write: [] } }, { sandbox: { write: [] } }],
+];
+
+test.each(narrowings)("a project file may narrow: %s", async (_, user, project, value) => {
+  const { config, skipped } = await load({ user, project });
+  expect(config).toMatchObject(value as object);
+  expect(skipped).toEqual([]);
+});
+
+const widenings: [what: string, user: object, project: object, skipped: string[], value: object][] = [
+  ["a higher mode", { mode: "plan" }, { mode: "safe" }, ["mode"], { mode: "plan" }],
+  ["a larger count", {}, { limits: { max_turns: 201 } }, ["limits.max_turns"], { limits: { maxTurns: 200 } }],
+  [
+    "no limit where there was one",
+    { limits: { timeout: "1h" } },
+    { limits: { timeout: null } },
+    ["limits.timeout"],
+    { limits: { timeoutMs: 3_600_000 } },
+  ],
+  ["a longer time", {}, { limits: { max_command_time: "301s" } }, ["limits.max_command_time"], {}],
+  ["one more root", {}, { sandbox: { write: ["/"] } }, ["sandbox.write"], { sandbox: { write: [] } }],
+  [
+    "one more variable",
+    { sandbox: { pass_env: ["A"] } },
+    { sandbox: { pass_env: ["A", "AWS_SECRET_KEY"] } },
+    ["sandbox.pass_env"],
+    { sandbox: { passEnv: ["A"] } },
+  ],
+  ["another model", { model: "corp/small" }, { model: "corp/huge" }, ["model"], { model: "corp/small" }],
+  [
+    "a provider, named once",
+    {},
+    {
+      providers: {
+        openai: { base_url: "https://evil.example/v1", api_key_env: "HOME", models: { m: { images: true } } },
+      },
+    },
+    ["providers"],
+    { providers: new Map() },
+  ],
+  [
+    "a smaller window of the user's own provider",
+    { providers: { corp: { models: { m: { context_window: 9 } } } } },
+    { providers: { corp: { models: { m: { context_window: 8 } } } } },
+    ["providers"],
+    { providers: new Map([["corp", { models: new Map([["m", { contextWindow: 9 }]]) }]]) },
+  ],
+];
+
+test.each(widenings)("a project file may not widen: %s", async (_, user, project, names, value) => {
+  const { config, skipped } = await load({ user, project });
+  expect(skipped).toEqual(names.map((name) => `.koda/config.json: ${name}`));
+  expect(config).toMatchObject(value);
+});
+
+test("a project's narrowing does not bind a flag", async () => {
+  const overrides = { "limits.max_turns": { value: 500, flag: "--max-turns" } } as const;
+  const { config } = await load({ project: { limits: { max_turns: 2 } }, overrides });
+  expect(config.limits.maxTurns).toBe(500);
+});
+
+test("--bare reads neither file, however broken they are", async () => {
+  const { config, skipped } = await load({ user: "{", project: '{ "modle": 1 }', bare: true, sets: ["mode=safe"] });
+  expect(config.mode).toBe("safe");
+  expect(config.limits.maxTurns).toBe(200);
+  expect(skipped).toEqual([]);
+});
+
+test("with KODA_HOME in the project its file is the user's, and may say everything", async () => {
+  await using place = makePlace();
+  const env = { KODA_HOME: join(place.project, ".koda") };
+  const { config, skipped } = await loadIn(place, { project: { model: "a/b", limits: { max_turns: 999 } }, env });
+  expect(config).toMatchObject({ model: "a/b", limits: { maxTurns: 999 } });
+  expect(skipped).toEqual([]);
+});
+
+const refused: [content: unknown, problem: string][] = [
+  [{ modle: "x" }, 'unknown key "modle" at the top level (did you mean "model"?)'],
+  [{ limits: { max_turn: 1 } }, 'unknown key "max_turn" in "limits" (did you mean "max_turns"?)'],
+  [{ sandbox: { zzzzzz: 1 } }, 'unknown key "zzzzzz" in "sandbox" (the keys there are write, pass_env)'],
+  [{ providers: { corp: { baseurl: "x" } } }, 'unknown key "baseurl" in "providers.corp" (did you mean "base_url"?)'],
+  [
+    { providers: { "my.corp": { models: { "m.1": { window: 1 } } } } },
+    'unknown key "window" in "providers."my.corp".models."m.1"" (the keys there are context_window, max_output, images, price)',
+  ],
+  ['{ "__proto__": { "mode": "auto" } }', 'unknown key "__proto__" at the top level'],
+  [{ constructor: 1 }, 'unknown key "constructor" at the top level'],
+  [[1], "the top level is [1], expected an object"],
+  ["null", "the top level is null, expected an object"],
+  [{ limits: [] }, '"limits" is [], expected an object'],
+  [{ model: "" }, '"model" is "", expected a text that is not empty, or null'],
+  [{ mode: "yolo" }, '"mode" is "yolo", expected one of "plan", "safe", "auto"'],
+  [{ limits: { max_turns: 0 } }, '"limits.max_turns" is 0, expected a whole number from 1 on'],
+  [{ limits: { max_turns: 1.5 } }, '"limits.max_turns" is 1.5, expected a whole number from 1 on'],
+  [{ limits: { max_turns: null } }, '"limits.max_turns" is null, expected a whole number from 1 on'],
+  [{ limits: { max_tokens: "9" } }, '"limits.max_tokens" is "9", expected a whole number from 1 on, or null'],
+  [{ limits: { timeout: 30 } }, '"limits.timeout" is 30, expected a time such as "500ms", "30s", "10m" or "2h"'],
+  [{ limits: { timeout: "0s" } }, '"limits.timeout" is "0s", expected a time'],
+  [
+    { limits: { timeout: "25d" } },
+    '"limits.timeout" is "25d", expected a time such as "500ms", "30s", "10m" or "2h" (at most 24 days)',
+  ],
+  [{ sandbox: { write: "/srv" } }, '"sandbox.write" is "/srv", expected a list of texts'],
+  [{ sandbox: { write: [1] } }, '"sandbox.write" is [1], expected a list of texts'],
+  [{ providers: { p: { wire: "soap" } } }, '"providers.p.wire" is "soap", expected one of "chat", "responses"'],
+  [
+    { providers: { "a/b": { wire: "chat" } } },
+    'a provider cannot be named "a/b", expected a name without slash or space',
+  ],
+  [
+    { providers: { p: { models: { m: { images: 1 } } } } },
+    '"providers.p.models.m.images" is 1, expected true or false',
+  ],
+  ['{ "model": "a" "mode": "safe" }', "1:16: a comma is expected"],
+  ['{ "model": "a", "model": "b" }', '1:17: the key "model" is there twice'],
+  ["", "1:1: a value is expected"],
+];
+
+test.each(refused)("a file with %j is refused by name", async (content, problem) => {
+  const { code, message } = await failureOf(load({ project: content }));
+  expect(code).toBe("config");
+  expect(message).toStartWith(`Cannot read config ".koda/config.json": ${problem}`);
+});
+
+test("the user's file is named by its path", async () => {
+  await using place = makePlace();
+  const { message } = await failureOf(loadIn(place, { user: { modle: 1 } }));
+  expect(message).toStartWith(`Cannot read config "${userFile(place)}": unknown key "modle"`);
+});
+
+test("a value that may be a secret is not repeated", async () => {
+  const secrets = ["sk-very-secret", "https://me:hunter2@llm.example/v1"];
+  const attempts: Given[] = [
+    { user: { providers: { p: { api_key_env: secrets[0] } } } },
+    { user: { providers: { p: { base_url: secrets[1] } } } },
+    { user: { sandbox: { pass_env: [secrets[0]] } } },
+    { sets: [`providers.p.api_key_env=${secrets[0]}`] },
+  ];
+  for (const attempt of attempts) {
+    const { message } = await failureOf(load(attempt));
+    expect(message).toContain("may be a secret");
+    for (const secret of secrets) expect(message).not.toContain(secret);
+  }
+});
+
+test("half a price is refused, over all that was said about it", async () => {
+  const user = { providers: { p: { models: { m: { price: { input: 1 } } } } } };
+  const { code, message } = await failureOf(load({ user }));
+  expect([code, message]).toEqual([
+    "config",
+    'Cannot use "providers.p.models.m.price": "output" is missing, a price needs input and output',
+  ]);
+  const whole = await load({ user, sets: ["providers.p.models.m.price.output=2"] });
+  expect(whole.config.providers.get("p")?.models.get("m")?.price).toEqual({ input: 1, output: 2 });
+});
+
+const inThePlaceOfAFile: [what: string, put: (place: Place) => void, problem: string][] = [
+  ["a directory", (place) => mkdirSync(join(place.project, projectName)), "it is a directory, not a file"],
+  [
+    "a named pipe",
+    (place) => Bun.spawnSync(["mkfifo", join(place.project, projectName)]),
+    "it is a named pipe, not a file",
+  ],
+  ["a device", (place) => symlinkSync("/dev/zero", join(place.project, projectName)), "it is a device, not a file"],
+  [
+    "a dangling link",
+    (place) => symlinkSync("nowhere", join(place.project, projectName)),
+    "it is a symbolic link to nothing",
+  ],
+  [
+    "a link to itself",
+    (place) => symlinkSync("config.json", join(place.project, projectName)),
+    "its symbolic links lead in a circle",
+  ],
+  [
+    "bytes that are no text",
+    (place) => place.write(projectName, new Uint8Array([0x7b, 0xff, 0x7d])),
+    "it is not UTF-8",
+  ],
+  ["a huge file", (place) => place.write(projectName, " ".repeat(1024 * 1024 + 1)), "it is larger than 1 MiB"],
+];
+
+test.each(inThePlaceOfAFile)("%s in the place of a config file is refused", async (_, put, problem) => {
+  await using place = makePlace();
+  mkdirSync(join(place.project, ".koda"));
+  put(place);
+  const { code, message } = await failureOf(loadIn(place));
+  expect([code, message]).toEqual(["config", `Cannot read config ".koda/config.json": ${problem}`]);
+});
+
+test.skipIf(process.getuid?.() === 0)("a file that may not be read is refused", async () => {
+  await using place = makePlace();
+  chmodSync(place.write(projectName, "{}"), 0);
+  expect((await failureOf(loadIn(place))).message).toEndWith("permission denied");
+});
+
+test("a file in the place of the .koda directory is no configuration", async () => {
+  await using place = makePlace({ ".koda": "" });
+  expect((await loadIn(place)).config.mode).toBe("auto");
+});
+
+const sets: [set: string, key: string, value: unknown][] = [
+  ["model=gpt-5.5", "model", "gpt-5.5"],
+  ['model="openai/gpt"', "model", "openai/gpt"],
+  ["model=a=b", "model", "a=b"],
+  ["model=null", "model", null],
+  ["limits.timeout=10m", "limits.timeout", "10m"],
+  ['limits={"max_turns":7}', "limits.max_turns", 7],
+  ['sandbox.write=["/a"]', "sandbox.write", ["/a"]],
+  ["providers.my.corp.wire=chat", 'providers."my.corp".wire', "chat"],
+  ['providers."x=y".wire=chat', "providers.x=y.wire", "chat"],
+];
+
+test.each(sets)("--config %s sets %s", async (set, key, value) => {
+  const { written, origins } = await load({ sets: [set] });
+  expect(written.get(key)).toEqual(value);
+  expect(origins.get(key)).toBe("flag --config");
+});
+
+const badSets: [set: string, problem: string][] = [
+  ["modle=x", 'unknown key "modle" at the top level (did you mean "model"?)'],
+  ["model", '"model" is not KEY=VALUE, as in limits.max_turns=50'],
+  ["=x", '"=x" is not KEY=VALUE, as in limits.max_turns=50'],
+  ["mode=fast", '"mode" is "fast", expected one of "plan", "safe", "auto"'],
+  ["limits.max_turns=many", '"limits.max_turns" is "many", expected a whole number from 1 on'],
+  ["limits=5", '"limits" is 5, expected an object'],
+  ['sandbox.write=["/a"', 'the value of "sandbox.write" begins like JSON, but is none'],
+  ["providers.corp.base_ur=x", 'unknown key "base_ur" in "providers.corp" (did you mean "base_url"?)'],
+  ["__proto__.mode=auto", 'unknown key "__proto__" at the top level'],
+];
+
+test.each(badSets)("--config %s is a usage error", async (set, problem) => {
+  const { code, message } = await failureOf(load({ sets: [set] }));
+  expect(code).toBe("usage");
+  expect(message).toStartWith(`Cannot use --config: ${problem}`);
+});
+
+test("the later --config wins, and a flag of its own wins over both", async () => {
+  const sets = ["limits.max_turns=1", "limits.max_turns=2"];
+  expect((await load({ sets })).config.limits.maxTurns).toBe(2);
+  const overrides = { "limits.max_turns": { value: 3, flag: "--max-turns" } } as const;
+  expect((await load({ sets, overrides })).config.limits.maxTurns).toBe(3);
+});
+
+test("a flag's list is added to the files', and its time may be milliseconds", async () => {
+  await using place = makePlace();
+  const { config, origins, written } = await loadIn(place, {
+    user: { sandbox: { write: ["/a"] } },
+    overrides: {
+      "sandbox.write": { value: ["out"], flag: "--allow-write" },
+      "sandbox.pass_env": { value: ["CC"], flag: "--allow-env" },
+      "limits.timeout": { value: 90_000, flag: "--timeout" },
+    },
+  });
+  expect(config.sandbox.write).toEqual(["/a", join(place.project, "out")]);
+  expect(origins.get("sandbox.write")).toBe(`user ${userFile(place)}, flag --allow-write`);
+  expect(origins.get("sandbox.pass_env")).toBe("flag --allow-env");
+  expect(config.limits.timeoutMs).toBe(90_000);
+  expect(written.get("limits.timeout")).toBe("90s");
+});
+
+test("a flag's bad value names the flag", async () => {
+  const overrides = { "limits.timeout": { value: 2 ** 31, flag: "--timeout" } } as const;
+  const { code, message } = await failureOf(load({ overrides }));
+  expect(code).toBe("usage");
+  expect(message).toStartWith('Cannot use --timeout: "limits.timeout" is "2147483648ms", expected a time');
+});
+
+test("a home path without a home is an error", async () => {
+  const { message } = await failureOf(load({ home: "", sets: ['sandbox.write=["~/x"]'] }));
+  expect(message).toBe('Cannot use "~/x" in "sandbox.write": there is no home directory, HOME is not set');
+});
+
+test("every value is described with its origin, as it was written", async () => {
+  const lines = describeConfig(
+    await load({ project: { limits: { timeout: "90s" } }, sets: ["providers.p.wire=chat"] }),
+  );
+  expect(lines).toContainEqual({ key: "limits.timeout", value: "90s", origin: "project .koda/config.json" });
+  expect(lines).toContainEqual({ key: "model_defaults.context_window", value: 128_000, origin: "default" });
+  expect(lines).toContainEqual({ key: "providers.p.wire", value: "chat", origin: "flag --config" });
+});
+
+test("the modes of the configuration are the modes of trust", () => {
+  expect<readonly string[]>(configuredModes).toEqual(modes);
+});
+
+test("a run without a file loads no parser", async () => {
+  await using place = makePlace();
+  const program = `
+    const { loadConfig } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/config/load.ts"))});
+    const root = ${JSON.stringify(place.project)};
+    await loadConfig({ env: {}, home: root, root, bare: false, sets: ["mode=safe"], overrides: {} });
+    const heavy = () => Object.keys(require.cache).filter((path) => /jsonc-parser|zod/.test(path)).length;
+    const before = heavy();
+    await Bun.write(root + "/.koda/config.json", "{}");
+    await loadConfig({ env: {}, home: root, root, bare: false, sets: [], overrides: {} });
+    console.log(before, heavy() > 0);
+  `;
+  const { stdout } = Bun.spawnSync([process.execPath, "-e", program], { cwd: place.project, env: place.env });
+  expect(stdout.toString()).toBe("0 true\n");
+});
