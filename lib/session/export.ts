@@ -1,0 +1,27 @@
+import type { Writer } from "./document.ts";
+import { html } from "./html.ts";
+import type { LoggedItem } from "./item.ts";
+import { itemJson, sessionJson } from "./json.ts";
+import type { SessionInfo } from "./log.ts";
+import { markdown } from "./markdown.ts";
+
+const jsonl: Writer = {
+  begin: (info) => `${JSON.stringify({ kind: "session", ...sessionJson(info) })}\n`,
+  item: (item) => `${JSON.stringify(itemJson(item))}\n`,
+  end: "",
+};
+
+const writers = { markdown, html, jsonl } as const satisfies Record<string, Writer>;
+
+export type ExportFormat = keyof typeof writers;
+
+/** A session as a document, piece by piece. */
+export function* exportSession(
+  { info, items }: { info: SessionInfo; items: readonly LoggedItem[] },
+  format: ExportFormat,
+): Generator<string, void> {
+  const write = writers[format];
+  yield write.begin(info);
+  for (const item of items) yield write.item(item);
+  yield write.end;
+}
