@@ -76,7 +76,8 @@ export const commands = {
       format: {
         value: value.oneOf("markdown", "html", "jsonl"),
         group: "Output",
-        about: "The document's format (markdown)",
+        about: "The document's format",
+        standard: "markdown",
       },
       json: { means: { flag: "format", value: "jsonl" }, group: "Output", about: "Short for --format jsonl" },
       ...helpFlag,
@@ -137,5 +138,10 @@ export const commands = {
     ],
   },
 } as const satisfies Readonly<Record<string, Command>>;
+
+/** Words that only lead to other commands. */
+export const families: Readonly<Record<string, string>> = {
+  session: "List, show, export, search and delete sessions",
+};
 
 export type CommandName = keyof typeof commands;

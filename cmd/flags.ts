@@ -6,6 +6,8 @@ import type { Value } from "./values.ts";
 export type Flag = {
   readonly group: Group;
   readonly about: string;
+  /** What holds when neither this flag nor the configuration says anything. */
+  readonly standard?: string;
   readonly short?: string;
   /** Other spellings that are taken for it, and are not advertised. */
   readonly aliases?: readonly string[];
@@ -20,7 +22,16 @@ export type Flag = {
 export type Flags = { readonly [name: string]: Flag };
 
 /** The headings of a help page, in their order there. */
-export const groups = ["Input", "Model", "Trust", "Session", "Output", "Limits", "Cassette", "General"] as const;
+export const groups = [
+  "Input",
+  "Model",
+  "Trust",
+  "Session",
+  "Output",
+  "Limits",
+  "Record and replay",
+  "General",
+] as const;
 export type Group = (typeof groups)[number];
 
 export const helpFlag = {
@@ -48,7 +59,8 @@ const input = {
   stdin: {
     value: value.oneOf("auto", "append", "require", "ignore"),
     group: "Input",
-    about: "What becomes of standard input beside a prompt: append and require read it to its end (auto)",
+    about: "What becomes of standard input beside a prompt: append and require read it to its end",
+    standard: "auto",
   },
 } as const satisfies Flags;
 
@@ -72,7 +84,13 @@ const model = {
 } as const satisfies Flags;
 
 const trust = {
-  cd: { short: "C", value: value.directory, group: "Trust", about: "The project's root (the current directory)" },
+  cd: {
+    short: "C",
+    value: value.directory,
+    group: "Trust",
+    about: "The project's root",
+    standard: "the current directory",
+  },
   "allow-write": {
     aliases: ["add-dir"],
     value: value.list(value.directory),
@@ -90,8 +108,8 @@ const trust = {
   mode: {
     value: value.oneOf(...modes),
     group: "Trust",
-    about:
-      "What may run without a human: plan reads, safe reads and denies the rest, auto works inside the project (auto)",
+    about: "What may run without a human: plan reads, safe reads and denies the rest, auto works inside the project",
+    standard: "auto",
   },
   "allow-tool": {
     value: value.text("NAME"),
@@ -117,7 +135,8 @@ const session = {
   wait: {
     value: value.wait,
     group: "Session",
-    about: "How long to wait for a session that another process holds (0)",
+    about: "How long to wait for a session that another process holds",
+    standard: "0",
   },
 } as const satisfies Flags;
 
@@ -125,7 +144,8 @@ const output = {
   output: {
     value: value.oneOf("text", "json", "jsonl"),
     group: "Output",
-    about: "text: the final answer; json: one object at the end; jsonl: one event a line (text)",
+    about: "text: the final answer; json: one object at the end; jsonl: one event a line",
+    standard: "text",
   },
   json: { means: { flag: "output", value: "jsonl" }, group: "Output", about: "Short for --output jsonl" },
   "output-last-message": {
@@ -146,12 +166,13 @@ const output = {
   color: {
     value: value.oneOf("auto", "always", "never"),
     group: "Output",
-    about: "Colours on stderr; auto also respects NO_COLOR (auto)",
+    about: "Colours on stderr; auto also respects NO_COLOR",
+    standard: "auto",
   },
 } as const satisfies Flags;
 
 const limits = {
-  "max-turns": { value: value.count, group: "Limits", about: "Model requests (200)" },
+  "max-turns": { value: value.count, group: "Limits", about: "Model requests", standard: "200" },
   "max-tokens": { value: value.count, group: "Limits", about: "Input and output tokens together" },
   timeout: { value: value.duration, group: "Limits", about: "Wall-clock time of the whole run" },
   "idle-timeout": {
@@ -159,7 +180,12 @@ const limits = {
     group: "Limits",
     about: "Time without a byte from the model or a tool",
   },
-  "max-command-time": { value: value.duration, group: "Limits", about: "The longest that one command may run (300s)" },
+  "max-command-time": {
+    value: value.duration,
+    group: "Limits",
+    about: "The longest that one command may run",
+    standard: "300s",
+  },
   "fail-on": {
     value: value.oneOf("denied", "tool-error"),
     many: true,
@@ -169,13 +195,20 @@ const limits = {
 } as const satisfies Flags;
 
 const cassette = {
-  record: { value: value.file, group: "Cassette", about: "Write all model traffic to FILE; keys never get into it" },
+  record: {
+    value: value.file,
+    group: "Record and replay",
+    about: "Write all model traffic to FILE; keys never get into it",
+  },
   replay: {
     value: value.file,
-    group: "Cassette",
+    group: "Record and replay",
     about: "Take the model's replies from FILE, offline and without a key",
   },
-  "replay-loose": { group: "Cassette", about: "A request that differs from the recorded one is only a notice" },
+  "replay-loose": {
+    group: "Record and replay",
+    about: "A request that differs from the recorded one is only a notice",
+  },
 } as const satisfies Flags;
 
 const configuration = {

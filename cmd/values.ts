@@ -10,7 +10,7 @@ export type Value<T> = {
   /** Undefined when the text is no such value. */
   readonly read: (text: string) => T | undefined;
   readonly choices?: readonly string[];
-  readonly completes?: "file" | "directory" | "session";
+  readonly completes?: "file" | "directory";
   /** A refused value is not repeated: it may be a key in the wrong place. */
   readonly secret?: true;
   /** Several words, so in need of quotes. */
@@ -43,7 +43,7 @@ export function matching(placeholder: string, pattern: RegExp, expected: string)
 
 export const sessionName = matching("ID", /^[A-Za-z0-9._-]{1,64}$/, "1 to 64 of the characters A-Z a-z 0-9 . _ -");
 /** An id that exists already, or the beginning of one: whether there is such a session, the store says. */
-export const sessionId: Value<string> = { ...text("ID"), completes: "session" };
+export const sessionId = text("ID");
 export const setting = matching("KEY=VALUE", /^[^=\s]+=/, 'KEY=VALUE, as in "limits.max_turns=50"');
 
 /** The same addresses and names as in a configuration file. */

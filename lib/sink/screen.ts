@@ -69,7 +69,7 @@ export class Screen {
       this.#busy = undefined;
       return await this.#clear();
     }
-    if (this.#quietSince === 0) this.#quietSince = performance.now();
+    if (this.#busy === undefined) this.#quietSince = performance.now();
     if (this.#busy?.label !== label) this.#busy = { label, since: performance.now() };
     this.#timer ??= setInterval(() => void this.#spin(), frameMs).unref();
   }

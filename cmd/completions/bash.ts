@@ -1,0 +1,100 @@
+import type { Flag } from "../flags.ts";
+import type { Value } from "../values.ts";
+import { nodes, spellingsOf, type Node } from "./tree.ts";
+
+/**
+ * For bash from 3.2 on, without the bash-completion package. Readline splits words at `=`, so `--output=js` arrives as
+ * three words.
+ */
+export function bashScript(): string {
+  return `# bash completion of koda; made by: koda completions bash
+_koda() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" flag="\${COMP_WORDS[COMP_CWORD-1]}" path="" at=1 line
+  COMPREPLY=()
+  if [[ $current == "=" ]]; then
+    current=""
+  elif [[ $flag == "=" ]]; then
+    flag="\${COMP_WORDS[COMP_CWORD-2]}"
+  fi
+  if (( COMP_CWORD > 1 )); then
+    path="\${COMP_WORDS[1]}"
+    at=2
+    case "$path" in
+${families().join("\n")}
+    esac
+  fi
+  case "$path:$flag" in
+    ${fileFlags().join("|")}) compopt -o filenames 2>/dev/null ;;
+  esac
+  while IFS= read -r line; do
+    COMPREPLY+=("$line")
+  done < <(_koda_words "$path" "$flag" "$current" "$((COMP_CWORD - at))")
+}
+
+_koda_words() {
+  case "$1:$2" in
+${nodes().flatMap(valueCases).join("\n")}
+  esac
+  if [[ $3 == -* ]]; then
+    case "$1" in
+${nodes().map(flagCase).join("\n")}
+    esac
+    return
+  fi
+  case "$1:$4" in
+${nodes().flatMap(wordCases).join("\n")}
+  esac
+}
+
+complete -F _koda koda
+`;
+}
+
+/** A family's second word belongs to the path, once it is there. */
+function families(): string[] {
+  return nodes()
+    .filter(({ path, words }) => path !== "" && path !== "help" && words.length > 0)
+    .map(({ path }) => `      ${path}) if (( COMP_CWORD > 2 )); then path="${path} \${COMP_WORDS[2]}"; at=3; fi ;;`);
+}
+
+/** Where names of files are offered: readline then quotes them and puts a slash behind directories. */
+function fileFlags(): string[] {
+  return nodes().flatMap(({ path, flags }) =>
+    Object.entries(flags).flatMap(([name, flag]) => (flag.value?.completes ? patternsOf(path, name, flag) : [])),
+  );
+}
+
+function valueCases({ path, flags }: Node): string[] {
+  return Object.entries(flags).flatMap(([name, flag]) => {
+    if (flag.value === undefined) return [];
+    return [`    ${patternsOf(path, name, flag).join("|")}) ${generate(flag.value)} return ;;`];
+  });
+}
+
+function patternsOf(path: string, name: string, flag: Flag): string[] {
+  return spellingsOf(name, flag).map((spelling) => quoted(`${path}:${spelling}`));
+}
+
+function flagCase({ path, flags }: Node): string {
+  const words = Object.keys(flags).map((name) => `--${name}`);
+  return `      ${quoted(path)}) compgen -W ${quoted(words.join(" "))} -- "$3" ;;`;
+}
+
+function wordCases({ path, words, places }: Node): string[] {
+  if (words.length > 0)
+    return [`    ${quoted(`${path}:0`)}) compgen -W ${quoted(words.map(({ word }) => word).join(" "))} -- "$3" ;;`];
+  return places.flatMap((value, index) =>
+    generate(value) === "" ? [] : [`    ${quoted(`${path}:${index}`)}) ${generate(value)} ;;`],
+  );
+}
+
+function generate({ choices, completes }: Value<unknown>): string {
+  if (choices !== undefined) return `compgen -W ${quoted(choices.join(" "))} -- "$3";`;
+  if (completes === "file") return `compgen -f -- "$3";`;
+  if (completes === "directory") return `compgen -d -- "$3";`;
+  return "";
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

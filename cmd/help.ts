@@ -1,0 +1,150 @@
+import { commands, families, type Command, type CommandName, type Example } from "./commands.ts";
+import { wordsBelow } from "./dispatch.ts";
+import { exits } from "./exits.ts";
+import { groups, rootFlags, type Flag, type Flags } from "./flags.ts";
+
+const narrowest = 40;
+/** Lines longer than this are hard to read, however wide the terminal is. */
+const widest = 100;
+const aboutColumn = 30;
+
+type Row = { readonly name: string; readonly about: string };
+
+/** The help page of a command, of a family of them (`session`), or of koda itself (""). */
+export function helpPage(topic: string, columns: number): string {
+  const width = Math.max(narrowest, Math.min(widest, columns));
+  const sections = isCommand(topic) ? commandPage(topic, width) : familyPage(topic, width);
+  return `${sections.filter((section) => section !== "").join("\n\n")}\n`;
+}
+
+function familyPage(path: string, width: number): string[] {
+  const call = path === "" ? "koda" : `koda ${path}`;
+  const rows = wordsBelow(path).map((word) => {
+    const name = path === "" ? word : `${path} ${word}`;
+    return { name: word, about: isCommand(name) ? commands[name].about : (families[name] ?? "") };
+  });
+  return [
+    wrap(
+      path === ""
+        ? "A coding agent for shells, scripts and CI: one task to its end, an exit code you can trust."
+        : (families[path] ?? ""),
+      width,
+    ),
+    `Usage: ${call} COMMAND [FLAGS]`,
+    list("Commands", rows, width),
+    list("Flags", flagRows(path === "" ? rootFlags : { help: rootFlags.help }), width),
+    examples(path === "" ? rootExamples : rows.flatMap(({ name }) => examplesOf(`${path} ${name}`)), width),
+    path === "" ? list("Environment", environment, width) : "",
+    `Each command's own page: ${call} COMMAND --help`,
+  ];
+}
+
+const rootExamples: readonly Example[] = [
+  { line: "koda exec -m demo --no-sandbox", about: "See it work, without a key and without a network" },
+  { line: 'koda exec "make the tests pass"', about: "One task in this directory" },
+  { line: "koda doctor", about: "What is missing for a run, and how to fix it" },
+];
+
+const environment: readonly Row[] = [
+  { name: "KODA_MODEL", about: "The model, when -m is not given" },
+  { name: "KODA_HOME", about: "The directory of koda's configuration and database, in place of those of XDG" },
+  { name: "OPENAI_API_KEY, …", about: "The providers' keys; `koda models` names them all" },
+  { name: "NO_COLOR, FORCE_COLOR", about: "Colours on stderr, when --color is not given" },
+];
+
+function examplesOf(name: string): readonly Example[] {
+  return isCommand(name) ? commands[name].examples.slice(0, 1) : [];
+}
+
+function commandPage(name: CommandName, width: number): string[] {
+  const command: Command = commands[name];
+  const places = Object.values(command.positionals);
+  return [
+    wrap(`${command.about}.`, width),
+    wrap(command.details ?? "", width),
+    `Usage: ${usage(name, command)}`,
+    list(
+      "Arguments",
+      places.map(({ value, about }) => ({ name: value.placeholder, about: withChoices(about, value.choices) })),
+      width,
+    ),
+    ...groups.map((group) => list(group, flagRows(command.flags, group), width)),
+    examples(command.examples, width),
+    name === "exec"
+      ? list(
+          "Exit codes",
+          exits.map(([code, about]) => ({ name: String(code), about })),
+          width,
+        )
+      : "",
+  ];
+}
+
+/** `koda session prune --older-than AGE [FLAGS]` */
+function usage(name: CommandName, { positionals, flags }: Command): string {
+  const places = Object.values(positionals).map(({ value, optional }) =>
+    optional ? `[${value.placeholder}]` : value.placeholder,
+  );
+  const required = Object.entries(flags).flatMap(([flag, { required, value }]) =>
+    required ? [`--${flag} ${value?.placeholder ?? ""}`] : [],
+  );
+  return ["koda", name, ...places, ...required, "[FLAGS]"].join(" ");
+}
+
+function flagRows(flags: Flags, group?: string): Row[] {
+  return Object.entries(flags)
+    .filter(([, flag]) => group === undefined || flag.group === group)
+    .map(([name, flag]) => ({ name: written(name, flag), about: withStandard(flag) }));
+}
+
+/** `-m, --model NAME`; a flag without a short form stands where the long ones do. */
+function written(name: string, { short, value }: Flag): string {
+  const names = `${short === undefined ? "    " : `-${short}, `}--${name}`;
+  return value === undefined ? names : `${names} ${value.placeholder}`;
+}
+
+function withStandard({ about, standard }: Flag): string {
+  return standard === undefined ? about : `${about} (default: ${standard})`;
+}
+
+function withChoices(about: string, choices: readonly string[] | undefined): string {
+  return choices === undefined ? about : `${about}: ${choices.join(", ")}`;
+}
+
+function examples(rows: readonly Example[], width: number): string {
+  return section(
+    "Examples",
+    rows.flatMap(({ line, about }) => [...indent(wrap(`# ${about}`, width - 2), 2), `  ${line}`]),
+  );
+}
+
+function list(title: string, rows: readonly Row[], width: number): string {
+  return section(
+    title,
+    rows.flatMap((row) => layOut(row, width)),
+  );
+}
+
+function section(title: string, lines: readonly string[]): string {
+  return lines.length === 0 ? "" : [title, ...lines].join("\n");
+}
+
+/** The name, and beside it the explanation; below it where the name takes the room or the page has no room beside. */
+function layOut({ name, about }: Row, width: number): string[] {
+  const column = width < 2 * aboutColumn ? 8 : aboutColumn;
+  const [first = "", ...rest] = indent(wrap(about, width - column), column);
+  const start = `  ${name}`;
+  return start.length + 2 > column ? [start, first, ...rest] : [start.padEnd(column) + first.trimStart(), ...rest];
+}
+
+function indent(text: string, columns: number): string[] {
+  return text.split("\n").map((line) => " ".repeat(columns) + line);
+}
+
+function wrap(text: string, width: number): string {
+  return Bun.wrapAnsi(text, width);
+}
+
+function isCommand(name: string): name is CommandName {
+  return Object.hasOwn(commands, name);
+}
