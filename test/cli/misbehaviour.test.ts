@@ -1,0 +1,155 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { exec, type Line } from "../support/koda.ts";
+import { call, raw, reply, say } from "../support/model-reply.ts";
+import { startModelServer, type Script } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+/** Models that do not behave. The run goes on, the model is told what was wrong, and the history stays well formed. */
+async function run(script: Script, files: Record<string, string> = {}, flags: string[] = []) {
+  const place = makePlace(files);
+  await using server = await startModelServer(script);
+  const ran = await exec(place, server, ["go", ...flags]);
+  expect(server.problems).toEqual([]);
+  return { ...ran, place, server, results: ran.events.filter((event) => event.type === "tool.end") };
+}
+
+test("an unknown tool is answered with the nearest name", async () => {
+  const { end, results } = await run([call("Reed", { path: "a" }), say("Sorry.")]);
+  expect(end).toMatchObject({ status: "done", tools: { ok: 0, failed: 1, denied: 0 } });
+  expect(results[0]?.summary).toContain("did you mean Read?");
+});
+
+const malformed: [name: string, text: string][] = [
+  ["half an object", '{"path": "a'],
+  ["prose", "the file called a"],
+  ["a bare word", "undefined"],
+  ["two objects", '{"path":"a"}{"path":"b"}'],
+];
+for (const [name, text] of malformed)
+  test.concurrent(`arguments that are ${name} are an error the model reads`, async () => {
+    const { end, results, server } = await run([call("Read", text), say("Sorry.")]);
+    expect(end).toMatchObject({ status: "done", tools: { failed: 1 } });
+    expect(results[0]?.summary).toContain("not valid JSON");
+    expect(server.requests[1]?.lines.at(-1)?.text).toContain("not valid JSON");
+  });
+
+const mismatched: [name: string, tool: string, input: unknown, complaint: string][] = [
+  ["a missing argument", "Read", {}, "path"],
+  ["an unknown argument", "Read", { path: "a", colour: "red" }, "colour"],
+  ["a wrong type", "Read", { path: 7 }, "path"],
+  ["a wrong inner type", "Edit", { path: "a", edits: [{ old: "x" }] }, "edits.0"],
+  ["an array for an object", "Read", ["a"], "object"],
+];
+for (const [name, tool, input, complaint] of mismatched)
+  test.concurrent(`${name} is named with its place`, async () => {
+    const { end, results } = await run([call(tool, input), say("Sorry.")]);
+    expect(end.status).toBe("done");
+    expect(results[0]?.summary).toContain(complaint);
+  });
+
+test("no arguments at all are an empty object", async () => {
+  const { results } = await run([call("List", ""), say("Done.")]);
+  expect(results[0]).toMatchObject({ ok: true });
+});
+
+test("a megabyte of arguments arrives whole", async () => {
+  const content = "0123456789abcdef".repeat(65_536);
+  const { end, place } = await run([call("Write", { path: "big.txt", content }, { pieceLength: 4096 }), say("Done.")]);
+  expect(end).toMatchObject({ status: "done", files_changed: 1 });
+  expect(readFileSync(join(place.project, "big.txt"), "utf8")).toBe(content);
+});
+
+test("two calls with one id each get their own result", async () => {
+  const { end, results, server } = await run(
+    [reply(call("Read", { path: "a" }, { id: "same" }), call("Read", { path: "b" }, { id: "same" })), say("Done.")],
+    { a: "alpha\n", b: "beta\n" },
+  );
+  expect(end.status).toBe("done");
+  expect(new Set(results.map(({ id }) => id)).size).toBe(2);
+  const told = server.requests[1]?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
+  expect(told[0]).toContain("alpha");
+  expect(told[1]).toContain("beta");
+});
+
+test("an id that was used in an earlier reply is no trouble", async () => {
+  const { end, server } = await run(
+    [call("Read", { path: "a" }, { id: "c1" }), call("Read", { path: "b" }, { id: "c1" }), say("Done.")],
+    { a: "alpha\n", b: "beta\n" },
+  );
+  expect(end.status).toBe("done");
+  expect(server.requests).toHaveLength(3);
+});
+
+test("calls that only read run together, and their results keep the order of the calls", async () => {
+  const { end, events, server } = await run(
+    [[call("Bash", { command: "cat slow.fifo" }), call("Read", { path: "a" })], say("Done.")].map((entry) => entry),
+    { a: "alpha\n", "slow.fifo": "slow\n" },
+  );
+  expect(end.tools.ok).toBe(2);
+  const starts = events.map((event, n) => (event.type === "tool.start" ? n : -1)).filter((n) => n >= 0);
+  const ends = events.map((event, n) => (event.type === "tool.end" ? n : -1)).filter((n) => n >= 0);
+  expect(Math.max(...starts)).toBeLessThan(Math.min(...ends));
+  const told = server.requests[1]?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
+  expect(told[0]).toContain("slow");
+  expect(told[1]).toContain("alpha");
+});
+
+test("calls that write run one after another in the model's order", async () => {
+  const { events, place } = await run([
+    [
+      call("Bash", { command: "echo one >> log" }),
+      call("Bash", { command: "echo two >> log" }),
+      call("Bash", { command: "echo three >> log" }),
+    ],
+    say("Done."),
+  ]);
+  expect(readFileSync(join(place.project, "log"), "utf8")).toBe("one\ntwo\nthree\n");
+  const kinds = events.filter(({ type }) => type === "tool.start" || type === "tool.end").map(({ type }) => type);
+  expect(kinds).toEqual(["tool.start", "tool.end", "tool.start", "tool.end", "tool.start", "tool.end"]);
+});
+
+test("a stream that breaks off in the middle of a call executes nothing of it", async () => {
+  const frame = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`;
+  const half = raw([
+    frame({ role: "assistant", content: "" }),
+    frame({ tool_calls: [{ index: 0, id: "c1", function: { name: "Bash", arguments: '{"command":"touch evil"}' } }] }),
+  ]);
+  const { end, events, place } = await run([half, say("Better.")]);
+  expect(end).toMatchObject({ status: "done", text: "Better." });
+  expect(events.filter(({ type }) => type === "retry")).toHaveLength(1);
+  expect(existsSync(join(place.project, "evil"))).toBe(false);
+});
+
+test("a denied call is told in one sentence and counted, and the run goes on", async () => {
+  const { end, results } = await run([call("Write", { path: "a", content: "x" }), say("I may not.")], {}, [
+    "--mode",
+    "plan",
+  ]);
+  expect(end).toMatchObject({ status: "done", tools: { ok: 0, failed: 0, denied: 1 } });
+  expect(results[0]?.denied).toContain("plan");
+  expect(results[0]?.summary).toStartWith("Denied");
+});
+
+test("--allow-tool and --deny-tool decide what is offered", async () => {
+  const offered = async (flags: string[]) => (await run([say("ok")], {}, flags)).server.requests[0]?.tools;
+  expect(await offered(["--allow-tool", "Read", "--allow-tool", "Grep"])).toEqual(["Read", "Grep"]);
+  expect(await offered(["--deny-tool", "Bash"])).not.toContain("Bash");
+  const place = makePlace();
+  await using server = await startModelServer([]);
+  const { end, stderr } = await exec(place, server, ["--allow-tool", "Raed", "go"]);
+  expect(end).toMatchObject({ exit: 2 });
+  expect(stderr).toContain("Read");
+});
+
+test("arguments reach the events decoded, and a command's output as it comes", async () => {
+  const { events } = await run([call("Bash", { command: "echo out; echo err >&2; exit 3" }), say("Done.")]);
+  const of = <T extends Line["type"]>(type: T) => events.filter((event) => event.type === type);
+  expect(of("tool.start")[0]).toMatchObject({ tool: "Bash", input: { command: "echo out; echo err >&2; exit 3" } });
+  expect(of("tool.output").map((event) => event.type === "tool.output" && [event.stream, event.text])).toEqual([
+    ["stdout", "out\n"],
+    ["stderr", "err\n"],
+  ]);
+  expect(of("tool.end")[0]).toMatchObject({ ok: false, exit_code: 3 });
+});
