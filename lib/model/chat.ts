@@ -1,0 +1,86 @@
+import { chatBody } from "./chat-body.ts";
+import { FragmentedCalls } from "./fragments.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "./json.ts";
+import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
+import { type Assembly, speak } from "./reply.ts";
+import type { Endpoint } from "./stream.ts";
+
+/** Chat Completions, as OpenAI defined it and as the many servers that speak something like it understood it. */
+export function chatModel(endpoint: Endpoint): Model {
+  return speak({ wire: "chat", body: chatBody, assemble: () => new ChatReply() }, endpoint);
+}
+
+class ChatReply implements Assembly {
+  state: Assembly["state"] = "open";
+  #calls = new FragmentedCalls();
+  #thinking = "";
+  #reason: string | undefined;
+  #usage: Usage = { input: null, cached: null, output: null, reasoning: null };
+
+  read(frame: JsonRecord): ModelEvent[] {
+    if (isRecord(frame.usage)) this.#usage = usageOf(frame.usage);
+    const choice = recordOf(arrayIn(frame, "choices")[0]);
+    // A server that does not stream sends `message`; what is in it is the same.
+    const delta = isRecord(choice.delta) ? choice.delta : recordIn(choice, "message");
+    for (const fragment of arrayIn(delta, "tool_calls")) this.#calls.add(recordOf(fragment));
+
+    const reason = stringIn(choice, "finish_reason");
+    if (reason) {
+      this.#reason = reason;
+      this.state = "complete";
+    }
+    return this.#said(delta);
+  }
+
+  end(): ModelEvent[] {
+    const calls = this.#calls.all();
+    return [
+      ...this.#thought(),
+      ...calls.map((call) => ({ type: "call", call }) as const),
+      { type: "end", reason: finishOf(this.#reason, calls.length), usage: this.#usage },
+    ];
+  }
+
+  #said(delta: JsonRecord): ModelEvent[] {
+    const thinking = stringIn(delta, "reasoning_content") ?? stringIn(delta, "reasoning") ?? "";
+    const { content } = delta;
+    if (Array.isArray(content)) return content.flatMap((part) => this.#said(fromPart(recordOf(part))));
+    const text = typeof content === "string" ? content : (stringIn(delta, "refusal") ?? "");
+    const events: ModelEvent[] = [];
+    if (thinking !== "") events.push({ type: "thinking", text: thinking });
+    this.#thinking += thinking;
+    if (text !== "") events.push(...this.#thought(), { type: "text", text });
+    return events;
+  }
+
+  /** A thought is over when something else comes. */
+  #thought(): ModelEvent[] {
+    const text = this.#thinking;
+    this.#thinking = "";
+    return text === "" ? [] : [{ type: "thought", part: { type: "thinking", text } }];
+  }
+}
+
+/** Content as a list of parts, where a thought is a part of its own and a list again. */
+function fromPart(part: JsonRecord): JsonRecord {
+  if (part.type !== "thinking") return { content: stringIn(part, "text") };
+  const texts = arrayIn(part, "thinking").map((piece) => stringIn(recordOf(piece), "text") ?? "");
+  return { reasoning_content: texts.join("") };
+}
+
+/** A server may say `stop` although it asks for calls, and has words of its own for the rest. */
+function finishOf(reason: string | undefined, calls: number): FinishReason {
+  if (reason === "length" || reason === "max_tokens") return "length";
+  if (reason === "content_filter" || reason === "safety") return "filter";
+  return calls > 0 ? "calls" : "stop";
+}
+
+function usageOf(usage: JsonRecord): Usage {
+  const cached = countIn(recordIn(usage, "prompt_tokens_details"), "cached_tokens");
+  return {
+    input: countIn(usage, "prompt_tokens") ?? null,
+    cached: cached ?? countIn(usage, "prompt_cache_hit_tokens") ?? null,
+    output: countIn(usage, "completion_tokens") ?? null,
+    reasoning: countIn(recordIn(usage, "completion_tokens_details"), "reasoning_tokens") ?? null,
+  };
+}

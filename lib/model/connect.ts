@@ -1,0 +1,18 @@
+import { platformFetch } from "./fetch.ts";
+import type { Model, Wire } from "./model.ts";
+import { retrying, type RetryPolicy } from "./retry.ts";
+import type { Endpoint } from "./stream.ts";
+
+export type Connection = Omit<Endpoint, "fetch"> & Partial<Pick<Endpoint, "fetch">> & { retry?: RetryPolicy };
+
+/** The model at an endpoint, with the one retry policy around it. Nothing heavy is loaded before the first request. */
+export function connect({ retry, ...connection }: Connection): Model {
+  const endpoint: Endpoint = { fetch: platformFetch, ...connection };
+  let model: Promise<Model> | undefined;
+  return retrying(() => (model ??= wires[endpoint.info.wire](endpoint)), retry);
+}
+
+const wires: Record<Wire, (endpoint: Endpoint) => Promise<Model>> = {
+  chat: async (endpoint) => (await import("./chat.ts")).chatModel(endpoint),
+  responses: async (endpoint) => (await import("./responses.ts")).responsesModel(endpoint),
+};

@@ -1,0 +1,67 @@
+import { KodaError } from "../errors.ts";
+import { reported } from "./failure.ts";
+import { isRecord, type JsonRecord, parseJson } from "./json.ts";
+import type { Model, ModelEvent, ModelRequest, Wire } from "./model.ts";
+import { type Endpoint, streamFrames } from "./stream.ts";
+
+/** A reply as a wire puts it together, frame by frame. */
+export type Assembly = {
+  /** What this frame adds to the reply. */
+  read(frame: JsonRecord): ModelEvent[];
+  /** `complete`: the terminal event was seen, though figures may follow. `over`: nothing follows. */
+  readonly state: "open" | "complete" | "over";
+  /** What is only known now: the calls of a wire that does not say when one is complete, and the end. */
+  end(): ModelEvent[];
+};
+
+export type WireForm = {
+  wire: Wire;
+  body(request: ModelRequest, endpoint: Endpoint): object;
+  assemble(endpoint: Endpoint): Assembly;
+};
+
+/** A model that is spoken to in one wire's form. A reply without its terminal event is an error, however it stopped. */
+export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): Model {
+  return async function* (request, signal) {
+    const reply = assemble(endpoint);
+    // Once the reply is complete, a server that neither ends its stream nor goes on is not worth five minutes.
+    const patienceMs = () => (reply.state === "open" ? endpoint.streamIdleMs : Math.min(endpoint.streamIdleMs, 2000));
+    const listener = { signal, heard: request.heard, patienceMs };
+
+    try {
+      receiving: for await (const frames of streamFrames(wire, body(request, endpoint), { endpoint, listener })) {
+        for (const frame of frames) {
+          if (frame === "[DONE]" || reply.state === "over") break receiving;
+          for (const event of reply.read(decode(frame, endpoint))) yield event;
+        }
+        if (reply.state === "over") break;
+      }
+    } catch (error) {
+      if (signal.aborted || reply.state === "open") throw error;
+    }
+
+    signal.throwIfAborted();
+    if (reply.state === "open") throw truncated(endpoint);
+    for (const event of reply.end()) yield event;
+  };
+}
+
+function decode(frame: string, endpoint: Endpoint): JsonRecord {
+  const value = parseJson(frame);
+  const { provider, info, key } = endpoint;
+  if (!isRecord(value)) {
+    const message = `${provider.name} sent a frame that is not JSON: "${frame.slice(0, 100)}"`;
+    throw new KodaError("stream", message, { retryable: true });
+  }
+  const { error } = value;
+  const failed = isRecord(error) || (typeof error === "string" && error !== "");
+  if (failed || value.type === "error" || value.object === "error") {
+    throw reported(value, { provider, model: info.name, key });
+  }
+  return value;
+}
+
+function truncated({ provider }: Endpoint): KodaError {
+  const message = `${provider.name} ended its stream in the middle of the reply`;
+  return new KodaError("stream", message, { retryable: true });
+}

@@ -1,0 +1,151 @@
+import type { Config } from "../config/config.ts";
+import { KodaError } from "../errors.ts";
+import { nearest } from "../nearest.ts";
+import { catalogedModels, describeModel } from "./catalog.ts";
+import { demoProvider } from "./demo.ts";
+import type { Fetch } from "./fetch.ts";
+import type { ModelInfo, Wire } from "./model.ts";
+import { localOffers } from "./offer.ts";
+import { type ApiKey, type Environment, keyOf, type Provider, providersOf } from "./providers.ts";
+
+/** What the user asked for: flags, environment and configuration, already merged. */
+export type Wanted = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
+
+export type Surroundings = {
+  config: Pick<Config, "providers" | "modelDefaults">;
+  env: Environment;
+  /** Who answers on loopback is asked through it. */
+  fetch?: Fetch;
+  /** A replay needs no key, and nobody is asked. */
+  offline?: boolean;
+};
+
+export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey };
+
+/** From what the user asked for to one model of one provider with its key. */
+export async function resolveModel(wanted: Wanted, surroundings: Surroundings): Promise<Resolved> {
+  const { provider, name } = await choose(wanted, surroundings);
+  const { config, env, offline } = surroundings;
+  const info = await describeModel(provider, name, {
+    configured: config.providers.get(provider.name)?.models.get(name),
+    contextWindow: config.modelDefaults.contextWindow,
+  });
+
+  const key = keyOf(provider, env);
+  if (key !== undefined) return { provider, info, key };
+  if (provider.keys.length > 0 && !offline) throw noKey(provider);
+  return { provider, info };
+}
+
+type Choice = { provider: Provider; name: string };
+
+async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choice> {
+  if (wanted.model === demoProvider.name) return { provider: demoProvider, name: "scripted" };
+  const rows = providersOf(surroundings.config.providers);
+  if (wanted.baseUrl !== undefined) return ownEndpoint(wanted, wanted.baseUrl, rows);
+
+  const choice =
+    wanted.model === undefined ? await anyModel(rows, surroundings) : await named(wanted.model, rows, surroundings);
+  return { ...choice, provider: withFlags(choice.provider, wanted) };
+}
+
+function withFlags(provider: Provider, { apiKeyEnv, wire }: Wanted): Provider {
+  return { ...provider, ...(apiKeyEnv !== undefined && { keys: [apiKeyEnv] }), ...(wire && { wire }) };
+}
+
+/** With --base-url a provider keeps its name and its ways, but not its key: that is for its own address. */
+function ownEndpoint(wanted: Wanted, baseUrl: string, rows: readonly Provider[]): Choice {
+  if (wanted.model === undefined) {
+    throw new KodaError("usage", `--base-url needs a model of that endpoint: add -m NAME`);
+  }
+  if (!/^https?:\/\/[^/]/.test(baseUrl) || !URL.canParse(baseUrl)) {
+    throw new KodaError(
+      "usage",
+      `--base-url "${baseUrl}" is not an http or https URL, such as http://127.0.0.1:8080/v1`,
+    );
+  }
+  const { row, name } = splitName(wanted.model, rows);
+  const base: Provider = row ?? { name: "custom", baseUrl, keys: [], wire: "chat" };
+  const provider = { ...base, baseUrl: baseUrl.replace(/\/+$/, ""), keys: [] };
+  return { provider: withFlags(provider, wanted), name };
+}
+
+/** `provider/model`; a model's own name may have slashes too, so the first part counts only when it is a provider. */
+function splitName(model: string, rows: readonly Provider[]): { row?: Provider; name: string } {
+  const slash = model.indexOf("/");
+  const row = rows.find((provider) => provider.name === model.slice(0, slash));
+  return row && slash > 0 ? { row, name: model.slice(slash + 1) } : { name: model };
+}
+
+async function named(model: string, rows: readonly Provider[], surroundings: Surroundings): Promise<Choice> {
+  const { row, name } = splitName(model, rows);
+  if (row && name !== "") return { provider: row, name };
+  const whole = rows.find((provider) => provider.name === model);
+  if (whole?.model !== undefined) return { provider: whole, name: whole.model };
+  const provider = await ownerOf(model, rows, surroundings);
+  if (provider !== undefined) return { provider, name: model };
+
+  const prefix = model.split("/", 1)[0] ?? "";
+  const meant = nearest(
+    prefix,
+    rows.map((provider) => provider.name),
+  );
+  const hint =
+    meant && model.includes("/") ? `did you mean "${meant}${model.slice(prefix.length)}"?` : 'write "provider/model"';
+  throw new KodaError("usage", `Cannot tell which provider has the model "${model}": ${hint} (koda models lists them)`);
+}
+
+/** Whose model a name without a provider is: who is configured with it, who is known for it, who is the only one here. */
+async function ownerOf(
+  model: string,
+  rows: readonly Provider[],
+  { config, env }: Surroundings,
+): Promise<Provider | undefined> {
+  const configured = rows.filter((provider) => config.providers.has(provider.name));
+  const describing = configured.find((provider) => config.providers.get(provider.name)?.models.has(model));
+  if (describing !== undefined) return describing;
+  if (configured.length === 1) return configured[0];
+
+  const usable = rows.filter((provider) => keyOf(provider, env) !== undefined);
+  for (const provider of usable) {
+    if ((await catalogedModels(provider)).includes(model)) return provider;
+  }
+  const misspelt =
+    model.includes("/") &&
+    nearest(
+      model.split("/", 1)[0] ?? "",
+      rows.map((provider) => provider.name),
+    );
+  return usable.length === 1 && !misspelt ? usable[0] : undefined;
+}
+
+/** No model was named: the configured provider's, that of the first key there is, or one that runs on this machine. */
+async function anyModel(rows: readonly Provider[], { config, env, fetch, offline }: Surroundings): Promise<Choice> {
+  for (const provider of rows) {
+    const usable = config.providers.has(provider.name) || keyOf(provider, env) !== undefined;
+    if (usable && provider.model !== undefined) return { provider, name: provider.model };
+  }
+  for (const { provider, models } of offline ? [] : await localOffers(fetch)) {
+    const name = models.find((model) => !/embed/i.test(model));
+    if (name !== undefined) return { provider, name };
+  }
+  throw nothingConfigured();
+}
+
+function noKey(provider: Provider): KodaError {
+  const variables = provider.keys.join(" or ");
+  return new KodaError(
+    "credentials",
+    `No API key for the provider "${provider.name}": set ${variables}, or name another variable with --api-key-env`,
+  );
+}
+
+function nothingConfigured(): KodaError {
+  const message = [
+    "No model to ask: no API key is set and no local server answers. Three ways on:",
+    "  set a key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY (koda models lists them all)",
+    "  start ollama or LM Studio with a model, on their usual ports",
+    "  koda exec -m demo: a scripted model that needs neither key nor network",
+  ];
+  return new KodaError("credentials", message.join("\n"));
+}

@@ -1,0 +1,138 @@
+import { reported } from "./failure.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "./json.ts";
+import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
+import { type Assembly, speak } from "./reply.ts";
+import { responsesBody } from "./responses-body.ts";
+import type { Endpoint } from "./stream.ts";
+import { thoughtToken } from "./thought.ts";
+
+/** OpenAI's Responses: a reply is a list of items, each announced, filled by deltas and completed. */
+export function responsesModel(endpoint: Endpoint): Model {
+  return speak(
+    { wire: "responses", body: responsesBody, assemble: (endpoint) => new ResponsesReply(endpoint) },
+    endpoint,
+  );
+}
+
+class ResponsesReply implements Assembly {
+  state: Assembly["state"] = "open";
+  #endpoint: Endpoint;
+  /** What was streamed of an item already: its completed form repeats it. */
+  #streamed = new Map<string, string>();
+  #finished = new Set<string>();
+  #calls = 0;
+  #response: JsonRecord = {};
+
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+  }
+
+  read(frame: JsonRecord): ModelEvent[] {
+    switch (frame.type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        return this.#delta("text", frame);
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        return this.#delta("thinking", frame);
+      case "response.output_item.done":
+        return this.#item(recordIn(frame, "item"), String(frame.output_index));
+      case "response.completed":
+      case "response.incomplete":
+        return this.#terminal(recordIn(frame, "response"));
+      case "response.failed":
+      case "response.cancelled":
+        throw this.#failed(recordIn(frame, "response"));
+      default:
+        return frame.object === "response" ? this.#whole(frame) : [];
+    }
+  }
+
+  end(): ModelEvent[] {
+    const usage = usageOf(recordIn(this.#response, "usage"));
+    return [{ type: "end", reason: finishOf(this.#response, this.#calls), usage }];
+  }
+
+  #delta(type: "text" | "thinking", frame: JsonRecord): ModelEvent[] {
+    const text = stringIn(frame, "delta") ?? "";
+    if (text === "") return [];
+    const key = String(frame.output_index);
+    this.#streamed.set(key, (this.#streamed.get(key) ?? "") + text);
+    return [{ type, text }];
+  }
+
+  /** A completed item. Calls are taken only from here, so their fragments are never put together. */
+  #item(item: JsonRecord, key: string): ModelEvent[] {
+    if (this.#finished.has(key)) return [];
+    this.#finished.add(key);
+    switch (item.type) {
+      case "function_call": {
+        this.#calls++;
+        const text = typeof item.arguments === "string" ? item.arguments : JSON.stringify(item.arguments ?? {});
+        const id = stringIn(item, "call_id") ?? stringIn(item, "id") ?? "";
+        const tool = stringIn(item, "name") ?? "";
+        return [{ type: "call", call: { type: "call", id, tool, arguments: text.trim() === "" ? "{}" : text } }];
+      }
+      case "reasoning": {
+        const text = textIn(item, "summary") || textIn(item, "content");
+        const encrypted = stringIn(item, "encrypted_content");
+        const token = encrypted && { token: thoughtToken(encrypted, this.#endpoint.info) };
+        return [
+          ...this.#missing("thinking", text, key),
+          { type: "thought", part: { type: "thinking", text, ...token } },
+        ];
+      }
+      case "message":
+        return this.#missing("text", textIn(item, "content"), key);
+      default:
+        return [];
+    }
+  }
+
+  /** A server that sent no deltas has its text in the item only. */
+  #missing(type: "text" | "thinking", text: string, key: string): ModelEvent[] {
+    return text === "" || this.#streamed.has(key) ? [] : [{ type, text }];
+  }
+
+  /** The last event repeats every item, for servers that did not complete them one by one. */
+  #terminal(response: JsonRecord): ModelEvent[] {
+    this.#response = response;
+    this.state = "over";
+    return arrayIn(response, "output").flatMap((item, index) => this.#item(recordOf(item), String(index)));
+  }
+
+  /** A server that does not stream. */
+  #whole(response: JsonRecord): ModelEvent[] {
+    if (response.status === "failed") throw this.#failed(response);
+    return this.#terminal(response);
+  }
+
+  #failed(response: JsonRecord): Error {
+    const { provider, info, key } = this.#endpoint;
+    const error = isRecord(response.error)
+      ? response.error
+      : { message: `the reply ended as ${String(response.status)}` };
+    return reported(error, { provider, model: info.name, key });
+  }
+}
+
+function textIn(item: JsonRecord, key: string): string {
+  const parts = arrayIn(item, key).map(recordOf);
+  return parts.map((part) => stringIn(part, "text") ?? stringIn(part, "refusal") ?? "").join("");
+}
+
+function finishOf(response: JsonRecord, calls: number): FinishReason {
+  const reason = stringIn(recordIn(response, "incomplete_details"), "reason");
+  if (reason === "content_filter") return "filter";
+  if (response.status === "incomplete" || reason !== undefined) return "length";
+  return calls > 0 ? "calls" : "stop";
+}
+
+function usageOf(usage: JsonRecord): Usage {
+  return {
+    input: countIn(usage, "input_tokens") ?? null,
+    cached: countIn(recordIn(usage, "input_tokens_details"), "cached_tokens") ?? null,
+    output: countIn(usage, "output_tokens") ?? null,
+    reasoning: countIn(recordIn(usage, "output_tokens_details"), "reasoning_tokens") ?? null,
+  };
+}

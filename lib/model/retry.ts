@@ -1,0 +1,55 @@
+import { KodaError } from "../errors.ts";
+import type { Model } from "./model.ts";
+
+export type RetryPolicy = {
+  max: number;
+  /** From 0 to 1: many runs that failed together must not come back together. */
+  random: () => number;
+  /** Waits, and throws the signal's reason when it aborts meanwhile. */
+  wait: (ms: number, signal: AbortSignal) => Promise<void>;
+};
+
+export const standardRetry: RetryPolicy = { max: 5, random: Math.random, wait };
+
+/**
+ * The one place where requests are repeated. `load` gives the model itself, the first time it is needed. A retry is
+ * announced before the wait, and says that everything of the reply so far is void.
+ */
+export function retrying(load: () => Promise<Model>, policy: RetryPolicy = standardRetry): Model {
+  return async function* (request, signal) {
+    const model = await load();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        for await (const event of model(request, signal)) yield event;
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof KodaError) || !error.retryable || attempt > policy.max) throw error;
+        const { code, message: reason } = error;
+        const delayMs = error.retryAfterMs ?? backoff(attempt, policy.random());
+        const message = `Reconnecting… ${attempt}/${policy.max}: ${reason}`;
+        yield { type: "retry", attempt, max: policy.max, delayMs, code, message };
+        await policy.wait(delayMs, signal);
+      }
+    }
+  };
+}
+
+/** 200 ms, 400 ms, …, each a tenth more or less. */
+function backoff(attempt: number, random: number): number {
+  return Math.round(200 * 2 ** (attempt - 1) * (0.9 + 0.2 * random));
+}
+
+async function wait(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const abort = () => reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
+  }
+}

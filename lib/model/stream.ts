@@ -1,0 +1,135 @@
+import { KodaError } from "../errors.ts";
+import { post } from "./client.ts";
+import { type Origin, refused, trimmed, unconnected } from "./failure.ts";
+import type { Fetch } from "./fetch.ts";
+import { type Frame, FrameReader } from "./frames.ts";
+import type { ModelInfo, ModelSettings, Wire } from "./model.ts";
+import type { ApiKey, Provider } from "./providers.ts";
+
+/** One model at the end of one connection: all that a wire needs to know. */
+export type Endpoint = {
+  provider: Provider;
+  info: ModelInfo;
+  key?: ApiKey;
+  settings: ModelSettings;
+  fetch: Fetch;
+  /** How long the provider may be silent, before its headers and within its stream. */
+  streamIdleMs: number;
+  userAgent: string;
+};
+
+export type Listener = {
+  signal: AbortSignal;
+  /** Called for every chunk that arrives. */
+  heard: (() => void) | undefined;
+  /** How long the next silence may be. */
+  patienceMs: () => number;
+};
+
+/**
+ * Sends a request and gives the frames of its answer, as many at a time as arrived together. Throws a KodaError for
+ * whatever goes wrong on the way, and the signal's reason when it aborts. Who stops reading early closes the connection.
+ */
+export async function* streamFrames(
+  wire: Wire,
+  body: object,
+  { endpoint, listener }: { endpoint: Endpoint; listener: Listener },
+): AsyncGenerator<Frame[], void> {
+  const { signal } = listener;
+  const leaving = new AbortController();
+  const origin: Origin = { provider: endpoint.provider, model: endpoint.info.name, key: endpoint.key };
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let started = false;
+  let ended = false;
+  try {
+    signal.throwIfAborted();
+    const asked = ask(wire, body, { endpoint, origin, signal: AbortSignal.any([signal, leaving.signal]) });
+    const response = await within(asked, listener, origin);
+    started = true;
+    listener.heard?.();
+    const frames = new FrameReader();
+    reader = (response.body ?? new Blob().stream()).getReader();
+    while (true) {
+      const { done, value } = await within(reader.read(), listener, origin);
+      if (done) break;
+      listener.heard?.();
+      const complete = frames.read(value);
+      if (complete.length > 0) yield complete;
+    }
+    ended = true;
+    yield frames.end();
+  } catch (error) {
+    ended = true;
+    leaving.abort();
+    signal.throwIfAborted();
+    throw error instanceof KodaError ? error : unconnected(error, origin, { started });
+  } finally {
+    if (!ended && reader !== undefined) void letGo(reader, leaving);
+  }
+}
+
+/** The response, when it is a stream of events; what else a server may answer is thrown as what it means. */
+async function ask(
+  wire: Wire,
+  body: object,
+  { endpoint, origin, signal }: { endpoint: Endpoint; origin: Origin; signal: AbortSignal },
+): Promise<Response> {
+  const { provider, key, fetch, userAgent } = endpoint;
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    accept: "text/event-stream",
+    // A compressed stream comes in lumps: the compressor waits for more before it lets go.
+    "accept-encoding": "identity",
+    "user-agent": userAgent,
+  };
+  if (key !== undefined) headers.authorization = `Bearer ${key.value}`;
+
+  return post(wire, { baseUrl: provider.baseUrl, body }, async (url, text) => {
+    const response = await fetch(url, { method: "POST", headers, body: text, signal });
+    if (!response.ok) throw refused(response, await response.text(), origin);
+    const type = response.headers.get("content-type") ?? "";
+    if (/html/i.test(type)) throw notAStream(await response.text(), { type, url, origin });
+    return /json/i.test(type) ? asStream(await response.text()) : response;
+  });
+}
+
+/** A whole JSON answer, from a server that does not stream or that reports an error with status 200: one frame. */
+function asStream(json: string): Response {
+  return new Response(`data: ${json.replace(/\s*[\r\n]\s*/g, " ")}\n\n`);
+}
+
+function notAStream(body: string, { type, url, origin }: { type: string; url: string; origin: Origin }): KodaError {
+  const title = /<title[^>]*>([^<]*)<\/title>/i.exec(body)?.[1] ?? "";
+  const page = title === "" ? "" : ` ("${trimmed(title, origin.key)}")`;
+  return new KodaError("request", `${url} answered with ${type}${page}, not with a model's reply: check the base URL`);
+}
+
+/** The work, or an error when it takes longer than the provider may be silent. */
+async function within<T>(work: Promise<T>, { patienceMs }: Listener, { provider }: Origin): Promise<T> {
+  const silence = Promise.withResolvers<never>();
+  const limit = patienceMs();
+  const timer = setTimeout(() => {
+    const message = `${provider.name} was silent for ${limit / 1000} s`;
+    silence.reject(new KodaError("silence", message, { retryable: true }));
+  }, limit);
+  try {
+    return await Promise.race([work, silence.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * A stream whose reply is complete has hardly anything left. Reading it to its end gives the connection back for the
+ * next request; a server that does not end it in time loses the connection.
+ */
+async function letGo(reader: ReadableStreamDefaultReader<Uint8Array>, leaving: AbortController): Promise<void> {
+  const timer = setTimeout(() => leaving.abort(), 250);
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    // The reply was complete, or its failure is already told: how the connection ends makes no difference any more.
+  } finally {
+    clearTimeout(timer);
+  }
+}
