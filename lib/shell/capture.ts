@@ -5,3 +5,124 @@ export type KeptStream = {
   totalBytes: number;
   totalLines: number;
 };
+
+/** Keeps the beginning and the end of a stream of any length, in bounded memory. */
+export type Capture = {
+  add(bytes: Uint8Array): void;
+  kept(): KeptStream;
+};
+
+const headLimit = 1024 * 1024;
+const tailLimit = 1024 * 1024;
+const newline = 10;
+
+export function createCapture(): Capture {
+  let head = new Uint8Array(4096);
+  let headLength = 0;
+  /** Written round and round, once the head is full. */
+  let ring: Uint8Array | undefined;
+  let totalBytes = 0;
+  let newlines = 0;
+  let endsInLine = false;
+
+  return {
+    add(bytes) {
+      if (bytes.length === 0) return;
+      totalBytes += bytes.length;
+      newlines += countNewlines(bytes);
+      endsInLine = bytes.at(-1) !== newline;
+      addToRing(addToHead(bytes));
+    },
+
+    kept: () => ({
+      head: head.slice(0, headLength),
+      tail: ring === undefined ? new Uint8Array() : unrolled(ring, totalBytes - headLength),
+      totalBytes,
+      totalLines: newlines + (endsInLine ? 1 : 0),
+    }),
+  };
+
+  /** Returns what did not fit. */
+  function addToHead(bytes: Uint8Array): Uint8Array {
+    const part = bytes.subarray(0, headLimit - headLength);
+    if (headLength + part.length > head.length) head = grown(head, headLength + part.length);
+    head.set(part, headLength);
+    headLength += part.length;
+    return bytes.subarray(part.length);
+  }
+
+  function addToRing(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    ring ??= new Uint8Array(tailLimit);
+    const last = bytes.subarray(-tailLimit);
+    const start = (totalBytes - headLength - last.length) % tailLimit;
+    const untilEdge = last.subarray(0, tailLimit - start);
+    ring.set(untilEdge, start);
+    ring.set(last.subarray(untilEdge.length), 0);
+  }
+}
+
+/** How far a stream had come at some moment. */
+export type Mark = { bytes: number; newlines: number };
+
+export const beginning: Mark = { bytes: 0, newlines: 0 };
+
+export function markOf({ head, tail, totalBytes, totalLines }: KeptStream): Mark {
+  const last = tail.at(-1) ?? head.at(-1) ?? newline;
+  return { bytes: totalBytes, newlines: last === newline ? totalLines : totalLines - 1 };
+}
+
+/** What came after the mark. A line that was unfinished there counts again: more of it has come. */
+export function since(mark: Mark, now: KeptStream): KeptStream {
+  const tailStart = now.totalBytes - now.tail.length;
+  const totalBytes = now.totalBytes - mark.bytes;
+  return {
+    head: now.head.subarray(mark.bytes),
+    tail: now.tail.subarray(Math.max(0, mark.bytes - tailStart)),
+    totalBytes,
+    totalLines: totalBytes === 0 ? 0 : now.totalLines - mark.newlines,
+  };
+}
+
+function grown(bytes: Uint8Array<ArrayBuffer>, needed: number): Uint8Array<ArrayBuffer> {
+  const bigger = new Uint8Array(Math.min(headLimit, Math.max(needed, bytes.length * 2)));
+  bigger.set(bytes);
+  return bigger;
+}
+
+/** The last bytes in their order, of all that were ever written to the ring. */
+function unrolled(ring: Uint8Array, written: number): Uint8Array {
+  if (written <= ring.length) return ring.slice(0, written);
+  const start = written % ring.length;
+  const bytes = new Uint8Array(ring.length);
+  bytes.set(ring.subarray(start), 0);
+  bytes.set(ring.subarray(0, start), ring.length - start);
+  return bytes;
+}
+
+/**
+ * Four bytes at a time, because this looks at every byte that any command prints: a plain loop takes a second for
+ * each gigabyte, and hopping with indexOf is ten times slower still when lines are short.
+ */
+export function countNewlines(bytes: Uint8Array): number {
+  if (!bytes.includes(newline)) return 0;
+  const firstWord = Math.min(bytes.length, -bytes.byteOffset & 3);
+  const wordCount = (bytes.length - firstWord) >>> 2;
+  const lastBytes = firstWord + wordCount * 4;
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset + firstWord, wordCount);
+
+  let count = countBytewise(bytes, 0, firstWord) + countBytewise(bytes, lastBytes, bytes.length);
+  for (let index = 0; index < wordCount; index++) {
+    // After the exclusive or a newline is a zero byte. Only that leaves its top bit clear in the sum and in itself.
+    const word = (words[index] ?? 0) ^ 0x0a0a0a0a;
+    const zeros = ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word | 0x7f7f7f7f);
+    count += Math.imul(zeros >>> 7, 0x01010101) >>> 24;
+  }
+  return count;
+}
+
+function countBytewise(bytes: Uint8Array, from: number, to: number): number {
+  let count = 0;
+  for (let index = from; index < to; index++) if (bytes[index] === newline) count++;
+  return count;
+}

@@ -1,44 +1,105 @@
-/** A line for the shell to interpret, or a program with its arguments, where nothing is interpreted. */
-export type CommandLine = string | readonly [program: string, ...args: string[]];
+import { messageOf } from "../errors.ts";
+import type { Backend, Command } from "../sandbox/backend.ts";
+import type { Policy } from "../sandbox/policy.ts";
+import { closeOutlet, drain, openOutlet, type Drain } from "./drain.ts";
+import { isGroupAlive, killNow, takeDown } from "./kill.ts";
+import { withOpenFilesLimit } from "./libc.ts";
+import { originalOpenFiles } from "./limits.ts";
+import { marked, markVariable, mayHaveChildren, unmarked, type Process } from "./processes.ts";
+import { cannotStart, commandOf, type CommandLine } from "./program.ts";
+import { supervise, type Running, type Supervision } from "./supervise.ts";
 
-export type StartOptions = {
-  /** Called with every piece of output as it comes; the bytes are only lent for the duration of the call. */
+export type StartOptions = Supervision & {
+  /** Called with every piece of output as it comes. The bytes are only lent: they may change after the call. */
   stdout(bytes: Uint8Array): void;
   stderr(bytes: Uint8Array): void;
   /** The policy's root when absent. */
   cwd?: string;
   /** Variables on top of the shell's environment. */
   env?: Readonly<Record<string, string>>;
-  timeoutMs?: number;
-  signal?: AbortSignal;
-  /** What happens to children that are still there when the shell itself has exited: stopped, unless they are awaited. */
-  leftovers?: "stop" | "await";
 };
 
-/** How a command ended. `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
-export type Ended = {
-  exitCode: number;
-  signal?: string;
-  /** Why it was stopped from outside; absent when it ended by itself. */
-  stopped?: "timeout" | "abort" | "stop";
-  /** The shell exited, but processes of its group were still running: they have been stopped. */
-  leftBehind: boolean;
-};
-
-export type Running = {
-  readonly pid: number;
-  /** Settles, and never rejects, when the command is over, its output was handed on and its group is gone. */
-  readonly ended: Promise<Ended>;
-  /** TERM to all of it, KILL two seconds later; settles when it is gone. */
-  stop(): Promise<Ended>;
-};
-
-/** The one place where processes are started. */
+/** The one place where programs are started. */
 export type Shell = {
+  /** How long one command may take at most. */
+  readonly maxSeconds: number;
   /** Throws a KodaError when nothing could be started at all. */
-  start(command: CommandLine, options: StartOptions): Running;
+  start(line: CommandLine, options: StartOptions): Running;
   /** Stops everything that was started here and still runs, what escaped its group included. */
   stopAll(): Promise<void>;
-  /** The same with SIGKILL and without waiting, for a process that exits right now. */
+  /** The same with KILL and without waiting, for a program that exits right now. */
   killNow(): void;
 };
+
+type ShellOptions = {
+  backend: Backend;
+  policy: Pick<Policy, "root">;
+  env: Readonly<Record<string, string>>;
+  maxSeconds?: number;
+};
+
+export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOptions): Shell {
+  const marks = markFamily();
+  const running = new Map<number, Running>();
+  const openFiles = originalOpenFiles();
+
+  return {
+    maxSeconds,
+
+    start(line, options) {
+      const mark = marks.next();
+      const variables = { ...env, ...options.env, [markVariable]: mark };
+      const command = backend.confine(commandOf(line, { cwd: options.cwd ?? policy.root, env: variables }));
+      const launched = withOpenFilesLimit(openFiles, () => launch(line, command, options));
+
+      const started = supervise({ ...launched, mark }, options);
+      const forget = () => running.delete(started.pid);
+      running.set(started.pid, started);
+      started.ended.then(forget, forget);
+      return started;
+    },
+
+    async stopAll() {
+      await Promise.all([...running.values()].map(async (each) => each.stop()));
+      if (marks.isUsed() && mayHaveChildren()) await takeDown(strays);
+    },
+
+    killNow() {
+      if (!marks.isUsed()) return;
+      const groups = [...running.keys()];
+      killNow(() => [...groups.filter(isGroupAlive).map((group) => -group), ...strays()]);
+    },
+  };
+
+  /** What left its group, and what is left of groups whose command is over. */
+  function strays(): number[] {
+    const isStray = ({ group }: Process) => !running.has(group);
+    return [...marked(marks.isMine), ...unmarked()].filter(isStray).map(({ pid }) => pid);
+  }
+}
+
+/** The marks of one shell's commands: two shells in one process never take each other's commands down. */
+function markFamily() {
+  const family = `${crypto.randomUUID()}/`;
+  let count = 0;
+  return {
+    next: () => `${family}${++count}`,
+    isMine: (mark: string) => mark.startsWith(family),
+    isUsed: () => count > 0,
+  };
+}
+
+type Launched = { process: Bun.Subprocess; drains: readonly Drain[] };
+
+function launch(line: CommandLine, { argv, cwd, env }: Command, { stdout, stderr }: StartOptions): Launched {
+  const [out, err] = [openOutlet(), openOutlet()];
+  try {
+    // Detached: a session and a group of its own, so that one signal reaches all of it.
+    const process = Bun.spawn([...argv], { cwd, env, detached: true, stdio: ["ignore", out.stdio, err.stdio] });
+    return { process, drains: [drain(out, process.stdout, stdout), drain(err, process.stderr, stderr)] };
+  } catch (error) {
+    closeOutlet(out);
+    closeOutlet(err);
+    throw cannotStart(line, messageOf(error), error);
+  }
+}

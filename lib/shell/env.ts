@@ -1,0 +1,79 @@
+/** What a command's environment is made from. */
+export type EnvironmentRules = {
+  /** Variables the user wants to let through (`--allow-env`), by their exact names. */
+  pass: readonly string[];
+  /** The run's own directory for temporary files. */
+  tmp: string;
+  /** Variables that hold a provider's key. */
+  providerKeys: readonly string[];
+};
+
+/** `notes` says which wishes were not granted, in words for the user. */
+export type ChildEnvironment = { env: Record<string, string>; notes: readonly string[] };
+
+const harmless = {
+  identity: "HOME USER LOGNAME SHELL EMAIL GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL",
+  // LC_* too.
+  locale: "LANG LANGUAGE TZ TZDIR LOCALE_ARCHIVE",
+  surroundings: "PATH CI NO_COLOR LD_LIBRARY_PATH DYLD_LIBRARY_PATH",
+  directories: "XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CONFIG_DIRS XDG_DATA_DIRS",
+  proxies: `http_proxy https_proxy ftp_proxy all_proxy no_proxy
+            HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY`,
+  certificates: `SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE
+                 GIT_SSL_CAINFO CARGO_HTTP_CAINFO PIP_CERT AWS_CA_BUNDLE DENO_CERT`,
+  rust: "CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN CARGO_TARGET_DIR",
+  go: "GOPATH GOROOT GOBIN GOCACHE GOMODCACHE GOFLAGS GOTOOLCHAIN GO111MODULE",
+  jvm: `JAVA_HOME JDK_HOME JRE_HOME M2_HOME MAVEN_HOME GRADLE_HOME GRADLE_USER_HOME ANT_HOME SDKMAN_DIR KOTLIN_HOME
+        SCALA_HOME SBT_HOME COURSIER_CACHE ANDROID_HOME ANDROID_SDK_ROOT ANDROID_NDK_HOME`,
+  javascript: `NVM_DIR NVM_BIN FNM_DIR FNM_MULTISHELL_PATH VOLTA_HOME N_PREFIX NODENV_ROOT NODE_PATH PNPM_HOME
+               COREPACK_HOME DENO_DIR DENO_INSTALL PLAYWRIGHT_BROWSERS_PATH`,
+  python: `VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV CONDA_EXE MAMBA_ROOT_PREFIX PYENV_ROOT PYENV_VERSION PYTHONPATH
+           PYTHONHOME PIPX_HOME POETRY_HOME UV_CACHE_DIR PIP_CACHE_DIR`,
+  ruby: "RBENV_ROOT RBENV_VERSION GEM_HOME GEM_PATH BUNDLE_PATH rvm_path",
+  others: `COMPOSER_HOME DOTNET_ROOT NUGET_PACKAGES FLUTTER_ROOT PUB_CACHE STACK_ROOT CABAL_DIR OPAMROOT
+           OPAM_SWITCH_PREFIX MIX_HOME HEX_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR HOMEBREW_PREFIX HOMEBREW_CELLAR
+           HOMEBREW_REPOSITORY NIX_PATH NIX_PROFILES NIX_REMOTE CUDA_HOME CUDA_PATH ROCM_PATH`,
+  compilers: "CC CXX PKG_CONFIG_PATH CMAKE_PREFIX_PATH",
+};
+
+const allowed = new Set(Object.values(harmless).flatMap((names) => names.split(/\s+/)));
+
+const secret = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
+
+/** A value shorter than this may stand in another one by accident. */
+const shortestKey = 8;
+
+/**
+ * The environment of everything that is run for the model, rebuilt from what is known to be harmless: a variable
+ * nobody thought of stays out.
+ */
+export function childEnv(
+  parent: Readonly<Record<string, string | undefined>>,
+  rules: EnvironmentRules,
+): ChildEnvironment {
+  const passed = new Set(rules.pass);
+  const keys = rules.providerKeys.map((name) => parent[name] ?? "").filter((key) => key.length >= shortestKey);
+  const env: Record<string, string> = {};
+  const notes: string[] = [];
+
+  for (const [name, value] of Object.entries(parent)) {
+    if (value === undefined || !(passed.has(name) || isHarmless(name))) continue;
+    const refusal = refusalOf(name, value, rules.providerKeys, keys);
+    if (refusal === undefined) env[name] = value;
+    else if (passed.has(name)) notes.push(`"${name}" is not passed on to commands: ${refusal}`);
+  }
+
+  return { env: { TERM: "dumb", ...env, TMPDIR: rules.tmp }, notes };
+}
+
+function isHarmless(name: string): boolean {
+  return (allowed.has(name) || name.startsWith("LC_")) && !secret.test(name);
+}
+
+/** What no wish can let through. */
+function refusalOf(name: string, value: string, keyNames: readonly string[], keys: readonly string[]) {
+  if (name.startsWith("BUN_")) return "BUN_* changes what koda's own runtime does when it is started again";
+  if (keyNames.includes(name)) return "it holds a provider's key";
+  if (keys.some((key) => value.includes(key))) return "its value contains a provider's key";
+  return undefined;
+}

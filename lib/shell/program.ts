@@ -1,0 +1,76 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+import { errnoOf, KodaError } from "../errors.ts";
+import type { Command } from "../sandbox/backend.ts";
+
+/** A line for the shell to interpret, or a program with its arguments, where nothing is interpreted. */
+export type CommandLine = string | readonly [program: string, ...args: string[]];
+
+type Surroundings = { cwd: string; env: Record<string, string> };
+
+/** The kernel's limit for one argument, and the shell gets the whole line as one. */
+const longestArgument = 128 * 1024 - 1;
+
+const usualPath = "/usr/local/bin:/usr/bin:/bin";
+
+/** The command with every name looked up. Throws a KodaError that says why it cannot be started. */
+export function commandOf(line: CommandLine, { cwd, env }: Surroundings): Command {
+  if (!isDirectory(cwd)) throw cannotStart(line, `the directory "${cwd}" does not exist`);
+  const argv = typeof line === "string" ? shellArguments(line, env) : programArguments(line, cwd, env);
+  if (argv.some((argument) => argument.includes("\0"))) throw cannotStart(line, "it contains a NUL character");
+  const longest = Math.max(...argv.map((argument) => Buffer.byteLength(argument)));
+  if (longest > longestArgument) {
+    const limit = `the system takes at most ${longestArgument} bytes`;
+    throw cannotStart(line, `it is ${longest} bytes long and ${limit}: write it to a file and run that`);
+  }
+  return { argv, cwd, env };
+}
+
+/** Also for what only the attempt shows. */
+export function cannotStart(line: CommandLine, reason: string, cause?: unknown): KodaError {
+  const text = typeof line === "string" ? line : line.join(" ");
+  const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return new KodaError("config", `Cannot run "${shown}": ${reason}`, { cause });
+}
+
+function shellArguments(line: string, env: Record<string, string>): Command["argv"] {
+  const shell = find("bash", env.PATH) ?? find("sh", env.PATH) ?? "/bin/sh";
+  // A line that begins with a dash would be taken for the shell's options.
+  return [shell, "-c", /^[-+]/.test(line) ? ` ${line}` : line];
+}
+
+function programArguments(
+  [program, ...args]: readonly [string, ...string[]],
+  cwd: string,
+  env: Record<string, string>,
+): Command["argv"] {
+  const path = program.includes("/") ? resolve(cwd, program) : find(program, env.PATH);
+  if (path === undefined) throw cannotStart([program, ...args], `there is no program "${program}" on the PATH`);
+  return [path, ...args];
+}
+
+/** Only absolute directories of the PATH count: `.` in it would run what the project brought along. */
+function find(program: string, path = usualPath): string | undefined {
+  const directories = path.split(":").filter((directory) => isAbsolute(directory));
+  return directories.map((directory) => join(directory, program)).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  return succeeds(() => {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  });
+}
+
+function isDirectory(path: string): boolean {
+  return succeeds(() => statSync(path).isDirectory());
+}
+
+function succeeds(question: () => boolean): boolean {
+  try {
+    return question();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,142 @@
+import { KodaError } from "../errors.ts";
+import type { JsonSchema } from "../model/model.ts";
+import { createCapture } from "../shell/capture.ts";
+import { showLive } from "../shell/live.ts";
+import { signalBehind, summarize, type Output } from "../shell/summary.ts";
+import type { Ended } from "../shell/supervise.ts";
+import { classifyCommand } from "../trust/command.ts";
+import about from "./bash.md" with { type: "text" };
+import {
+  failed,
+  succeeded,
+  type Claim,
+  type ClaimContext,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "./tool.ts";
+
+type Input = { command: string; timeout?: number; background?: boolean; description?: string };
+
+const input = {
+  type: "object",
+  properties: {
+    command: { type: "string" },
+    timeout: { type: "number", description: "whole seconds, 60 when absent" },
+    background: { type: "boolean", description: "return at once with a task id" },
+    description: { type: "string", description: "what it is for, in a few words" },
+  },
+  required: ["command"],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const bashTool = { name: "Bash", about, input, claim, run } satisfies Tool<Input>;
+
+const defaultSeconds = 60;
+
+function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
+  const { root, write, home, tmp } = policy;
+  return classifyCommand(command, { root, cwd: root, write, home, tmp });
+}
+
+type Context = Pick<ToolContext, "call" | "signal" | "shell" | "tasks" | "outputs" | "report">;
+
+async function run(input: Input, context: Context): Promise<ToolResult> {
+  context.signal.throwIfAborted();
+  const limit = limitOf(input.timeout, context.shell.maxSeconds);
+  if (limit === undefined)
+    return failed("timeout 0 would end the command before it began: give whole seconds, 1 or more.");
+  try {
+    return input.background === true ? inBackground(input, context) : await inForeground(input, limit, context);
+  } catch (error) {
+    // A line that cannot be started is for the model to mend.
+    if (error instanceof KodaError && error.code === "config") return failed(error.message);
+    throw error;
+  }
+}
+
+type Limit = { seconds: number; notes: readonly string[] };
+
+/** How long it may take, and what is to be said when that is not what was asked for. Zero is nothing to go by. */
+function limitOf(timeout: number | undefined, maxSeconds: number): Limit | undefined {
+  const usual = Math.min(defaultSeconds, maxSeconds);
+  if (timeout === undefined) return { seconds: usual, notes: [] };
+  if (timeout === 0) return undefined;
+  if (timeout < 0) return { seconds: usual, notes: [`timeout ${timeout} is not a time: ${usual} s was used`] };
+  if (timeout > maxSeconds) {
+    return { seconds: maxSeconds, notes: [`timeout ${timeout} was cut to ${maxSeconds} s, the most there is here`] };
+  }
+  const seconds = Math.ceil(timeout);
+  return {
+    seconds,
+    notes: seconds === timeout ? [] : [`timeout ${timeout} was taken as ${seconds} s: whole seconds only`],
+  };
+}
+
+async function inForeground({ command }: Input, { seconds, notes }: Limit, context: Context): Promise<ToolResult> {
+  const { shell, signal } = context;
+  const [stdout, stderr] = [watched("stdout", context), watched("stderr", context)];
+  const running = shell.start(command, { stdout: stdout.add, stderr: stderr.add, timeoutMs: seconds * 1000, signal });
+  const ended = await running.ended;
+  const output = { stdout: stdout.end(), stderr: stderr.end() };
+  if (signal.aborted) {
+    if (output.stdout.totalBytes + output.stderr.totalBytes > 0) store(output, context);
+    throw signal.reason;
+  }
+  return resultOf(ended, output, { notes: [...notes, ...remarksOn(ended, seconds)], context });
+}
+
+/** A stream that is both kept and shown as it comes. */
+function watched(name: "stdout" | "stderr", { report }: Context) {
+  const capture = createCapture();
+  const live = showLive((text) => report(name, text));
+  return {
+    add(bytes: Uint8Array) {
+      capture.add(bytes);
+      live.add(bytes);
+    },
+    end() {
+      live.end();
+      return capture.kept();
+    },
+  };
+}
+
+function remarksOn({ stopped, leftBehind }: Ended, seconds: number): string[] {
+  if (stopped === "timeout") return [`timed out after ${seconds} s`];
+  if (leftBehind) return ["what it left running was stopped: use background to keep a process"];
+  return [];
+}
+
+type Told = { notes: readonly string[]; context: Context };
+
+function resultOf(ended: Ended, output: Output, { notes, context }: Told): ToolResult {
+  let stored: string | undefined;
+  const text = summarize(ended, output, { notes, storeAll: () => (stored = store(output, context)) });
+  const signal = signalBehind(ended);
+  return {
+    ok: ended.exitCode === 0 && ended.stopped === undefined,
+    parts: [{ type: "text", text }],
+    exitCode: ended.exitCode,
+    ...(signal !== undefined && { signal }),
+    ...(ended.stopped === "timeout" && { timedOut: true }),
+    ...(stored !== undefined && { output: stored }),
+  };
+}
+
+function inBackground({ command, timeout }: Input, { call, tasks, outputs }: Context): ToolResult {
+  const output = outputs.reserve();
+  const { id } = tasks.start(command, {
+    output,
+    save: (stdout, stderr) => outputs.save({ id: output, call, stdout, stderr }),
+  });
+  const remark = timeout === undefined ? "" : "\ntimeout does not apply in the background";
+  const text = `${id} runs in the background: TaskOutput {"id":"${id}"} shows what it prints, TaskStop ends it.${remark}`;
+  return { ...succeeded(text), output };
+}
+
+function store({ stdout, stderr }: Output, { call, outputs }: Pick<Context, "call" | "outputs">): string {
+  const id = outputs.reserve();
+  outputs.save({ id, call, stdout, stderr });
+  return id;
+}

@@ -1,0 +1,95 @@
+import type { JsonSchema } from "../model/model.ts";
+import type { TaskView } from "../shell/background.ts";
+import { countsOf, showOutput } from "../shell/summary.ts";
+import listAbout from "./task-list.md" with { type: "text" };
+import outputAbout from "./task-output.md" with { type: "text" };
+import stopAbout from "./task-stop.md" with { type: "text" };
+import { failed, succeeded, type Claim, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+
+type Context = Pick<ToolContext, "tasks">;
+type Named = { id: string };
+
+const nothing = { type: "object", properties: {}, additionalProperties: false } as const satisfies JsonSchema;
+const named = {
+  type: "object",
+  properties: { id: { type: "string" } },
+  required: ["id"],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const taskListTool = {
+  name: "TaskList",
+  about: listAbout,
+  input: nothing,
+  claim,
+  run: list,
+} satisfies Tool<Record<string, never>>;
+
+export const taskOutputTool = {
+  name: "TaskOutput",
+  about: outputAbout,
+  input: named,
+  claim,
+  run: showFresh,
+} satisfies Tool<Named>;
+
+export const taskStopTool = {
+  name: "TaskStop",
+  about: stopAbout,
+  input: named,
+  claim,
+  run: stop,
+} satisfies Tool<Named>;
+
+/** They touch nothing but what the same conversation has started. */
+function claim(): Claim {
+  return { effect: "read", writes: [] };
+}
+
+async function list(_: Record<string, never>, { tasks }: Context): Promise<ToolResult> {
+  const all = tasks.list();
+  return succeeded(all.length === 0 ? "There are no background tasks." : all.map(describe).join("\n"));
+}
+
+async function showFresh({ id }: Named, { tasks }: Context): Promise<ToolResult> {
+  const seen = tasks.look(id);
+  if (seen === undefined) return unknown(id, tasks);
+  const { task, fresh } = seen;
+  const isSilent = fresh.stdout.totalBytes + fresh.stderr.totalBytes === 0;
+  const news = isSilent
+    ? ["nothing new was printed"]
+    : [`new: ${countsOf(fresh)}`, ...showOutput(fresh, () => task.output)];
+  return { ...succeeded([describe(task), ...news].join("\n")), output: task.output };
+}
+
+async function stop({ id }: Named, { tasks }: Context): Promise<ToolResult> {
+  const wasRunning = tasks.list().some((task) => task.id === id && task.state.status === "running");
+  const task = await tasks.stop(id);
+  if (task === undefined) return unknown(id, tasks);
+  return succeeded(wasRunning ? describe(task) : `It was over already. ${describe(task)}`);
+}
+
+function describe({ id, command, state, elapsedMs }: TaskView): string {
+  const [line = "", ...more] = command.trim().split("\n");
+  const shown = line.length > 100 || more.length > 0 ? `${line.slice(0, 100)}…` : line;
+  return `${id} ${stateOf(state)}, ${Math.round(elapsedMs / 1000)} s: ${shown}`;
+}
+
+function stateOf(state: TaskView["state"]): string {
+  switch (state.status) {
+    case "running":
+      return "is running";
+    case "exited":
+      return `exited with code ${state.code}`;
+    case "killed":
+      return `was killed by ${state.signal}`;
+    default:
+      return state satisfies never;
+  }
+}
+
+function unknown(id: string, tasks: ToolContext["tasks"]): ToolResult {
+  const known = tasks.list().map((task) => task.id);
+  const hint = known.length === 0 ? "There are none; they end with the run." : `There are: ${known.join(", ")}.`;
+  return failed(`There is no background task "${id}". ${hint}`);
+}
