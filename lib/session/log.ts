@@ -115,10 +115,13 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
 
 const titleLength = 80;
 
-/** The first line that says something, without what could move a terminal's cursor. */
+/** Line ends, what moves a terminal's cursor, and what turns the direction of writing around. */
+const disturbing = /[\s\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+
+/** The first line that says something. */
 function titleOf(prompt: string): string {
   for (const line of prompt.split("\n", 200)) {
-    const title = line.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
+    const title = line.replaceAll(disturbing, " ").trim();
     if (title !== "") return shortened(title, titleLength);
   }
   return "";
