@@ -2,8 +2,11 @@
 export type FileLog = {
   /** Notes the content of a file that the model has just been shown whole, or has just written. */
   saw(path: string, content: string | Uint8Array): void;
-  /** Notes a file of which the model has been shown a part: enough to edit it, not enough to skip reading it. */
-  sawPart(path: string, content: string | Uint8Array): void;
+  /**
+   * Notes a file of which the model has been shown a part: enough to edit it, not enough to skip reading it. Without
+   * its content (it was too large to be read whole) every version counts as changed.
+   */
+  sawPart(path: string, content?: string | Uint8Array): void;
   /** Has the model seen this file's content in this conversation, in any version? */
   hasSeen(path: string): boolean;
   /** Is this exactly the content that the model has in front of it? */
@@ -17,29 +20,26 @@ export type FileLog = {
   forget(path: string): void;
 };
 
-type Sight = { size: number; hash: number | bigint; isWhole: boolean };
+type Sight = { size: number; hash: number | bigint; isWhole: boolean } | "unknown";
 
 /** Remembers contents by size and hash, not by their bytes: a session may read a whole repository. */
 export function createFileLog(): FileLog {
   const seen = new Map<string, Sight>();
   const own = new Set<string>();
 
-  const isSame = (sight: Sight | undefined, content: string | Uint8Array) =>
-    sight !== undefined && sight.size === sizeOf(content) && sight.hash === Bun.hash(content);
-
   return {
     saw(path, content) {
       seen.set(path, sightOf(content, true));
     },
     sawPart(path, content) {
-      const before = seen.get(path);
+      if (content === undefined) seen.set(path, "unknown");
       // A second look at a part does not take away what the model has in front of it.
-      if (!isSame(before, content)) seen.set(path, sightOf(content, false));
+      else if (!isSame(seen.get(path), content)) seen.set(path, sightOf(content, false));
     },
     hasSeen: (path) => seen.has(path),
     isCurrent(path, content) {
       const sight = seen.get(path);
-      return sight?.isWhole === true && isSame(sight, content);
+      return isSame(sight, content) && sight.isWhole;
     },
     hasChanged: (path, content) => seen.has(path) && !isSame(seen.get(path), content),
     created(path) {
@@ -54,7 +54,14 @@ export function createFileLog(): FileLog {
   };
 }
 
-function sightOf(content: string | Uint8Array, isWhole: boolean): Sight {
+type Known = Exclude<Sight, "unknown">;
+
+function isSame(sight: Sight | undefined, content: string | Uint8Array): sight is Known {
+  if (sight === undefined || sight === "unknown") return false;
+  return sight.size === sizeOf(content) && sight.hash === Bun.hash(content);
+}
+
+function sightOf(content: string | Uint8Array, isWhole: boolean): Known {
   return { size: sizeOf(content), hash: Bun.hash(content), isWhole };
 }
 

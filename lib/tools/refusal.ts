@@ -1,6 +1,7 @@
 import { errnoOf, messageOf } from "../errors.ts";
 import { denialText } from "../trust/gate.ts";
 import { Replaced } from "../trust/held.ts";
+import type { Kind } from "../trust/walk.ts";
 import { failed, type ToolResult } from "./tool.ts";
 
 /** A tool's own refusal on a rule, in the words of the gate: the path may lead elsewhere than when the gate saw it. */
@@ -32,3 +33,9 @@ const reasons: Record<string, string> = {
   EMFILE: "too many files are open",
   EIO: "the disk reported an error",
 };
+
+/** Why a file tool leaves something alone that is neither a file nor a directory, as the rest of a sentence. */
+export function notAFile(kind: Kind): string {
+  const names: Partial<Record<Kind, string>> = { fifo: "a FIFO", socket: "a socket", device: "a device" };
+  return `it is ${names[kind] ?? "neither a file nor a directory"}, and only files can be used here.`;
+}

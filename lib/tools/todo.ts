@@ -25,7 +25,7 @@ const input = {
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-export const todoWrite = { name: "TodoWrite", about, input, claim, run } satisfies Tool<Input>;
+export const todoTool = { name: "TodoWrite", about, input, claim, run } satisfies Tool<Input>;
 
 function claim(): Claim {
   return { effect: "read", writes: [] };

@@ -61,7 +61,7 @@ export function shownPath(real: string, { root }: Policy): string {
  */
 export function whyHidden(real: string, policy: Policy): string | undefined {
   if (secretOfProcesses.test(real)) return `"${real}" is hidden: it shows what processes keep in memory`;
-  const hide = deepestAbove(folded(real), policy.hide.map(folded));
+  const hide = deepestAbove(folded(real), refusalsOf(policy).hide);
   if (hide === undefined) return undefined;
   const write = deepestAbove(real, policy.write);
   if (write !== undefined && write.length > hide.length) return undefined;
@@ -76,30 +76,27 @@ const secretOfProcesses = /^\/proc\/(\d+|self|thread-self|kcore)(\/|$)/;
 
 /** Why a real path may not be written, if so; whether it is hidden is another question. */
 export function whyUnwritable(real: string, policy: Policy): string | undefined {
-  const shown = shownPath(real, policy);
   const roots = policy.write.filter((root) => isBelow(real, root));
-  if (roots.length === 0) return `"${shown}" is outside the writable directories`;
-  const name = roots.map((root) => protectedName(relative(root, real))).find((found) => found !== undefined);
-  if (name !== undefined) return `"${shown}" is protected: ${name} is read-only`;
-  const isReadonly = policy.readonly.some((path) => isBelow(folded(real), folded(path)));
-  return isReadonly ? `"${shown}" is read-only` : undefined;
+  if (roots.length === 0) return `"${shownPath(real, policy)}" is outside the writable directories`;
+  const name = roots.map((root) => protectedName(real.slice(root.length))).find((found) => found !== undefined);
+  if (name !== undefined) return `"${shownPath(real, policy)}" is protected: ${name} is read-only`;
+  const isReadonly = deepestAbove(folded(real), refusalsOf(policy).readonly) !== undefined;
+  return isReadonly ? `"${shownPath(real, policy)}" is read-only` : undefined;
 }
 
 /** A `.git` that is a symlink protects what it points to: git would run the hooks it finds there. */
 function whyLinkProtected(followed: readonly string[], policy: Policy): string | undefined {
-  const link = followed.find((path) => isProtected(basename(path)) && policy.write.some((root) => isBelow(path, root)));
+  const link = followed.find(
+    (path) => protectedName(basename(path)) !== undefined && policy.write.some((root) => isBelow(path, root)),
+  );
   return link === undefined ? undefined : `"${shownPath(link, policy)}" is protected: ${basename(link)} is read-only`;
 }
 
 /** Directories that decide which code git and koda itself will run. */
-const protectedNames: ReadonlySet<string> = new Set([".git", ".koda"]);
-
-export function isProtected(name: string): boolean {
-  return protectedNames.has(folded(name));
-}
+const protectedNames = /(?:^|\/)(\.git|\.koda)(?:\/|$)/;
 
 function protectedName(path: string): string | undefined {
-  return path.split("/").find(isProtected);
+  return protectedNames.exec(folded(path))?.[1];
 }
 
 /** Is it the directory itself, or something in it? Both without a symlink. */
@@ -118,6 +115,19 @@ function deepestAbove(path: string, directories: readonly string[]): string | un
  */
 function folded(path: string): string {
   return path.normalize("NFC").toLowerCase();
+}
+
+type Refusals = Pick<Policy, "hide" | "readonly">;
+
+/** Deleting a tree asks about each of its entries, so the lists are folded only once. */
+const refusals = new WeakMap<Policy, Refusals>();
+
+function refusalsOf(policy: Policy): Refusals {
+  const known = refusals.get(policy);
+  if (known !== undefined) return known;
+  const made = { hide: policy.hide.map(folded), readonly: policy.readonly.map(folded) };
+  refusals.set(policy, made);
+  return made;
 }
 
 /** Why no call may ever delete a real path, if so: `/`, the home, a writable root, or a parent of one. */

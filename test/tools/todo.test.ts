@@ -1,31 +1,31 @@
 import { expect, test } from "bun:test";
 import { createTodoList, type TodoItem } from "../../lib/session/todo.ts";
-import { todoWrite } from "../../lib/tools/todo.ts";
+import { todoTool } from "../../lib/tools/todo.ts";
 
 const item = (text: string, status: TodoItem["status"] = "pending"): TodoItem => ({ text, status });
 
 test("the list is replaced whole and its progress is told", async () => {
   const todo = createTodoList();
-  const result = await todoWrite.run({ items: [item("a", "done"), item("b", "in_progress"), item("c")] }, { todo });
+  const result = await todoTool.run({ items: [item("a", "done"), item("b", "in_progress"), item("c")] }, { todo });
   expect(result).toMatchObject({ ok: true, parts: [{ text: "Noted: 1 of 3 done." }] });
   expect(todo.items.map(({ text }) => text)).toEqual(["a", "b", "c"]);
 });
 
 test("the same list again changes nothing, so that nothing is announced", async () => {
   const todo = createTodoList();
-  await todoWrite.run({ items: [item("a")] }, { todo });
+  await todoTool.run({ items: [item("a")] }, { todo });
   const before = todo.items;
-  const result = await todoWrite.run({ items: [item("a")] }, { todo });
+  const result = await todoTool.run({ items: [item("a")] }, { todo });
   expect(result).toMatchObject({ ok: true, parts: [{ text: "The list is the same as before." }] });
   expect(todo.items).toBe(before);
-  await todoWrite.run({ items: [item("a", "done")] }, { todo });
+  await todoTool.run({ items: [item("a", "done")] }, { todo });
   expect(todo.items).not.toBe(before);
 });
 
 test("two items in progress are refused by name and the list stays as it was", async () => {
   const todo = createTodoList([item("old")]);
   const items = [item("a", "in_progress"), item("b", "in_progress")];
-  const result = await todoWrite.run({ items }, { todo });
+  const result = await todoTool.run({ items }, { todo });
   expect(result.ok).toBe(false);
   expect(result.parts).toMatchObject([{ text: expect.stringContaining('not 2 ("a", "b")') }]);
   expect(todo.items).toEqual([item("old")]);
@@ -33,7 +33,7 @@ test("two items in progress are refused by name and the list stays as it was", a
 
 test("an empty list clears it", async () => {
   const todo = createTodoList([item("old")]);
-  expect((await todoWrite.run({ items: [] }, { todo })).ok).toBe(true);
+  expect((await todoTool.run({ items: [] }, { todo })).ok).toBe(true);
   expect(todo.items).toEqual([]);
 });
 
@@ -46,5 +46,5 @@ test("the list keeps no reference to what it was given", () => {
 });
 
 test("it is read-only for the gate", () => {
-  expect(todoWrite.claim()).toEqual({ effect: "read", writes: [] });
+  expect(todoTool.claim()).toEqual({ effect: "read", writes: [] });
 });

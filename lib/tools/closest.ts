@@ -1,0 +1,78 @@
+export type Near = { start: number; lines: readonly string[]; differsInBlanksOnly: boolean };
+
+const timeMs = 100;
+const mostShownLines = 12;
+const mostComparedCharacters = 400;
+const leastSimilarity = 0.5;
+
+/**
+ * The lines of a text that look most like a wanted piece which is not in it. It looks for the longest line of the
+ * piece, and what stands around the best find is shown. In a large text it stops when its time is up.
+ */
+export function closest(text: string, wanted: string): Near | undefined {
+  const lines = text.split("\n");
+  const piece = wanted.replace(/^(\s*\n)+|\s+$/g, "").split("\n");
+  const anchor = piece.reduce((longest, line) => (line.trim().length > longest.trim().length ? line : longest), "");
+  if (anchor.trim() === "") return undefined;
+
+  const offset = piece.indexOf(anchor);
+  const best = mostSimilarLine(lines, anchor, (line) => alike(lines, piece, line - offset));
+  if (best === undefined) return undefined;
+  const start = Math.max(0, best - offset);
+  const window = lines.slice(start, best - offset + piece.length);
+  return {
+    start: start + 1,
+    lines: window.slice(0, mostShownLines),
+    differsInBlanksOnly: collapsed(window.join("\n")) === collapsed(wanted),
+  };
+}
+
+/** The surroundings decide between lines that are equally similar. */
+function mostSimilarLine(lines: readonly string[], wanted: string, surroundings: (line: number) => number) {
+  const similarity = similarityTo(wanted.trim());
+  const deadline = performance.now() + timeMs;
+  let best: number | undefined;
+  let most = leastSimilarity;
+  for (const [index, line] of lines.entries()) {
+    if (index % 500 === 0 && performance.now() > deadline) break;
+    const similar = similarity(line.trim());
+    // A quick look first: what surrounds a line adds less than 1.
+    if (similar < leastSimilarity || similar + 1 <= most) continue;
+    const score = similar + surroundings(index);
+    if (score <= most) continue;
+    best = index;
+    most = score;
+  }
+  return best;
+}
+
+/** The share of the piece's lines that stand, blanks aside, where they should; below 1. */
+function alike(lines: readonly string[], piece: readonly string[], start: number): number {
+  const compared = piece.slice(0, 50);
+  const same = compared.filter((line, index) => line.trim() === lines[start + index]?.trim()).length;
+  return same / (compared.length + 1);
+}
+
+/** The share of neighbouring character pairs that two lines have in common, from 0 to 1. */
+function similarityTo(wanted: string): (line: string) => number {
+  const target = wanted.slice(0, mostComparedCharacters);
+  const pairs = new Set<number>();
+  for (let at = 1; at < target.length; at++) pairs.add(pairAt(target, at));
+  return (line) => {
+    if (line === wanted) return 1;
+    const length = Math.min(line.length, mostComparedCharacters);
+    const longer = Math.max(length, target.length);
+    if (Math.min(length, target.length) * 2 < longer || longer < 2) return 0;
+    let shared = 0;
+    for (let at = 1; at < length; at++) if (pairs.has(pairAt(line, at))) shared++;
+    return Math.min(1, shared / (longer - 1));
+  };
+}
+
+function pairAt(text: string, index: number): number {
+  return text.charCodeAt(index - 1) * 65_536 + text.charCodeAt(index);
+}
+
+function collapsed(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}

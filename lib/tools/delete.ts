@@ -1,0 +1,76 @@
+import { unlinkSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import type { JsonSchema } from "../model/model.ts";
+import { HeldDirectory } from "../trust/held.ts";
+import { locateEntry, whyHidden, whyUndeletable, whyUnwritable, type Place } from "../trust/path.ts";
+import about from "./delete.md" with { type: "text" };
+import { missingText } from "./missing.ts";
+import { denied, notAFile, systemFailure } from "./refusal.ts";
+import { Kept, removeTree } from "./remove.ts";
+import {
+  failed,
+  succeeded,
+  type Claim,
+  type ClaimContext,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "./tool.ts";
+import { claimWrite } from "./writable.ts";
+
+type Input = { path: string; recursive?: boolean };
+type Context = Pick<ToolContext, "policy" | "files" | "signal">;
+
+const input = {
+  type: "object",
+  properties: { path: { type: "string" }, recursive: { type: "boolean" } },
+  required: ["path"],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const deleteTool = { name: "Delete", about, input, claim, run } satisfies Tool<Input>;
+
+/** Deleting inside the project is a write like any other: a snapshot brings it back. */
+function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
+  const place = locateEntry(path, policy);
+  const reason = whyUndeletable(place.real, policy);
+  return reason === undefined ? claimWrite(place) : { ...claimWrite(place), effect: "destructive", reason };
+}
+
+async function run({ path, recursive = false }: Input, context: Context): Promise<ToolResult> {
+  const place = locateEntry(path, context.policy);
+  const refusal = refuseDelete(place, recursive, context);
+  if (refusal !== undefined) return refusal;
+  try {
+    using parent = HeldDirectory.open(dirname(place.real));
+    const entries = await remove(parent, place, context);
+    context.files.forget(place.real);
+    return succeeded(`Deleted "${place.shown}"${entries === undefined ? "" : ` (${entries} entries)`}.`);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (error instanceof Kept) return denied(error.message);
+    return systemFailure(`Cannot delete "${place.shown}"`, error);
+  }
+}
+
+function refuseDelete(place: Place, recursive: boolean, { policy }: Context): ToolResult | undefined {
+  const { kind, shown, real, fault, outside } = place;
+  if (fault !== undefined) return failed(`Cannot delete "${shown}": ${fault}`);
+  const rule = whyUndeletable(real, policy) ?? outside;
+  if (rule !== undefined) return denied(rule);
+  if (kind === "missing") return failed(missingText(place, policy));
+  if (kind === "directory" && !recursive)
+    return failed(`"${shown}" is a directory: set recursive to delete it with everything in it.`);
+  if (kind === "file" || kind === "symlink" || kind === "directory") return undefined;
+  return failed(`Cannot delete "${shown}": ${notAFile(kind)}`);
+}
+
+async function remove(parent: HeldDirectory, { real, kind }: Place, { policy, signal }: Context) {
+  const name = basename(real);
+  if (kind === "directory") {
+    const keep = (path: string) => whyHidden(path, policy) ?? whyUnwritable(path, policy);
+    return removeTree(parent, name, { keep, signal });
+  }
+  unlinkSync(parent.at(name));
+  return undefined;
+}

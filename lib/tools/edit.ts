@@ -1,0 +1,122 @@
+import { basename, dirname } from "node:path";
+import type { JsonSchema } from "../model/model.ts";
+import { shortened } from "../session/graphemes.ts";
+import { HeldDirectory, openFile, type OpenFile } from "../trust/held.ts";
+import { locate, type Place } from "../trust/path.ts";
+import { maxWholeBytes, readWhole } from "./bytes.ts";
+import { diffOf } from "./diff.ts";
+import about from "./edit.md" with { type: "text" };
+import { sniff } from "./magic.ts";
+import { explainMistakes } from "./mistakes.ts";
+import { missingText } from "./missing.ts";
+import { systemFailure } from "./refusal.ts";
+import { replaceIn, type Edit } from "./replace.ts";
+import { replaceFile } from "./save.ts";
+import {
+  failed,
+  succeeded,
+  type Claim,
+  type ClaimContext,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "./tool.ts";
+import { claimWrite, refuseWrite } from "./writable.ts";
+
+type Input = { path: string; edits: Edit[] };
+type Context = Pick<ToolContext, "policy" | "files" | "signal">;
+
+const input = {
+  type: "object",
+  properties: {
+    path: { type: "string" },
+    edits: {
+      type: "array",
+      minItems: 1,
+      items: {
+        type: "object",
+        properties: { old: { type: "string" }, new: { type: "string" }, all: { type: "boolean" } },
+        required: ["old", "new"],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ["path", "edits"],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const editTool = { name: "Edit", about, input, claim, run } satisfies Tool<Input>;
+
+function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
+  return claimWrite(locate(path, policy));
+}
+
+async function run({ path, edits }: Input, context: Context): Promise<ToolResult> {
+  const place = locate(path, context.policy);
+  const refusal = refuseWrite(place);
+  if (refusal !== undefined) return refusal;
+  if (place.kind === "missing") return failed(`${missingText(place, context.policy)} To make a new file use Write.`);
+  if (!context.files.hasSeen(place.real)) return failed(`You have not read "${place.shown}": Read it first.`);
+  try {
+    using file = openFile(place.real);
+    return await editFile({ place, file, edits }, context);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return systemFailure(`Cannot edit "${place.shown}"`, error);
+  }
+}
+
+type Work = { place: Place; file: OpenFile; edits: readonly Edit[] };
+
+async function editFile({ place, file, edits }: Work, { files, signal }: Context): Promise<ToolResult> {
+  const { real, shown } = place;
+  const bytes = await readWhole(file, maxWholeBytes);
+  signal.throwIfAborted();
+  if (bytes === undefined) return failed(`"${shown}" is larger than 16 MiB: change it with Bash (sed, for example).`);
+  if (files.hasChanged(real, bytes)) return failed(`"${shown}" changed on disk since you last saw it: Read it again.`);
+  if (sniff(bytes).type !== "text") return failed(`Cannot edit "${shown}": it is not text.`);
+
+  const before = bytewise(bytes);
+  const edited = replaceIn(before, edits.map(bytewiseEdit));
+  if (!("text" in edited)) return failed(explainMistakes(edited, { shown, text: readable(before), edits }));
+  if (edited.text === before) return failed(`The edits undo each other: "${shown}" would stay as it is.`);
+  const after = Buffer.from(edited.text, "latin1");
+  using directory = HeldDirectory.open(dirname(real));
+  replaceFile({ directory, name: basename(real) }, after, file.stats);
+  files.sawPart(real, after);
+  return succeeded(
+    await report(shown, { before: readable(before), after: readable(edited.text), count: edited.count }),
+  );
+}
+
+/**
+ * Text with one character for each byte. Matching bytes finds the same as matching characters, and a file that is not
+ * all valid UTF-8 keeps its other bytes as they are.
+ */
+function bytewise(content: string | Uint8Array): string {
+  const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(content);
+  return bytes.toString("latin1");
+}
+
+function bytewiseEdit({ old, new: replacement, all = false }: Edit): Edit {
+  return { old: bytewise(old), new: bytewise(replacement), all };
+}
+
+function readable(bytewise: string): string {
+  return Buffer.from(bytewise, "latin1").toString("utf8");
+}
+
+type Change = { before: string; after: string; count: number };
+
+async function report(shown: string, { before, after, count }: Change): Promise<string> {
+  const made = `Edited "${shown}": ${count === 1 ? "1 replacement" : `${count} replacements`}`;
+  const diff = await diffOf(before, after);
+  if (diff === undefined) return `${made}. The diff is too large to be shown.`;
+  const lines = diff.hunks.slice(0, mostDiffLines).map((line) => shortened(line, mostCharacters));
+  const left = diff.hunks.length - lines.length;
+  if (left > 0) lines.push(`[${left} more lines of the diff]`);
+  return [`${made} (+${diff.added} -${diff.removed}).`, ...lines].join("\n");
+}
+
+const mostDiffLines = 60;
+const mostCharacters = 400;

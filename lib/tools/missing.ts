@@ -1,0 +1,41 @@
+import { dirname, join } from "node:path";
+import { nearest } from "../nearest.ts";
+import type { Policy } from "../sandbox/policy.ts";
+import { HeldDirectory } from "../trust/held.ts";
+import { locate, shownPath, type Place } from "../trust/path.ts";
+
+/** What to tell a model that named a file which is not there: what it may have meant, or where its path ends. */
+export function missingText({ real, shown }: Place, policy: Policy): string {
+  const parent = locate(dirname(real), policy);
+  if (parent.kind !== "directory") return `"${shown}" does not exist: there is no "${firstMissing(real, policy)}".`;
+  const names = similarNames(parent.real, real.slice(dirname(real).length).replace("/", ""));
+  if (names.length === 0) return `"${shown}" does not exist.`;
+  const meant = names.map((name) => `"${shownPath(join(parent.real, name), policy)}"`);
+  return `"${shown}" does not exist. Did you mean ${meant.join(" or ")}?`;
+}
+
+function firstMissing(real: string, policy: Policy): string {
+  const parent = dirname(real);
+  return locate(parent, policy).kind === "missing" ? firstMissing(parent, policy) : shownPath(real, policy);
+}
+
+const mostNames = 3;
+
+/** The nearest spelling first, then what has the same name with another ending. */
+function similarNames(directory: string, name: string): string[] {
+  const names = namesIn(directory);
+  const [stem = ""] = name.split(".");
+  const spelled = nearest(name, names);
+  const related = stem === "" ? [] : names.filter((other) => other.split(".")[0] === stem);
+  return [...new Set([...(spelled === undefined ? [] : [spelled]), ...related])].slice(0, mostNames);
+}
+
+function namesIn(path: string): string[] {
+  try {
+    using directory = HeldDirectory.open(path);
+    return directory.names();
+  } catch {
+    // A directory that cannot be listed has no names to suggest; that the file is missing is said all the same.
+    return [];
+  }
+}

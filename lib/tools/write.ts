@@ -1,0 +1,70 @@
+import { basename, dirname } from "node:path";
+import type { JsonSchema } from "../model/model.ts";
+import { HeldDirectory, Replaced } from "../trust/held.ts";
+import { locate } from "../trust/path.ts";
+import { kindOf } from "../trust/walk.ts";
+import { systemFailure } from "./refusal.ts";
+import { createFile, replaceFile, type Target } from "./save.ts";
+import {
+  failed,
+  succeeded,
+  type Claim,
+  type ClaimContext,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "./tool.ts";
+import { claimWrite, refuseWrite } from "./writable.ts";
+import about from "./write.md" with { type: "text" };
+
+type Input = { path: string; content: string };
+
+const input = {
+  type: "object",
+  properties: { path: { type: "string" }, content: { type: "string" } },
+  required: ["path", "content"],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const writeTool = { name: "Write", about, input, claim, run } satisfies Tool<Input>;
+
+function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
+  return claimWrite(locate(path, policy));
+}
+
+async function run({ path, content }: Input, context: Pick<ToolContext, "policy" | "files">): Promise<ToolResult> {
+  const { policy, files } = context;
+  const place = locate(path, policy);
+  const { real, shown } = place;
+  const refusal = refuseWrite(place);
+  if (refusal !== undefined) return refusal;
+  if (path.endsWith("/")) return failed(`Cannot write "${path}": that names a directory, and a file is wanted.`);
+  const isNew = place.kind === "missing";
+  if (!isNew && !files.hasSeen(real))
+    return failed(`"${shown}" exists and you have not read it: Read it first, so that nothing is lost unseen.`);
+
+  const bytes = new TextEncoder().encode(content);
+  try {
+    using directory = HeldDirectory.open(dirname(real), { create: isNew });
+    const target = { directory, name: basename(real) };
+    if (isNew) createFile(target, bytes);
+    else overwrite(target, bytes);
+  } catch (error) {
+    return systemFailure(`Cannot write "${shown}"`, error);
+  }
+  if (isNew) files.created(real);
+  files.saw(real, bytes);
+  return succeeded(`${isNew ? "Created" : "Overwrote"} "${shown}" (${linesOf(content)}, ${bytes.length} bytes).`);
+}
+
+function overwrite(target: Target, bytes: Uint8Array): void {
+  const old = target.directory.look(target.name);
+  if (old === undefined || kindOf(old) !== "file") throw new Replaced(target.name);
+  replaceFile(target, bytes, old);
+}
+
+function linesOf(content: string): string {
+  const newlines = content.split("\n").length - 1;
+  const lines = content === "" || content.endsWith("\n") ? newlines : newlines + 1;
+  return lines === 1 ? "1 line" : `${lines} lines`;
+}
