@@ -44,7 +44,11 @@ export function matching(placeholder: string, pattern: RegExp, expected: string)
 export const sessionName = matching("ID", /^[A-Za-z0-9._-]{1,64}$/, "1 to 64 of the characters A-Z a-z 0-9 . _ -");
 /** An id that exists already, or the beginning of one: whether there is such a session, the store says. */
 export const sessionId = text("ID");
-export const setting = matching("KEY=VALUE", /^[^=\s]+=/, 'KEY=VALUE, as in "limits.max_turns=50"');
+/** Which keys there are, the configuration knows. The value may be a secret. */
+export const setting: Value<string> = {
+  ...matching("KEY=VALUE", /^[^=].*=/s, "KEY=VALUE, as in limits.max_turns=50"),
+  secret: true,
+};
 
 /** The same addresses and names as in a configuration file. */
 export const url: Value<string> = { placeholder: "URL", ...address };

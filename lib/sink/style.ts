@@ -45,9 +45,18 @@ export function harmless(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(/(?![\t\n])\p{Cc}/gu, "");
 }
 
-/** Colours and the like are taken out whole, so that a log line does not show their remains. */
+/** Colours and cursor movements: sequences that have no text in them, so taking them out hides nothing. */
+const controlSequences = new RegExp(`${"\u001b"}\\[[0-?]*[ -/]*[@-~]`, "g");
+
+/** Signs that make a terminal show a line in another order than it is written in. */
+const readingOrder = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/**
+ * Harmless, and without the remains of colours. A sequence that could carry text (a title, a link) leaves its text:
+ * what a command says must not be able to hide a part of itself.
+ */
 export function plain(text: string): string {
-  return harmless(Bun.stripANSI(text));
+  return harmless(text.replace(controlSequences, "").replace(readingOrder, ""));
 }
 
 /** On one line, in at most `columns` columns. */
@@ -66,10 +75,9 @@ export function oneLine(text: string, columns: number): string {
 
 /** `0.4 s`, `12 s`, `3 min 20 s`. */
 export function seconds(ms: number): string {
-  if (ms < 1) return "0 ms";
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
   const whole = Math.round(ms / 1_000);
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`;
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "bun:test";
+import { counted, harmless, seconds, wantsColor } from "../../lib/sink/style.ts";
+
+const colors: readonly [
+  choice: "auto" | "always" | "never",
+  terminal: boolean,
+  env: Record<string, string>,
+  wants: boolean,
+][] = [
+  ["auto", true, {}, true],
+  ["auto", false, {}, false],
+  ["auto", true, { NO_COLOR: "1" }, false],
+  ["auto", true, { NO_COLOR: "" }, true],
+  ["auto", true, { TERM: "dumb" }, false],
+  ["auto", false, { FORCE_COLOR: "1" }, true],
+  ["auto", true, { FORCE_COLOR: "0" }, false],
+  ["auto", false, { FORCE_COLOR: "1", NO_COLOR: "1" }, false],
+  ["always", false, { NO_COLOR: "1" }, true],
+  ["never", true, { FORCE_COLOR: "1" }, false],
+];
+
+describe("colours", () => {
+  for (const [choice, terminal, env, wants] of colors)
+    test(`${choice} on ${terminal ? "a terminal" : "a pipe"} with ${JSON.stringify(env)}: ${wants ? "yes" : "no"}`, () => {
+      expect(wantsColor(choice, terminal, env)).toBe(wants);
+    });
+});
+
+test("harmless text keeps lines, tabs and every script, and nothing that steers", () => {
+  expect(harmless("a\tb\r\nc 日本語 👩‍👩‍👧 é\u001b[A\u0008\u007f\u0085\u009d")).toBe("a\tb\nc 日本語 👩‍👩‍👧 é[A");
+});
+
+const times: readonly [ms: number, text: string][] = [
+  [0, "0 ms"],
+  [3.4, "3 ms"],
+  [999, "999 ms"],
+  [999.7, "1.0 s"],
+  [1_234, "1.2 s"],
+  [9_960, "10 s"],
+  [12_345, "12 s"],
+  [59_700, "1 min 0 s"],
+  [200_400, "3 min 20 s"],
+];
+
+describe("times", () => {
+  for (const [ms, text] of times) test(`${ms} ms is ${text}`, () => expect(seconds(ms)).toBe(text));
+});
+
+test("counts have their nouns in the right number", () => {
+  expect([counted(0, "file"), counted(1, "file"), counted(1_234, "file")]).toEqual([
+    "0 files",
+    "1 file",
+    "1,234 files",
+  ]);
+});
