@@ -1,12 +1,12 @@
 import type { Config } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
+import type { RecordedModel } from "./cassette.ts";
 import { catalogedModels, describeModel } from "./catalog.ts";
-import { demoProvider } from "./demo.ts";
 import type { Fetch } from "./fetch.ts";
 import type { ModelInfo, Wire } from "./model.ts";
 import { localOffers } from "./offer.ts";
-import { type ApiKey, type Environment, keyOf, type Provider, providersOf } from "./providers.ts";
+import { type ApiKey, demoProvider, type Environment, keyOf, type Provider, providersOf } from "./providers.ts";
 
 /** What the user asked for: flags, environment and configuration, already merged. */
 export type Wanted = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
@@ -16,8 +16,8 @@ export type Surroundings = {
   env: Environment;
   /** Who answers on loopback is asked through it. */
   fetch?: Fetch;
-  /** A replay needs no key, and nobody is asked. */
-  offline?: boolean;
+  /** Set for a replay, which needs no key and asks nobody: what was recorded is used when no model is named. */
+  replayed?: RecordedModel | undefined;
 };
 
 export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey };
@@ -25,7 +25,7 @@ export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey };
 /** From what the user asked for to one model of one provider with its key. */
 export async function resolveModel(wanted: Wanted, surroundings: Surroundings): Promise<Resolved> {
   const { provider, name } = await choose(wanted, surroundings);
-  const { config, env, offline } = surroundings;
+  const { config, env, replayed } = surroundings;
   const info = await describeModel(provider, name, {
     configured: config.providers.get(provider.name)?.models.get(name),
     contextWindow: config.modelDefaults.contextWindow,
@@ -33,7 +33,7 @@ export async function resolveModel(wanted: Wanted, surroundings: Surroundings): 
 
   const key = keyOf(provider, env);
   if (key !== undefined) return { provider, info, key };
-  if (provider.keys.length > 0 && !offline) throw noKey(provider);
+  if (provider.keys.length > 0 && replayed === undefined) throw noKey(provider);
   return { provider, info };
 }
 
@@ -42,6 +42,7 @@ type Choice = { provider: Provider; name: string };
 async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choice> {
   if (wanted.model === demoProvider.name) return { provider: demoProvider, name: "scripted" };
   const rows = providersOf(surroundings.config.providers);
+  if (surroundings.replayed !== undefined && wanted.model === undefined) return recorded(surroundings.replayed, rows);
   if (wanted.baseUrl !== undefined) return ownEndpoint(wanted, wanted.baseUrl, rows);
 
   const choice =
@@ -51,6 +52,12 @@ async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choic
 
 function withFlags(provider: Provider, { apiKeyEnv, wire }: Wanted): Provider {
   return { ...provider, ...(apiKeyEnv !== undefined && { keys: [apiKeyEnv] }), ...(wire && { wire }) };
+}
+
+function recorded({ provider, model, wire }: RecordedModel, rows: readonly Provider[]): Choice {
+  const row = rows.find(({ name }) => name === provider);
+  const nobody: Provider = { name: provider, baseUrl: "http://replay.invalid/v1", keys: [], wire };
+  return { provider: { ...(row ?? nobody), wire }, name: model };
 }
 
 /** With --base-url a provider keeps its name and its ways, but not its key: that is for its own address. */
@@ -120,12 +127,12 @@ async function ownerOf(
 }
 
 /** No model was named: the configured provider's, that of the first key there is, or one that runs on this machine. */
-async function anyModel(rows: readonly Provider[], { config, env, fetch, offline }: Surroundings): Promise<Choice> {
+async function anyModel(rows: readonly Provider[], { config, env, fetch }: Surroundings): Promise<Choice> {
   for (const provider of rows) {
     const usable = config.providers.has(provider.name) || keyOf(provider, env) !== undefined;
     if (usable && provider.model !== undefined) return { provider, name: provider.model };
   }
-  for (const { provider, models } of offline ? [] : await localOffers(fetch)) {
+  for (const { provider, models } of await localOffers(fetch)) {
     const name = models.find((model) => !/embed/i.test(model));
     if (name !== undefined) return { provider, name };
   }

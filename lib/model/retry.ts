@@ -11,6 +11,9 @@ export type RetryPolicy = {
 
 export const standardRetry: RetryPolicy = { max: 5, random: Math.random, wait };
 
+/** For a replay: nobody is spared by waiting. */
+export const instantRetry: RetryPolicy = { ...standardRetry, wait: async (_ms, signal) => signal.throwIfAborted() };
+
 /**
  * The one place where requests are repeated. `load` gives the model itself, the first time it is needed. A retry is
  * announced before the wait, and says that everything of the reply so far is void.

@@ -1,0 +1,113 @@
+import { readRegularFile } from "../config/file.ts";
+import { KodaError } from "../errors.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "./json.ts";
+import type { Wire } from "./model.ts";
+
+/** The traffic of a run, one JSON line each: first the header, then every request with its response, in order. */
+export type Cassette = { header: Header; exchanges: Exchange[] };
+
+export type Header = {
+  koda_cassette: 1;
+  version: string;
+  recorded_at: string;
+  /** What was recorded and where; absent in a cassette that was written by hand. */
+  provider?: string;
+  model?: string;
+  cwd?: string;
+};
+
+export type Exchange = { request: RecordedRequest; response: RecordedResponse };
+
+export type RecordedRequest = { wire: Wire; path: string; body: unknown };
+
+/** The frames, put together, are the body as it came. A status of 0 is a connection that did not come about. */
+export type RecordedResponse = {
+  status: number;
+  headers: Record<string, string>;
+  frames: string[];
+  /** The error code of a connection that broke after them. */
+  cut?: string;
+};
+
+export function readCassette(file: string): Cassette {
+  const bytes = readRegularFile(file, largest);
+  if (bytes === undefined) throw unreadable(file, "there is no such file");
+  if ("problem" in bytes) throw unreadable(file, bytes.problem);
+  return parseCassette(new TextDecoder().decode(bytes), file);
+}
+
+const largest = 512 * 1024 * 1024;
+
+export function parseCassette(text: string, file: string): Cassette {
+  const lines = text.split("\n").map((line, index) => ({ line, number: index + 1 }));
+  const [first, ...rest] = lines.filter(({ line }) => line.trim() !== "");
+  const header = first && headerOf(parseJson(first.line));
+  if (header === undefined) throw unreadable(file, 'its first line is not the header {"koda_cassette":1,…}');
+  const exchanges = rest.map(({ line, number }) => {
+    const exchange = exchangeOf(parseJson(line));
+    if (exchange === undefined) throw unreadable(file, `line ${number} is not a request with its response`);
+    return exchange;
+  });
+  return { header, exchanges };
+}
+
+/** Whom the recorded requests were for. */
+export type RecordedModel = { provider: string; model: string; wire: Wire };
+
+export function recordedModel({ header, exchanges }: Cassette): RecordedModel {
+  const [first] = exchanges;
+  const asked = first && isRecord(first.request.body) ? stringIn(first.request.body, "model") : undefined;
+  return {
+    provider: header.provider ?? "replay",
+    model: header.model ?? asked ?? "unknown",
+    wire: first?.request.wire ?? "chat",
+  };
+}
+
+export function wireOfPath(path: string): Wire | undefined {
+  if (path.endsWith("/chat/completions")) return "chat";
+  return path.endsWith("/responses") ? "responses" : undefined;
+}
+
+function headerOf(value: unknown): Header | undefined {
+  if (!isRecord(value) || value.koda_cassette !== 1) return undefined;
+  const [provider, model, cwd] = ["provider", "model", "cwd"].map((key) => stringIn(value, key));
+  return {
+    koda_cassette: 1,
+    version: stringIn(value, "version") ?? "",
+    recorded_at: stringIn(value, "recorded_at") ?? "",
+    ...(provider !== undefined && { provider }),
+    ...(model !== undefined && { model }),
+    ...(cwd !== undefined && { cwd }),
+  };
+}
+
+function exchangeOf(value: unknown): Exchange | undefined {
+  if (!isRecord(value)) return undefined;
+  const request = recordIn(value, "request");
+  const response = recordIn(value, "response");
+  const { wire } = request;
+  const status = countIn(response, "status");
+  const frames = arrayIn(response, "frames").filter((frame) => typeof frame === "string");
+  if ((wire !== "chat" && wire !== "responses") || !isRecord(request.body) || !isStatus(status)) return undefined;
+  if (!Array.isArray(response.frames) || frames.length < response.frames.length) return undefined;
+  const cut = stringIn(response, "cut");
+  return {
+    request: { wire, path: stringIn(request, "path") ?? "", body: request.body },
+    response: { status, headers: headersOf(recordIn(response, "headers")), frames, ...(cut !== undefined && { cut }) },
+  };
+}
+
+function isStatus(status: number | undefined): status is number {
+  return status === 0 || (status !== undefined && status >= 200 && status < 600);
+}
+
+function headersOf(record: JsonRecord): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(record).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+function unreadable(file: string, problem: string): KodaError {
+  return new KodaError("usage", `Cannot read the cassette "${file}": ${problem}`);
+}

@@ -1,0 +1,177 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import { errnoOf, KodaError, messageOf } from "../errors.ts";
+import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
+import { type Fetch, platformFetch } from "./fetch.ts";
+import { parseJson } from "./json.ts";
+
+export type RecorderOptions = {
+  version: string;
+  provider: string;
+  model: string;
+  cwd: string;
+  /** Values that must not be in the file, wherever they turn up: the provider's key above all. */
+  secrets: readonly string[];
+  fetch?: Fetch;
+};
+
+export type Recorder = {
+  fetch: Fetch;
+  /** Writes what is not complete yet as far as it came; throws when anything could not be written. */
+  close(): void;
+};
+
+/** Writes all that goes through `fetch` to a new cassette. Whatever cannot be written ends the run: it was asked for. */
+export function recordTo(file: string, options: RecorderOptions): Recorder {
+  const tape = new Tape(file, options.secrets);
+  const { version, provider, model, cwd, fetch = platformFetch } = options;
+  const header: Header = { koda_cassette: 1, version, recorded_at: new Date().toISOString(), provider, model, cwd };
+  tape.write(header);
+
+  const recorded: Fetch = async (url, init) => {
+    const path = new URL(url).pathname;
+    const wire = wireOfPath(path);
+    if (wire === undefined) return fetch(url, init);
+    const taking = tape.begin({ wire, path, body: parseJson(tape.clean(init.body ?? "")) ?? {} });
+    try {
+      return taking.listen(await fetch(url, init));
+    } catch (error) {
+      taking.end(codeOf(error));
+      throw error;
+    }
+  };
+  return { fetch: recorded, close: () => tape.close() };
+}
+
+/** The values of variables that are named like something secret. */
+export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
+  const secret = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
+  return Object.entries(env).flatMap(([name, value]) =>
+    value && value.length >= 8 && secret.test(name) ? [value] : [],
+  );
+}
+
+/** The headers that say something of the answer. Everything else stays out: a key can hide in any other. */
+const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
+
+class Tape {
+  #file: string;
+  #fd: number;
+  #secrets: readonly string[];
+  #takings: Taking[] = [];
+  #failure: KodaError | undefined;
+
+  constructor(file: string, secrets: readonly string[]) {
+    this.#file = file;
+    // A shorter one would be found in words that have nothing to do with it.
+    this.#secrets = secrets
+      .filter((secret) => secret.length > 4)
+      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+    this.#fd = this.#try(() => openSync(file, "w", 0o600));
+  }
+
+  begin(request: Exchange["request"]): Taking {
+    if (this.#failure !== undefined) throw this.#failure;
+    const taking = new Taking(request, () => this.#writeEnded());
+    this.#takings.push(taking);
+    return taking;
+  }
+
+  clean(text: string): string {
+    return this.#secrets.reduce((cleaned, secret) => cleaned.replaceAll(secret, "[key]"), text);
+  }
+
+  write(value: Header | Exchange): void {
+    const line = `${this.clean(JSON.stringify(value))}\n`;
+    this.#try(() => writeSync(this.#fd, line));
+  }
+
+  close(): void {
+    try {
+      for (const taking of this.#takings.slice()) taking.end("ECONNRESET");
+    } finally {
+      closeSync(this.#fd);
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** In the order in which they were asked for: a stream may be read to its end while the next request is out. */
+  #writeEnded(): void {
+    for (let [first] = this.#takings; first?.ended; [first] = this.#takings) {
+      this.#takings.shift();
+      this.write(first.exchange());
+    }
+  }
+
+  #try<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      this.#failure = new KodaError("output", `Cannot write the cassette "${this.#file}": ${codeOf(error)}`, {
+        cause: error,
+      });
+      throw this.#failure;
+    }
+  }
+}
+
+/** One exchange while it happens. */
+class Taking {
+  ended = false;
+  #request: Exchange["request"];
+  #onEnd: () => void;
+  #response: RecordedResponse = { status: 0, headers: {}, frames: [] };
+  #text = "";
+  #decoder = new TextDecoder();
+
+  constructor(request: Exchange["request"], onEnd: () => void) {
+    this.#request = request;
+    this.#onEnd = onEnd;
+  }
+
+  /** The same response, whose body is noted down as it is read. */
+  listen(response: Response): Response {
+    const headers = [...response.headers].filter(([name]) => keptHeaders.test(name));
+    this.#response = { status: response.status, headers: Object.fromEntries(headers), frames: [] };
+    const reader = (response.body ?? new Blob().stream()).getReader();
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          try {
+            const { done, value } = await reader.read();
+            if (done) {
+              this.end();
+              return controller.close();
+            }
+            this.#text += this.#decoder.decode(value, { stream: true });
+            controller.enqueue(value);
+          } catch (error) {
+            this.end(codeOf(error));
+            controller.error(error);
+          }
+        },
+        cancel: (reason) => {
+          this.end("ECONNRESET");
+          return reader.cancel(reason);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, { status: response.status, headers: response.headers });
+  }
+
+  end(cut?: string): void {
+    if (this.ended) return;
+    this.ended = true;
+    if (cut !== undefined) this.#response.cut = cut;
+    this.#onEnd();
+  }
+
+  exchange(): Exchange {
+    const frames = this.#text.match(/[\s\S]*?(?:\r\n\r\n|\n\n|\r\r)|[\s\S]+$/g) ?? [];
+    return { request: this.#request, response: { ...this.#response, frames: [...frames] } };
+  }
+}
+
+function codeOf(error: unknown): string {
+  return errnoOf(error) ?? messageOf(error);
+}

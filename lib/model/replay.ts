@@ -1,0 +1,62 @@
+import { KodaError } from "../errors.ts";
+import { type Cassette, type RecordedResponse, type RecordedRequest, wireOfPath } from "./cassette.ts";
+import type { Fetch } from "./fetch.ts";
+import { parseJson } from "./json.ts";
+import { firstDifference, type Places } from "./likeness.ts";
+
+export type ReplayOptions = {
+  cwd: string;
+  /** A request that differs is only told to `onDivergence`, and gets the recorded answer all the same. */
+  loose: boolean;
+  onDivergence?: (message: string) => void;
+};
+
+/** Answers each request with the next recorded response. Nothing is sent anywhere, and no key is needed. */
+export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDivergence }: ReplayOptions): Fetch {
+  const places: Places = { recorded: header.cwd, sent: cwd };
+  let next = 0;
+  return async (url, init) => {
+    const number = ++next;
+    const exchange = exchanges[number - 1];
+    if (exchange === undefined) {
+      throw new KodaError("replay", `The cassette has ${exchanges.length} requests, and this is request ${number}`);
+    }
+    const sent = { wire: wireOfPath(new URL(url).pathname) ?? "chat", body: parseJson(init.body ?? "") };
+    const message = divergence(exchange.request, { sent, number, places });
+    if (message !== undefined && !loose) throw new KodaError("replay", message);
+    if (message !== undefined) onDivergence?.(message);
+    return answer(exchange.response);
+  };
+}
+
+type Sent = { sent: Omit<RecordedRequest, "path">; number: number; places: Places };
+
+function divergence({ wire, body }: RecordedRequest, { sent, number, places }: Sent): string | undefined {
+  const difference =
+    wire === sent.wire ? firstDifference(body, sent.body, places) : { path: "wire", recorded: wire, sent: sent.wire };
+  if (difference === undefined) return undefined;
+  const { path, recorded, sent: now } = difference;
+  return `Request ${number} differs from the recorded one at ${path}: recorded ${recorded}, sent ${now}`;
+}
+
+function answer({ status, headers, frames, cut }: RecordedResponse): Response {
+  if (status === 0) throw broken(cut);
+  let position = 0;
+  const encoder = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const frame = frames[position++];
+        if (frame !== undefined) controller.enqueue(encoder.encode(frame));
+        else if (cut === undefined) controller.close();
+        else controller.error(broken(cut));
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, { status, headers });
+}
+
+function broken(code = "ECONNRESET"): Error {
+  return Object.assign(new TypeError(code), { code });
+}
