@@ -1,0 +1,59 @@
+import { isAbsolute } from "node:path";
+import type { JsonSchema } from "../model/model.ts";
+import about from "./glob.md" with { type: "text" };
+import { splitGlob } from "./search/glob.ts";
+import { counted, outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
+import { ask } from "./search/own.ts";
+import { claimSearch, startSearch } from "./search/start.ts";
+import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+
+type Input = { pattern: string; path?: string };
+type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
+
+const input = {
+  type: "object",
+  properties: { pattern: { type: "string" }, path: { type: "string" } },
+  required: ["pattern"],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const globTool = {
+  name: "Glob",
+  about,
+  input,
+  claim: (input, { policy }) => claimSearch(splitPattern(input).directory, policy),
+  run,
+} satisfies Tool<Input>;
+
+const mostFiles = 200;
+
+/**
+ * By path and not newest first: the same question then has the same answer, and the cached prefix of the requests
+ * holds when a turn is repeated, whatever a build or a checkout did to the times.
+ */
+async function run(input: Input, { policy, contextWindow, signal }: Context): Promise<ToolResult> {
+  const { directory, rest } = splitPattern(input);
+  if (rest === "" || rest === "./") return failed(`"${input.pattern}" names no files. Use List for directories.`);
+  const start = await startSearch(directory, { policy, files: false });
+  if ("ok" in start) return start;
+
+  const { scope, shown } = start;
+  const question = { scope, pattern: rest, wanted: scaled(mostFiles, contextWindow) };
+  const files = await withinTime((limited) => ask("glob", question, limited), { signal });
+  if (files === undefined) return failed(outOfTime);
+  const { paths, total, looked, unreadable } = files;
+  const none = `No files match "${input.pattern}" in "${shown}": looked at ${counted(looked, "file")}.`;
+  const cut = `[${paths.length} of ${counted(total, "file")}: use a narrower pattern for the others.]`;
+  return succeeded(
+    [
+      ...(total === 0 ? [none] : paths.map((path) => scope.prefix + path)),
+      ...(paths.length < total ? [cut] : []),
+      ...unreadableNote(unreadable),
+    ].join("\n"),
+  );
+}
+
+function splitPattern({ pattern, path = "." }: Input): { directory: string; rest: string } {
+  const { directory, rest } = splitGlob(pattern);
+  return { directory: isAbsolute(directory) || directory.startsWith("~") ? directory : `${path}/${directory}`, rest };
+}

@@ -1,0 +1,78 @@
+import type { JsonSchema } from "../model/model.ts";
+import about from "./grep.md" with { type: "text" };
+import type { BadPattern } from "./search/dialect.ts";
+import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
+import { findLines } from "./search/lines.ts";
+import { fileReport, lineReport } from "./search/report.ts";
+import { claimSearch, startSearch } from "./search/start.ts";
+import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+
+type Input = {
+  pattern: string;
+  path?: string;
+  glob?: string;
+  context?: number;
+  ignore_case?: boolean;
+  files_only?: boolean;
+};
+type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
+
+const input = {
+  type: "object",
+  properties: {
+    pattern: { type: "string" },
+    path: { type: "string" },
+    glob: { type: "string" },
+    context: { type: "integer", minimum: 0, maximum: 10 },
+    ignore_case: { type: "boolean" },
+    files_only: { type: "boolean" },
+  },
+  required: ["pattern"],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const grepTool = {
+  name: "Grep",
+  about,
+  input,
+  claim: ({ path = "." }, { policy }) => claimSearch(path, policy),
+  run,
+} satisfies Tool<Input>;
+
+/** Matches with their lines, or files when only files are asked for. */
+const mostMatches = 100;
+
+async function run(input: Input, { policy, contextWindow, signal }: Context): Promise<ToolResult> {
+  const start = await startSearch(input.path ?? ".", { policy, files: true });
+  if ("ok" in start) return start;
+
+  const { scope, shown } = start;
+  const most = scaled(mostMatches, contextWindow);
+  const query = {
+    scope,
+    pattern: input.pattern,
+    ignoreCase: input.ignore_case ?? false,
+    ...(input.glob !== undefined && { glob: input.glob }),
+    context: input.context ?? 0,
+    wanted: input.files_only === true ? 0 : most,
+  };
+  const found = await withinTime((limited) => findLines(query, limited), { signal });
+  if (found === undefined) return failed(outOfTime);
+  if ("message" in found) return failed(badPatternText(input.pattern, found));
+
+  const room = { most, named: (path: string) => scope.prefix + path };
+  const report = input.files_only === true ? fileReport(found, room) : lineReport(found, room);
+  const lines = found.files.length === 0 ? [noneText(input, shown)] : report;
+  return succeeded([...lines, ...unreadableNote(found.unreadable)].join("\n"));
+}
+
+function noneText({ pattern, glob }: Input, shown: string): string {
+  return `No matches for "${pattern}" in "${shown}"${glob === undefined ? "" : `, files "${glob}"`}.`;
+}
+
+function badPatternText(pattern: string, { message, at }: BadPattern): string {
+  const escaped = pattern.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  const where = at === undefined ? [] : [`  ${pattern}`, `  ${" ".repeat(at)}^`];
+  const place = at === undefined ? "" : ` at character ${at + 1}`;
+  return [`Bad pattern: ${message}${place}`, ...where, `To find this very text: ${escaped}`].join("\n");
+}

@@ -1,0 +1,66 @@
+import type { JsonSchema } from "../model/model.ts";
+import about from "./list.md" with { type: "text" };
+import { counted, outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
+import type { Branch, Tree } from "./search/listing.ts";
+import { ask } from "./search/own.ts";
+import { claimSearch, startSearch } from "./search/start.ts";
+import type { Entry } from "./search/walk.ts";
+import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+
+type Input = { path?: string; depth?: number };
+type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
+
+const input = {
+  type: "object",
+  properties: { path: { type: "string" }, depth: { type: "integer", minimum: 1 } },
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const listTool = {
+  name: "List",
+  about,
+  input,
+  claim: ({ path = "." }, { policy }) => claimSearch(path, policy),
+  run,
+} satisfies Tool<Input>;
+
+const mostEntries = 200;
+const defaultDepth = 2;
+
+async function run({ path = ".", depth = defaultDepth }: Input, context: Context): Promise<ToolResult> {
+  const { policy, contextWindow, signal } = context;
+  const start = await startSearch(path, { policy, files: false });
+  if ("ok" in start) return start;
+
+  const { scope, shown } = start;
+  const wanted = scaled(mostEntries, contextWindow);
+  const tree = await withinTime((limited) => ask("list", { scope, depth, wanted }, limited), { signal });
+  if (tree === undefined) return failed(outOfTime);
+  const lines = [...branchLines("", new Map(tree.branches.map((branch) => [branch.path, branch]))), ...notes(tree)];
+  return succeeded(lines.length === 0 ? `Nothing in "${shown}" that is not ignored.` : lines.join("\n"));
+}
+
+function branchLines(path: string, branches: ReadonlyMap<string, Branch>, indent = ""): string[] {
+  const { entries, left } = branches.get(path) ?? { entries: [], left: 0 };
+  const lines = entries.flatMap((entry) => [
+    `${indent}${nameOf(entry)}${unopened(branches.get(entry.path))}`,
+    ...branchLines(entry.path, branches, `${indent}  `),
+  ]);
+  return left > 0 && entries.length > 0 ? [...lines, `${indent}[${left} more]`] : lines;
+}
+
+function nameOf({ path, kind }: Entry): string {
+  const marks = { directory: "/", symlink: "@", special: "|", file: "" };
+  return `${path.slice(path.lastIndexOf("/") + 1)}${marks[kind]}`;
+}
+
+/** A directory for whose entries there was no room says at least how many there are. */
+function unopened(branch: Branch | undefined): string {
+  return branch === undefined || branch.entries.length > 0 ? "" : ` [${branch.left} entries]`;
+}
+
+function notes({ branches, total, unreadable }: Tree): string[] {
+  const shown = branches.reduce((sum, { entries }) => sum + entries.length, 0);
+  const cut = `[${shown} of ${counted(total, "entry", "entries")}: list a smaller directory or depth for the others.]`;
+  return [...(shown < total ? [cut] : []), ...unreadableNote(unreadable)];
+}

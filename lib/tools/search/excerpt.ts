@@ -1,0 +1,15 @@
+import { type Line, lineLimit } from "./found.ts";
+
+/** What is shown of a longer line, and how much of that may come before its match. */
+const shownLength = 300;
+const lead = 100;
+
+/** A line as the model sees it: of a long one the part around the match. */
+export function excerpt({ text, column = 0 }: Line): string {
+  if (text.length <= shownLength) return text;
+  const isBeyond = column >= lineLimit;
+  const from = isBeyond || column + lead < shownLength ? 0 : column - lead;
+  const part = text.slice(from, from + shownLength).replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, "");
+  const note = isBeyond ? ` [the match is beyond character ${lineLimit}]` : "";
+  return `${from > 0 ? "…" : ""}${part}${from + shownLength < text.length ? "…" : ""}${note}`;
+}

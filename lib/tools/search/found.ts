@@ -1,0 +1,42 @@
+import type { Scope } from "./scope.ts";
+
+/** What Grep looks for, as plain data: it is sent to a worker. */
+export type Query = {
+  scope: Scope;
+  pattern: string;
+  ignoreCase: boolean;
+  /** Only in files that match it, by their path from the base or from the project. */
+  glob?: string;
+  /** Lines shown before and after each match. */
+  context: number;
+  /** How many matches are wanted with their text; all are counted. */
+  wanted: number;
+};
+
+/** A line with a match, or around one. Paths are relative to the base. */
+export type Line = {
+  number: number;
+  /** At most `lineLimit` characters of it. */
+  text: string;
+  /** Where its first match begins, `lineLimit` when that is further on; absent in a line of context. */
+  column?: number;
+};
+
+export type FileMatches = { path: string; count: number };
+export type FileLines = { path: string; lines: readonly Line[] };
+
+export type Found = {
+  /** Every file with a match and its number of matching lines, by path. */
+  files: readonly FileMatches[];
+  /** The lines of the first files, until the wanted number of matches was reached. */
+  shown: readonly FileLines[];
+  /** How many directories and files could not be read. */
+  unreadable: number;
+};
+
+/** Of a longer line only the beginning is looked at for showing it. */
+export const lineLimit = 2000;
+
+export function byPath(a: { path: string }, b: { path: string }): number {
+  return a.path < b.path ? -1 : 1;
+}

@@ -1,0 +1,36 @@
+/** The window from which a model gets full listings. */
+const fullWindow = 128_000;
+const leastEntries = 20;
+
+/** How much of a listing a model is shown: less in proportion when its window is small, but never next to nothing. */
+export function scaled(entries: number, contextWindow: number): number {
+  return Math.max(leastEntries, Math.min(entries, Math.round((entries * contextWindow) / fullWindow)));
+}
+
+export const searchTimeMs = 30_000;
+
+/** Runs a search for a limited time; undefined when that was not enough. An abort of the call itself is thrown. */
+export async function withinTime<T>(
+  search: (signal: AbortSignal) => Promise<T>,
+  { signal, ms = searchTimeMs }: { signal: AbortSignal; ms?: number },
+): Promise<T | undefined> {
+  const limit = AbortSignal.timeout(ms);
+  try {
+    return await search(AbortSignal.any([signal, limit]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.aborted) return undefined;
+    throw error;
+  }
+}
+
+export const outOfTime = `The search took longer than ${searchTimeMs / 1000} s and was stopped. Search a smaller directory.`;
+
+/** `1 file`, `1,345 files`. */
+export function counted(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString("en-US")} ${number === 1 ? one : many}`;
+}
+
+export function unreadableNote(unreadable: number): string[] {
+  return unreadable === 0 ? [] : [`[${counted(unreadable, "path")} could not be read.]`];
+}

@@ -1,0 +1,113 @@
+import ignore, { type Ignore } from "ignore";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+/**
+ * The ignore rules that hold in one directory: those of `.gitignore` files from `top` down to it, and of the
+ * repository's `info/exclude`. Rules of a user's global git configuration are left out: the same project shows the same
+ * files on every machine.
+ */
+export type Rules = {
+  readonly top: string;
+  /** Every pattern, the weakest first, written as if all of them stood in one `.gitignore` at `top`. */
+  readonly patterns: readonly string[];
+  readonly matcher: Ignore;
+};
+
+/** The names in a directory that decide about its rules, for one that nobody has listed. */
+export function marksIn(directory: string): string[] {
+  return [".gitignore", ".git", ".jj"].filter((name) => existsSync(join(directory, name)));
+}
+
+export function isRepository(names: readonly string[]): boolean {
+  return names.includes(".git") || names.includes(".jj");
+}
+
+/** The rules in a directory where nothing comes from above. */
+export function rulesFrom(top: string, names: readonly string[]): Rules {
+  const excluded = names.includes(".git") ? readPatterns(excludeFile(join(top, ".git"))) : [];
+  return rulesOf(top, [...excluded, ...ownPatterns(top, names)]);
+}
+
+/** The rules in a directory, given those of its parent. A nested repository has its own rules only, as in git. */
+export function rulesIn(directory: string, names: readonly string[], parent: Rules): Rules {
+  if (isRepository(names)) return rulesFrom(directory, names);
+  const own = ownPatterns(directory, names);
+  if (own.length === 0) return parent;
+  const place = relativeTo(parent.top, directory);
+  return rulesOf(parent.top, [...parent.patterns, ...own.map((pattern) => movedBelow(place, pattern))]);
+}
+
+/** The rules that come to `base` from the directories between it and `top`; none when they ignore it or are not there. */
+export function rulesAbove(base: string, top: string): Rules | undefined {
+  const lineage = ancestors(base);
+  const [first, ...below] = lineage.slice(0, lineage.indexOf(top) + 1).reverse();
+  if (first === undefined || below.length === 0) return undefined;
+  let rules = rulesFrom(first, marksIn(first));
+  for (const directory of below) {
+    if (isIgnored(rules, directory, true)) return undefined;
+    if (directory !== base) rules = rulesIn(directory, marksIn(directory), rules);
+  }
+  return rules.patterns.length === 0 ? undefined : rules;
+}
+
+/** The directory itself, its parent, and so on up to the root. */
+export function ancestors(directory: string): string[] {
+  const parent = dirname(directory);
+  return parent === directory ? [directory] : [directory, ...ancestors(parent)];
+}
+
+/** Only for paths whose directory is not ignored itself. */
+export function isIgnored({ top, patterns, matcher }: Rules, path: string, isDirectory: boolean): boolean {
+  if (patterns.length === 0) return false;
+  const relative = relativeTo(top, path);
+  return matcher.ignores(isDirectory ? `${relative}/` : relative);
+}
+
+function rulesOf(top: string, patterns: readonly string[]): Rules {
+  return { top, patterns, matcher: ignore({ ignorecase: false }).add(patterns) };
+}
+
+function ownPatterns(directory: string, names: readonly string[]): string[] {
+  return names.includes(".gitignore") ? readPatterns(join(directory, ".gitignore")) : [];
+}
+
+/** The file of rules that are not shared. In a linked work tree `.git` is a file that says where the rest is. */
+function excludeFile(git: string): string {
+  if (statSync(git, { throwIfNoEntry: false })?.isFile() !== true) return join(git, "info/exclude");
+  const named = /^gitdir: (.+)$/m.exec(readText(git))?.[1];
+  if (named === undefined) return join(git, "info/exclude");
+  const directory = resolve(dirname(git), named.trim());
+  const common = readText(join(directory, "commondir")).trim();
+  return join(resolve(directory, common), "info/exclude");
+}
+
+function readPatterns(file: string): string[] {
+  return readText(file)
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** A file of rules that is missing, unreadable, or no file at all (a FIFO would never end) holds no rules. */
+function readText(file: string): string {
+  try {
+    return statSync(file).isFile() ? readFileSync(file, "utf8") : "";
+  } catch {
+    return "";
+  }
+}
+
+/** Says in the terms of a directory above what a pattern says in the directory `place` below it. */
+function movedBelow(place: string, pattern: string): string {
+  const negated = pattern.startsWith("!");
+  const body = negated ? pattern.slice(1) : pattern;
+  // A slash anywhere but at the end ties a pattern to its directory; without one it holds at any depth.
+  const isTied = body.trimEnd().slice(0, -1).includes("/");
+  const tied = isTied ? body.replace(/^\//, "") : `**/${body}`;
+  return `${negated ? "!" : ""}/${place.replace(/[\\*?[\]!# ]/g, "\\$&")}/${tied}`;
+}
+
+function relativeTo(top: string, path: string): string {
+  return path.slice(top === "/" ? 1 : top.length + 1);
+}

@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
+import { type BadPattern, compilePattern } from "./dialect.ts";
+import { globFilter } from "./glob.ts";
+import type { Scope } from "./scope.ts";
+import { NoText, piecesOf } from "./text.ts";
+import { walk } from "./walk.ts";
+
+/** Searches without ripgrep. It blocks, and an expression can make it run for ever: it belongs into a worker. */
+export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: Query): Found | BadPattern {
+  const regex = compilePattern(pattern, ignoreCase);
+  if (!(regex instanceof RegExp)) return regex;
+
+  let unreadable = 0;
+  let missing = wanted;
+  const files: FileMatches[] = [];
+  const shown: FileLines[] = [];
+  for (const path of filesIn(scope, { glob, unreadable: () => unreadable++ })) {
+    try {
+      const { count, lines } = scanFile(join(scope.base, path), { regex, context, wanted: missing });
+      if (count > 0) files.push({ path, count });
+      if (lines.length > 0) shown.push({ path, lines });
+      missing = Math.max(0, missing - count);
+    } catch (error) {
+      if (!(error instanceof NoText)) unreadable++;
+    }
+  }
+  return { files, shown, unreadable };
+}
+
+function filesIn(scope: Scope, { glob, unreadable }: { glob: string | undefined; unreadable(): void }): string[] {
+  if (scope.file !== undefined) return [scope.file];
+  const passes = glob === undefined ? () => true : globFilter(glob, scope);
+  return [...walk(scope, { unreadable })]
+    .filter(({ kind, path }) => kind === "file" && passes(path))
+    .sort(byPath)
+    .map(({ path }) => path);
+}
+
+type Scanning = { regex: RegExp; context: number; wanted: number };
+
+function scanFile(path: string, { regex, context, wanted }: Scanning): { count: number; lines: Line[] } {
+  const lines: Line[] = [];
+  let count = 0;
+  let before: Line[] = [];
+  let after = 0;
+  forEachLine(path, (text, number) => {
+    if (count >= wanted && after === 0) {
+      if (regex.test(text)) count++;
+      return;
+    }
+    const column = regex.exec(text)?.index;
+    const line: Line = { number, text: text.slice(0, lineLimit) };
+    if (column !== undefined) count++;
+    if (column !== undefined && count <= wanted) {
+      lines.push(...before, { ...line, column: Math.min(column, lineLimit) });
+      before = [];
+      after = context;
+    } else if (after > 0) {
+      lines.push(line);
+      after--;
+    } else if (context > 0) {
+      before.push(line);
+      if (before.length > context) before.shift();
+    }
+  });
+  return { count, lines };
+}
+
+function forEachLine(path: string, visit: (text: string, number: number) => void): void {
+  let number = 0;
+  for (const piece of piecesOf(path))
+    for (let from = 0; from < piece.length;) {
+      const newline = piece.indexOf("\n", from);
+      const end = newline === -1 ? piece.length : newline;
+      const isCrlf = end > from && piece[end - 1] === "\r";
+      visit(piece.slice(from, isCrlf ? end - 1 : end), ++number);
+      from = end + 1;
+    }
+}

@@ -1,0 +1,55 @@
+import type { Policy } from "../../sandbox/policy.ts";
+import { isBelow, shownPath } from "../../trust/path.ts";
+import { ancestors, isRepository, marksIn, rulesAbove } from "./rules.ts";
+
+/** Where a search looks, as plain data: it is sent to a worker. Every path in it is real. */
+export type Scope = {
+  /** The directory that the search begins in. */
+  base: string;
+  /** Only this file of it, whatever the ignore rules say: it was asked for by name. */
+  file?: string;
+  /** What stands before a path relative to `base` when it is shown: nothing, `src/`, `/usr/include/`. */
+  prefix: string;
+  /** Where the ignore rules begin that reach into `base`: itself when none come from above. */
+  top: string;
+  /** Is `top` a repository? */
+  inRepository: boolean;
+  /** What lies in `base` and is hidden from this run, or is no file system to be searched: not even looked at. */
+  closed: readonly string[];
+};
+
+/** Reading in these can block for ever, wake up drivers, or show the memory of other processes. */
+const kernelTrees = ["/proc", "/sys"];
+
+export function scopeOf(base: string, policy: Policy): Scope {
+  const { top, inRepository } = startOfRules(base, policy);
+  const shown = shownPath(base, policy);
+  return {
+    base,
+    prefix: shown === "." ? "" : shown === "/" ? shown : `${shown}/`,
+    top,
+    inRepository,
+    closed: [...policy.hide, ...kernelTrees].filter((path) => isBelow(folded(path), folded(base))),
+  };
+}
+
+export function isKernelTree(path: string): boolean {
+  return kernelTrees.some((tree) => isBelow(path, tree));
+}
+
+/** Hidden paths are compared as the policy does it: without capitals and Unicode forms. */
+export function folded(path: string): string {
+  return path.normalize("NFC").toLowerCase();
+}
+
+/**
+ * Rules reach down from the repository around `base`, or outside of one from the project. A directory that they ignore
+ * was named on purpose (`node_modules/zod`), so in it only its own rules count.
+ */
+function startOfRules(base: string, policy: Policy): Pick<Scope, "top" | "inRepository"> {
+  const repository = ancestors(base).find((directory) => isRepository(marksIn(directory)));
+  const top = repository ?? (isBelow(base, policy.root) ? policy.root : base);
+  return rulesAbove(base, top) === undefined
+    ? { top: base, inRepository: repository === base }
+    : { top, inRepository: repository !== undefined };
+}

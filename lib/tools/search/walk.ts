@@ -1,0 +1,83 @@
+import { type Dirent, lstatSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { isIgnored, type Rules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
+import { folded, type Scope } from "./scope.ts";
+
+export type Kind = "file" | "directory" | "symlink" | "special";
+
+/** `path` is relative to the base of the search. */
+export type Entry = { path: string; kind: Kind };
+
+export type WalkOptions = {
+  /** How many levels are listed; all of them when absent. */
+  depth?: number;
+  /** Called for every directory that cannot be listed. */
+  unreadable(): void;
+};
+
+/** A directory still to be listed, with the rules that reach it from above. */
+type Pending = { path: string; above: Rules | undefined };
+
+/**
+ * What lies in a scope and is neither ignored nor hidden: level by level, in each directory by name. Symlinks are
+ * named, never followed, and `.git` is left out.
+ */
+export function* walk(scope: Scope, { depth = Infinity, unreadable }: WalkOptions): Generator<Entry, void> {
+  const isClosed = closedBy(scope);
+  let level: Pending[] = [{ path: "", above: rulesAbove(scope.base, scope.top) }];
+  for (let below = 1; below <= depth && level.length > 0; below++) {
+    const next: Pending[] = [];
+    for (const { path, above } of level) {
+      const directory = join(scope.base, path);
+      const dirents = list(directory);
+      if (dirents === undefined) {
+        unreadable();
+        continue;
+      }
+      const rules = rulesAt(directory, dirents, above);
+      for (const dirent of dirents) {
+        const absolute = join(directory, dirent.name);
+        const kind = kindOf(dirent, absolute);
+        if (dirent.name === ".git" || isClosed(absolute) || isIgnored(rules, absolute, kind === "directory")) continue;
+        const entry: Entry = { path: path === "" ? dirent.name : `${path}/${dirent.name}`, kind };
+        if (kind === "directory") next.push({ path: entry.path, above: rules });
+        yield entry;
+      }
+    }
+    level = next;
+  }
+}
+
+function closedBy({ closed }: Scope): (path: string) => boolean {
+  if (closed.length === 0) return () => false;
+  const paths = new Set(closed.map(folded));
+  return (path) => paths.has(folded(path));
+}
+
+function rulesAt(directory: string, dirents: readonly Dirent[], above: Rules | undefined): Rules {
+  const names = dirents.map(({ name }) => name);
+  return above === undefined ? rulesFrom(directory, names) : rulesIn(directory, names, above);
+}
+
+function list(directory: string): Dirent[] | undefined {
+  try {
+    return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch {
+    // Not permitted, or gone since its parent was listed: the caller counts it.
+    return undefined;
+  }
+}
+
+function kindOf(dirent: Dirent, path: string): Kind {
+  const known = kindOfStats(dirent);
+  if (known !== "special") return known;
+  // Some file systems leave the type to a call of its own.
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? "special" : kindOfStats(stats);
+}
+
+function kindOfStats(stats: Pick<Dirent, "isFile" | "isDirectory" | "isSymbolicLink">): Kind {
+  if (stats.isFile()) return "file";
+  if (stats.isDirectory()) return "directory";
+  return stats.isSymbolicLink() ? "symlink" : "special";
+}
