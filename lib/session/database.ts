@@ -1,5 +1,5 @@
 import { Database as Sqlite, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { errnoOf, KodaError, messageOf } from "../errors.ts";
 
@@ -86,6 +86,7 @@ function prepareFile(path: string): void {
     const found = statSync(path);
     if (!found.isFile()) throw storeFailure(path, "it is not a file. Move it away");
     if ((found.mode & 0o077) !== 0) tighten(path);
+    assertWritable(path);
   } catch (error) {
     throw storeError(path, error);
   }
@@ -109,11 +110,25 @@ function tighten(path: string): void {
   }
 }
 
+/**
+ * SQLite would open what it cannot write to for reading, and leave a -wal and a -shm beside it that are as read-only
+ * and stay in the way when the database is writable again.
+ */
+function assertWritable(path: string): void {
+  accessSync(path, constants.R_OK);
+  try {
+    for (const place of [path, dirname(path)]) accessSync(place, constants.W_OK);
+  } catch (error) {
+    throw errnoOf(error) === "EACCES" ? storeFailure(path, readOnly, error) : error;
+  }
+}
+
 /** Errors that are not about the database pass through unchanged. */
 export function storeError(path: string, error: unknown): unknown {
   const code = error instanceof SQLiteError ? error.code : errnoOf(error);
   if (code === undefined || error instanceof KodaError) return error;
-  return storeFailure(path, reasonOf(code) ?? `${messageOf(error)}. Check the file and its directory`, error);
+  const reason = code.startsWith("SQLITE_IOERR") && isDiskFull(path) ? diskFull : reasonOf(code);
+  return storeFailure(path, reason ?? `${messageOf(error)}. Check the file and its directory`, error);
 }
 
 export function storeFailure(path: string, reason: string, cause?: unknown): KodaError {
@@ -121,12 +136,26 @@ export function storeFailure(path: string, reason: string, cause?: unknown): Kod
   return new KodaError("store", `Cannot use the session database "${path}": ${reason}, ${elsewhere}.`, { cause });
 }
 
+/** Some of what SQLite does fails for want of space with an error that does not say so. */
+function isDiskFull(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path));
+    return bavail * bsize < 1024 * 1024;
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return false;
+  }
+}
+
+const readOnly = "it is read-only. Make it, the -wal and -shm beside it and their directory writable";
+const diskFull = "the disk is full. Free some space";
+
 /** SQLite's extended codes (`SQLITE_IOERR_WRITE`) begin with the plain one. */
 const reasons: readonly (readonly [code: string, reason: string])[] = [
   ["SQLITE_NOTADB", "it is not a SQLite database. Move it away to start anew"],
   ["SQLITE_CORRUPT", "it is damaged. Move it away to start anew (`sqlite3 FILE .recover` may save its content)"],
-  ["SQLITE_READONLY", "it is read-only. Make the file and its directory writable"],
-  ["SQLITE_FULL", "the disk is full. Free some space"],
+  ["SQLITE_READONLY", readOnly],
+  ["SQLITE_FULL", diskFull],
   ["SQLITE_IOERR", "the disk cannot be read or written. Check that it is healthy and has space"],
   ["SQLITE_BUSY", `another process has kept it locked for ${busyTimeoutMs / 1000} s. Try again when that one is done`],
   ["SQLITE_CANTOPEN", "it cannot be opened. Check the permissions of the file and its directory"],
@@ -134,7 +163,7 @@ const reasons: readonly (readonly [code: string, reason: string])[] = [
   ["EACCES", "permission denied. Check the permissions of the file and its directory"],
   ["EPERM", "permission denied. Check the permissions of the file and its directory"],
   ["EROFS", "the file system is read-only. Mount it writable"],
-  ["ENOSPC", "the disk is full. Free some space"],
+  ["ENOSPC", diskFull],
   ["EDQUOT", "your disk quota is used up. Free some space"],
   ["ENOTDIR", "a part of its path is not a directory. Move that away"],
   ["EEXIST", "its directory is a file. Move that away"],

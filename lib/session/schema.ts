@@ -126,7 +126,8 @@ function versionOf(db: Database): number {
     application: db.get<{ application_id: number }>("PRAGMA application_id")?.application_id ?? 0,
     tables: db.get<{ tables: number }>("SELECT count(*) AS tables FROM sqlite_schema")?.tables ?? 0,
   }));
-  if (application !== applicationId && (tables > 0 || version !== 0))
+  const isEmpty = application === 0 && version === 0 && tables === 0;
+  if (application !== applicationId && !isEmpty)
     throw storeFailure(db.path, "it belongs to another application. Move it away");
   if (version > migrations.length) {
     const versions = `its schema is ${version}, this one knows ${migrations.length}`;

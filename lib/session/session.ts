@@ -1,3 +1,4 @@
+import { KodaError } from "../errors.ts";
 import type { Message } from "../model/message.ts";
 import type { Usage } from "../model/model.ts";
 import type { Database } from "./database.ts";
@@ -112,22 +113,29 @@ export class Session implements AsyncDisposable {
 
   /** Closes a session that came to nothing: if it was made for this run and nothing was added, it never was. */
   discard(): void {
-    if (this.#closed) return;
-    if (this.#isNew && this.#items.length === this.#lengthAtStart) deleteSession(this.#db, this.id);
-    this.close();
+    this.#end(this.#isNew && this.#items.length === this.#lengthAtStart);
   }
 
   /** Lets go of the session; the store stays open. An empty session is not kept. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#lease.release();
-    if (this.#isNew && this.#items.length === 0) deleteSession(this.#db, this.id);
+    this.#end(this.#isNew && this.#items.length === 0);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     this.close();
     return Promise.resolve();
+  }
+
+  /** Never fails on the store: an empty session is not listed, and a lease ends with its process. */
+  #end(cameToNothing: boolean): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    try {
+      if (cameToNothing) deleteSession(this.#db, this.id);
+    } catch (error) {
+      if (!(error instanceof KodaError)) throw error;
+    }
+    this.#lease.release();
   }
 
   #remember(item: LoggedItem): void {

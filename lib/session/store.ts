@@ -48,23 +48,18 @@ export class Store implements AsyncDisposable {
   }
 
   /** A session that exists, by its id or a beginning of it that no other has. */
-  async open(id: string, wait: Wait = { ms: 0 }): Promise<Session> {
+  async open(idOrPrefix: string, wait: Wait = { ms: 0 }): Promise<Session> {
     const { decodeItem } = await import("./decode.ts");
-    const opening = await whenFree(() => this.#db.write(() => this.#open(this.find(id), decodeItem)), wait);
-    return new Session(this.#db, opening);
+    const attempt = () => this.#db.write(() => this.#open(this.find(idOrPrefix), decodeItem));
+    return new Session(this.#db, await whenFree(attempt, wait));
   }
 
   /** The session with exactly this id, made when there is none. */
   async openOrCreate(id: string, start: NewSession, wait: Wait = { ms: 0 }): Promise<Session> {
     if (!/^[A-Za-z0-9._-]{1,64}$/.test(id))
       throw new KodaError("usage", `Bad session id "${id}": expected 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"`);
-    const { decodeItem } = await import("./decode.ts");
-    const attempt = () =>
-      this.#db.write(() => {
-        const row = this.#row(id);
-        return row === undefined ? this.#create(id, start) : this.#open(infoOf(row), decodeItem);
-      });
-    return new Session(this.#db, await whenFree(attempt, wait));
+    const made = this.#db.write(() => (this.#row(id) === undefined ? this.#create(id, start) : undefined));
+    return made === undefined ? await this.open(id, wait) : new Session(this.#db, made);
   }
 
   /** A new session that begins with what the other one holds now. Nothing is copied but the places in its log. */
