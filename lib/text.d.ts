@@ -3,3 +3,8 @@ declare module "*.md" {
   const text: string;
   export default text;
 }
+
+declare module "*.jsonl" {
+  const text: string;
+  export default text;
+}

@@ -135,9 +135,6 @@ export const builtInProviders: readonly Provider[] = [
   { name: "vllm", baseUrl: "http://127.0.0.1:8000/v1", keys: [], wire: "chat", quirks: maxTokens },
 ];
 
-/** Answers from a cassette in the program itself (demo.ts), so its address is nobody's. */
-export const demoProvider: Provider = { name: "demo", baseUrl: "http://demo.invalid/v1", keys: [], wire: "chat" };
-
 /** The user's rows and the built-in ones. A configured name that is built in changes what it mentions and no more. */
 export function providersOf(configured: ReadonlyMap<string, ProviderConfig>): Provider[] {
   const rows = new Map(builtInProviders.map((provider) => [provider.name, provider]));

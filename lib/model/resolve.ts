@@ -1,12 +1,12 @@
 import type { Config } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
-import type { RecordedModel } from "./cassette.ts";
 import { catalogedModels, describeModel } from "./catalog.ts";
+import { demoProvider } from "./demo.ts";
 import type { Fetch } from "./fetch.ts";
 import type { ModelInfo, Wire } from "./model.ts";
 import { localOffers } from "./offer.ts";
-import { type ApiKey, demoProvider, type Environment, keyOf, type Provider, providersOf } from "./providers.ts";
+import { type ApiKey, type Environment, keyOf, type Provider, providersOf } from "./providers.ts";
 
 /** What the user asked for: flags, environment and configuration, already merged. */
 export type Wanted = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
@@ -16,8 +16,8 @@ export type Surroundings = {
   env: Environment;
   /** Who answers on loopback is asked through it. */
   fetch?: Fetch;
-  /** Set for a replay, which needs no key and asks nobody: what was recorded is used when no model is named. */
-  replayed?: RecordedModel | undefined;
+  /** For a replay: no key is needed, nobody is asked, and a provider may have gone since. */
+  offline?: boolean;
 };
 
 export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey };
@@ -25,7 +25,7 @@ export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey };
 /** From what the user asked for to one model of one provider with its key. */
 export async function resolveModel(wanted: Wanted, surroundings: Surroundings): Promise<Resolved> {
   const { provider, name } = await choose(wanted, surroundings);
-  const { config, env, replayed } = surroundings;
+  const { config, env, offline = false } = surroundings;
   const info = await describeModel(provider, name, {
     configured: config.providers.get(provider.name)?.models.get(name),
     contextWindow: config.modelDefaults.contextWindow,
@@ -33,7 +33,7 @@ export async function resolveModel(wanted: Wanted, surroundings: Surroundings): 
 
   const key = keyOf(provider, env);
   if (key !== undefined) return { provider, info, key };
-  if (provider.keys.length > 0 && replayed === undefined) throw noKey(provider);
+  if (provider.keys.length > 0 && !offline) throw noKey(provider);
   return { provider, info };
 }
 
@@ -42,7 +42,6 @@ type Choice = { provider: Provider; name: string };
 async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choice> {
   if (wanted.model === demoProvider.name) return { provider: demoProvider, name: "scripted" };
   const rows = providersOf(surroundings.config.providers);
-  if (surroundings.replayed !== undefined && wanted.model === undefined) return recorded(surroundings.replayed, rows);
   if (wanted.baseUrl !== undefined) return ownEndpoint(wanted, wanted.baseUrl, rows);
 
   const choice =
@@ -52,12 +51,6 @@ async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choic
 
 function withFlags(provider: Provider, { apiKeyEnv, wire }: Wanted): Provider {
   return { ...provider, ...(apiKeyEnv !== undefined && { keys: [apiKeyEnv] }), ...(wire && { wire }) };
-}
-
-function recorded({ provider, model, wire }: RecordedModel, rows: readonly Provider[]): Choice {
-  const row = rows.find(({ name }) => name === provider);
-  const nobody: Provider = { name: provider, baseUrl: "http://replay.invalid/v1", keys: [], wire };
-  return { provider: { ...(row ?? nobody), wire }, name: model };
 }
 
 /** With --base-url a provider keeps its name and its ways, but not its key: that is for its own address. */
@@ -91,6 +84,7 @@ async function named(model: string, rows: readonly Provider[], surroundings: Sur
   if (whole?.model !== undefined) return { provider: whole, name: whole.model };
   const provider = await ownerOf(model, rows, surroundings);
   if (provider !== undefined) return { provider, name: model };
+  if (surroundings.offline) return nobody(model);
 
   const prefix = model.split("/", 1)[0] ?? "";
   const meant = nearest(
@@ -100,6 +94,16 @@ async function named(model: string, rows: readonly Provider[], surroundings: Sur
   const hint =
     meant && model.includes("/") ? `did you mean "${meant}${model.slice(prefix.length)}"?` : 'write "provider/model"';
   throw new KodaError("usage", `Cannot tell which provider has the model "${model}": ${hint} (koda models lists them)`);
+}
+
+/** A replayed provider that is not known here, which does not matter. */
+function nobody(model: string): Choice {
+  const [provider, ...name] = model.split("/");
+  const named = provider && name.length > 0;
+  return {
+    provider: { name: named ? provider : "replay", baseUrl: "http://replay.invalid/v1", keys: [], wire: "chat" },
+    name: named ? name.join("/") : model,
+  };
 }
 
 /** Whose model a name without a provider is: who is configured with it, who is known for it, who is the only one here. */
@@ -127,11 +131,12 @@ async function ownerOf(
 }
 
 /** No model was named: the configured provider's, that of the first key there is, or one that runs on this machine. */
-async function anyModel(rows: readonly Provider[], { config, env, fetch }: Surroundings): Promise<Choice> {
+async function anyModel(rows: readonly Provider[], { config, env, fetch, offline }: Surroundings): Promise<Choice> {
   for (const provider of rows) {
     const usable = config.providers.has(provider.name) || keyOf(provider, env) !== undefined;
     if (usable && provider.model !== undefined) return { provider, name: provider.model };
   }
+  if (offline) return nobody("unknown");
   for (const { provider, models } of await localOffers(fetch)) {
     const name = models.find((model) => !/embed/i.test(model));
     if (name !== undefined) return { provider, name };

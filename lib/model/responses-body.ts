@@ -59,7 +59,7 @@ function contentForm(parts: readonly (TextPart | ImagePart)[], { images }: Model
 /** A thought goes back only with what it led to: the provider refuses one that is followed by nothing of the model's. */
 function assistantForms({ parts }: AssistantMessage, info: ModelInfo): object[] {
   const last = parts.findLastIndex((part) => part.type === "call" || (part.type === "text" && part.text !== ""));
-  return parts.slice(0, last + 1).flatMap((part) => {
+  return parts.slice(0, last + 1).flatMap((part): object[] => {
     switch (part.type) {
       case "text":
         return part.text === "" ? [] : [{ role: "assistant", content: part.text }];

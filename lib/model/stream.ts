@@ -38,7 +38,7 @@ export async function* streamFrames(
   const { signal } = listener;
   const leaving = new AbortController();
   const origin: Origin = { provider: endpoint.provider, model: endpoint.info.name, key: endpoint.key };
-  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let reader: Reader | undefined;
   let started = false;
   let ended = false;
   try {
@@ -48,9 +48,10 @@ export async function* streamFrames(
     started = true;
     listener.heard?.();
     const frames = new FrameReader();
-    reader = (response.body ?? new Blob().stream()).getReader();
+    const chunks = readerOf(response);
+    reader = chunks;
     while (true) {
-      const { done, value } = await within(reader.read(), listener, origin);
+      const { done, value } = await within(chunks.read(), listener, origin);
       if (done) break;
       listener.heard?.();
       const complete = frames.read(value);
@@ -104,6 +105,12 @@ function notAStream(body: string, { type, url, origin }: { type: string; url: st
   return new KodaError("request", `${url} answered with ${type}${page}, not with a model's reply: check the base URL`);
 }
 
+type Reader = { read(): Promise<{ done: false; value: Uint8Array } | { done: true; value?: unknown }> };
+
+function readerOf(response: Response): Reader {
+  return (response.body ?? new Blob().stream()).getReader();
+}
+
 /** The work, or an error when it takes longer than the provider may be silent. */
 async function within<T>(work: Promise<T>, { patienceMs }: Listener, { provider }: Origin): Promise<T> {
   const silence = Promise.withResolvers<never>();
@@ -123,7 +130,7 @@ async function within<T>(work: Promise<T>, { patienceMs }: Listener, { provider 
  * A stream whose reply is complete has hardly anything left. Reading it to its end gives the connection back for the
  * next request; a server that does not end it in time loses the connection.
  */
-async function letGo(reader: ReadableStreamDefaultReader<Uint8Array>, leaving: AbortController): Promise<void> {
+async function letGo(reader: Reader, leaving: AbortController): Promise<void> {
   const timer = setTimeout(() => leaving.abort(), 250);
   try {
     while (!(await reader.read()).done);
