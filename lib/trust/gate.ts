@@ -1,6 +1,76 @@
+import { KodaError } from "../errors.ts";
+import { nearest } from "../nearest.ts";
 import type { Claim } from "../tools/tool.ts";
+import type { Mode } from "./mode.ts";
 
 /** A verdict, not a question: whoever builds the gate decides whether a human is asked before it answers. */
 export type Verdict = { allow: true } | { allow: false; rule: string };
 
-export type Gate = (call: { tool: string; claim: Claim }) => Verdict | Promise<Verdict>;
+export type Call = { tool: string; claim: Claim };
+
+export type Gate = (call: Call) => Verdict | Promise<Verdict>;
+
+/** Which tools a run has, by name: all of them when none is allowed by name, and never one that is denied. */
+export type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] };
+
+/** The gate of a run that nobody watches: what a human would have to be asked about is denied, by the rule's name. */
+export function buildGate({ mode, ...choice }: { mode: Mode } & ToolChoice): (call: Call) => Verdict {
+  return ({ tool, claim }) => {
+    const rule = toolRule(tool, choice) ?? claimRule(claim, mode);
+    return rule === undefined ? { allow: true } : { allow: false, rule };
+  };
+}
+
+/**
+ * The tools that a run offers. A name that no tool has is a usage error, since a misspelt denial would deny nothing.
+ * Where no command can be run the tools for that are not offered, though they may still be named.
+ */
+export function offeredTools<T extends { readonly name: string }>(
+  tools: readonly T[],
+  choice: ToolChoice,
+  withoutCommands = false,
+): readonly T[] {
+  const names = tools.map(({ name }) => name);
+  for (const name of choice.allow ?? []) mustExist("--allow-tool", name, names);
+  for (const name of choice.deny ?? []) mustExist("--deny-tool", name, names);
+  const isOffered = (name: string) => toolRule(name, choice) === undefined && !(withoutCommands && runsCommands(name));
+  return tools.filter(({ name }) => isOffered(name));
+}
+
+/** What the model reads in place of a result, the same sentence for every rule. */
+export function denialText(rule: string): string {
+  return `Denied: ${rule}. Nobody can be asked to approve it here, so it was not run and would not be if tried again. Reach the goal in another way, or finish and say what could not be done.`;
+}
+
+function toolRule(tool: string, { allow = [], deny = [] }: ToolChoice): string | undefined {
+  if (deny.includes(tool)) return `tool ${tool} is not allowed (--deny-tool)`;
+  const isListed = allow.length === 0 || allow.includes(tool);
+  return isListed ? undefined : `tool ${tool} is not allowed (--allow-tool)`;
+}
+
+/** The matrix of effect and mode. What is asked about in every mode is named by itself, the rest by the mode. */
+function claimRule({ effect, outside, reason }: Claim, mode: Mode): string | undefined {
+  if (effect === "destructive") return `destructive: ${reason ?? "it cannot be undone"}`;
+  if (outside !== undefined) return `outside: ${outside}`;
+  switch (effect) {
+    case "read":
+      return undefined;
+    case "write":
+    case "remote":
+      return mode === "auto" ? undefined : `mode ${mode}: ${effect}`;
+    default:
+      effect satisfies never;
+      return `mode ${mode}: unknown effect`;
+  }
+}
+
+function runsCommands(tool: string): boolean {
+  return tool === "Bash" || /^Task(List|Output|Stop)$/.test(tool);
+}
+
+function mustExist(flag: string, name: string, names: readonly string[]): void {
+  if (names.includes(name)) return;
+  const meant = nearest(name, names);
+  const hint = meant === undefined ? `the tools are ${names.join(", ")}` : `did you mean "${meant}"?`;
+  throw new KodaError("usage", `${flag}: there is no tool "${name}" (${hint})`);
+}
