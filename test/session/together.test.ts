@@ -7,19 +7,31 @@ import { makeShelf, user } from "../support/sessions.ts";
 
 const writer = join(import.meta.dir, "../support/session-writer.ts");
 
-function spawnWriter(path: string, id: string, items: string) {
-  return Bun.spawn([process.execPath, writer, path, id, items], { stdout: "pipe", stderr: "pipe" });
+function spawnWriter(path: string, id: string, ...rest: string[]) {
+  const argv = [process.execPath, writer, path, id, ...rest];
+  return Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
+}
+
+async function restOf(reader: { read(): Promise<{ value?: Uint8Array | undefined }> }): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for (let { value } = await reader.read(); value !== undefined; { value } = await reader.read()) chunks.push(value);
+  return Buffer.concat(chunks).toString();
 }
 
 test("fifty processes that start at once make one database and lose nothing", async () => {
   await using shelf = makeShelf();
   // Not even the database is there yet: its creation and its migration are part of the race.
   const path = join(shelf.directory, "fresh", "koda.db");
-  const children = Array.from({ length: 50 }, (_, n) => spawnWriter(path, `s${n}`, "4"));
+  const writers = Array.from({ length: 50 }, (_, n) => {
+    const child = spawnWriter(path, `s${n}`, "4", "together");
+    return { child, stdout: child.stdout.getReader() };
+  });
+  for (const { stdout } of writers) await stdout.read();
+  for (const { child } of writers) void child.stdin.end();
   const ends = await Promise.all(
-    children.map(async (child) => [await child.exited, await child.stdout.text(), await child.stderr.text()]),
+    writers.map(async ({ child, stdout }) => [await restOf(stdout), await child.stderr.text(), await child.exited]),
   );
-  expect(ends).toEqual(children.map(() => [0, '{"length":4}\n', ""]));
+  expect(ends).toEqual(writers.map(() => ['{"length":4}\n', "", 0]));
 
   await using store = openStore(path);
   expect(store.list()).toHaveLength(50);

@@ -1,17 +1,22 @@
 /**
  * A process that records a session: DATABASE SESSION ITEMS BYTES. Prints one line of JSON: the session's length, or the
- * error that it met. With ITEMS "endless" it says so after the first item and goes on until it is killed.
+ * error that it met. With ITEMS "endless" it says so after the first item and goes on until it is killed. With BYTES
+ * "together" it says that it is there and starts when its stdin ends.
  */
 import { KodaError } from "../../lib/errors.ts";
 import { openStore } from "../../lib/session/store.ts";
 import { call, output, reply, result, start, user } from "./sessions.ts";
 
 const [path = "", id = "", items = "0", bytes = "10"] = process.argv.slice(2);
+if (bytes === "together") {
+  console.log("ready");
+  await Bun.stdin.text();
+}
 try {
   const store = openStore(path);
   const session = await store.openOrCreate(id, start);
   if (items === "endless") work();
-  for (let n = 0; n < Number(items); n++) session.append(user(`item ${n} ${"x".repeat(Number(bytes))}`));
+  for (let n = 0; n < Number(items); n++) session.append(user(`item ${n} ${"x".repeat(Number(bytes) || 10)}`));
   const { length } = session.info;
   session.close();
   store.close();
