@@ -1,0 +1,175 @@
+import { expect, test } from "bun:test";
+import { makeShelf, call, output, reply, result, start, user } from "../support/sessions.ts";
+
+test("a word is found wherever it was said, with its place and what stands around it", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create({ ...start, id: "mine" });
+  session.beginTurn();
+  session.append(
+    user("where is the needle?"),
+    {
+      ...reply("", call("c1", "Bash", { command: "grep needle" })),
+      parts: [
+        { type: "thinking", text: "a Needle, hm" },
+        { type: "text", text: "I look." },
+        call("c1", "Bash", { command: "find . -name pin" }),
+      ],
+    },
+    result("c1", "haystack/needle.txt"),
+    { kind: "note", text: "no more NEEDLES" },
+    { kind: "todo", items: [{ text: "thread the needle", status: "pending" }] },
+    reply("Elsewhere."),
+  );
+  session.endTurn("error", { code: "network", message: "the needle broke" });
+  const found = await shelf.store.search("needle");
+  expect(found.map(({ seq, kind }) => `${seq} ${kind}`).sort()).toEqual([
+    "2 user",
+    "3 assistant",
+    "4 result",
+    "5 note",
+    "6 todo",
+    "8 turn_end",
+  ]);
+  expect(found.every(({ session, snippet }) => session === "mine" && /needle/i.test(snippet))).toBe(true);
+  expect((await shelf.store.search("pin")).map(({ seq }) => seq)).toEqual([3]);
+  session.close();
+});
+
+const said = "The function parse_config() in lib/config.ts threw ENOENT: naïve über-path, 数据库已损坏 => {x: 1}";
+test.each([
+  ["the beginning of a word", "func", true],
+  ["a word in capitals", "enoent", true],
+  ["a word without its accents", "naive uber", true],
+  ["a name of several parts", "parse_config", true],
+  ["a path", "lib/config.ts", true],
+  ["all words in any order", "threw config", true],
+  ["some of the words", "threw volcano", true],
+  ["what is no word at all", "=> {", true],
+  ["writing without spaces, from its middle", "已损坏", true],
+  ["an operator of the index as a plain word", 'ENOENT AND (NEAR "quote', true],
+  ["none of the words", "volcano", false],
+  ["the middle of a word", "unctio", true],
+  ["a column of the index", "text:", false],
+  ["nothing", "   ", false],
+  ["a NUL", "\0", false],
+])("looking for %s", async (_, query, isFound) => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.append(user("something unrelated"), reply(said));
+  expect((await shelf.store.search(query)).map(({ seq }) => seq)).toEqual(isFound ? [2] : []);
+  expect(session.recall.search(query)).toHaveLength(isFound ? 1 : 0);
+  session.close();
+});
+
+test("a very long query is answered", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.append(user("alpha"));
+  expect(await shelf.store.search(`alpha ${"beta ".repeat(5000)}`)).toHaveLength(1);
+  session.close();
+});
+
+test("what matches more of the words comes first, and there is an end to it", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  for (let n = 0; n < 80; n++) session.append(user(`red herring number ${n}`));
+  session.append(user("a red apple"));
+  expect((await shelf.store.search("red apple"))[0]?.seq).toBe(81);
+  expect((await shelf.store.search("pear apple herring"))[0]?.seq).toBe(81);
+  expect(await shelf.store.search("red")).toHaveLength(50);
+  expect(session.recall.search("red")).toHaveLength(10);
+  session.close();
+});
+
+test("recall sees its own session only, and names the turn and the output", async () => {
+  await using shelf = makeShelf();
+  const other = shelf.store.create(start);
+  other.append(user("needle of another"));
+  const session = shelf.store.create(start);
+  session.append({ kind: "note", text: "a needle before the first turn" });
+  session.beginTurn();
+  session.append(user("go"), reply("", call("c1")), {
+    ...result("c1", "no needle"),
+    ok: false,
+    exitCode: 1,
+    output: "o1",
+  });
+  session.outputs.save(output("o1", "line one\nline two\nthe needle\nline four\n", "stderr\n"));
+  expect(
+    session.recall
+      .search("needle")
+      .map(({ where }) => where)
+      .sort(),
+  ).toEqual(["output o1, line 3", "turn 0, note", "turn 1, result of Bash, failed, exit code 1, output o1"]);
+  expect(session.recall.search("needle").every(({ snippet }) => snippet.includes("needle"))).toBe(true);
+  session.close();
+  other.close();
+});
+
+test("an output that is saved again is found by its new text only", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.append(user("go"));
+  session.outputs.save(output("o1", "first version\n"));
+  expect(session.recall.search("first")).toHaveLength(1);
+  session.outputs.save(output("o1", "second version\n"));
+  expect(session.recall.search("first")).toEqual([]);
+  expect(session.recall.search("second")).toEqual([{ where: "output o1, line 1", snippet: "second version" }]);
+  expect(await shelf.store.search("second")).toEqual([
+    { session: session.id, seq: 1, kind: "output", snippet: "second version" },
+  ]);
+  session.close();
+});
+
+test("looking back is not found when looking back", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.append(user("the needle"));
+  session.append(reply("", call("c1", "RecallContext", { query: "needle" })));
+  session.append(result("c1", "turn 0, user: the needle", "RecallContext"));
+  session.append(reply("", call("c2", "RecallContext", { query: "=>" })));
+  expect(session.recall.search("needle")).toEqual([{ where: "turn 0, user", snippet: "the needle" }]);
+  expect(session.recall.search("=>")).toEqual([]);
+  session.close();
+});
+
+test("what forks share is found once, in the session that said it", async () => {
+  await using shelf = makeShelf();
+  const parent = shelf.store.create({ ...start, id: "z-parent" });
+  parent.append(user("the needle"));
+  parent.outputs.save(output("o1", "needle work\n"));
+  parent.close();
+  const fork = await shelf.store.fork("z-parent");
+  fork.append(user("a needle of its own"));
+  const places = (await shelf.store.search("needle")).map(({ session, seq, kind }) => ({ session, seq, kind }));
+  expect(places).toHaveLength(3);
+  expect(places).toContainEqual({ session: "z-parent", seq: 1, kind: "user" });
+  expect(places).toContainEqual({ session: "z-parent", seq: 1, kind: "output" });
+  expect(places).toContainEqual({ session: fork.id, seq: 2, kind: "user" });
+  expect(fork.recall.search("needle")).toHaveLength(3);
+  fork.close();
+  shelf.store.remove("z-parent");
+  expect((await shelf.store.search("needle")).map(({ session }) => session)).toEqual([fork.id, fork.id, fork.id]);
+});
+
+test("a snippet is about 200 characters around the match, on one line, and cuts no character", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  const family = "👩‍👩‍👧‍👦";
+  session.append(user(`${family.repeat(100)}\n\n  needle\t${family.repeat(100)}`));
+  const [match] = session.recall.search("needle");
+  expect(match?.snippet).toMatch(new RegExp(`^…(${family})+ needle (${family})+…$`, "u"));
+  expect(match?.snippet.length).toBeWithin(150, 230);
+  session.close();
+});
+
+test("a match in a line of two megabytes is shown like any other", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.append(user("go"));
+  session.outputs.save(output("o1", `first\n${"ab cd ".repeat(350_000)}needle${" ef".repeat(1000)}`));
+  const [match] = session.recall.search("needle");
+  expect(match?.where).toBe("output o1, line 2");
+  expect(match?.snippet).toContain("cd needle ef");
+  session.close();
+});
