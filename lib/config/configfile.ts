@@ -1,6 +1,7 @@
 import { KodaError } from "../errors.ts";
 import { readRegularFile } from "./file.ts";
 import { settingsIn, type Refuse, type Setting } from "./settings.ts";
+import { decodeUtf8 } from "./utf8.ts";
 
 /** A configuration is small: more than this is some other file. */
 const largestFile = 1024 * 1024;
@@ -13,18 +14,12 @@ export async function readConfigFile(file: string, name: string): Promise<Settin
   if ("problem" in bytes) throw refuse(bytes.problem);
   if (bytes.length > largestFile) throw refuse("it is larger than 1 MiB");
 
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw refuse("it is not UTF-8");
+
   // Most runs have no file to parse and never load the parser.
   const { parseJsonc } = await import("./jsonc.ts");
-  const parsed = parseJsonc(decode(bytes, refuse));
+  const parsed = parseJsonc(text);
   if (!parsed.ok) throw refuse(parsed.problem);
   return settingsIn(parsed.value, refuse);
-}
-
-function decode(bytes: Uint8Array, refuse: Refuse): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (error) {
-    if (error instanceof TypeError) throw refuse("it is not UTF-8");
-    throw error;
-  }
 }

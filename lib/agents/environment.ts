@@ -1,0 +1,55 @@
+import type { Environment } from "../session/item.ts";
+import type { Instructions } from "./instructions.ts";
+
+/** What a session's model is told first: where it is, what it may do, and what the project wants of it. */
+export function describeEnvironment(now: Environment, { blocks, repository }: Instructions): string {
+  const lines = linesOf(now);
+  const git = repository === undefined ? [] : [`git repository: ${oneLine(repository)}`];
+  const environment = tagged("environment", [...lines.values(), `os: ${process.platform} ${process.arch}`, ...git]);
+  if (blocks.length === 0) return environment;
+  const files = blocks.map(({ path, text }) => tagged(`instructions file="${oneLine(path)}"`, [text.trim()]));
+  return [environment, instructionsHeader, ...files].join("\n\n");
+}
+
+/** What is different from what the model was told before; undefined when nothing is. */
+export function describeChanges(before: Environment, now: Environment): string | undefined {
+  const told = linesOf(before);
+  const changed = [...linesOf(now)].filter(([name, line]) => told.get(name) !== line);
+  const model =
+    modelOf(before) === modelOf(now) ? [] : [`model: ${modelOf(now)} (what came before is of ${modelOf(before)})`];
+  if (changed.length + model.length === 0) return undefined;
+  return tagged("environment", ["Changed since the last turn:", ...changed.map(([, line]) => line), ...model]);
+}
+
+const instructionsHeader =
+  "The project's instructions. Where they disagree, a later file counts more than an earlier one.";
+
+const meaningOfMode = {
+  plan: "only calls that read are allowed",
+  safe: "calls that read are allowed; the others are denied",
+  auto: "calls that read, write below the writable paths or use the network are allowed; destructive ones are denied",
+} as const satisfies Record<Environment["mode"], string>;
+
+function linesOf({ cwd, date, mode, sandbox, writable }: Environment): Map<string, string> {
+  const facts = {
+    cwd,
+    date,
+    mode: `${mode} (${meaningOfMode[mode]})`,
+    sandbox,
+    writable: writable.join(", ") || "nothing",
+  };
+  return new Map(Object.entries(facts).map(([name, value]) => [name, `${name}: ${oneLine(value)}`]));
+}
+
+function modelOf({ provider, model }: Environment): string {
+  return `${provider}/${model}`;
+}
+
+function tagged(tag: string, lines: readonly string[]): string {
+  return [`<${tag}>`, ...lines, `</${tag.split(" ", 1)[0]}>`].join("\n");
+}
+
+/** A directory may have any name: it is not to pass for a line of ours. */
+function oneLine(value: string): string {
+  return value.replace(/\p{Cc}/gu, "?");
+}

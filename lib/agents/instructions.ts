@@ -1,0 +1,109 @@
+import { lstatSync, realpathSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { readRegularFile } from "../config/file.ts";
+import { decodeUtf8 } from "../config/utf8.ts";
+import { errnoOf } from "../errors.ts";
+import { findRepository, type Owner } from "./repository.ts";
+
+/** What a project tells whoever works on it, the most general first. */
+export type Instructions = {
+  readonly blocks: readonly Block[];
+  /** The files whose text is in the blocks. */
+  readonly files: readonly string[];
+  /** What was left out, and why. */
+  readonly notices: readonly string[];
+  /** The root of the git repository, where there is one. */
+  readonly repository?: string;
+};
+
+type Block = { readonly path: string; readonly text: string };
+
+export const noInstructions: Instructions = { blocks: [], files: [], notices: [] };
+
+type Request = { cwd: string; user?: Owner; limitBytes?: number };
+
+/** The instructions of each directory from the repository's root down to `cwd`, which is absolute and real. */
+export function loadInstructions({ cwd, user = process.getuid?.(), limitBytes = 32 * 1024 }: Request): Instructions {
+  const repository = findRepository(cwd, user);
+  const root = repository?.trusted ? repository.root : undefined;
+  const blocks: Block[] = [];
+  const notices: string[] = [];
+  if (repository?.trusted === false)
+    notices.push(`The repository "${repository.root}" belongs to another user: its instructions are not read`);
+
+  let room = limitBytes;
+  for (const directory of directoriesBetween(root ?? cwd, cwd)) {
+    const path = firstOf(directory);
+    if (path === undefined) continue;
+    const { text, cut, problem } = readInstructions(path, root ?? cwd, room);
+    if (problem !== undefined) notices.push(`The instructions "${path}" are not read: ${problem}`);
+    if (cut) notices.push(`The instructions "${path}" are cut: all together may have ${limitBytes / 1024} KiB`);
+    if (text.trim() !== "") blocks.push({ path, text });
+    room = cut ? 0 : room - Buffer.byteLength(text);
+  }
+  return { blocks, files: blocks.map(({ path }) => path), notices, ...(root !== undefined && { repository: root }) };
+}
+
+function directoriesBetween(root: string, cwd: string): string[] {
+  const directories = [cwd];
+  for (let directory = cwd; directory !== root;) {
+    directory = dirname(directory);
+    directories.unshift(directory);
+  }
+  return directories;
+}
+
+const names = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
+
+/** The first that is there, usable or not: no other one is to stand in for a file that was meant to count. */
+function firstOf(directory: string): string | undefined {
+  return names.map((name) => join(directory, name)).find(isThere);
+}
+
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    // A directory that may not be searched has nothing for us.
+    if (errnoOf(error) !== undefined) return false;
+    throw error;
+  }
+}
+
+type Read = { text: string; cut: boolean; problem?: string };
+
+const nothing = { text: "", cut: false };
+
+/** At most `room` bytes of a file. What is linked from outside of the repository is somebody's private file, or worse. */
+function readInstructions(path: string, root: string, room: number): Read {
+  const real = realPathOf(path);
+  if (real !== undefined && isOutside(root, real)) return { ...nothing, problem: `it is a link out of "${root}"` };
+  const bytes = readRegularFile(real ?? path, room + 1);
+  if (bytes === undefined) return nothing;
+  if ("problem" in bytes) return { ...nothing, problem: bytes.problem };
+  const cut = bytes.length > room;
+  const text = decodeUtf8(cut ? wholeCharacters(bytes, room) : bytes);
+  return text === undefined ? { ...nothing, problem: "it is not UTF-8" } : { text, cut };
+}
+
+function isOutside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way === ".." || way.startsWith("../");
+}
+
+/** Undefined when it leads nowhere: why, opening it tells. */
+function realPathOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (errnoOf(error) !== undefined) return undefined;
+    throw error;
+  }
+}
+
+/** In UTF-8 all bytes of a character but the first begin with the bits 10. */
+function wholeCharacters(bytes: Uint8Array, length: number): Uint8Array {
+  let end = length;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.subarray(0, end);
+}
