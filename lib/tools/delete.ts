@@ -5,7 +5,7 @@ import { HeldDirectory } from "../trust/held.ts";
 import { locateEntry, whyHidden, whyUndeletable, whyUnwritable, type Place } from "../trust/path.ts";
 import about from "./delete.md" with { type: "text" };
 import { missingText } from "./missing.ts";
-import { denied, notAFile, systemFailure } from "./refusal.ts";
+import { deniedDestructive, deniedOutside, notAFile, systemFailure } from "./refusal.ts";
 import { Kept, removeTree } from "./remove.ts";
 import {
   failed,
@@ -48,7 +48,7 @@ async function run({ path, recursive = false }: Input, context: Context): Promis
     return succeeded(`Deleted "${place.shown}"${entries === undefined ? "" : ` (${entries} entries)`}.`);
   } catch (error) {
     context.signal.throwIfAborted();
-    if (error instanceof Kept) return denied(error.message);
+    if (error instanceof Kept) return deniedOutside(error.message);
     return systemFailure(`Cannot delete "${place.shown}"`, error);
   }
 }
@@ -56,8 +56,9 @@ async function run({ path, recursive = false }: Input, context: Context): Promis
 function refuseDelete(place: Place, recursive: boolean, { policy }: Context): ToolResult | undefined {
   const { kind, shown, real, fault, outside } = place;
   if (fault !== undefined) return failed(`Cannot delete "${shown}": ${fault}`);
-  const rule = whyUndeletable(real, policy) ?? outside;
-  if (rule !== undefined) return denied(rule);
+  const never = whyUndeletable(real, policy);
+  if (never !== undefined) return deniedDestructive(never);
+  if (outside !== undefined) return deniedOutside(outside);
   if (kind === "missing") return failed(missingText(place, policy));
   if (kind === "directory" && !recursive)
     return failed(`"${shown}" is a directory: set recursive to delete it with everything in it.`);

@@ -5,7 +5,7 @@ import { maxWholeBytes, readChunk, readWhole } from "./bytes.ts";
 import { sniff } from "./magic.ts";
 import { missingText } from "./missing.ts";
 import about from "./read.md" with { type: "text" };
-import { denied, notAFile, systemFailure } from "./refusal.ts";
+import { deniedOutside, notAFile, systemFailure } from "./refusal.ts";
 import {
   failed,
   succeeded,
@@ -46,7 +46,7 @@ async function run(input: Input, context: Context): Promise<ToolResult> {
   const place = locate(input.path, context.policy);
   const what = `Cannot read "${place.shown}"`;
   if (place.fault !== undefined) return failed(`${what}: ${place.fault}`);
-  if (place.hidden !== undefined) return denied(place.hidden);
+  if (place.hidden !== undefined) return deniedOutside(place.hidden);
   try {
     if (place.kind === "file") return await readFile(place, input, context);
     if (place.kind === "directory") return listDirectory(place, input);
@@ -63,7 +63,7 @@ async function readFile(place: Place, input: Input, context: Context): Promise<T
   const size = Number(file.stats.size);
   const first = await readChunk(file, 0);
   const content = sniff(first);
-  if (content.type === "image") return showImage(place, file, content.mime, context);
+  if (content.type === "image") return await showImage(place, file, content.mime, context);
   if (content.type === "binary")
     return failed(`Cannot read "${place.shown}": it is ${content.name}, ${sizeText(size)}.`);
 
@@ -85,18 +85,20 @@ type Scanned = {
  */
 async function scan(file: OpenFile, first: Uint8Array, wanted: WindowLimits, signal: AbortSignal): Promise<Scanned> {
   const window = new LineWindow(wanted);
-  const kept: Uint8Array[] = [];
+  let kept: Uint8Array[] | undefined = file.stats.size > maxWholeBytes ? undefined : [];
   let position = 0;
-  for (let chunk = first; chunk.length > 0; chunk = await readChunk(file, position)) {
+  for (let chunk = first; chunk.length > 0;) {
     signal.throwIfAborted();
     window.feed(chunk);
     position += chunk.length;
-    if (position <= maxWholeBytes) kept.push(chunk);
-    else if (window.isFull) return { shown: window.end(), isEnd: false };
-    else kept.length = 0;
+    if (position > maxWholeBytes) kept = undefined;
+    if (kept === undefined && window.isFull) return { shown: window.end(), isEnd: false };
+    kept?.push(chunk);
+    // What is not kept may be overwritten by the next chunk.
+    chunk = await readChunk(file, position, kept === undefined ? chunk : undefined);
   }
   const shown = window.end();
-  return position > maxWholeBytes ? { shown, isEnd: true } : { shown, isEnd: true, whole: Buffer.concat(kept) };
+  return kept === undefined ? { shown, isEnd: true } : { shown, isEnd: true, whole: Buffer.concat(kept) };
 }
 
 async function showImage(place: Place, file: OpenFile, mime: string, { files }: Context): Promise<ToolResult> {

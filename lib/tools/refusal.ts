@@ -4,8 +4,16 @@ import { Replaced } from "../trust/held.ts";
 import type { Kind } from "../trust/walk.ts";
 import { failed, type ToolResult } from "./tool.ts";
 
-/** A tool's own refusal on a rule, in the words of the gate: the path may lead elsewhere than when the gate saw it. */
-export function denied(rule: string): ToolResult {
+/** A tool's own refusal, in the words of the gate: the path may lead elsewhere than when the gate saw it. */
+export function deniedOutside(why: string): ToolResult {
+  return denied(`outside: ${why}`);
+}
+
+export function deniedDestructive(why: string): ToolResult {
+  return denied(`destructive: ${why}`);
+}
+
+function denied(rule: string): ToolResult {
   return { ...failed(denialText(rule)), denied: rule };
 }
 

@@ -1,5 +1,5 @@
 import type { Place } from "../trust/path.ts";
-import { denied, notAFile } from "./refusal.ts";
+import { deniedOutside, notAFile } from "./refusal.ts";
 import { failed, type Claim, type ToolResult } from "./tool.ts";
 
 export function claimWrite({ real, outside }: Place): Claim {
@@ -13,7 +13,7 @@ export function claimWrite({ real, outside }: Place): Claim {
 export function refuseWrite({ kind, shown, fault, outside }: Place): ToolResult | undefined {
   const what = `Cannot write "${shown}"`;
   if (fault !== undefined) return failed(`${what}: ${fault}`);
-  if (outside !== undefined) return denied(outside);
+  if (outside !== undefined) return deniedOutside(outside);
   if (kind === "file" || kind === "missing") return undefined;
   return failed(kind === "directory" ? `${what}: it is a directory.` : `${what}: ${notAFile(kind)}`);
 }
