@@ -92,7 +92,7 @@ function table(sessions: readonly SessionInfo[]): string {
   if (rows.length === 0) return "";
   const columns = ["ID", "UPDATED", "TURNS", "TOKENS", "DIRECTORY"];
   const widths = columns.map((name, at) =>
-    Math.max(...[name, ...rows.map((row) => row[at] ?? "")].map(Bun.stringWidth)),
+    Math.max(...[name, ...rows.map((row) => row[at] ?? "")].map((cell) => Bun.stringWidth(cell))),
   );
   const line = (cells: readonly string[], title: string) => {
     const padded = cells.map((cell, at) => cell + " ".repeat((widths[at] ?? 0) - Bun.stringWidth(cell)));

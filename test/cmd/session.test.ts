@@ -1,0 +1,231 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, openSync, closeSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { openStore } from "../../lib/session/store.ts";
+import { makePlace, type Place } from "../support/place.ts";
+import { call, output, reply, result, start, user } from "../support/sessions.ts";
+
+const main = resolve(import.meta.dir, "../../cmd/main.ts");
+
+function spawn(place: Place, args: readonly string[]) {
+  return Bun.spawn([process.execPath, main, "session", ...args], { ...surroundings(place), stdout: "pipe" });
+}
+
+function surroundings(place: Place) {
+  const env = { ...place.env, KODA_HOME: homeOf(place) };
+  return { cwd: place.project, env, stdin: "ignore", stderr: "pipe" } as const;
+}
+
+async function session(place: Place, ...args: string[]): Promise<{ exit: number; stdout: string; stderr: string }> {
+  const child = spawn(place, args);
+  const [stdout, stderr, exit] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { exit, stdout, stderr };
+}
+
+const homeOf = (place: Place) => join(place.home, "koda");
+
+/** Two finished sessions, "first" and then "second". */
+function record(place: Place): void {
+  const store = openStore(join(homeOf(place), "koda.db"));
+  for (const id of ["first", "second"]) {
+    const recorded = store.create({ ...start, id });
+    recorded.beginTurn();
+    recorded.append(user(`task of the ${id}\u001b]0;owned\u0007`), reply("I look.", call("c1")));
+    recorded.outputs.save(output("o1", `secrets of the ${id}\n`));
+    recorded.append({ ...result("c1", "\u001b[31mred\u001b[0m\r\nline"), exitCode: 0, output: "o1" }, reply("Done."));
+    recorded.endTurn("complete");
+    recorded.close();
+    Bun.sleepSync(2);
+  }
+  store.close();
+}
+
+const figures = (id: string) => ({
+  id,
+  title: `task of the ${id} ]0;owned`,
+  cwd: "/project",
+  model: "big",
+  created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+  updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+  turns: 1,
+  tokens: 30,
+});
+
+test("list gives the sessions, newest first", async () => {
+  await using place = makePlace();
+  record(place);
+  const { exit, stdout, stderr } = await session(place, "list");
+  expect([exit, stderr]).toEqual([0, ""]);
+  const [head, ...rows] = stdout.trimEnd().split("\n");
+  expect(head).toMatch(/^ID +UPDATED +TURNS +TOKENS +DIRECTORY +TITLE$/);
+  expect(rows[0]).toMatch(/^second +\d{4}-\d\d-\d\d \d\d:\d\d +1 +30 +\/project +task of the second \]0;owned$/);
+  expect(rows[1]).toStartWith("first ");
+
+  const json = await session(place, "list", "--json");
+  expect(JSON.parse(json.stdout)).toEqual([figures("second"), figures("first")]);
+});
+
+test("where there is no database there are no sessions, and none is made", async () => {
+  await using place = makePlace();
+  expect(await session(place, "list")).toEqual({ exit: 0, stdout: "", stderr: "" });
+  expect((await session(place, "list", "--json")).stdout).toBe("[]\n");
+  expect((await session(place, "show", "x")).exit).toBe(10);
+  expect(existsSync(homeOf(place))).toBe(false);
+});
+
+test("show gives the conversation, for people without anything that steers a terminal", async () => {
+  await using place = makePlace();
+  record(place);
+  const { exit, stdout } = await session(place, "show", "fir");
+  expect(exit).toBe(0);
+  expect(stdout).toStartWith("session first\ncorp/big in /project, last used ");
+  expect(stdout).toEndWith(`
+[user]
+task of the first]0;owned
+
+[assistant]
+I look.
+
+[call Bash]
+{}
+
+[result of Bash, exit code 0, output o1]
+red
+line
+
+[assistant]
+Done.
+`);
+
+  const json = JSON.parse((await session(place, "show", "first", "--json")).stdout);
+  expect(json.session).toEqual(figures("first"));
+  expect(json.items.map(({ seq, turn, kind }: Record<string, unknown>) => [seq, turn, kind])).toEqual([
+    [1, 1, "turn_start"],
+    [2, 1, "user"],
+    [3, 1, "assistant"],
+    [4, 1, "result"],
+    [5, 1, "assistant"],
+    [6, 1, "turn_end"],
+  ]);
+  expect(json.items[3]).toMatchObject({ exit_code: 0, parts: [{ text: "\u001b[31mred\u001b[0m\r\nline" }] });
+});
+
+test("export writes each format, markdown when nothing is said", async () => {
+  await using place = makePlace();
+  record(place);
+  const plain = await session(place, "export", "first");
+  expect(plain.stdout).toStartWith("# task of the first");
+  expect(plain.stdout).not.toMatch(/(?!\n)\p{Cc}/u);
+  expect((await session(place, "export", "first", "--format", "markdown")).stdout).toBe(plain.stdout);
+  expect((await session(place, "export", "first", "--format=html")).stdout).toStartWith("<!doctype html>");
+  const jsonl = await session(place, "export", "first", "--format", "jsonl");
+  expect(
+    jsonl.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).kind),
+  ).toHaveLength(7);
+});
+
+test("another format is a usage error", async () => {
+  await using place = makePlace();
+  record(place);
+  const { exit, stdout, stderr } = await session(place, "export", "first", "--format", "pdf");
+  expect([exit, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain('"pdf"');
+});
+
+test("search finds what was said and what was printed", async () => {
+  await using place = makePlace();
+  record(place);
+  const { stdout } = await session(place, "search", "task");
+  expect(stdout.trimEnd().split("\n").sort()).toEqual([
+    "first #2 user: task of the first]0;owned",
+    "second #2 user: task of the second]0;owned",
+  ]);
+  const json = await session(place, "search", "secrets first", "--json");
+  expect(JSON.parse(json.stdout)).toEqual([
+    { session: "first", seq: 3, kind: "output", snippet: "secrets of the first" },
+  ]);
+  expect(await session(place, "search", "volcano")).toEqual({ exit: 0, stdout: "", stderr: "" });
+});
+
+test("rm deletes one session", async () => {
+  await using place = makePlace();
+  record(place);
+  expect(await session(place, "rm", "fir")).toEqual({
+    exit: 0,
+    stdout: "Removed first  task of the first ]0;owned\n",
+    stderr: "",
+  });
+  expect((await session(place, "rm", "first")).exit).toBe(10);
+  expect(JSON.parse((await session(place, "rm", "second", "--json")).stdout)).toEqual({ removed: ["second"] });
+  expect(JSON.parse((await session(place, "list", "--json")).stdout)).toEqual([]);
+});
+
+test("prune deletes what is older, and needs to be told how old", async () => {
+  await using place = makePlace();
+  record(place);
+  expect(await session(place, "prune", "--older-than", "30d")).toEqual({ exit: 0, stdout: "", stderr: "" });
+  expect((await session(place, "prune")).exit).toBe(2);
+  const pruned = await session(place, "prune", "--older-than", "1ms", "--json");
+  expect(JSON.parse(pruned.stdout)).toEqual({ removed: ["first", "second"] });
+});
+
+test.each(["show", "export", "rm"])("%s of an unknown id is exit 10 and says so on stderr", async (command) => {
+  await using place = makePlace();
+  record(place);
+  expect(await session(place, command, "third")).toEqual({
+    exit: 10,
+    stdout: "",
+    stderr: 'koda: No session "third": see koda session list\n',
+  });
+});
+
+test("a database that cannot be used is exit 10", async () => {
+  await using place = makePlace();
+  mkdirSync(homeOf(place), { recursive: true });
+  writeFileSync(join(homeOf(place), "koda.db"), "this is no database\n".repeat(100));
+  for (const args of [["list"], ["show", "x"], ["search", "x"], ["rm", "x"], ["prune", "--older-than", "1d"]]) {
+    const { exit, stdout, stderr } = await session(place, ...args);
+    expect([exit, stdout]).toEqual([10, ""]);
+    expect(stderr).toContain("not a SQLite database");
+  }
+});
+
+test("a session that a process works in is not removed", async () => {
+  await using place = makePlace();
+  record(place);
+  await using store = openStore(join(homeOf(place), "koda.db"));
+  const busy = await store.open("first");
+  const { exit, stderr } = await session(place, "rm", "first");
+  expect(exit).toBe(10);
+  expect(stderr).toContain(`process ${process.pid}`);
+  busy.close();
+});
+
+test("a long document arrives whole, and a reader that leaves ends it quietly", async () => {
+  await using place = makePlace();
+  const store = openStore(join(homeOf(place), "koda.db"));
+  const long = store.create({ ...start, id: "long" });
+  for (let n = 0; n < 30; n++) long.append(user("x".repeat(100_000)));
+  long.close();
+  store.close();
+
+  const whole = await session(place, "export", "long", "--format", "jsonl");
+  expect(whole.stdout.length).toBeGreaterThan(3_000_000);
+  expect(JSON.parse(whole.stdout.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({ seq: 30 });
+
+  const child = spawn(place, ["export", "long"]);
+  await child.stdout.cancel();
+  expect([await child.exited, await child.stderr.text()]).toEqual([141, ""]);
+});
+
+test("a stdout that takes nothing is exit 11", async () => {
+  await using place = makePlace();
+  record(place);
+  const full = openSync("/dev/full", "w");
+  const child = Bun.spawn([process.execPath, main, "session", "list"], { ...surroundings(place), stdout: full });
+  closeSync(full);
+  expect(await child.exited).toBe(11);
+});
