@@ -1,0 +1,33 @@
+import type { Claim, Effect } from "../../tools/tool.ts";
+
+export const nothing: Claim = { effect: "read", writes: [] };
+
+/** More than reading, on things that are no files, or on files that nobody can name. */
+export const unknownWrite: Claim = { effect: "write", writes: "unknown" };
+
+export const remote: Claim = { effect: "remote", writes: "unknown" };
+
+export const destructive = (reason: string): Claim => ({ effect: "destructive", writes: "unknown", reason });
+
+/** The claim of a command that does all of these. */
+export function together(claims: readonly Claim[]): Claim {
+  const outside = claims.find((claim) => claim.outside !== undefined)?.outside;
+  const reason = claims.find((claim) => claim.reason !== undefined)?.reason;
+  return {
+    effect: byTrust.findLast((effect) => claims.some((claim) => claim.effect === effect)) ?? "read",
+    writes: allOf(claims.map(({ writes }) => writes)),
+    ...(outside !== undefined && { outside }),
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+const byTrust: readonly Effect[] = ["read", "write", "remote", "destructive"];
+
+function allOf(writes: readonly Claim["writes"][]): Claim["writes"] {
+  const paths = new Set<string>();
+  for (const some of writes) {
+    if (some === "unknown") return "unknown";
+    for (const path of some) paths.add(path);
+  }
+  return [...paths];
+}

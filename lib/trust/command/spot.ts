@@ -1,0 +1,44 @@
+import { posix } from "node:path";
+import { isBelow } from "../path.ts";
+import type { Scope, Surroundings } from "./scope.ts";
+import type { Text } from "./text.ts";
+
+/** Where a path leads: to `path`; or, when that is not exact, to somewhere below it whose name begins with `prefix`. */
+export type Spot = { readonly path: string; readonly prefix: string; readonly exact: boolean };
+
+/**
+ * Undefined when it may lead anywhere. Paths are taken by their letters: a symlink in the way is the sandbox's
+ * concern.
+ */
+export function locate(text: Text, { cwds }: Pick<Scope, "cwds">): readonly Spot[] | undefined {
+  if (text.head.startsWith("/")) return [below({ path: "/", prefix: "/", exact: true }, text)];
+  if (text.head === "" && text.rest === "wild") return undefined;
+  return cwds?.map((cwd) => below(cwd, text));
+}
+
+function below(directory: Spot, { head, rest }: Text): Spot {
+  // From a place that is only roughly known `..` cannot be followed; such paths mostly come back to where they began.
+  if (!directory.exact) return directory;
+  if (rest === "none") {
+    const path = posix.resolve(directory.path, head);
+    return { path, prefix: path, exact: true };
+  }
+  const end = head.lastIndexOf("/") + 1;
+  const path = posix.resolve(directory.path, head.slice(0, end));
+  return { path, prefix: (path === "/" ? "/" : `${path}/`) + head.slice(end), exact: false };
+}
+
+/** The spot's name, for people: `/tmp/x`, or `/tmp/x*`. */
+export function nameOf({ path, prefix, exact }: Spot): string {
+  return exact ? path : `${prefix}*`;
+}
+
+/** Why nothing may be written there, in the words that a rule is named with; undefined when it may. */
+export function whyOutside(spot: Spot, { write, readonly = [] }: Surroundings): string | undefined {
+  const roots = write.filter((root) => isBelow(spot.path, root));
+  if (roots.length === 0) return nameOf(spot);
+  const isProtected =
+    roots.some((root) => /(^|\/)\.(git|koda)(\/|$)/i.test(spot.path.slice(root.length))) ||
+    readonly.some((path) => isBelow(spot.path, path));
+  return isProtected ? `${nameOf(spot)} is read-only` : undefined;
+}
