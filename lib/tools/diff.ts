@@ -15,7 +15,7 @@ export async function diffOf(before: string, after: string): Promise<Diff | unde
 
   const skipped = before.slice(0, start).split("\n").length - 1;
   const hunks = patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
-    `@@ -${oldStart + skipped},${oldLines} +${newStart + skipped},${newLines} @@`,
+    `@@ -${place(oldStart + skipped, oldLines)} +${place(newStart + skipped, newLines)} @@`,
     ...lines.map((line) => line.replace(/\r$/, "")),
   ]);
   const changed = patch.hunks.flatMap(({ lines }) => lines);
@@ -24,6 +24,11 @@ export async function diffOf(before: string, after: string): Promise<Diff | unde
     added: changed.filter((line) => line.startsWith("+")).length,
     removed: changed.filter((line) => line.startsWith("-")).length,
   };
+}
+
+/** Where no line is left, the line before is named. */
+function place(start: number, lines: number): string {
+  return `${lines === 0 ? start - 1 : start},${lines}`;
 }
 
 /** The part from the first to the last difference with its context, in whole lines: a large file has little of it. */

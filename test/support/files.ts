@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { createFileLog } from "../../lib/session/files.ts";
 import type { Policy } from "../../lib/sandbox/policy.ts";
 import type { ToolResult } from "../../lib/tools/tool.ts";
@@ -13,6 +14,10 @@ export function makeFiles(content: Record<string, string> = {}, rules: Partial<P
 
 export function textOf({ parts }: ToolResult): string {
   return parts.map((part) => (part.type === "text" ? part.text : `<${part.mime}>`)).join("");
+}
+
+export function namesIn(directory: string): string[] {
+  return readdirSync(directory).sort();
 }
 
 export const isRoot = process.getuid?.() === 0;

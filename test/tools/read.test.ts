@@ -90,7 +90,7 @@ describe("text", () => {
     await using files = makeFiles({ "a.txt": "x" });
     const reason = new Error("stop");
     const context = { ...files.context, signal: AbortSignal.abort(reason) };
-    expect(readTool.run({ path: "a.txt" }, context)).rejects.toBe(reason);
+    await expect(readTool.run({ path: "a.txt" }, context)).rejects.toBe(reason);
   });
 });
 

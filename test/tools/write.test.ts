@@ -5,7 +5,6 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
@@ -16,7 +15,7 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { readTool } from "../../lib/tools/read.ts";
 import { writeTool } from "../../lib/tools/write.ts";
-import { asNobody, isRoot, makeFiles, textOf } from "../support/files.ts";
+import { asNobody, isRoot, makeFiles, namesIn, textOf } from "../support/files.ts";
 import { swapOnce } from "../support/swap.ts";
 
 describe("a new file", () => {
@@ -30,7 +29,7 @@ describe("a new file", () => {
     });
     expect(readFileSync(path, "utf8")).toBe("one\ntwo\n");
     expect(files.context.files.isOwn(path)).toBe(true);
-    expect(readdirSync(dirname(path))).toEqual(["a.ts"]);
+    expect(namesIn(dirname(path))).toEqual(["a.ts"]);
   });
 
   test("has the permission bits that the system gives to new files", async () => {
@@ -71,7 +70,7 @@ describe("a new file", () => {
       expect(result).toMatchObject({ ok: false });
       expect(textOf(result)).toContain("directory");
     }
-    expect(readdirSync(files.project)).toEqual(["dir"]);
+    expect(namesIn(files.project)).toEqual(["dir"]);
   });
 });
 
@@ -90,7 +89,7 @@ describe("an existing file", () => {
     const result = await writeTool.run({ path: "a", content: "new" }, files.context);
     expect(textOf(result)).toBe('Overwrote "a" (1 line, 3 bytes).');
     expect(files.context.files.isOwn(join(files.project, "a"))).toBe(false);
-    expect(readdirSync(files.project)).toEqual(["a"]);
+    expect(namesIn(files.project)).toEqual(["a"]);
   });
 
   test.each([0o755, 0o600, 0o644, 0o777])("keeps its permission bits %o", async (mode) => {
@@ -183,7 +182,7 @@ describe("where nothing may be written", () => {
       "~/x",
     ];
     for (const path of paths) {
-      const claim = writeTool.claim({ path }, context);
+      const claim = writeTool.claim({ path, content: "" }, context);
       expect({ path, effect: claim.effect, outside: typeof claim.outside }).toEqual({
         path,
         effect: "write",
@@ -196,17 +195,17 @@ describe("where nothing may be written", () => {
         denied: `outside: ${claim.outside}`,
       });
     }
-    expect(readdirSync(outside.project)).toEqual(["o"]);
+    expect(namesIn(outside.project)).toEqual(["o"]);
     expect(readFileSync(join(outside.project, "o"), "utf8")).toBe("theirs");
-    expect(readdirSync(project).sort()).toEqual([".git", "dangling-out", "frozen", "out", "sub", "vendor"]);
-    expect(readdirSync(join(project, ".git/hooks"))).toEqual([]);
-    expect(readdirSync(files.home)).toEqual([]);
+    expect(namesIn(project)).toEqual([".git", "dangling-out", "frozen", "out", "sub", "vendor"]);
+    expect(namesIn(join(project, ".git/hooks"))).toEqual([]);
+    expect(namesIn(files.home)).toEqual([]);
   });
 
   test("the claim of an ordinary write names the real path", async () => {
     await using files = makeFiles({ "real/x": "" });
     symlinkSync("real", join(files.project, "link"));
-    const claim = writeTool.claim({ path: "link/new" }, files.context);
+    const claim = writeTool.claim({ path: "link/new", content: "" }, files.context);
     expect(claim).toEqual({ effect: "write", writes: [join(files.project, "real/new")] });
   });
 
@@ -231,7 +230,7 @@ describe("where nothing may be written", () => {
       expect(result.denied).toBeUndefined();
       expect(textOf(result)).toStartWith(`Cannot write "${path}": `);
     }
-    expect(readdirSync(files.project).sort()).toEqual(["a", "loop"]);
+    expect(namesIn(files.project)).toEqual(["a", "loop"]);
   });
 
   test.skipIf(!isRoot)("a read-only file, directory or parent is answered as such, without a trace", async () => {
@@ -250,8 +249,8 @@ describe("where nothing may be written", () => {
     expect(await write("readonly/new")).toBe('Cannot write "readonly/new": permission denied');
     expect(await write("new/deep/x")).toBe('Cannot write "new/deep/x": permission denied');
     expect(await write("mine/new")).toContain("Created");
-    expect(readdirSync(join(project, "mine")).sort()).toEqual(["a", "new"]);
-    expect(readdirSync(join(project, "readonly"))).toEqual(["a"]);
+    expect(namesIn(join(project, "mine"))).toEqual(["a", "new"]);
+    expect(namesIn(join(project, "readonly"))).toEqual(["a"]);
     expect(readFileSync(join(project, "mine/a"), "utf8")).toBe("x");
   });
 
@@ -272,7 +271,7 @@ describe("where nothing may be written", () => {
     const result = JSON.parse(limited.stdout.toString());
     expect(textOf(result)).toBe('Cannot write "a": it is larger than the file system allows');
     expect(readFileSync(join(files.project, "a"), "utf8")).toBe("old");
-    expect(readdirSync(files.project)).toEqual(["a"]);
+    expect(namesIn(files.project)).toEqual(["a"]);
   });
 });
 
@@ -303,7 +302,7 @@ describe("between the check and the write", () => {
       writeFileSync(join(path, "a"), "x");
       Bun.spawnSync(["rm", "-r", `${path}.before`]);
     }
-    expect(readdirSync(outside.project)).toEqual(["a"]);
+    expect(namesIn(outside.project)).toEqual(["a"]);
     expect(readFileSync(join(outside.project, "a"), "utf8")).toBe("theirs");
   });
 

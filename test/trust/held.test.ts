@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import { createFile, replaceFile } from "../../lib/tools/save.ts";
 import { HeldDirectory, openFile } from "../../lib/trust/held.ts";
+import { namesIn } from "../support/files.ts";
 import { makePlace } from "../support/place.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -88,7 +89,7 @@ test("a directory that is swapped for a symlink while it is held receives the wr
   createFile({ directory, name: "new" }, bytes("new"));
   if (old === undefined) throw new Error("the file is there");
   replaceFile({ directory, name: "old" }, bytes("newer"), old);
-  expect(readdirSync(join(place.project, "outside"))).toEqual(["old"]);
+  expect(namesIn(join(place.project, "outside"))).toEqual(["old"]);
   expect(readFileSync(join(place.project, "outside/old"), "utf8")).toBe("untouched");
   expect(readFileSync(join(place.project, "moved/old"), "utf8")).toBe("newer");
   expect(readFileSync(join(place.project, "moved/new"), "utf8")).toBe("new");
@@ -101,7 +102,7 @@ test("without descriptors a swapped directory is noticed at the next use", async
   renameSync(path, join(place.project, "moved"));
   symlinkSync("outside", path);
   expect(() => createFile({ directory, name: "new" }, bytes("new"))).toThrow("replaced by something else");
-  expect(readdirSync(join(place.project, "outside"))).toEqual(["x"]);
+  expect(namesIn(join(place.project, "outside"))).toEqual(["x"]);
 });
 
 describe("a file", () => {
