@@ -35,7 +35,7 @@ function familyPage(path: string, width: number): string[] {
     list("Flags", flagRows(path === "" ? rootFlags : { help: rootFlags.help }), width),
     examples(path === "" ? rootExamples : rows.flatMap(({ name }) => examplesOf(`${path} ${name}`)), width),
     path === "" ? list("Environment", environment, width) : "",
-    `Each command's own page: ${call} COMMAND --help`,
+    wrap(`Each command's own page: ${call} COMMAND --help`, width),
   ];
 }
 

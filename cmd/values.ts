@@ -25,8 +25,8 @@ export function sentence(placeholder: string): Value<string> {
   return { ...text(placeholder), sentence: true };
 }
 
-export const file: Value<string> = { ...text("FILE"), completes: "file" };
-export const directory: Value<string> = { ...text("DIR"), completes: "directory" };
+export const file: Value<string> = { ...text("FILE"), expected: "the name of a file", completes: "file" };
+export const directory: Value<string> = { ...text("DIR"), expected: "the name of a directory", completes: "directory" };
 
 export function oneOf<const T extends string>(...choices: readonly T[]): Value<T> {
   return {

@@ -1,0 +1,286 @@
+import { describe, expect, test } from "bun:test";
+import { helpWanted, readOptions } from "../../cmd/arguments.ts";
+import { commands, type CommandName } from "../../cmd/commands.ts";
+import type { Flag, Flags } from "../../cmd/flags.ts";
+import { KodaError } from "../../lib/errors.ts";
+
+/** What `koda exec` has without any argument. */
+const nothing = readOptions("exec", []);
+
+const accepted: readonly [argv: readonly string[], options: object][] = [
+  [[], {}],
+  [["do it"], { prompt: "do it" }],
+  [["-"], { prompt: "-" }],
+  [["--", "--not-a-flag"], { prompt: "--not-a-flag" }],
+  [["-q", "--", "-v"], { quiet: true, prompt: "-v" }],
+
+  [["-f", "task.md"], { file: "task.md" }],
+  [["--file=task.md"], { file: "task.md" }],
+  [["-f", "-"], { file: "-" }],
+  [["-i", "a.png", "--image", "b.png", "look"], { image: ["a.png", "b.png"], prompt: "look" }],
+  [["--stdin", "require"], { stdin: "require" }],
+
+  [["-m", "openai/gpt-5.5", "do it"], { model: "openai/gpt-5.5", prompt: "do it" }],
+  [["do it", "-m", "openai/gpt-5.5"], { model: "openai/gpt-5.5", prompt: "do it" }],
+  [["-mdemo"], { model: "demo" }],
+  [["-m=demo"], { model: "demo" }],
+  [["--model=a=b"], { model: "a=b" }],
+  [["--model=-odd"], { model: "-odd" }],
+  [["-qmdemo", "do it"], { quiet: true, model: "demo", prompt: "do it" }],
+  [["--base-url", "http://127.0.0.1:8080/v1/"], { baseUrl: "http://127.0.0.1:8080/v1" }],
+  [["--api-key-env", "CORP_KEY"], { apiKeyEnv: "CORP_KEY" }],
+  [["--wire", "responses"], { wire: "responses" }],
+  [["--reasoning-effort", "high"], { reasoningEffort: "high" }],
+  [["--temperature", "0"], { temperature: 0 }],
+  [["--temperature=0.7"], { temperature: 0.7 }],
+  [["--max-output-tokens", "4096"], { maxOutputTokens: 4096 }],
+
+  [["-C", "/src"], { cd: "/src" }],
+  [["--allow-write", "a", "--add-dir=b"], { allowWrite: ["a", "b"] }],
+  [["--allow-write=a,b", "--allow-write", "c,,d"], { allowWrite: ["a", "b", "c,d"] }],
+  [["--allow-write", "a,,"], { allowWrite: ["a,"] }],
+  [["--allow-env", "A,B", "--pass-env", "C"], { allowEnv: ["A", "B", "C"] }],
+  [["--mode", "plan"], { mode: "plan" }],
+  [
+    ["--allow-tool", "Read", "--allow-tool", "Grep", "--deny-tool=Bash"],
+    { allowTool: ["Read", "Grep"], denyTool: ["Bash"] },
+  ],
+  [["--no-sandbox"], { noSandbox: true }],
+  [["--no-sandbox", "--no-sandbox"], { noSandbox: true }],
+
+  [["--session", "nightly-2026.11_18"], { session: "nightly-2026.11_18" }],
+  [["--resume", "0199"], { resume: "0199" }],
+  [["--last", "go on"], { last: true, prompt: "go on" }],
+  [["--fork", "0199"], { fork: "0199" }],
+  [["--ephemeral"], { ephemeral: true }],
+  [["--wait", "30s", "--last"], { wait: 30_000, last: true }],
+  [["--wait", "0"], { wait: 0 }],
+
+  [["--output", "json"], { output: "json" }],
+  [["--json"], { output: "jsonl" }],
+  [["--json", "--output=jsonl"], { output: "jsonl" }],
+  [["-o", "answer.txt"], { outputLastMessage: "answer.txt" }],
+  [["--output-schema", "s.json"], { outputSchema: "s.json" }],
+  [["--stream"], { stream: true }],
+  [["--stream", "--output", "text"], { stream: true, output: "text" }],
+  [["--print-schema"], { printSchema: true }],
+  [["-v"], { verbose: true }],
+  [["--color", "never"], { color: "never" }],
+
+  [["--max-turns", "1"], { maxTurns: 1 }],
+  [["--max-tokens=100000"], { maxTokens: 100_000 }],
+  [["--timeout", "500ms"], { timeout: 500 }],
+  [["--timeout", "1.5m"], { timeout: 90_000 }],
+  [["--idle-timeout", "2h"], { idleTimeout: 7_200_000 }],
+  [["--max-command-time", "300s"], { maxCommandTime: 300_000 }],
+  [["--fail-on", "denied", "--fail-on", "tool-error"], { failOn: ["denied", "tool-error"] }],
+
+  [["--record", "a.jsonl"], { record: "a.jsonl" }],
+  [["--replay", "a.jsonl", "--replay-loose"], { replay: "a.jsonl", replayLoose: true }],
+  [
+    ["--config", "limits.max_turns=5", "--config", 'providers."a=b".wire=chat'],
+    { config: ["limits.max_turns=5", 'providers."a=b".wire=chat'] },
+  ],
+  [["--bare"], { bare: true }],
+];
+
+describe("koda exec takes", () => {
+  for (const [argv, options] of accepted)
+    test(argv.join(" ") || "nothing", () => {
+      expect(readOptions("exec", argv)).toEqual({ ...(nothing as object), ...options } as never);
+    });
+});
+
+test("what is not given is absent, so that the environment and the configuration can say it", () => {
+  const switches = [
+    "noSandbox",
+    "last",
+    "ephemeral",
+    "stream",
+    "printSchema",
+    "quiet",
+    "verbose",
+    "replayLoose",
+    "bare",
+  ];
+  const lists = ["image", "allowWrite", "allowEnv", "allowTool", "denyTool", "failOn", "config"];
+  expect(nothing).toEqual({
+    ...Object.fromEntries(switches.map((name) => [name, false])),
+    ...Object.fromEntries(lists.map((name) => [name, []])),
+  } as never);
+});
+
+const refused: readonly [command: CommandName, argv: readonly string[], message: string][] = [
+  ["exec", ["--modle", "gpt", "do it"], 'Unknown flag "--modle" (did you mean "--model"?)'],
+  ["exec", ["--modle=gpt"], 'Unknown flag "--modle" (did you mean "--model"?)'],
+  ["exec", ["--resum", "x"], 'Unknown flag "--resum" (did you mean "--resume"?)'],
+  ["exec", ["--no-bare"], 'Unknown flag "--no-bare"'],
+  ["exec", ["--constructor"], 'Unknown flag "--constructor"'],
+  ["exec", ["--"].concat(["a", "b"]), 'Unexpected argument "b": PROMPT is one argument, so put it in quotes: "a b"'],
+  ["exec", ["-x"], 'Unknown flag "-x"'],
+  ["exec", ["-qx"], 'Unknown flag "-x"'],
+  ["exec", ["-1"], 'Unknown flag "-1"'],
+  ["exec", ["---"], 'Unknown flag "---"'],
+  ["exec", ["--=x"], 'Unknown flag "--"'],
+  ["exec", ["-model", "gpt"], 'Unknown flag "-model": a long flag has two dashes, --model'],
+  ["exec", ["-output=json"], 'Unknown flag "-output=json": a long flag has two dashes, --output'],
+  [
+    "exec",
+    ["fix", "the", "bug"],
+    'Unexpected argument "the": PROMPT is one argument, so put it in quotes: "fix the bug"',
+  ],
+
+  ["exec", ["-m"], "-m needs a value: -m NAME"],
+  ["exec", ["--model"], "--model needs a value: --model NAME"],
+  [
+    "exec",
+    ["--model", "--json", "x"],
+    '--model needs a value, and "--json" looks like a flag: write --model=--json if it is meant as one',
+  ],
+  ["exec", ["--model="], '--model "": expected a name'],
+  ["exec", ["-f", ""], '-f "": expected the name of a file'],
+  ["exec", [""], 'PROMPT "": expected a prompt'],
+  ["exec", ["--bare=yes"], '--bare takes no value, but was given "yes"'],
+  ["exec", ["-q=1"], '-q takes no value, but was given "1"'],
+  ["exec", ["--json=no"], '--json takes no value, but was given "no"'],
+
+  ["exec", ["--output", "yaml"], '--output "yaml": expected text, json or jsonl'],
+  ["exec", ["--output", "jsonll"], '--output "jsonll": expected text, json or jsonl (did you mean "jsonl"?)'],
+  ["exec", ["--mode", "AUTO"], '--mode "AUTO": expected plan, safe or auto (did you mean "auto"?)'],
+  ["exec", ["--wire", "grpc"], '--wire "grpc": expected chat or responses'],
+  ["exec", ["--stdin", "maybe"], '--stdin "maybe": expected auto, append, require or ignore'],
+  ["exec", ["--fail-on", "no-change"], '--fail-on "no-change": expected denied or tool-error'],
+  ["exec", ["--color=yes"], '--color "yes": expected auto, always or never'],
+  ["exec", ["--reasoning-effort", "max"], '--reasoning-effort "max": expected low, medium or high'],
+  ["exec", ["--max-turns", "0"], '--max-turns "0": expected a whole number from 1 on'],
+  ["exec", ["--max-turns", "ten"], '--max-turns "ten": expected a whole number from 1 on'],
+  ["exec", ["--max-turns=-5"], '--max-turns "-5": expected a whole number from 1 on'],
+  ["exec", ["--max-turns", "-5"], '--max-turns needs a value, and "-5" looks like a flag'],
+  ["exec", ["--max-tokens", "1e6"], '--max-tokens "1e6": expected a whole number from 1 on'],
+  ["exec", ["--max-tokens", "1.5"], '--max-tokens "1.5": expected a whole number from 1 on'],
+  ["exec", ["--temperature", "warm"], '--temperature "warm": expected a number from 0 on'],
+  ["exec", ["--temperature=-1"], '--temperature "-1": expected a number from 0 on'],
+  ["exec", ["--timeout", "30"], '--timeout "30": expected a time such as 500ms, 30s, 10m or 2h'],
+  ["exec", ["--timeout", "0"], '--timeout "0": expected a time'],
+  ["exec", ["--timeout", "30sec"], '--timeout "30sec": expected a time'],
+  ["exec", ["--timeout", "30d"], '--timeout "30d": expected a time such as 500ms, 30s, 10m or 2h (at most 24 days)'],
+  ["exec", ["--wait", "soon"], '--wait "soon": expected a time'],
+  ["exec", ["--session", "a b"], '--session "a b": expected 1 to 64 of the characters A-Z a-z 0-9 . _ -'],
+  ["exec", ["--session", "x".repeat(65)], "expected 1 to 64 of the characters"],
+  ["exec", ["--session", "../x"], "expected 1 to 64 of the characters"],
+  ["exec", ["--allow-write", "a,"], '--allow-write "a,": expected the name of a directory'],
+  ["exec", ["--allow-write=,a"], '--allow-write ",a": expected the name of a directory'],
+
+  ["exec", ["-m", "a", "-m", "b"], '--model was given twice, as "a" and as "b": give it once'],
+  ["exec", ["--output", "text", "--json"], '--output was given twice, as "text" and as "jsonl": give it once'],
+  ["exec", ["-f", "a", "do it"], "PROMPT and --file exclude each other"],
+  ["exec", ["-f", "a", "-"], "PROMPT and --file exclude each other"],
+  ["exec", ["--resume", "a", "--session", "b"], "--session and --resume exclude each other: give one of them"],
+  ["exec", ["--resume", "a", "--last"], "--resume and --last exclude each other"],
+  ["exec", ["--resume", "a", "--fork", "b"], "--resume and --fork exclude each other"],
+  ["exec", ["--last", "--fork", "b"], "--last and --fork exclude each other"],
+  ["exec", ["--session", "a", "--ephemeral"], "--session and --ephemeral exclude each other"],
+  ["exec", ["--last", "--ephemeral"], "--last and --ephemeral exclude each other"],
+  ["exec", ["--record", "a", "--replay", "b"], "--record and --replay exclude each other"],
+  ["exec", ["-q", "-v"], "--quiet and --verbose exclude each other"],
+  ["exec", ["-qv"], "--quiet and --verbose exclude each other"],
+  ["exec", ["--replay-loose"], "--replay-loose goes only with --replay"],
+  ["exec", ["--stream", "--json"], "--stream goes only with --output text, not with --output jsonl"],
+  ["exec", ["--stream", "--output", "json"], "--stream goes only with --output text, not with --output json"],
+
+  ["session list", ["all"], 'Unexpected argument "all"\n'],
+  ["session list", ["--jsn"], 'Unknown flag "--jsn" (did you mean "--json"?)'],
+  ["session show", [], "ID is missing: koda session show ID"],
+  ["session show", ["a", "b"], 'Unexpected argument "b"\n'],
+  ["session export", ["a", "--format", "pdf"], '--format "pdf": expected markdown, html or jsonl'],
+  ["session export", ["a", "--json", "--format", "html"], "--format was given twice"],
+  ["session search", ["two", "words"], 'QUERY is one argument, so put it in quotes: "two words"'],
+  ["session prune", [], "--older-than AGE is missing"],
+  ["session prune", ["--older-than", "30"], '--older-than "30": expected a time such as 12h or 30d'],
+  ["session prune", ["--older-than", "0"], '--older-than "0": expected a time such as 12h or 30d'],
+  ["models", ["openai"], 'Unexpected argument "openai"'],
+  ["doctor", ["--config=all"], '--config takes no value, but was given "all"'],
+  ["completions", [], "SHELL is missing: koda completions SHELL"],
+  ["completions", ["ksh"], 'SHELL "ksh": expected bash, zsh or fish'],
+];
+
+describe("refused with the reason and exit 2", () => {
+  for (const [name, argv, message] of refused)
+    test(`koda ${name} ${argv.join(" ")}`.slice(0, 80), () => {
+      const error = refusalOf(name, argv);
+      expect(error.code).toBe("usage");
+      expect(error.message).toContain(message);
+      expect(error.message).toEndWith(`\nSee koda ${name} --help`);
+    });
+});
+
+describe("a value that may be a key in the wrong place is not repeated", () => {
+  for (const flag of ["--api-key-env", "--base-url", "--allow-env", "--config"])
+    test(flag, () => {
+      const { message } = refusalOf("exec", [flag, "sk-12345"]);
+      expect(message).toStartWith(`${flag}: expected`);
+      expect(message).not.toContain("sk-12345");
+    });
+});
+
+describe("flags that are not there yet are unknown", () => {
+  const missing = [
+    "allow-read",
+    "deny-read",
+    "allow-git",
+    "allow-net",
+    "deny-net",
+    "net",
+    "allow-host",
+    "verify",
+    "verify-attempts",
+  ];
+  for (const flag of [...missing, "patch", "max-cost", "trust-project", "agent", "mcp-config"])
+    test(`--${flag}`, () => {
+      expect(refusalOf("exec", [`--${flag}`, "x"]).message).toContain(`Unknown flag "--${flag}"`);
+    });
+});
+
+describe("help comes before every complaint", () => {
+  for (const argv of [
+    ["-h"],
+    ["--help"],
+    ["do it", "-h", "--bogus"],
+    ["-q", "-v", "--help"],
+    ["a", "b", "-h"],
+    ["-qh"],
+  ])
+    test(argv.join(" "), () => expect(readOptions("exec", argv)).toBe(helpWanted));
+
+  test("but not where it is no flag", () => {
+    expect(readOptions("exec", ["--", "-h"])).toMatchObject({ prompt: "-h" });
+    expect(readOptions("exec", ["--model=--help"])).toMatchObject({ model: "--help" });
+  });
+});
+
+describe("the table of", () => {
+  for (const [name, { flags }] of Object.entries<{ flags: Flags }>(commands))
+    test(`${name} has no spelling twice, and every shorthand leads to a flag that takes its value`, () => {
+      const entries = Object.entries<Flag>(flags);
+      const spellings = entries.flatMap(([flag, { short, aliases = [] }]) => [
+        flag,
+        ...aliases,
+        ...(short ? [short] : []),
+      ]);
+      expect(new Set(spellings).size).toBe(spellings.length);
+      for (const [, { means }] of entries) {
+        if (means === undefined) continue;
+        expect(flags[means.flag]?.value?.read(means.value)).toBe(means.value);
+      }
+    });
+});
+
+function refusalOf<N extends CommandName>(name: N, argv: readonly string[]): KodaError {
+  try {
+    readOptions(name, argv);
+  } catch (error) {
+    if (error instanceof KodaError) return error;
+    throw error;
+  }
+  throw new Error(`koda ${name} ${argv.join(" ")} was accepted`);
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import { commands } from "../../cmd/commands.ts";
+import { dispatch, type Handlers } from "../../cmd/dispatch.ts";
+import { KodaError } from "../../lib/errors.ts";
+
+/** What a command line leads to: which command with which options, what was printed, or how it was refused. */
+async function outcomeOf(argv: readonly string[]) {
+  const called: unknown[] = [];
+  let printed = "";
+  const handlers = Object.fromEntries(
+    Object.keys(commands).map((name) => [name, async (options: unknown) => called.push([name, options]) + 6]),
+  ) as unknown as Handlers;
+  const page = { columns: () => 80, print: async (text: string) => void (printed += text) };
+  try {
+    return { exit: await dispatch(argv, handlers, page), called, printed };
+  } catch (error) {
+    if (!(error instanceof KodaError)) throw error;
+    return { code: error.code, message: error.message, called, printed };
+  }
+}
+
+describe("a command is called with its options, and its number is the exit code", () => {
+  const rows: readonly [argv: readonly string[], call: unknown][] = [
+    [["models"], ["models", { json: false }]],
+    [
+      ["doctor", "--config"],
+      ["doctor", { json: false, config: true }],
+    ],
+    [
+      ["session", "list", "--json"],
+      ["session list", { json: true }],
+    ],
+    [
+      ["session", "show", "0199"],
+      ["session show", { id: "0199", json: false }],
+    ],
+    [
+      ["session", "search", "list"],
+      ["session search", { query: "list", json: false }],
+    ],
+    [
+      ["session", "prune", "--older-than", "30d"],
+      ["session prune", { olderThan: 2_592_000_000, json: false }],
+    ],
+    [
+      ["completions", "zsh"],
+      ["completions", { shell: "zsh" }],
+    ],
+    [
+      ["exec", "session"],
+      ["exec", expect.objectContaining({ prompt: "session" })],
+    ],
+    [
+      ["exec", "--model", "session", "list"],
+      ["exec", expect.objectContaining({ model: "session", prompt: "list" })],
+    ],
+    [
+      ["exec", "help"],
+      ["exec", expect.objectContaining({ prompt: "help" })],
+    ],
+    [
+      ["exec", "--", "--help"],
+      ["exec", expect.objectContaining({ prompt: "--help" })],
+    ],
+  ];
+  for (const [argv, call] of rows)
+    test(argv.join(" "), async () => {
+      expect(await outcomeOf(argv)).toEqual({ exit: 7, called: [call], printed: "" });
+    });
+});
+
+describe("refused before anything is called", () => {
+  const rows: readonly [argv: readonly string[], message: string][] = [
+    [[], "No command given: expected exec, session, models, doctor, completions"],
+    [["exce"], 'Unknown command "exce" (did you mean "exec"?)'],
+    [["fix the bug"], 'for a task write koda exec "fix the bug"'],
+    [["toString"], 'Unknown command "toString"'],
+    [["__proto__"], 'Unknown command "__proto__"'],
+    [["session"], "No command given: expected list, show, export, search, rm, prune"],
+    [["session", "lst"], 'Unknown command "session lst" (did you mean "list"?)'],
+    [["session", "constructor"], 'Unknown command "session constructor"'],
+    [["session", "--json", "list"], 'Unknown flag "--json": a command comes first'],
+    [["--json", "exec"], 'Unknown flag "--json": a command comes first'],
+    [["--", "exec"], 'Unknown flag "--": a command comes first'],
+    [["-V", "exec"], '-V takes no argument, but "exec" follows'],
+    [["help", "exce"], 'Unknown command "exce" (did you mean "exec"?)'],
+    [["help", "session", "x"], 'Unknown command "session x"'],
+    [["help", "exec", "x"], 'Unexpected argument "x"'],
+    [["models", "--jsno"], 'Unknown flag "--jsno" (did you mean "--json"?)'],
+    [["chat"], 'Unknown command "chat"'],
+    [["review"], 'Unknown command "review"'],
+    [["mcp"], 'Unknown command "mcp"'],
+    [["proxy"], 'Unknown command "proxy"'],
+    [["sandbox"], 'Unknown command "sandbox"'],
+    [["session", "fork", "a"], 'Unknown command "session fork"'],
+    [["session", "rollback", "a", "1"], 'Unknown command "session rollback"'],
+  ];
+  for (const [argv, message] of rows)
+    test(`koda ${argv.join(" ")}`, async () => {
+      const outcome = await outcomeOf(argv);
+      expect(outcome).toMatchObject({ code: "usage", called: [], printed: "" });
+      expect(outcome.message).toContain(message);
+    });
+});
+
+describe("help is a page on stdout", () => {
+  const rows: readonly [argv: readonly string[], usage: string][] = [
+    [["--help"], "koda COMMAND"],
+    [["-h"], "koda COMMAND"],
+    [["help"], "koda COMMAND"],
+    [["help", "--help"], "koda COMMAND"],
+    [["help", "exec"], "koda exec [PROMPT] [FLAGS]"],
+    [["exec", "--help"], "koda exec [PROMPT] [FLAGS]"],
+    [["exec", "do it", "-h"], "koda exec [PROMPT] [FLAGS]"],
+    [["session", "-h"], "koda session COMMAND [FLAGS]"],
+    [["help", "session"], "koda session COMMAND [FLAGS]"],
+    [["help", "session", "prune"], "koda session prune --older-than AGE [FLAGS]"],
+    [["session", "export", "--help"], "koda session export ID [FLAGS]"],
+  ];
+  for (const [argv, usage] of rows)
+    test(`koda ${argv.join(" ")}`, async () => {
+      const outcome = await outcomeOf(argv);
+      expect(outcome).toMatchObject({ exit: 0, called: [] });
+      expect(outcome.printed).toContain(`Usage: ${usage}`);
+    });
+});
