@@ -42,7 +42,10 @@ export function drain({ pipe }: Outlet, socket: unknown, take: (bytes: Uint8Arra
   };
 }
 
-type Reader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
+type Reader = {
+  read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
+  cancel(): Promise<void>;
+};
 
 function readerOfPipe({ read, write }: Pipe): Reader {
   closeSync(write);
@@ -61,7 +64,7 @@ function readerOf(socket: unknown): Reader {
 async function pump(reader: Reader, take: (bytes: Uint8Array) => void): Promise<void> {
   while (true) {
     const { done, value } = await reader.read();
-    if (done) return;
+    if (done || value === undefined) return;
     take(value);
   }
 }

@@ -13,21 +13,44 @@ export type Quarry = () => readonly number[];
 
 /** TERM, time to clean up, KILL. True when nothing is left; quick when there was nothing to begin with. */
 export async function takeDown(find: Quarry): Promise<boolean> {
-  const ended = new Set<number>();
-  if (signalAll(find, "SIGTERM", ended) === 0) return true;
-  // A stopped process hears of TERM only when it continues.
-  signalAll(find, "SIGCONT", ended);
-  if (await isGone(find, ended, graceMs)) return true;
-  signalAll(find, "SIGKILL", ended);
-  return isGone(() => killed(find, ended), ended, giveUpMs);
+  const found = new Set(find());
+  for (const pid of found) send(pid, "SIGTERM");
+  // A stopped process hears of that only when it continues.
+  for (const pid of found) send(pid, "SIGCONT");
+  if (!(await isGone(find, graceMs))) await isGone(killed, giveUpMs);
+
+  for (const pid of found) if (pid > 0) reap(pid);
+  return find().length === 0;
+
+  /** Whoever was forked since the last look gets a KILL of its own. */
+  function killed(): readonly number[] {
+    const left = find();
+    for (const pid of left) {
+      send(pid, "SIGKILL");
+      found.add(pid);
+    }
+    return left;
+  }
 }
 
 /** KILL without waiting. A few rounds, for what was being forked while we looked. */
 export function killNow(find: Quarry): void {
   for (let round = 0; round < 5; round++) {
-    if (signalAll(find, "SIGKILL", new Set()) === 0) return;
+    const found = find();
+    if (found.length === 0) return;
+    for (const pid of found) send(pid, "SIGKILL");
     Bun.sleepSync(1);
   }
+}
+
+/** Waits until nothing is left, but not for longer than that. */
+export async function isGone(find: Quarry, limitMs: number): Promise<boolean> {
+  const deadline = performance.now() + limitMs;
+  for (let pauseMs = 1; find().length > 0; pauseMs = Math.min(pauseMs * 2, 100)) {
+    if (performance.now() >= deadline) return false;
+    await Bun.sleep(pauseMs);
+  }
+  return true;
 }
 
 /** Only for a group whose leader's own end is known already: its status would be taken from whoever waits for it. */
@@ -35,32 +58,6 @@ export function isGroupAlive(group: number): boolean {
   reap(-group);
   // The dead count as members until their parent takes notice, which that of an orphan may never do.
   return send(-group, 0) && (hasLivingMember(group) ?? true);
-}
-
-/** Whoever was forked since the last KILL gets one of its own. */
-function killed(find: Quarry, ended: Set<number>): readonly number[] {
-  signalAll(find, "SIGKILL", ended);
-  return find();
-}
-
-function signalAll(find: Quarry, signal: NodeJS.Signals, ended: Set<number>): number {
-  const found = find();
-  for (const pid of found) {
-    send(pid, signal);
-    ended.add(pid);
-  }
-  return found.length;
-}
-
-async function isGone(find: Quarry, ended: ReadonlySet<number>, limitMs: number): Promise<boolean> {
-  const deadline = performance.now() + limitMs;
-  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 100)) {
-    await Bun.sleep(pauseMs);
-    const isOver = find().length === 0;
-    for (const pid of ended) if (pid > 0) reap(pid);
-    if (isOver) return true;
-    if (performance.now() >= deadline) return false;
-  }
 }
 
 /** False when there is nobody to hear it, or nobody that we may signal. */

@@ -1,12 +1,12 @@
 import { constants } from "node:os";
 import type { Drain } from "./drain.ts";
-import { graceMs, isGroupAlive, takeDown } from "./kill.ts";
+import { graceMs, isGone, isGroupAlive, takeDown } from "./kill.ts";
 import { marked } from "./processes.ts";
 
 /** How a command ended. `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
 export type Ended = {
   exitCode: number;
-  signal?: NodeJS.Signals;
+  signal?: string;
   /** Why it was stopped from outside; absent when it ended by itself. */
   stopped?: StopCause;
   /** The command exited, but others of its group still ran: they have been stopped. */
@@ -36,6 +36,9 @@ export type Child = { process: Bun.Subprocess; drains: readonly Drain[]; mark: s
 /** What a killed group still had in its pipes is read in no time; longer waits only who escaped and holds them open. */
 const remainderMs = 50;
 const leftoverPollMs = 200;
+
+/** Who closes its output is about to exit, most of the time. */
+const exitMs = 50;
 
 /** Watches over a command until nothing of it is left. */
 export function supervise({ process, drains, mark }: Child, { timeoutMs, signal, leftovers }: Supervision): Running {
@@ -98,7 +101,7 @@ export function supervise({ process, drains, mark }: Child, { timeoutMs, signal,
   /** A process group dies with its call, after a moment in which what it still wants to say is heard. */
   async function stopLeftovers(): Promise<boolean> {
     if (stopped === undefined) await within(graceMs, drained);
-    const leftBehind = stopped === undefined && group().length > 0;
+    const leftBehind = stopped === undefined && !(await isGone(group, exitMs));
     if (leftBehind) await takeDown(group);
     await takingDown;
     await within(remainderMs, drained);
@@ -128,6 +131,8 @@ export function supervise({ process, drains, mark }: Child, { timeoutMs, signal,
 
 function statusOf({ exitCode, signalCode }: Bun.Subprocess): Pick<Ended, "exitCode" | "signal"> {
   if (signalCode === null) return { exitCode: exitCode ?? 128 + constants.signals.SIGKILL };
+  // A real-time signal has a number only.
+  if (typeof signalCode === "number") return { exitCode: 128 + signalCode, signal: `signal ${signalCode}` };
   return { exitCode: 128 + constants.signals[signalCode], signal: signalCode };
 }
 

@@ -49,8 +49,10 @@ async function run(input: Input, context: Context): Promise<ToolResult> {
   try {
     return input.background === true ? inBackground(input, context) : await inForeground(input, limit, context);
   } catch (error) {
-    // A line that cannot be started is for the model to mend.
-    if (error instanceof KodaError && error.code === "config") return failed(error.message);
+    if (!(error instanceof KodaError)) throw error;
+    // A line that cannot be started is for the model to mend, and what the sandbox refuses is for it to know.
+    if (error.code === "config") return failed(error.message);
+    if (error.code === "sandbox") return { ...failed(error.message), denied: error.message };
     throw error;
   }
 }

@@ -1,0 +1,25 @@
+/**
+ * One command through the Bash tool, in a process of its own: for what can only be seen from outside it. Prints the
+ * result and the most memory that was ever in use.
+ */
+import { readFileSync } from "node:fs";
+import { unconfined } from "../../lib/sandbox/backend.ts";
+import { adoptOrphans } from "../../lib/shell/processes.ts";
+import { createShell } from "../../lib/shell/spawn.ts";
+import { bashTool } from "../../lib/tools/bash.ts";
+import { callContext } from "./shell.ts";
+
+const [command = "", ...flags] = process.argv.slice(2);
+const adopts = flags.includes("--adopt") && adoptOrphans();
+
+const shell = createShell({
+  backend: unconfined,
+  policy: { root: process.cwd() },
+  env: { PATH: process.env.PATH ?? "" },
+});
+const result = await bashTool.run({ command }, callContext(shell));
+if (flags.includes("--kill-now")) shell.killNow();
+else await shell.stopAll();
+
+const peakKb = Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1]);
+console.log(JSON.stringify({ result, adopts, peakKb }));
