@@ -2,8 +2,9 @@
  * Compiles the one binary: `bun build.ts [--target linux-arm64]… [--quiet]`. Without a target it builds for this
  * machine, to dist/koda, and runs the result once: a build that does not start is not a build.
  */
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, rmSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { embedSearch, searchWorker } from "./lib/tools/search/embed.ts";
 import { version } from "./package.json";
 
 const targets = [
@@ -34,7 +35,8 @@ for (const name of options.target ?? []) {
 async function compile(outfile: string, target?: Target): Promise<void> {
   const started = performance.now();
   await Bun.build({
-    entrypoints: ["cmd/main.ts"],
+    entrypoints: ["cmd/main.ts", searchWorker],
+    plugins: [embedSearch(target)],
     define: { KODA_VERSION: JSON.stringify(version) },
     minify: true,
     // Bytecode needs esm, or the build "succeeds" and the binary dies at its first import.meta.
@@ -53,6 +55,8 @@ async function compile(outfile: string, target?: Target): Promise<void> {
       autoloadPackageJson: false,
     },
   });
+  // The binary holds its maps; the copies beside it are of no use.
+  for (const map of new Bun.Glob("dist/*.map").scanSync()) rmSync(map);
   const megabytes = (statSync(outfile).size / 1e6).toFixed(0);
   say(`built ${outfile} (${megabytes} MB) in ${(performance.now() - started).toFixed(0)} ms`);
 }

@@ -16,3 +16,26 @@ export type Policy = {
   /** Paths that may not even be read. */
   readonly hide: readonly string[];
 };
+
+export type Grants = {
+  root: string;
+  home: string;
+  tmp: string;
+  /** Writable roots beside the project and `tmp`. */
+  write: readonly string[];
+  /** koda's own state. */
+  dataDirectory: string | undefined;
+};
+
+/** The policy of a run, from what it was granted. */
+export function policyOf({ root, home, tmp, write, dataDirectory }: Grants): Policy {
+  return {
+    root,
+    home,
+    tmp,
+    write: [root, tmp, ...write],
+    // git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change.
+    readonly: [`${root}/.git`, `${root}/.koda`],
+    hide: dataDirectory === undefined ? [] : [dataDirectory],
+  };
+}

@@ -63,12 +63,12 @@ test("--session opens what it created", async () => {
 test("a fork goes its own way", async () => {
   await using place = makePlace();
   await using server = await startModelServer(() => say("ok"));
-  await exec(place, server, ["--session", "trunk", "one"]);
-  const fork = await exec(place, server, ["--fork", "trunk", "two"]);
+  await exec(place, server, ["--session", "trunk", "root word"]);
+  const fork = await exec(place, server, ["--fork", "trunk", "sideways"]);
   expect(fork.end.session).not.toBe("trunk");
-  expect(texts(server.requests[1]?.lines)).toContain("one");
-  await exec(place, server, ["--resume", "trunk", "three"]);
-  expect(texts(server.requests[2]?.lines)).not.toContain("two");
+  expect(texts(server.requests[1]?.lines)).toContain("root word");
+  await exec(place, server, ["--resume", "trunk", "straight on"]);
+  expect(texts(server.requests[2]?.lines)).not.toContain("sideways");
   expect((await listed(place)).find(({ id }) => id === fork.end.session)).toMatchObject({ parent: "trunk" });
 });
 

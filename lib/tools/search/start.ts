@@ -2,7 +2,7 @@ import { basename, dirname } from "node:path";
 import type { Policy } from "../../sandbox/policy.ts";
 import { locate } from "../../trust/path.ts";
 import { missingText } from "../missing.ts";
-import { denied, notAFile } from "../refusal.ts";
+import { deniedOutside, notAFile } from "../refusal.ts";
 import { type Claim, failed, type ToolResult } from "../tool.ts";
 import type { Scope } from "./scope.ts";
 
@@ -22,7 +22,7 @@ export async function startSearch(
   const { real, shown, kind, fault, hidden } = locate(given, policy);
   const what = `Cannot search "${shown}"`;
   if (fault !== undefined) return failed(`${what}: ${fault}`);
-  if (hidden !== undefined) return denied(hidden);
+  if (hidden !== undefined) return deniedOutside(hidden);
   if (kind === "missing") return failed(missingText({ real, shown, kind }, policy));
   if (kind !== "directory" && kind !== "file") return failed(`${what}: ${notAFile(kind)}`);
   if (kind === "file" && !files) return failed(`${what}: it is a file, and a directory is wanted here. Use Read.`);

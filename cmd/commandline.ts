@@ -1,0 +1,29 @@
+import { dispatch, type Handlers } from "./dispatch.ts";
+import { print, report } from "./print.ts";
+import type { Stopper } from "./signals.ts";
+
+/** One command line to its exit code. Each command's own code is imported when it is called. */
+export async function runCommandLine(argv: readonly string[], stopper: Stopper): Promise<number> {
+  try {
+    return await dispatch(argv, handlers(stopper), { columns: () => process.stdout.columns ?? 80, print });
+  } catch (error) {
+    if (argv[0] !== "exec") return await report(error);
+    const { endUnread } = await import("./deliver.ts");
+    return await endUnread(error, argv, stopper.controller);
+  }
+}
+
+function handlers(stopper: Stopper): Handlers {
+  return {
+    exec: async (options) => (await import("./exec.ts")).exec(options, stopper),
+    "session list": async (options) => (await import("./session.ts")).list(options),
+    "session show": async (options) => (await import("./session.ts")).show(options),
+    "session export": async (options) => (await import("./session.ts")).exportDocument(options),
+    "session search": async (options) => (await import("./session.ts")).search(options),
+    "session rm": async (options) => (await import("./session.ts")).remove(options),
+    "session prune": async (options) => (await import("./session.ts")).prune(options),
+    models: async (options) => (await import("./models.ts")).models(options),
+    doctor: async (options) => (await import("./doctor.ts")).doctor(options),
+    completions: async (options) => (await import("./completions.ts")).completions(options),
+  };
+}

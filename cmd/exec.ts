@@ -1,0 +1,73 @@
+import { endEvent, isEnd, noTotals } from "../lib/engine/end.ts";
+import type { Event } from "../lib/engine/event.ts";
+import { type OpenRun, openRun } from "../lib/engine/open.ts";
+import { outcomeOfError } from "../lib/engine/outcome.ts";
+import { run } from "../lib/engine/run.ts";
+import type { Prompt } from "../lib/engine/turn.ts";
+import { Clocks } from "./clocks.ts";
+import { concluded, deliver } from "./deliver.ts";
+import type { ExecOptions } from "./options.ts";
+import { print } from "./print.ts";
+import { readPrompt } from "./prompt.ts";
+import { settingsOf } from "./settings.ts";
+import type { Stopper } from "./signals.ts";
+import { sinkFor } from "./stdio.ts";
+
+/** `koda exec`: one task to its end, and the exit code that its last event says. */
+export async function exec(options: ExecOptions, stopper: Stopper): Promise<number> {
+  if (options.printSchema) return await printSchema();
+  const events = concluded(task(options, stopper), options.outputLastMessage);
+  return await deliver(events, sinkFor(options), stopper.controller);
+}
+
+async function printSchema(): Promise<number> {
+  const { lineJsonSchema } = await import("../lib/engine/event.ts");
+  await print(`${JSON.stringify(lineJsonSchema(), undefined, 2)}\n`);
+  return 0;
+}
+
+/** Everything that happens, from reading the prompt to the end of the last process. */
+async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Event, void> {
+  const startedAt = performance.now();
+  const { signal } = stopper.controller;
+  const clocks = new Clocks(stopper.controller);
+  try {
+    const { prompt, opened } = await prepare(options, { clocks, startedAt }, signal);
+    stopper.lastWill = () => opened.killNow();
+    for await (const event of run(prompt, opened, signal)) {
+      // What the run started is gone before its end is told.
+      if (isEnd(event)) await opened.close();
+      yield event;
+    }
+  } catch (error) {
+    yield endEvent(outcomeOfError(error, signal, ""), noTotals(performance.now() - startedAt));
+  } finally {
+    clocks.stop();
+  }
+}
+
+type Moment = { clocks: Clocks; startedAt: number };
+
+/** Reads the prompt and opens the run at the same time; when one of them fails, the other is let go of. */
+async function prepare(
+  options: ExecOptions,
+  { clocks, startedAt }: Moment,
+  signal: AbortSignal,
+): Promise<{ prompt: Prompt; opened: OpenRun }> {
+  const failed = new AbortController();
+  const open = async () => {
+    const settings = await settingsOf(options);
+    clocks.start(settings.loaded.config.limits);
+    return await openRun(settings, { startedAt, heard: () => clocks.heard() }, signal);
+  };
+  const opening = open();
+  // Nobody waits for a pipe's end when it is known that nothing will be done with what comes.
+  opening.catch((error: unknown) => failed.abort(error));
+  const reading = readPrompt(options, AbortSignal.any([signal, failed.signal]));
+
+  const [prompt, opened] = await Promise.allSettled([reading, opening]);
+  if (opened.status === "rejected") throw opened.reason;
+  if (prompt.status === "fulfilled") return { prompt: prompt.value, opened: opened.value };
+  await opened.value.close();
+  throw prompt.reason;
+}

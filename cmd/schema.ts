@@ -1,0 +1,36 @@
+import { resolve } from "node:path";
+import { readRegularFile } from "../lib/config/file.ts";
+import { problemsOf } from "../lib/engine/schema.ts";
+import { KodaError, messageOf } from "../lib/errors.ts";
+import type { JsonSchema } from "../lib/model/model.ts";
+
+const largest = 1024 * 1024;
+
+/** The JSON Schema of `--output-schema`, tried once: one that cannot be used is found before the model works for it. */
+export function readAnswerSchema(file: string): JsonSchema {
+  const bytes = readRegularFile(resolve(file), largest);
+  if (bytes === undefined) throw unusable(file, "there is no such file");
+  if ("problem" in bytes) throw unusable(file, bytes.problem);
+  const schema = parse(new TextDecoder().decode(bytes), file);
+  try {
+    problemsOf(null, schema);
+  } catch (error) {
+    throw unusable(file, messageOf(error));
+  }
+  return schema;
+}
+
+function parse(text: string, file: string): JsonSchema {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw unusable(file, `it is not JSON (${messageOf(error)})`);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  throw unusable(file, "a JSON Schema is an object");
+}
+
+function unusable(file: string, reason: string): KodaError {
+  return new KodaError("usage", `Cannot use the schema "${file}" (--output-schema): ${reason}`);
+}

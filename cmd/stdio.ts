@@ -1,0 +1,32 @@
+import { isatty } from "node:tty";
+import type { OutputMode } from "../lib/sink/open.ts";
+import { openSink } from "../lib/sink/open.ts";
+import { Output } from "../lib/sink/output.ts";
+import type { Sink } from "../lib/sink/sink.ts";
+import { wantsColor } from "../lib/sink/style.ts";
+
+export type SinkChoice = {
+  output?: OutputMode;
+  stream?: boolean;
+  quiet?: boolean;
+  verbose?: boolean;
+  color?: "auto" | "always" | "never";
+};
+
+/** The sink of this process's own streams. */
+export function sinkFor({ output, stream, quiet, verbose, color }: SinkChoice): Sink {
+  const stderrIsTerminal = isatty(2);
+  return openSink({
+    mode: output ?? "text",
+    stdout: new Output(1, "stdout"),
+    stderr: new Output(2, "stderr"),
+    stdoutIsTerminal: isatty(1),
+    stderrIsTerminal,
+    stream: stream ?? false,
+    quiet: quiet ?? false,
+    verbose: verbose ?? false,
+    color: wantsColor(color ?? "auto", stderrIsTerminal, process.env),
+    // Only a terminal has a width, and asking costs five milliseconds.
+    columns: stderrIsTerminal ? process.stderr.columns : 80,
+  });
+}

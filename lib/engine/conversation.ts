@@ -1,0 +1,41 @@
+import { describeChanges, describeEnvironment } from "../agents/environment.ts";
+import type { Instructions } from "../agents/instructions.ts";
+import type { ModelInfo } from "../model/model.ts";
+import type { Environment } from "../session/item.ts";
+import type { Session } from "../session/session.ts";
+import type { Allowance } from "./resume.ts";
+import type { Settings } from "./settings.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+type Facts = {
+  settings: Settings;
+  allowance: Allowance;
+  surroundings: Surroundings;
+  info: ModelInfo;
+  instructions: Instructions;
+};
+
+/**
+ * Tells the model where it is: all of it at the beginning of a session, and later only what has changed. It goes into
+ * the log and not into the system prompt, so that what was sent once stays as it was sent.
+ */
+export function tellSurroundings(session: Session, facts: Facts): void {
+  const now = environmentOf(facts);
+  const before = session.environment;
+  const text = before === undefined ? describeEnvironment(now, facts.instructions) : describeChanges(before, now);
+  if (text !== undefined) session.append({ kind: "environment", text, facts: now });
+}
+
+function environmentOf({ settings, allowance, surroundings, info }: Facts): Environment {
+  const { root, tmp, write } = surroundings.policy;
+  return {
+    cwd: root,
+    date: new Date().toISOString().slice(0, 10),
+    mode: allowance.mode,
+    sandbox: settings.sandboxed ? surroundings.backend.name : "off",
+    // The directory for temporary files is another one in every run, and commands find it in TMPDIR.
+    writable: write.filter((path) => path !== tmp),
+    model: info.name,
+    provider: info.provider,
+  };
+}

@@ -1,0 +1,142 @@
+import { realpathSync } from "node:fs";
+import { loadInstructions, noInstructions } from "../agents/instructions.ts";
+import { errnoOf, KodaError, messageOf } from "../errors.ts";
+import { noCommands } from "../sandbox/backend.ts";
+import { inMemory } from "../session/database.ts";
+import { openStore } from "../session/store.ts";
+import { builtInTools } from "../tools/registry.ts";
+import { buildGate, offeredTools } from "../trust/gate.ts";
+import type { Mode } from "../trust/mode.ts";
+import { trackChanges } from "./changes.ts";
+import { connectionFor } from "./connection.ts";
+import { tellSurroundings } from "./conversation.ts";
+import type { Engine, Start } from "./engine.ts";
+import { type Limits, openLedger } from "./ledger.ts";
+import { type Allowance, keepToRecord, modelChange } from "./resume.ts";
+import type { Notice, Opening } from "./run.ts";
+import { openSession, recordedIn } from "./sessions.ts";
+import type { Settings } from "./settings.ts";
+import { openSurroundings, type Surroundings } from "./surroundings.ts";
+import system from "./system.md" with { type: "text" };
+
+/** A run that is ready to begin, with everything it holds open. */
+export type OpenRun = {
+  engine: Engine;
+  opening: Opening;
+  /** Stops what still runs and lets go of everything. */
+  close(): Promise<void>;
+  /** The part of closing that must happen even when there is no time: nothing may outlive the run. */
+  killNow(): void;
+};
+
+export type Moment = { startedAt: number; heard: () => void };
+
+/** From settings to a run that can begin. A start that fails leaves nothing behind, no session either. */
+export async function openRun(settings: Settings, { startedAt, heard }: Moment, signal: AbortSignal): Promise<OpenRun> {
+  await using held = new AsyncDisposableStack();
+  const notices: Notice[] = [];
+  const tell = (notice: Notice) => void notices.push(notice);
+  const instructions = settings.bare ? noInstructions : loadInstructions({ cwd: settings.root });
+
+  const store = held.use(openStore(settings.database));
+  const recorded = recordedIn(store, settings.session, settings.root);
+  const { model, info, keyVariables, close } = await connectionFor(settings, { recorded, tell });
+  held.defer(close);
+  const session = held.use(await openSession(store, { settings, recorded, info }, signal));
+
+  for (const notice of modelChange(session.environment, { model: info.name, provider: info.provider })) tell(notice);
+  const { allowance, notices: narrowed } = keepToRecord(session.environment, wantedOf(settings), settings.explicit);
+  for (const notice of narrowed) tell(notice);
+  const surroundings = openSurroundings({ settings, allowance, keyVariables, tell }, held);
+  const { policy, backend, shell, tasks } = surroundings;
+  for (const message of instructions.notices) tell({ type: "notice", level: "warn", code: "instructions", message });
+  tellSurroundings(session, { settings, allowance, surroundings, info, instructions });
+
+  const engine: Engine = {
+    model,
+    info,
+    system,
+    tools: offeredTools(builtInTools, settings.tools, backend === noCommands),
+    gate: buildGate({ mode: allowance.mode, ...settings.tools }),
+    ledger: openLedger(limitsOf(settings)),
+    session,
+    context: {
+      policy,
+      shell,
+      tasks,
+      files: session.files,
+      outputs: session.outputs,
+      recall: session.recall,
+      todo: session.todo,
+      contextWindow: info.contextWindow,
+    },
+    changes: trackChanges(policy),
+    failOn: settings.failOn,
+    heard,
+    ...(settings.answerSchema !== undefined && { answerSchema: settings.answerSchema }),
+  };
+  const start = startOf(engine, { settings, surroundings, mode: allowance.mode, instructions: instructions.files });
+  const resources = held.move();
+  return {
+    engine,
+    opening: { start, notices, startedAt, resumable: settings.database !== inMemory },
+    close: () => resources.disposeAsync(),
+    killNow: () => shell.killNow(),
+  };
+}
+
+function wantedOf({ loaded: { config } }: Settings): Allowance {
+  return { mode: config.mode, write: config.sandbox.write.map(realRoot) };
+}
+
+/** Paths are compared with real ones later on, so a writable root has to be real, and there. */
+function realRoot(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    throw new KodaError(
+      "usage",
+      `Cannot make "${path}" writable: ${errnoOf(error) ?? messageOf(error)} (--allow-write)`,
+    );
+  }
+}
+
+function limitsOf({ loaded: { config } }: Settings): Limits {
+  const { maxTurns, maxTokens } = config.limits;
+  return maxTokens === undefined ? { maxTurns } : { maxTurns, maxTokens };
+}
+
+type Scene = { settings: Settings; surroundings: Surroundings; mode: Mode; instructions: readonly string[] };
+
+function startOf({ session, info, tools }: Engine, { settings, surroundings, mode, instructions }: Scene): Start {
+  const { name: backend, filesystem, network, notes } = surroundings.backend;
+  const { maxTurns, maxTokens, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
+  const limits = {
+    max_turns: maxTurns,
+    max_tokens: maxTokens,
+    timeout_ms: timeoutMs,
+    idle_timeout_ms: idleTimeoutMs,
+    max_command_time_ms: maxCommandTimeMs,
+  };
+  return {
+    session: session.id,
+    resumed: session.resumed,
+    version: settings.version,
+    model: info.name,
+    provider: info.provider,
+    wire: info.wire,
+    cwd: settings.root,
+    mode,
+    sandbox: { backend, filesystem, network, notes: [...notes] },
+    // Nothing filters what commands send yet: there are no proxies, and no rules that hold.
+    egress: { http_port: null, socks_port: null, allow: [], deny: [] },
+    tools: tools.map((tool) => tool.name),
+    mcp: [],
+    instructions: [...instructions],
+    skipped: [...settings.loaded.skipped],
+    limits: Object.fromEntries(Object.entries(limits).filter((entry) => entry[1] !== undefined)) as Record<
+      string,
+      number
+    >,
+  };
+}

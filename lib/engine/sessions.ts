@@ -1,0 +1,42 @@
+import { KodaError } from "../errors.ts";
+import type { ModelInfo } from "../model/model.ts";
+import type { SessionInfo } from "../session/log.ts";
+import type { Session } from "../session/session.ts";
+import type { Store } from "../session/store.ts";
+import type { SessionChoice, Settings } from "./settings.ts";
+
+/** The session that this run goes on from, as it is recorded; undefined for a new one. It is not locked yet. */
+export function recordedIn(store: Store, choice: SessionChoice, root: string): SessionInfo | undefined {
+  switch (choice.kind) {
+    case "new":
+      return undefined;
+    case "named":
+      return store.list().find(({ id }) => id === choice.id);
+    case "resume":
+    case "fork":
+      return store.find(choice.id);
+    case "last": {
+      const latest = store.latest(root);
+      if (latest !== undefined) return latest;
+      throw new KodaError("session_not_found", `No session of "${root}" to continue: see koda session list`);
+    }
+    default:
+      return choice satisfies never;
+  }
+}
+
+type Opened = { settings: Settings; recorded: SessionInfo | undefined; info: ModelInfo };
+
+/** Opens the session for writing, waiting for it as long as the user said. */
+export async function openSession(
+  store: Store,
+  { settings, recorded, info }: Opened,
+  signal: AbortSignal,
+): Promise<Session> {
+  const { session: choice, root, loaded, waitMs } = settings;
+  const wait = { ms: waitMs, signal };
+  const start = { cwd: root, model: info.name, provider: info.provider, mode: loaded.config.mode };
+  if (choice.kind === "named") return await store.openOrCreate(choice.id, start, wait);
+  if (recorded === undefined) return store.create(start);
+  return choice.kind === "fork" ? await store.fork(recorded.id) : await store.open(recorded.id, wait);
+}

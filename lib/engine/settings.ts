@@ -1,0 +1,40 @@
+import type { LoadedConfig } from "../config/config.ts";
+import type { JsonSchema, ModelSettings, Wire } from "../model/model.ts";
+import type { FailOn } from "./engine.ts";
+import type { Explicit } from "./resume.ts";
+
+export type SessionChoice =
+  | { kind: "new" }
+  /** Open it, or create it under this id. */
+  | { kind: "named"; id: string }
+  | { kind: "resume"; id: string }
+  /** The one of this directory with the latest activity. */
+  | { kind: "last" }
+  | { kind: "fork"; id: string };
+
+/** Everything that a command line, its environment and its files ask of a run. Nothing below this reads them again. */
+export type Settings = {
+  version: string;
+  /** The project, absolute and real. */
+  root: string;
+  home: string;
+  env: Readonly<Record<string, string | undefined>>;
+  loaded: LoadedConfig;
+  /** What this very command line says, and not a file or a variable: only that widens a resumed session. */
+  explicit: Explicit;
+  /** The database's path, or ":memory:". */
+  database: string;
+  /** The directory of koda's own state: hidden from every tool. */
+  dataDirectory: string | undefined;
+  session: SessionChoice;
+  waitMs: number;
+  /** False after --no-sandbox. */
+  sandboxed: boolean;
+  bare: boolean;
+  tools: { allow: readonly string[]; deny: readonly string[] };
+  endpoint: { baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
+  model: ModelSettings;
+  cassette: { record?: string; replay?: string; loose: boolean };
+  answerSchema: JsonSchema | undefined;
+  failOn: readonly FailOn[];
+};
