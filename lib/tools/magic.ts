@@ -23,6 +23,9 @@ const images = [
 
 /** Only what no text begins with: everything else is told by its NUL bytes. */
 const formats = [
+  { name: "a BMP image", magic: /^BM[^]{4}\0{4}/ },
+  { name: "a TIFF image", magic: /^(II\*\0|MM\0\*)/ },
+  { name: "a HEIF or AVIF image", magic: /^[^]{4}ftyp(hei|hev|mif1|msf1|avi)/ },
   { name: "a PDF document", magic: /^%PDF-/ },
   { name: "a ZIP archive (or a format built on it)", magic: /^PK(\x03\x04|\x05\x06)/ },
   { name: "gzip data", magic: /^\x1f\x8b/ },

@@ -1,0 +1,19 @@
+import { KodaError } from "../lib/errors.ts";
+import type { ImagePart } from "../lib/model/message.ts";
+import { sniff } from "../lib/tools/magic.ts";
+import { readNamedFile } from "./promptfile.ts";
+
+/** The images of `-i`, in their order. What a file is, its first bytes say and not its name. */
+export async function readImages(paths: readonly string[], signal: AbortSignal): Promise<ImagePart[]> {
+  return await Promise.all(paths.map((path) => readImage(path, signal)));
+}
+
+async function readImage(path: string, signal: AbortSignal): Promise<ImagePart> {
+  const name = `image "${path}"`;
+  const bytes = await readNamedFile(path, { name, limit: 20_000_000, limitName: "20 MB" }, signal);
+  const content = sniff(bytes);
+  if (content.type === "image")
+    return { type: "image", mime: content.mime, base64: Buffer.from(bytes).toString("base64") };
+  const type = bytes.length === 0 ? "empty" : content.type === "text" ? "text" : content.name;
+  throw new KodaError("usage", `Cannot use ${name}: it is ${type}, expected a PNG, JPEG, GIF or WebP image`);
+}

@@ -1,0 +1,144 @@
+import { readFileSync } from "node:fs";
+import { decodeUtf8 } from "../lib/config/utf8.ts";
+import { errnoOf, KodaError } from "../lib/errors.ts";
+import type { ImagePart, TextPart } from "../lib/model/message.ts";
+import { Output } from "../lib/sink/output.ts";
+import type { Intake } from "./bytes.ts";
+import { decodeInput } from "./decode.ts";
+import { readImages } from "./images.ts";
+import { readNamedFile } from "./promptfile.ts";
+import { readStdin, type StdinMode, type StdinRole } from "./stdin.ts";
+
+export type PromptOptions = {
+  /** The argument; `-` is standard input. */
+  readonly prompt?: string;
+  /** `-f`; `-` is standard input here too. */
+  readonly file?: string;
+  readonly image: readonly string[];
+  readonly stdin?: StdinMode;
+  readonly model?: string;
+  readonly quiet?: boolean;
+};
+
+/** Where the prompt's own words come from. */
+type Source =
+  { kind: "argument"; text: string } | { kind: "file"; path: string } | { kind: "stdin" } | { kind: "none" };
+
+/** The scripted model does the same whatever it is asked, so it may be asked nothing. */
+const demoPrompt = "Write a small project with a failing test, and mend it.";
+
+/**
+ * What the user asks: the prompt, what came on standard input beside it, and images. It begins at once, so that the
+ * wait for a silent pipe runs beside the rest of a start; the signal ends it.
+ */
+export async function readPrompt(options: PromptOptions, signal: AbortSignal): Promise<(TextPart | ImagePart)[]> {
+  const source = sourceOf(options);
+  const mode = options.stdin ?? "auto";
+  if (source.kind === "stdin" && mode === "ignore")
+    throw new KodaError("usage", "The prompt cannot be standard input (-) when that is ignored (--stdin ignore)");
+
+  const words = await wordsOf(source, signal);
+  const images = await readImages(options.image, signal);
+  const bytes = await readStdin({ mode, role: roleBeside(source), note: options.quiet ? unsaid : say, signal });
+  const input = bytes === undefined ? undefined : decodeInput(bytes, "standard input");
+  if (mode === "require" && !input)
+    throw new KodaError("usage", "Standard input is empty, and --stdin require asks for something there");
+  return [{ type: "text", text: joined(words, input) }, ...images];
+}
+
+function sourceOf({ prompt, file, model }: PromptOptions): Source {
+  if (prompt !== undefined && file !== undefined)
+    throw new KodaError("usage", `Two prompts were given, "${shortened(prompt)}" and -f "${file}": give one of them`);
+  if (prompt === "-" || isStdin(file)) return { kind: "stdin" };
+  if (file !== undefined) return { kind: "file", path: file };
+  if (prompt !== undefined) return { kind: "argument", text: prompt };
+  return model === "demo" ? { kind: "argument", text: demoPrompt } : { kind: "none" };
+}
+
+/** Opened by these names it would be read as a file, and then once more as standard input. */
+function isStdin(file: string | undefined): boolean {
+  return file !== undefined && ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].includes(file);
+}
+
+function roleBeside(source: Source): StdinRole {
+  switch (source.kind) {
+    case "stdin":
+      return "asked";
+    case "none":
+      return "prompt";
+    case "argument":
+    case "file":
+      return "addition";
+    default:
+      return source satisfies never;
+  }
+}
+
+/** The prompt's own words; undefined when they come on standard input. */
+async function wordsOf(source: Source, signal: AbortSignal): Promise<string | undefined> {
+  switch (source.kind) {
+    case "stdin":
+    case "none":
+      return undefined;
+    case "argument":
+      checkArgument(source.text);
+      return source.text;
+    case "file": {
+      const intake: Intake = { name: `prompt file "${source.path}"`, limit: 10 * 1024 * 1024, limitName: "10 MiB" };
+      const text = decodeInput(await readNamedFile(source.path, intake, signal), intake.name);
+      if (isBlank(text)) throw new KodaError("usage", `The prompt is empty: there is no text in "${source.path}"`);
+      return text;
+    }
+    default:
+      return source satisfies never;
+  }
+}
+
+/** The runtime puts U+FFFD where an argument is not UTF-8; only then is it worth asking what was really there. */
+function checkArgument(text: string): void {
+  if (isBlank(text)) throw new KodaError("usage", `The prompt is empty: say what to do, as in ${example}`);
+  if (text.includes("\uFFFD") && !areArgumentsText())
+    throw new KodaError("usage", "Cannot read the prompt: the argument is not UTF-8 text");
+}
+
+function areArgumentsText(): boolean {
+  try {
+    return decodeUtf8(readFileSync("/proc/self/cmdline")) !== undefined;
+  } catch (error) {
+    // Without /proc there is only the runtime's word for it.
+    if (errnoOf(error) !== undefined) return true;
+    throw error;
+  }
+}
+
+const example = 'koda exec "fix the failing test"';
+
+function joined(words: string | undefined, input: string | undefined): string {
+  if (words !== undefined) return input ? `${words}\n\n${stdinBlock(input)}` : words;
+  if (input === undefined)
+    throw new KodaError(
+      "usage",
+      `No prompt was given: pass it as an argument (${example}), in a file (-f FILE), or on standard input (koda exec < FILE)`,
+    );
+  if (isBlank(input)) throw new KodaError("usage", "The prompt is empty: there is no text on standard input");
+  return input;
+}
+
+function stdinBlock(input: string): string {
+  return `<stdin>\n${input}${input.endsWith("\n") ? "" : "\n"}</stdin>`;
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
+}
+
+function shortened(text: string): string {
+  return text.length <= 40 ? text : `${text.slice(0, 39)}…`;
+}
+
+/** A note is for people: when it cannot be written, nothing is lost that a run depends on. */
+function say(text: string): void {
+  new Output(2, "stderr").write(`koda: ${text}\n`).catch(() => undefined);
+}
+
+function unsaid(): void {}

@@ -1,0 +1,39 @@
+import { open, type FileHandle } from "node:fs/promises";
+import { resolve } from "node:path";
+import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
+import { type Intake, openReader, readToEnd } from "./bytes.ts";
+
+const problems: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EACCES: "permission denied",
+  EISDIR: "it is a directory",
+  ELOOP: "its symbolic links lead in a circle",
+  ENXIO: "it is a socket, not a file",
+};
+
+/** The content of a file that the user named, of a named pipe too: `-f <(generate)`. Relative to the current directory. */
+export async function readNamedFile(path: string, intake: Intake, signal: AbortSignal): Promise<Uint8Array> {
+  signal.throwIfAborted();
+  try {
+    await using file = await openUnlessStopped(resolve(path), signal);
+    const stats = await file.stat();
+    if (stats.isDirectory()) throw new KodaError("usage", `Cannot read ${intake.name}: ${problems.EISDIR}`);
+    return await readToEnd(openReader(Bun.file(file.fd).stream(), signal), intake, signal);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (error instanceof KodaError || signal.aborted || code === undefined) throw error;
+    throw new KodaError("usage", `Cannot read ${intake.name}: ${problems[code] ?? messageOf(error)}`, { cause: error });
+  }
+}
+
+/** A named pipe that nobody writes to is opened when somebody does, if ever. */
+async function openUnlessStopped(path: string, signal: AbortSignal): Promise<FileHandle> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([open(path), stopped]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
