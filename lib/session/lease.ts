@@ -1,8 +1,7 @@
-import { readFileSync, readlinkSync } from "node:fs";
-import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { errnoOf, KodaError } from "../errors.ts";
+import { KodaError } from "../errors.ts";
 import type { Database } from "./database.ts";
+import { isGone, type ProcessIdentity, thisProcess } from "./process.ts";
 
 const leaseMs = 30_000;
 const renewEveryMs = 10_000;
@@ -39,29 +38,36 @@ export function isHeld(db: Database, session: string): boolean {
   return holder !== undefined && holds(holder);
 }
 
+/** A lease that cannot be released ends by itself, or with its process: no reason to fail at the end of a good run. */
+export function releaseLease(db: Database, { session, owner }: Claim): void {
+  tryToRun(db, "DELETE FROM lease WHERE session = ? AND owner = ?", [session, owner]);
+}
+
+/** `owner` is the word that claimLease gave. */
+type Claim = { session: string; owner: string };
+
 /**
  * A claim that is kept up until it is released. One whose owner slept for longer than it lasts may be taken by another
  * process, and then the first owner's next write fails.
  */
 export class Lease {
   readonly #db: Database;
-  readonly #session: string;
-  readonly #owner: string;
+  readonly #claim: Claim;
   readonly #renewal: NodeJS.Timeout;
 
-  constructor(db: Database, { session, owner }: { session: string; owner: string }) {
+  constructor(db: Database, claim: Claim) {
     this.#db = db;
-    this.#session = session;
-    this.#owner = owner;
+    this.#claim = claim;
     this.#renewal = setInterval(() => this.#renew(), renewEveryMs);
     this.#renewal.unref();
   }
 
   /** Belongs inside the transaction of every write: who lost the session must not add to it. */
   assertHeld(): void {
-    const holder = holderOf(this.#db, this.#session);
-    if (holder?.owner === this.#owner) return;
-    const lost = `Lost session "${this.#session}"`;
+    const { session, owner } = this.#claim;
+    const holder = holderOf(this.#db, session);
+    if (holder?.owner === owner) return;
+    const lost = `Lost session "${session}"`;
     const lasts = `this run did not renew its lease for ${leaseMs / 1000} s`;
     if (holder === undefined)
       throw new KodaError("session_held", `${lost}: ${lasts}, and it was used by another or removed.`);
@@ -70,24 +76,22 @@ export class Lease {
 
   release(): void {
     clearInterval(this.#renewal);
-    this.#try("DELETE FROM lease WHERE session = ? AND owner = ?", [this.#session, this.#owner]);
+    releaseLease(this.#db, this.#claim);
   }
 
   #renew(): void {
+    const { session, owner } = this.#claim;
     const expires = Date.now() + leaseMs;
-    this.#try("UPDATE lease SET expires = ? WHERE session = ? AND owner = ?", [expires, this.#session, this.#owner]);
+    tryToRun(this.#db, "UPDATE lease SET expires = ? WHERE session = ? AND owner = ?", [expires, session, owner]);
   }
+}
 
-  /**
-   * A full disk may have space again at the next tick, and if not, the next write says so. A lease that cannot be
-   * released ends by itself, or with its process.
-   */
-  #try(sql: string, values: (string | number)[]): void {
-    try {
-      this.#db.run(sql, values);
-    } catch (error) {
-      if (!(error instanceof KodaError)) throw error;
-    }
+/** A full disk may have space again at the next tick, and if not, the next write of an item says so. */
+function tryToRun(db: Database, sql: string, values: (string | number)[]): void {
+  try {
+    db.run(sql, values);
+  } catch (error) {
+    if (!(error instanceof KodaError)) throw error;
   }
 }
 
@@ -116,7 +120,6 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
   }
 }
 
-type ProcessIdentity = { pid: number; started: string; host: string; machine: string };
 type Holder = ProcessIdentity & { session: string; owner: string; since: number; expires: number };
 
 function holderOf(db: Database, session: string): Holder | undefined {
@@ -125,57 +128,6 @@ function holderOf(db: Database, session: string): Holder | undefined {
 
 function holds(holder: Holder): boolean {
   return holder.expires > Date.now() && !isGone(holder);
-}
-
-let identity: ProcessIdentity | undefined;
-
-function thisProcess(): ProcessIdentity {
-  identity ??= { pid: process.pid, started: startOf(process.pid) ?? "", host: hostname(), machine: machineOf() };
-  return identity;
-}
-
-/** Surely gone, that is: of a process that cannot be seen from here nothing is known but its lease's end. */
-function isGone(holder: Holder): boolean {
-  if (holder.machine === "" || holder.machine !== thisProcess().machine) return false;
-  if (!isAlive(holder.pid)) return true;
-  const started = startOf(holder.pid);
-  return started !== undefined && holder.started !== "" && started !== holder.started;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errnoOf(error) !== "ESRCH";
-  }
-}
-
-/**
- * Where a pid means the same process as here: two containers may share a name, and a restarted machine its pids. Empty
- * where that cannot be told (no /proc), and then only the end of a lease frees a session.
- */
-function machineOf(): string {
-  const boot = attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
-  const pids = attempt(() => readlinkSync("/proc/self/ns/pid"));
-  return boot === undefined || pids === undefined ? "" : `${boot} ${pids}`;
-}
-
-/** The start time in clock ticks since boot, which a later process with the same pid does not share. */
-function startOf(pid: number): string | undefined {
-  const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
-  // The second field is the program's name in parentheses and may hold anything; the start is the 22nd.
-  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-}
-
-/** Without /proc there is no answer, which is an answer. */
-function attempt<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
 }
 
 function heldError(holder: Holder): KodaError {

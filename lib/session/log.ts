@@ -120,7 +120,7 @@ const disturbing = /[\s\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /** The first line that says something. */
 function titleOf(prompt: string): string {
-  for (const line of prompt.split("\n", 200)) {
+  for (const line of prompt.slice(0, 10_000).split("\n")) {
     const title = line.replaceAll(disturbing, " ").trim();
     if (title !== "") return shortened(title, titleLength);
   }

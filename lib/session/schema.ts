@@ -109,8 +109,9 @@ const migrations: readonly string[] = [
 
 /** Brings the database up to this binary's schema. Any number of processes may do so at the same moment. */
 export function migrate(db: Database): void {
-  if (versionOf(db) === migrations.length) return;
+  const found = versionOf(db);
   if (db.path !== inMemory) useWriteAheadLog(db);
+  if (found === migrations.length) return;
   db.write(() => {
     // Read again: another process may have migrated between the look above and the lock.
     const version = versionOf(db);
@@ -140,10 +141,11 @@ const walPatienceMs = 10_000;
 const walPauseMs = 5;
 
 /**
- * The switch needs the file for itself alone and, unlike every other statement, does not wait for that: processes that
+ * A database that was restored from a backup may have lost it. The switch needs the file for itself alone and, unlike every other statement, does not wait for that: processes that
  * create the database together get SQLITE_BUSY at once, whatever the timeout. So the waiting is done here.
  */
 function useWriteAheadLog(db: Database): void {
+  if (db.get<{ journal_mode: string }>("PRAGMA journal_mode")?.journal_mode === "wal") return;
   const deadline = Date.now() + walPatienceMs;
   while (true) {
     try {

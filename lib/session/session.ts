@@ -85,6 +85,7 @@ export class Session implements AsyncDisposable {
 
   /** All of them or none. They are on disk when this returns. */
   append(...items: Item[]): void {
+    if (this.#closed) throw new Error(`session ${this.id} is closed`);
     if (items.length === 0) return;
     const now = Date.now();
     const { logged, info } = continued(this.#info, items, now);
@@ -106,9 +107,10 @@ export class Session implements AsyncDisposable {
 
   endTurn(reason: ItemOf<"turn_end">["reason"], error?: { code: string; message: string }): void {
     if (!this.#inTurn) throw new Error(`session ${this.id} is in no turn`);
+    // Whether or not that can be recorded: a log that lacks it reads the same as one that was cut off.
+    this.#inTurn = false;
     const failure = error && { code: error.code, message: error.message };
     this.append({ kind: "turn_end", reason, ...(failure && { error: failure }) });
-    this.#inTurn = false;
   }
 
   /** Closes a session that came to nothing: if it was made for this run and nothing was added, it never was. */
@@ -131,11 +133,19 @@ export class Session implements AsyncDisposable {
     if (this.#closed) return;
     this.#closed = true;
     try {
-      if (cameToNothing) deleteSession(this.#db, this.id);
+      if (cameToNothing) this.#delete();
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
     }
     this.#lease.release();
+  }
+
+  /** Unless somebody else has taken it meanwhile, and has perhaps said something in it. */
+  #delete(): void {
+    this.#db.write(() => {
+      this.#lease.assertHeld();
+      deleteSession(this.#db, this.id);
+    });
   }
 
   #remember(item: LoggedItem): void {

@@ -3,7 +3,7 @@ import type { Mode } from "../trust/mode.ts";
 import { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
 import type { LoggedItem } from "./item.ts";
-import { assertFree, claimLease, isHeld, type Wait, whenFree } from "./lease.ts";
+import { assertFree, claimLease, isHeld, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
   copyPlaces,
   deleteSession,
@@ -41,17 +41,29 @@ export class Store implements AsyncDisposable {
 
   create(start: NewSession & { id?: string }): Session {
     const { id = Bun.randomUUIDv7(), ...rest } = start;
-    return new Session(
-      this.#db,
-      this.#db.write(() => this.#create(id, rest)),
-    );
+    const opening = this.#db.write(() => {
+      if (this.#row(id) !== undefined) throw new KodaError("usage", `There is a session "${id}" already`);
+      return this.#create(id, rest);
+    });
+    return new Session(this.#db, opening);
   }
 
   /** A session that exists, by its id or a beginning of it that no other has. */
   async open(idOrPrefix: string, wait: Wait = { ms: 0 }): Promise<Session> {
     const { decodeItem } = await import("./decode.ts");
-    const attempt = () => this.#db.write(() => this.#open(this.find(idOrPrefix), decodeItem));
-    return new Session(this.#db, await whenFree(attempt, wait));
+    const claim = () =>
+      this.#db.write(() => {
+        const info = this.find(idOrPrefix);
+        return { info, owner: claimLease(this.#db, info.id) };
+      });
+    const { info, owner } = await whenFree(claim, wait);
+    try {
+      // Read outside the transaction: with the lease nobody else adds to it, and a long log takes its time.
+      return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), isNew: false });
+    } catch (error) {
+      releaseLease(this.#db, { session: info.id, owner });
+      throw error;
+    }
   }
 
   /** The session with exactly this id, made when there is none. */
@@ -65,10 +77,8 @@ export class Store implements AsyncDisposable {
   /** A new session that begins with what the other one holds now. Nothing is copied but the places in its log. */
   async fork(id: string): Promise<Session> {
     const { decodeItem } = await import("./decode.ts");
-    return new Session(
-      this.#db,
-      this.#db.write(() => this.#fork(this.find(id), decodeItem)),
-    );
+    const opening = this.#db.write(() => this.#fork(this.find(id), decodeItem));
+    return new Session(this.#db, opening);
   }
 
   /** The session of this directory with the latest activity. */
@@ -82,6 +92,12 @@ export class Store implements AsyncDisposable {
   list(): SessionInfo[] {
     const sql = "SELECT * FROM session WHERE length > 0 ORDER BY updated_at DESC, id DESC";
     return this.#db.all<SessionRow>(sql).map(infoOf);
+  }
+
+  /** By exactly this id. */
+  named(id: string): SessionInfo | undefined {
+    const row = this.#row(id);
+    return row && infoOf(row);
   }
 
   /** By its id, or by a beginning of it that no other session has. */
@@ -117,12 +133,17 @@ export class Store implements AsyncDisposable {
   /** Deletes what nobody touched for so long, and says which; a session that a process works in is kept. */
   prune(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
-    return this.#db.write(() => {
-      const rows = this.#db.all<SessionRow>("SELECT * FROM session WHERE updated_at < ? ORDER BY updated_at", [before]);
-      const idle = rows.filter(({ id }) => !isHeld(this.#db, id));
-      for (const { id } of idle) deleteSession(this.#db, id);
-      return idle.map(infoOf);
-    });
+    const old = this.#db.all<SessionRow>("SELECT * FROM session WHERE updated_at < ? ORDER BY updated_at", [before]);
+    // One by one, so that runs that go on meanwhile get their turn to write; each may have been used again by now.
+    const pruned = old.filter(({ id }) =>
+      this.#db.write(() => {
+        const row = this.#row(id);
+        if (row === undefined || row.updated_at >= before || isHeld(this.#db, id)) return false;
+        deleteSession(this.#db, id);
+        return true;
+      }),
+    );
+    return pruned.map(infoOf);
   }
 
   /** Where in all logs and outputs the words occur, best first. */
@@ -131,7 +152,7 @@ export class Store implements AsyncDisposable {
     return searchAll(this.#db, query, decodeItem);
   }
 
-  /** These three stand inside a transaction, so that what is read is what there is once the lease is taken. */
+  /** Inside a transaction, as is `#fork`: the session and its lease come to be together. */
   #create(id: string, start: NewSession): Opening {
     const now = Date.now();
     const { cwd, model, provider, mode } = start;
@@ -150,11 +171,6 @@ export class Store implements AsyncDisposable {
     };
     insertSession(this.#db, info);
     return { info, owner: claimLease(this.#db, id), items: [], isNew: true };
-  }
-
-  #open(info: SessionInfo, decode: DecodeItem): Opening {
-    const owner = claimLease(this.#db, info.id);
-    return { info, owner, items: this.#read(info.id, decode), isNew: false };
   }
 
   #fork(parent: SessionInfo, decode: DecodeItem): Opening {

@@ -76,6 +76,19 @@ test("a symbolic link to a database is followed", () => {
   openStore(link).close();
 });
 
+test("a database that lost its write-ahead log gets it back", () => {
+  using directory = makeDirectory();
+  const path = join(directory.path, "koda.db");
+  openStore(path).close();
+  const ask = (pragma: string) => {
+    using other = new Sqlite(path);
+    return other.query(pragma).get();
+  };
+  expect(ask("PRAGMA journal_mode = DELETE")).toEqual({ journal_mode: "delete" });
+  openStore(path).close();
+  expect(ask("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });
+});
+
 test("a file that is no database is refused and stays as it is", () => {
   using directory = makeDirectory();
   const path = join(directory.path, "koda.db");

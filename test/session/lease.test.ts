@@ -114,6 +114,32 @@ test("a process that merely has the pid of the dead owner does not hold its sess
   await holder.kill();
 });
 
+test("a killed process that nobody has asked after does not hold its session", async () => {
+  await using shelf = makeShelf();
+  // The shell becomes a sleep, which never asks what became of its child.
+  const script = join(import.meta.dir, "../support/session-holder.ts");
+  const line = `"$@" <&3 3<&- & exec 3<&-; echo $!; exec sleep 600 >/dev/null`;
+  const sleeper = Bun.spawn(
+    ["bash", "-c", `exec 3<&0; ${line}`, "sh", process.execPath, script, shelf.path, "shared"],
+    {
+      stdin: "pipe",
+      stdout: "pipe",
+    },
+  );
+  const reader = sleeper.stdout.getReader();
+  let said = "";
+  while (!said.includes("held\n")) said += new TextDecoder().decode((await reader.read()).value);
+  const pid = leaseIn(shelf.path)?.pid ?? 0;
+  expect(said).toContain(`${pid}\n`);
+  process.kill(pid, "SIGKILL");
+  while ((await reader.read()).value !== undefined);
+  const session = await shelf.store.open("shared", { ms: 5000 });
+  expect(process.kill(pid, 0)).toBe(true);
+  session.close();
+  sleeper.kill("SIGKILL");
+  await sleeper.exited;
+});
+
 test("of a process on another machine only the end of its lease frees the session", async () => {
   await using shelf = makeShelf();
   const holder = await holdElsewhere(shelf.path);

@@ -198,6 +198,19 @@ test("discard leaves no new session, and no untouched fork, but never takes away
   expect(shelf.store.list().map(({ id }) => id)).toEqual([full.id]);
 });
 
+test("an empty session that somebody else took over meanwhile is theirs to keep", async () => {
+  await using shelf = makeShelf();
+  const slow = shelf.store.create({ ...start, id: "mine" });
+  using db = new Sqlite(shelf.path);
+  db.run("UPDATE lease SET expires = 0");
+  const taker = await shelf.store.open("mine");
+  taker.append(user("hello"));
+  slow.discard();
+  taker.append(user("still here"));
+  expect(await shelf.store.items("mine")).toHaveLength(2);
+  taker.close();
+});
+
 test("leaving the scope of a session closes it", async () => {
   await using shelf = makeShelf();
   {
@@ -206,6 +219,15 @@ test("leaving the scope of a session closes it", async () => {
   }
   const again = await shelf.store.open("mine");
   again.close();
+});
+
+test("nothing can be appended to a closed session", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.append(user("hello"));
+  session.close();
+  session.close();
+  expect(() => session.append(user("too late"))).toThrow("is closed");
 });
 
 test("two sessions of one process know nothing of each other", async () => {

@@ -35,6 +35,12 @@ test("a new session's id is a UUID of version 7, so ids sort by age", async () =
   two.close();
 });
 
+test("an id is taken once", async () => {
+  await using shelf = makeShelf();
+  record(shelf, "mine", "one");
+  expect(() => shelf.store.create({ ...start, id: "mine" })).toThrow('There is a session "mine" already');
+});
+
 test("a session is found by its id and by a beginning that no other has", async () => {
   await using shelf = makeShelf();
   record(shelf, "apple", "one");
@@ -44,6 +50,13 @@ test("a session is found by its id and by a beginning that no other has", async 
   const opened = await shelf.store.open("app");
   expect(opened.id).toBe("apple");
   opened.close();
+});
+
+test("a session is looked up by exactly its id where no other will do", async () => {
+  await using shelf = makeShelf();
+  record(shelf, "apple", "one");
+  expect(shelf.store.named("apple")?.title).toBe("one");
+  expect(shelf.store.named("app")).toBeUndefined();
 });
 
 test("an id that is the beginning of another is found itself", async () => {

@@ -1,0 +1,66 @@
+import { readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+import { errnoOf } from "../errors.ts";
+
+/** What tells a process from every other one, here and elsewhere, now and later. */
+export type ProcessIdentity = { pid: number; started: string; host: string; machine: string };
+
+let identity: ProcessIdentity | undefined;
+
+export function thisProcess(): ProcessIdentity {
+  identity ??= {
+    pid: process.pid,
+    started: statusOf(process.pid)?.started ?? "",
+    host: hostname(),
+    machine: machineOf(),
+  };
+  return identity;
+}
+
+/** Surely gone, that is: of a process that cannot be seen from here nothing is known. */
+export function isGone({ pid, started, machine }: ProcessIdentity): boolean {
+  if (machine === "" || machine !== thisProcess().machine) return false;
+  if (!exists(pid)) return true;
+  const now = statusOf(pid);
+  if (now === undefined) return false;
+  // A zombie has ended, although nobody has asked how; another start time is a later process with the same pid.
+  return now.state === "Z" || now.state === "X" || (started !== "" && now.started !== started);
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errnoOf(error) !== "ESRCH";
+  }
+}
+
+/**
+ * Where a pid means the same process as here: two containers may share a name, and a restarted machine its pids. Empty
+ * where that cannot be told (no /proc).
+ */
+function machineOf(): string {
+  const boot = ifThere(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
+  const pids = ifThere(() => readlinkSync("/proc/self/ns/pid"));
+  return boot === undefined || pids === undefined ? "" : `${boot} ${pids}`;
+}
+
+/** `started` is in clock ticks since the machine's start. */
+function statusOf(pid: number): { state: string; started: string } | undefined {
+  const stat = ifThere(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
+  // The second field is the program's name in parentheses and may hold anything; the state is the third, the start the 22nd.
+  const [state, ...fields] = stat?.slice(stat.lastIndexOf(")") + 2).split(" ") ?? [];
+  const started = fields[18];
+  return state === undefined || started === undefined ? undefined : { state, started };
+}
+
+/** Without /proc there is no answer, which is an answer. */
+function ifThere<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
