@@ -4,8 +4,11 @@ import { beginning, countNewlines, createCapture, markOf, since, type KeptStream
 const MiB = 1024 * 1024;
 
 /** Bytes whose value tells their position, so that a misplaced one shows. */
-const positions = (from: number, length: number) =>
-  Uint8Array.from({ length }, (_, index) => ((from + index) * 31 + ((from + index) >> 8)) & 0xff);
+const positions = (from: number, length: number) => {
+  const bytes = new Uint8Array(length);
+  for (let index = 0; index < length; index++) bytes[index] = (from + index) * 31 + ((from + index) >> 8);
+  return bytes;
+};
 
 const feed = (total: number, chunk: number): KeptStream => {
   const capture = createCapture();

@@ -60,25 +60,6 @@ test("output that is too much to show is stored, each stream by itself", async (
   expect(shown.map(({ text }) => text).join("")).toBe(whole);
 });
 
-test("a timeout ends the command and keeps what it said", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
-  const command = "echo $$; echo before; sleep 1000; echo after";
-  const result = await bashTool.run({ command, timeout: 1 }, callContext(shell));
-  expect(result).toMatchObject({ ok: false, timedOut: true, signal: "SIGTERM" });
-  expect(textOf(result)).toMatch(
-    /^Exit code: 143 \(killed by SIGTERM\) .*\ntimed out after 1 s\nstdout:\n\d+\nbefore$/,
-  );
-});
-
-test("a command that ends well because it was told to end has not succeeded", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
-  const command = "trap 'exit 0' TERM; while :; do sleep 0.05; done";
-  const result = await bashTool.run({ command, timeout: 1 }, callContext(shell));
-  expect(result).toMatchObject({ ok: false, timedOut: true, exitCode: 0 });
-});
-
 test.each([
   [{ timeout: 900 }, "timeout 900 was cut to 300 s"],
   [{ timeout: 1.5 }, "timeout 1.5 was taken as 2 s"],
@@ -89,13 +70,6 @@ test.each([
   const result = await bashTool.run({ command: "true", ...input }, callContext(shell));
   expect(result.ok).toBe(true);
   expect(textOf(result).split("\n")[1]).toStartWith(note);
-});
-
-test("the ceiling is the shell's, also for a command that names no timeout", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place, { maxSeconds: 1 });
-  const result = await bashTool.run({ command: "sleep 1000" }, callContext(shell));
-  expect(textOf(result)).toContain("timed out after 1 s");
 });
 
 test("a timeout of zero is an error, and nothing is run", async () => {
@@ -193,3 +167,29 @@ test.each([
   },
   20_000,
 );
+
+test.concurrent("a timeout ends the command and keeps what it said", async () => {
+  await using place = makePlace();
+  await using shell = shellIn(place);
+  const command = "echo $$; echo before; sleep 1000; echo after";
+  const result = await bashTool.run({ command, timeout: 1 }, callContext(shell));
+  expect(result).toMatchObject({ ok: false, timedOut: true, signal: "SIGTERM" });
+  expect(textOf(result)).toMatch(
+    /^Exit code: 143 \(killed by SIGTERM\) .*\ntimed out after 1 s\nstdout:\n\d+\nbefore$/,
+  );
+});
+
+test.concurrent("a command that ends well because it was told to end has not succeeded", async () => {
+  await using place = makePlace();
+  await using shell = shellIn(place);
+  const command = "trap 'exit 0' TERM; while :; do sleep 0.05; done";
+  const result = await bashTool.run({ command, timeout: 1 }, callContext(shell));
+  expect(result).toMatchObject({ ok: false, timedOut: true, exitCode: 0 });
+});
+
+test.concurrent("the ceiling is the shell's, also for a command that names no timeout", async () => {
+  await using place = makePlace();
+  await using shell = shellIn(place, { maxSeconds: 1 });
+  const result = await bashTool.run({ command: "sleep 1000" }, callContext(shell));
+  expect(textOf(result)).toContain("timed out after 1 s");
+});
