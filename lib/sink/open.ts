@@ -39,6 +39,7 @@ export function openSink(options: SinkOptions): Sink {
         if (!isLost) await toStdout(event);
       } catch (error) {
         isLost = true;
+        await screen.wait(undefined);
         throw error;
       } finally {
         await toPeople(event);

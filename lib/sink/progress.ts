@@ -32,7 +32,7 @@ async function complain(event: Event, lines: Lines, paint: Paint): Promise<void>
   if (event.type === "session.start")
     for (const warning of warnings(event)) await lines.line(noticeLine("warn", warning, paint));
   if (event.type === "notice" && event.level === "error") await lines.line(noticeLine("error", event.message, paint));
-  if (event.type === "end" && event.error) await lines.line(complaint(event.error, event.exit, paint));
+  if (event.type === "end" && event.error) await lines.line(complaint(event.error, paint));
 }
 
 class Progress {
@@ -96,7 +96,9 @@ class Progress {
 
   async #start(event: EventOf<"session.start">): Promise<void> {
     await this.#lines.line(banner(event, this.#paint));
-    for (const warning of warnings(event)) await this.#lines.line(noticeLine("warn", warning, this.#paint));
+    // Either backend that confines nothing says so in its notes; what a real one has to say is for the curious.
+    const { backend, notes } = event.sandbox;
+    if (backend === "none") for (const note of notes) await this.#lines.line(noticeLine("warn", note, this.#paint));
     for (const { name, error } of event.mcp)
       if (error) await this.#lines.line(noticeLine("warn", `MCP server "${name}": ${error}`, this.#paint));
     for (const key of event.skipped)
@@ -105,7 +107,7 @@ class Progress {
     await this.#detail("session", event.session);
     await this.#detail("tools", event.tools.join(" "));
     await this.#detail("instructions", event.instructions.join(" "));
-    if (warnings(event).length === 0) for (const note of event.sandbox.notes) await this.#detail("sandbox", note);
+    if (backend !== "none") for (const note of notes) await this.#detail("sandbox", note);
   }
 
   async #detail(name: string, text: string): Promise<void> {
@@ -147,7 +149,7 @@ class Progress {
   async #end(event: EventOf<"end">): Promise<void> {
     await this.#screen.wait(undefined);
     await this.#aside(this.#asides.atEnd(event));
-    if (event.error) await this.#lines.line(complaint(event.error, event.exit, this.#paint));
+    if (event.error) await this.#lines.line(complaint(event.error, this.#paint));
     if (event.session === null) return;
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume !== null) await this.#lines.line(this.#paint.dim(`  to continue: ${event.resume}`));

@@ -11,9 +11,9 @@ export function banner(start: Start, paint: Paint): string {
   return `${paint.bold(`koda ${version}`)} ${paint.dim(`· ${facts.join(" · ")}`)}`;
 }
 
-/** What weakens a run, and is said even to those who want silence. */
+/** What makes a run less safe than it may look, and is said even to those who want silence. */
 export function warnings({ sandbox }: Start): readonly string[] {
-  return sandbox.backend === "none" ? sandbox.notes : [];
+  return sandbox.filesystem === "open" ? sandbox.notes : [];
 }
 
 /** How the run ended, and what it took. */
@@ -33,13 +33,14 @@ export function summary(end: End, paint: Paint): string {
         .join(", "),
     files > 0 && `${counted(files, "file")} changed`,
   ].filter(Boolean);
-  const mark = end.status === "done" ? paint.green("✓ done") : paint.red(`✗ ${end.status}`);
+  const reason = end.error ? ` (${end.error.code}, exit ${end.exit})` : "";
+  const mark = end.status === "done" ? paint.green("✓ done") : paint.red(`✗ ${end.status}${reason}`);
   return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
 }
 
-/** Why the run did not end well, and the exit code that says so too. */
-export function complaint(error: NonNullable<End["error"]>, exit: number, paint: Paint): string {
-  return `${paint.red("koda:")} ${harmless(error.message)} ${paint.dim(`(${error.code}, exit ${exit})`)}`;
+/** Why the run did not end well, and what to do about it. */
+export function complaint({ message }: NonNullable<End["error"]>, paint: Paint): string {
+  return `${paint.red("koda:")} ${harmless(message)}`;
 }
 
 /** `12,345 in (10,000 cached), 678 out`; what the provider did not report is left out. */

@@ -22,7 +22,7 @@ export function textWriter(screen: Screen, { live, stdoutIsTerminal }: TextOptio
 function answerWriter(screen: Screen, visible: (text: string) => string): Writer {
   let isWhole = false;
   return async (event) => {
-    if (event.type === "text.done") isWhole = true;
+    if (event.type === "text.done") isWhole = event.text.trim() !== "";
     if (event.type === "text.delta" || event.type === "tool.start" || event.type === "retry") isWhole = false;
     if (event.type === "end" && (event.status === "done" || isWhole))
       await screen.toStdout(visible(closed(event.text)));
@@ -48,7 +48,7 @@ function liveWriter(screen: Screen, visible: (text: string) => string): Writer {
       case "text.delta":
         return await write(event.text);
       case "text.done":
-        if (!isBegun) await write(event.text);
+        if (!isBegun && event.text !== "") await write(event.text);
         return await close();
       case "tool.start":
         isSaid = false;

@@ -77,15 +77,20 @@ I look.
     expect((await sinkRun(run, { quiet: true })).stderr).toBe("! the sandbox is off (--no-sandbox)\n");
   });
 
-  test("says what went wrong with --quiet too, with the code that the process exits with", async () => {
+  test("names the failure and the code that the process exits with", async () => {
+    const { stderr } = await sinkRun([finished("", { status: "failed", exit: 9, error: failure })]);
+    expect(stderr).toStartWith("koda: Slow down\n✗ failed (rate_limit, exit 9) · 12 s");
+  });
+
+  test("says what went wrong with --quiet too", async () => {
     const end = finished("", { status: "failed", exit: 9, error: failure });
     const { stderr } = await sinkRun([notice("error", "The disk is full"), end], { quiet: true });
-    expect(stderr).toBe("✗ The disk is full\nkoda: Slow down (rate_limit, exit 9)\n");
+    expect(stderr).toBe("✗ The disk is full\nkoda: Slow down\n");
   });
 
   test("says of a run that never began why, and nothing else", async () => {
     const end = finished("", { session: null, resume: null, status: "failed", exit: 9, error: failure });
-    expect((await sinkRun([end])).stderr).toBe("koda: Slow down (rate_limit, exit 9)\n");
+    expect((await sinkRun([end])).stderr).toBe("koda: Slow down\n");
   });
 
   test("leaves out what the provider did not report", async () => {

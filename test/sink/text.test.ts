@@ -99,6 +99,13 @@ const rows: readonly Row[] = [
     asides: ["I look."],
   },
   {
+    name: "an empty reply is no answer, whatever was said before it",
+    events: [...said("I look."), ...look, done(""), finished("I look.", failed)],
+    answer: "",
+    stream: "I look.\n",
+    asides: ["I look."],
+  },
+  {
     name: "the last words of a run at its limit are the answer",
     events: [...said("I look."), ...look, ...said("So far so good."), finished("So far so good.", limited)],
     answer: "So far so good.\n",
