@@ -5,7 +5,7 @@ import { splitGlob } from "./search/glob.ts";
 import { counted, outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
 import { ask } from "./search/own.ts";
 import { claimSearch, startSearch } from "./search/start.ts";
-import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { pattern: string; path?: string };
 type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
@@ -21,7 +21,7 @@ export const globTool = {
   name: "Glob",
   about,
   input,
-  claim: (input, { policy }) => claimSearch(splitPattern(input).directory, policy),
+  claim: (input: Input, { policy }: Pick<ClaimContext, "policy">) => claimSearch(splitPattern(input).directory, policy),
   run,
 } satisfies Tool<Input>;
 
@@ -38,8 +38,8 @@ async function run(input: Input, { policy, contextWindow, signal }: Context): Pr
   if ("ok" in start) return start;
 
   const { scope, shown } = start;
-  const question = { scope, pattern: rest, wanted: scaled(mostFiles, contextWindow) };
-  const files = await withinTime((limited) => ask("glob", question, limited), { signal });
+  const question = { kind: "glob" as const, scope, pattern: rest, wanted: scaled(mostFiles, contextWindow) };
+  const files = await withinTime((limited) => ask(question, limited), { signal });
   if (files === undefined) return failed(outOfTime);
   const { paths, total, looked, unreadable } = files;
   const none = `No files match "${input.pattern}" in "${shown}": looked at ${counted(looked, "file")}.`;

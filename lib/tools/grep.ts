@@ -5,7 +5,7 @@ import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.t
 import { findLines } from "./search/lines.ts";
 import { fileReport, lineReport } from "./search/report.ts";
 import { claimSearch, startSearch } from "./search/start.ts";
-import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = {
   pattern: string;
@@ -35,7 +35,7 @@ export const grepTool = {
   name: "Grep",
   about,
   input,
-  claim: ({ path = "." }, { policy }) => claimSearch(path, policy),
+  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimSearch(path, policy),
   run,
 } satisfies Tool<Input>;
 

@@ -5,7 +5,7 @@ import type { Branch, Tree } from "./search/listing.ts";
 import { ask } from "./search/own.ts";
 import { claimSearch, startSearch } from "./search/start.ts";
 import type { Entry } from "./search/walk.ts";
-import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { path?: string; depth?: number };
 type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
@@ -20,7 +20,7 @@ export const listTool = {
   name: "List",
   about,
   input,
-  claim: ({ path = "." }, { policy }) => claimSearch(path, policy),
+  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimSearch(path, policy),
   run,
 } satisfies Tool<Input>;
 
@@ -34,7 +34,7 @@ async function run({ path = ".", depth = defaultDepth }: Input, context: Context
 
   const { scope, shown } = start;
   const wanted = scaled(mostEntries, contextWindow);
-  const tree = await withinTime((limited) => ask("list", { scope, depth, wanted }, limited), { signal });
+  const tree = await withinTime((limited) => ask({ kind: "list", scope, depth, wanted }, limited), { signal });
   if (tree === undefined) return failed(outOfTime);
   const lines = [...branchLines("", new Map(tree.branches.map((branch) => [branch.path, branch]))), ...notes(tree)];
   return succeeded(lines.length === 0 ? `Nothing in "${shown}" that is not ignored.` : lines.join("\n"));
@@ -56,7 +56,7 @@ function nameOf({ path, kind }: Entry): string {
 
 /** A directory for whose entries there was no room says at least how many there are. */
 function unopened(branch: Branch | undefined): string {
-  return branch === undefined || branch.entries.length > 0 ? "" : ` [${branch.left} entries]`;
+  return branch === undefined || branch.entries.length > 0 ? "" : ` [${counted(branch.left, "entry", "entries")}]`;
 }
 
 function notes({ branches, total, unreadable }: Tree): string[] {

@@ -23,88 +23,90 @@ export function compilePattern(pattern: string, ignoreCase: boolean): RegExp | B
 /** An open group. `flags` are the wrappers that an inline flag like `(?i)` opened: it holds to the end of the group. */
 type Group = { at: number; flags: string[] };
 
-/** Whether a quantifier may come next, and after it a `?`. */
-type Before = "nothing" | "atom" | "quantifier";
+type Translation = {
+  source: string;
+  /** The groups around this place; the first is the whole pattern. */
+  groups: [Group, ...Group[]];
+  /** What a quantifier that comes next would repeat. */
+  before: "nothing" | "atom" | "quantifier";
+};
 
 function translate(cursor: Cursor): string {
-  const groups: Group[] = [{ at: 0, flags: [] }];
-  let before: Before = "nothing";
-  let out = "";
-  const add = (source: string, now: Before) => {
-    out += source;
-    before = now;
-  };
-
-  while (cursor.at < cursor.text.length) {
-    const at = cursor.at;
-    const group = groups.at(-1) ?? { at, flags: [] };
-    const char = take(cursor);
-    switch (char) {
-      case "\\": {
-        const { source, isAssertion } = escapeOf(cursor, at);
-        add(source, isAssertion ? "nothing" : "atom");
-        break;
-      }
-      case "[":
-        add(classOf(cursor, at), "atom");
-        break;
-      case "(": {
-        const opened = openGroup(cursor, at);
-        out += opened.source;
-        before = "complete" in opened ? "atom" : "nothing";
-        if ("flag" in opened) group.flags.push(opened.source);
-        else if (!("complete" in opened)) groups.push({ at, flags: [] });
-        break;
-      }
-      case ")":
-        if (groups.length === 1) throw new Fault("unmatched )", at);
-        groups.pop();
-        add(")".repeat(group.flags.length + 1), "atom");
-        break;
-      case "|":
-        add(`${")".repeat(group.flags.length)}|${group.flags.join("")}`, "nothing");
-        break;
-      case "*":
-      case "+":
-      case "?":
-      case "{": {
-        const quantifier = quantifierOf(cursor, char, at);
-        if (quantifier === undefined) {
-          add("\\{", "atom");
-          break;
-        }
-        if (before === "nothing") throw new Fault(`nothing to repeat before ${quantifier}`, at);
-        if (before === "quantifier") throw new Fault(`${quantifier} after another quantifier`, at);
-        add(takeIf(cursor, "?") ? `${quantifier}?` : quantifier, "quantifier");
-        break;
-      }
-      case "^":
-      case "$":
-        add(char, "nothing");
-        break;
-      case ".":
-        add("[^\\n\\r]", "atom");
-        break;
-      case "\n":
-        throw new Fault("a match never spans lines", at);
-      default:
-        add(literal(char), "atom");
-    }
-  }
-
-  const open = groups.length > 1 ? groups.at(-1) : undefined;
+  const done: Translation = { source: "", groups: [{ at: 0, flags: [] }], before: "nothing" };
+  while (cursor.at < cursor.text.length) translateNext(cursor, done);
+  const open = done.groups.length > 1 ? done.groups.at(-1) : undefined;
   if (open !== undefined) throw new Fault("unclosed group", open.at);
-  return out + ")".repeat(groups[0]?.flags.length ?? 0);
+  return done.source + ")".repeat(done.groups[0].flags.length);
 }
 
-type Opened = { source: string } | { source: string; flag: true } | { source: string; complete: true };
+function translateNext(cursor: Cursor, done: Translation): void {
+  const at = cursor.at;
+  const char = take(cursor);
+  switch (char) {
+    case "\\": {
+      const { source, isAssertion } = escapeOf(cursor, at);
+      return add(done, source, isAssertion ? "nothing" : "atom");
+    }
+    case "[":
+      return add(done, classOf(cursor, at), "atom");
+    case "(":
+      return openGroup(cursor, done, at);
+    case ")":
+      return closeGroup(done, at);
+    case "|": {
+      const { flags } = innermost(done);
+      return add(done, `${")".repeat(flags.length)}|${flags.join("")}`, "nothing");
+    }
+    case "*":
+    case "+":
+    case "?":
+    case "{":
+      return quantify(cursor, done, { char, at });
+    case "^":
+    case "$":
+      return add(done, char, "nothing");
+    case ".":
+      return add(done, "[^\\n\\r]", "atom");
+    case "\n":
+      throw new Fault("a match never spans lines", at);
+    default:
+      return add(done, literal(char), "atom");
+  }
+}
+
+function add(done: Translation, source: string, before: Translation["before"]): void {
+  done.source += source;
+  done.before = before;
+}
+
+function innermost({ groups }: Translation): Group {
+  return groups.at(-1) ?? groups[0];
+}
+
+function openGroup(cursor: Cursor, done: Translation, at: number): void {
+  const { source, kind } = groupStart(cursor, at);
+  add(done, source, kind === "reference" ? "atom" : "nothing");
+  if (kind === "flag") innermost(done).flags.push(source);
+  if (kind === "group") done.groups.push({ at, flags: [] });
+}
+
+function closeGroup(done: Translation, at: number): void {
+  const { flags } = innermost(done);
+  if (done.groups.length === 1) throw new Fault("unmatched )", at);
+  done.groups.pop();
+  add(done, ")".repeat(flags.length + 1), "atom");
+}
+
+type GroupStart = { source: string; kind: "group" | "flag" | "reference" };
 
 /** What follows a `(`: a group, an inline flag for the rest of the group around it, or `(?P=name)`. */
-function openGroup(cursor: Cursor, at: number): Opened {
-  if (!takeIf(cursor, "?")) return { source: "(" };
-  for (const kind of [":", "=", "!", "<=", "<!"]) if (takeIf(cursor, kind)) return { source: `(?${kind}` };
-  if (takeIf(cursor, "P=")) return { source: `\\k<${nameUntil(cursor, ")", at)}>`, complete: true };
-  if (takeIf(cursor, "P<") || takeIf(cursor, "<")) return { source: `(?<${nameUntil(cursor, ">", at)}>` };
+function groupStart(cursor: Cursor, at: number): GroupStart {
+  if (!takeIf(cursor, "?")) return { source: "(", kind: "group" };
+  for (const mark of [":", "=", "!", "<=", "<!"])
+    if (takeIf(cursor, mark)) return { source: `(?${mark}`, kind: "group" };
+  if (takeIf(cursor, "P=")) return { source: `\\k<${nameUntil(cursor, ")", at)}>`, kind: "reference" };
+  if (takeIf(cursor, "P<") || takeIf(cursor, "<"))
+    return { source: `(?<${nameUntil(cursor, ">", at)}>`, kind: "group" };
 
   const flags = /^([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])/.exec(cursor.text.slice(cursor.at));
   if (flags === null) throw new Fault("unknown kind of group", at);
@@ -114,7 +116,7 @@ function openGroup(cursor: Cursor, at: number): Opened {
   cursor.at += whole.length;
   // Within one line the others change nothing.
   const source = on.includes("i") ? "(?i:" : off.includes("i") ? "(?-i:" : "(?:";
-  return end === ")" ? { source, flag: true } : { source };
+  return { source, kind: end === ")" ? "flag" : "group" };
 }
 
 function nameUntil(cursor: Cursor, end: string, at: number): string {
@@ -123,16 +125,22 @@ function nameUntil(cursor: Cursor, end: string, at: number): string {
   return name;
 }
 
-/** A `{` that does not begin a quantifier stands for itself, as in `interface Foo {`. */
-function quantifierOf(cursor: Cursor, char: string, at: number): string | undefined {
-  if (char !== "{") return char;
-  const range = /^(\d*)(,?)(\d*)\}/.exec(cursor.text.slice(cursor.at));
-  const [whole, from = "", comma = "", to = ""] = range ?? [];
+function quantify(cursor: Cursor, done: Translation, { char, at }: { char: string; at: number }): void {
+  const quantifier = char === "{" ? repetition(cursor, at) : char;
+  // A `{` that does not begin a quantifier stands for itself, as in `interface Foo {`.
+  if (quantifier === undefined) return add(done, literal(char), "atom");
+  if (done.before === "nothing") throw new Fault(`nothing to repeat before ${quantifier}`, at);
+  if (done.before === "quantifier") throw new Fault(`${quantifier} after another quantifier`, at);
+  add(done, takeIf(cursor, "?") ? `${quantifier}?` : quantifier, "quantifier");
+}
+
+const maxRepeat = 1000;
+
+function repetition(cursor: Cursor, at: number): string | undefined {
+  const [whole, from = "", comma = "", to = ""] = /^(\d*)(,?)(\d*)\}/.exec(cursor.text.slice(cursor.at)) ?? [];
   if (whole === undefined || (from === "" && to === "")) return undefined;
   cursor.at += whole.length;
   if (to !== "" && Number(to) < Number(from)) throw new Fault("numbers out of order in the quantifier", at);
   if (Number(from) > maxRepeat || Number(to) > maxRepeat) throw new Fault(`more than ${maxRepeat} repetitions`, at);
   return `{${from === "" ? "0" : from}${comma}${to}}`;
 }
-
-const maxRepeat = 1000;

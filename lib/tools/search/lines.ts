@@ -5,5 +5,5 @@ import { searchWithRipgrep } from "./ripgrep.ts";
 
 /** Where a pattern matches: by ripgrep where it can, else by our own engine, with the same result. */
 export async function findLines(query: Query, signal: AbortSignal): Promise<Found | BadPattern> {
-  return (await searchWithRipgrep(query, signal)) ?? (await ask("grep", query, signal));
+  return (await searchWithRipgrep(query, signal)) ?? (await ask({ kind: "grep", query }, signal));
 }

@@ -1,26 +1,24 @@
 import { workerUrl } from "./built.ts";
-import type { Question, Questions } from "./worker.ts";
+import type { Answers, Question } from "./worker.ts";
 
 /**
  * Asks the search engine of our own. It works in a thread of its own, for one question: it may read without pause, and
  * an expression that backtracks for ever ends with the thread, at once.
  */
-export function ask<Kind extends keyof Questions>(
-  kind: Kind,
-  question: Questions[Kind]["asks"],
+export function ask<Kind extends Question["kind"]>(
+  question: Question & { kind: Kind },
   signal: AbortSignal,
-): Promise<Questions[Kind]["answers"]> {
+): Promise<Answers[Kind]> {
   signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<Questions[Kind]["answers"]>();
+  const { promise, resolve, reject } = Promise.withResolvers<Answers[Kind]>();
   // Nothing of koda's environment is needed there, so nothing is there.
   const worker = new Worker(workerUrl, { env: {} });
   const abort = () => reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
-  worker.addEventListener("message", ({ data }: MessageEvent<Questions[Kind]["answers"]>) => resolve(data));
+  worker.addEventListener("message", ({ data }: MessageEvent<Answers[Kind]>) => resolve(data));
   worker.addEventListener("error", ({ message }) => reject(new Error(`The search worker failed: ${message}`)));
-  const asked: Question = { kind, ...question };
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- between threads there are no origins
-  worker.postMessage(asked);
+  worker.postMessage(question);
   return promise.finally(() => {
     signal.removeEventListener("abort", abort);
     worker.terminate();

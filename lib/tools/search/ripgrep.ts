@@ -32,12 +32,14 @@ export async function searchWithRipgrep(query: Query, signal: AbortSignal): Prom
 
 /**
  * Above `base` ripgrep looks for ignore rules as far as the repository goes, which is right, and where there is none as
- * far as the root of the file system, which is not. A `\n` that no match can ever contain it would take in silence.
+ * far as the root of the file system, which is not.
  */
 function canExpress({ scope, pattern }: Query): boolean {
-  const withoutClasses = pattern.replace(/\[[^\]]*\]/g, "");
-  return (scope.top === scope.base || scope.inRepository) && !/^(?:[^\\]|\\[^n])*(?:\\n|\n)/.test(withoutClasses);
+  return (scope.top === scope.base || scope.inRepository) && !looksBeyondLines.test(pattern.replace(/\[[^\]]*\]/g, ""));
 }
+
+/** A line feed, which ripgrep would take in silence and never find, or the begin and end of what it has in memory. */
+const looksBeyondLines = /\n|^(?:[^\\]|\\[^nAzZ])*\\[nAzZ]/;
 
 function commonFlags({ ignoreCase }: Query): string[] {
   return [
@@ -60,7 +62,8 @@ function scopeFlags({ scope, glob }: Query): string[] {
     "--no-ignore-dot",
     "--no-ignore-global",
     "--no-ignore-messages",
-    "--no-require-git",
+    // It would make ripgrep blind for the borders of repositories.
+    ...(scope.inRepository ? [] : ["--no-require-git"]),
     ...(scope.top === scope.base ? ["--no-ignore-parent"] : []),
     "--glob=!.git",
     ...scope.closed.map(

@@ -9,6 +9,7 @@ import { dirname, join, resolve } from "node:path";
  */
 export type Rules = {
   readonly top: string;
+  readonly inRepository: boolean;
   /** Every pattern, the weakest first, written as if all of them stood in one `.gitignore` at `top`. */
   readonly patterns: readonly string[];
   readonly matcher: Ignore;
@@ -25,17 +26,21 @@ export function isRepository(names: readonly string[]): boolean {
 
 /** The rules in a directory where nothing comes from above. */
 export function rulesFrom(top: string, names: readonly string[]): Rules {
-  const excluded = names.includes(".git") ? readPatterns(excludeFile(join(top, ".git"))) : [];
-  return rulesOf(top, [...excluded, ...ownPatterns(top, names)]);
+  const patterns = [...excludedPatterns(top, names), ...ownPatterns(top, names)];
+  return rulesOf(patterns, { top, inRepository: isRepository(names) });
 }
 
-/** The rules in a directory, given those of its parent. A nested repository has its own rules only, as in git. */
+/**
+ * The rules in a directory, given those of its parent. A repository in a repository has its own rules only; one in
+ * something that is none adds them to those around it, since ripgrep can be had to do that and no better.
+ */
 export function rulesIn(directory: string, names: readonly string[], parent: Rules): Rules {
-  if (isRepository(names)) return rulesFrom(directory, names);
-  const own = ownPatterns(directory, names);
-  if (own.length === 0) return parent;
+  if (parent.inRepository && isRepository(names)) return rulesFrom(directory, names);
   const place = relativeTo(parent.top, directory);
-  return rulesOf(parent.top, [...parent.patterns, ...own.map((pattern) => movedBelow(place, pattern))]);
+  const moved = (patterns: readonly string[]) => patterns.map((pattern) => movedBelow(place, pattern));
+  const excluded = moved(excludedPatterns(directory, names));
+  const own = moved(ownPatterns(directory, names));
+  return excluded.length + own.length === 0 ? parent : rulesOf([...excluded, ...parent.patterns, ...own], parent);
 }
 
 /** The rules that come to `base` from the directories between it and `top`; none when they ignore it or are not there. */
@@ -64,12 +69,16 @@ export function isIgnored({ top, patterns, matcher }: Rules, path: string, isDir
   return matcher.ignores(isDirectory ? `${relative}/` : relative);
 }
 
-function rulesOf(top: string, patterns: readonly string[]): Rules {
-  return { top, patterns, matcher: ignore({ ignorecase: false }).add(patterns) };
+function rulesOf(patterns: readonly string[], { top, inRepository }: Pick<Rules, "top" | "inRepository">): Rules {
+  return { top, inRepository, patterns, matcher: ignore({ ignorecase: false }).add(patterns) };
 }
 
 function ownPatterns(directory: string, names: readonly string[]): string[] {
   return names.includes(".gitignore") ? readPatterns(join(directory, ".gitignore")) : [];
+}
+
+function excludedPatterns(directory: string, names: readonly string[]): string[] {
+  return names.includes(".git") ? readPatterns(excludeFile(join(directory, ".git"))) : [];
 }
 
 /** The file of rules that are not shared. In a linked work tree `.git` is a file that says where the rest is. */

@@ -5,12 +5,11 @@ import { scan } from "./scan.ts";
 import type { Scope } from "./scope.ts";
 
 /** What is asked of the worker, and what it answers: one question in its life. */
-export type Questions = {
-  grep: { asks: Query; answers: Found | BadPattern };
-  glob: { asks: { scope: Scope; pattern: string; wanted: number }; answers: Files };
-  list: { asks: { scope: Scope; depth: number; wanted: number }; answers: Tree };
-};
-export type Question = { [Kind in keyof Questions]: { kind: Kind } & Questions[Kind]["asks"] }[keyof Questions];
+export type Question =
+  | { kind: "grep"; query: Query }
+  | { kind: "glob"; scope: Scope; pattern: string; wanted: number }
+  | { kind: "list"; scope: Scope; depth: number; wanted: number };
+export type Answers = { grep: Found | BadPattern; glob: Files; list: Tree };
 
 declare const self: Worker;
 
@@ -19,10 +18,10 @@ self.addEventListener("message", ({ data }: MessageEvent<Question>) => {
   self.postMessage(answer(data));
 });
 
-function answer(question: Question): Questions[keyof Questions]["answers"] {
+function answer(question: Question): Answers[keyof Answers] {
   switch (question.kind) {
     case "grep":
-      return scan(question);
+      return scan(question.query);
     case "glob":
       return findFiles(question.scope, question);
     case "list":

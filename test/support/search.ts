@@ -1,0 +1,75 @@
+import { chmodSync } from "node:fs";
+import { dirname } from "node:path";
+import type { BadPattern } from "../../lib/tools/search/dialect.ts";
+import type { Found, Query } from "../../lib/tools/search/found.ts";
+import { ask } from "../../lib/tools/search/own.ts";
+import { searchWithRipgrep } from "../../lib/tools/search/ripgrep.ts";
+import { scopeOf } from "../../lib/tools/search/scope.ts";
+import type { Policy } from "../../lib/sandbox/policy.ts";
+import { locate } from "../../lib/trust/path.ts";
+import type { Place } from "./place.ts";
+import { policyOf } from "./policy.ts";
+
+export type Engine = (query: Query, signal: AbortSignal) => Promise<Found | BadPattern | undefined>;
+
+/** Both must give the same answer to everything. */
+export const engines: readonly [name: string, engine: Engine][] = [
+  ["ripgrep", searchWithRipgrep],
+  ["our own engine", (query, signal) => ask({ kind: "grep", query }, signal)],
+];
+
+type Wanted = Partial<Omit<Query, "scope">> & { path?: string; file?: string; rules?: Partial<Policy> };
+
+export function queryIn(place: Place, { path = ".", file, rules, ...wanted }: Wanted = {}): Query {
+  const policy = policyOf(place, rules);
+  const scope = scopeOf(locate(path, policy).real, policy);
+  return {
+    scope: file === undefined ? scope : { ...scope, file },
+    pattern: "needle",
+    ignoreCase: false,
+    context: 0,
+    wanted: 1000,
+    ...wanted,
+  };
+}
+
+export async function search(engine: Engine, query: Query): Promise<Found> {
+  const found = await engine(query, new AbortController().signal);
+  if (found === undefined || "message" in found) throw new Error(`No result: ${JSON.stringify(found)}`);
+  return found;
+}
+
+/** The paths of the files in which a search finds something. */
+export async function filesFound(engine: Engine, query: Query): Promise<string[]> {
+  return (await search(engine, query)).files.map(({ path }) => path);
+}
+
+/** The lines that a search finds, as `path:number:text`, those around them as `path-number-text`. */
+export async function linesFound(engine: Engine, query: Query): Promise<string[]> {
+  const { shown } = await search(engine, query);
+  return shown.flatMap(({ path, lines }) =>
+    lines.map(({ number, text, column }) =>
+      column === undefined ? `${path}-${number}-${text}` : `${path}:${number}:${text}`,
+    ),
+  );
+}
+
+/** The same as a user without rights, in a process of its own. Needs root. */
+export async function searchAsNobody(place: Place, engine: string, query: Query): Promise<unknown> {
+  for (const path of [dirname(place.project), place.project]) chmodSync(path, 0o755);
+  const script = `
+    const { engines } = await import(${JSON.stringify(import.meta.path)});
+    const { engine, query } = JSON.parse(process.argv[1]);
+    const search = new Map(engines).get(engine);
+    console.log(JSON.stringify(await search(query, new AbortController().signal)));`;
+  const identity = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+  const argument = JSON.stringify({ engine, query });
+  const child = Bun.spawn(["setpriv", ...identity, process.execPath, "-e", script, argument], {
+    cwd: "/",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (child.exitCode !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
