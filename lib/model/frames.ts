@@ -5,29 +5,42 @@ export type Frame = string;
 
 /** Puts the pieces that the network delivers together to whole frames. */
 export class FrameReader {
-  #rest = "";
   #decoder = new TextDecoder();
+  /** A carriage return at the very end of a chunk: perhaps the first half of a line end. */
+  #held = "";
+  /** The beginning of a frame, in the pieces it came in: a long one is put together once, not with every piece. */
+  #pieces: string[] = [];
+  #length = 0;
 
   /** The frames that are complete with these bytes. */
   read(bytes: Uint8Array): Frame[] {
-    this.#rest += this.#decoder.decode(bytes, { stream: true });
-    // A carriage return at the very end may be the first half of a line end: it waits for the rest.
-    if (this.#rest.includes("\r")) this.#rest = this.#rest.replace(/\r\n|\r(?!$)/g, "\n");
-    const end = this.#rest.lastIndexOf("\n\n");
-    if (end < 0) {
-      if (this.#rest.length > longestFrame) throw tooLong();
+    const piece = this.#lines(this.#decoder.decode(bytes, { stream: true }));
+    const touches = piece.startsWith("\n") && this.#pieces.at(-1)?.endsWith("\n");
+    this.#length += piece.length;
+    if (piece !== "") this.#pieces.push(piece);
+    if (!touches && !piece.includes("\n\n")) {
+      if (this.#length > longestFrame) throw tooLong();
       return [];
     }
-    const whole = this.#rest.slice(0, end);
-    this.#rest = this.#rest.slice(end + 2);
-    return framesIn(whole);
+
+    const text = this.#pieces.join("");
+    const end = text.lastIndexOf("\n\n");
+    const rest = text.slice(end + 2);
+    this.#pieces = [rest];
+    this.#length = rest.length;
+    return framesIn(text.slice(0, end));
   }
 
   /** What a server left without its blank line when it closed the stream. */
   end(): Frame[] {
-    const rest = this.#rest.trim();
-    this.#rest = "";
-    return framesIn(rest);
+    return framesIn(this.#pieces.splice(0).join("").trim());
+  }
+
+  #lines(decoded: string): string {
+    if (this.#held === "" && !decoded.includes("\r")) return decoded;
+    const text = this.#held + decoded;
+    this.#held = text.endsWith("\r") ? "\r" : "";
+    return text.slice(0, text.length - this.#held.length).replace(/\r\n?/g, "\n");
   }
 }
 

@@ -24,9 +24,7 @@ export type WireForm = {
 export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): Model {
   return async function* (request, signal) {
     const reply = assemble(endpoint);
-    // Once the reply is complete, a server that neither ends its stream nor goes on is not worth five minutes.
-    const patienceMs = () => (reply.state === "open" ? endpoint.streamIdleMs : Math.min(endpoint.streamIdleMs, 2000));
-    const listener = { signal, heard: request.heard, patienceMs };
+    const listener = { signal, heard: request.heard, isComplete: () => reply.state !== "open" };
 
     try {
       receiving: for await (const frames of streamFrames(wire, body(request, endpoint), { endpoint, listener })) {

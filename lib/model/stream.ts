@@ -22,8 +22,8 @@ export type Listener = {
   signal: AbortSignal;
   /** Called for every chunk that arrives. */
   heard: (() => void) | undefined;
-  /** How long the next silence may be. */
-  patienceMs: () => number;
+  /** Whether what follows does not matter any more. */
+  isComplete: () => boolean;
 };
 
 /**
@@ -38,20 +38,22 @@ export async function* streamFrames(
   const { signal } = listener;
   const leaving = new AbortController();
   const origin: Origin = { provider: endpoint.provider, model: endpoint.info.name, key: endpoint.key };
+  // A server that neither ends its stream nor goes on after the reply is not worth five minutes.
+  const patience = () => Math.min(endpoint.streamIdleMs, listener.isComplete() ? 2000 : Infinity);
   let reader: Reader | undefined;
   let started = false;
   let ended = false;
   try {
     signal.throwIfAborted();
     const asked = ask(wire, body, { endpoint, origin, signal: AbortSignal.any([signal, leaving.signal]) });
-    const response = await within(asked, listener, origin);
+    const response = await within(endpoint.streamIdleMs, asked, origin);
     started = true;
     listener.heard?.();
     const frames = new FrameReader();
     const chunks = readerOf(response);
     reader = chunks;
     while (true) {
-      const { done, value } = await within(chunks.read(), listener, origin);
+      const { done, value } = await within(patience(), chunks.read(), origin);
       if (done) break;
       listener.heard?.();
       const complete = frames.read(value);
@@ -65,7 +67,8 @@ export async function* streamFrames(
     signal.throwIfAborted();
     throw error instanceof KodaError ? error : unconnected(error, origin, { started });
   } finally {
-    if (!ended && reader !== undefined) void letGo(reader, leaving);
+    if (reader !== undefined && listener.isComplete()) void letGo(reader, leaving);
+    else if (!ended) leaving.abort();
   }
 }
 
@@ -112,9 +115,8 @@ function readerOf(response: Response): Reader {
 }
 
 /** The work, or an error when it takes longer than the provider may be silent. */
-async function within<T>(work: Promise<T>, { patienceMs }: Listener, { provider }: Origin): Promise<T> {
+async function within<T>(limit: number, work: Promise<T>, { provider }: Origin): Promise<T> {
   const silence = Promise.withResolvers<never>();
-  const limit = patienceMs();
   const timer = setTimeout(() => {
     const message = `${provider.name} was silent for ${limit / 1000} s`;
     silence.reject(new KodaError("silence", message, { retryable: true }));
