@@ -21,9 +21,16 @@ export function adoptOrphans(): boolean {
   return subreaper;
 }
 
-/** The living processes that carry a mark of this kind. */
-export function marked(isMine: (mark: string) => boolean): Process[] {
-  return (livingProcesses() ?? []).filter(({ pid }) => isMine(markOf(pid) ?? ""));
+/** A name for the commands of one shell. A command's own mark begins with it and ends in a slash as well. */
+export const newFamily = (): string => `${crypto.randomUUID()}/`;
+
+const familyForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\//;
+
+/** The living processes whose mark begins so: those of a whole family, or of one command. */
+export function marked(prefix: string): Process[] {
+  // What is found here is killed. Anything less than a family's name could fit processes that are none of ours.
+  if (!familyForm.test(prefix)) throw new TypeError(`"${prefix}" is no mark of a command`);
+  return (livingProcesses() ?? []).filter(({ pid }) => markOf(pid)?.startsWith(prefix));
 }
 
 /**
@@ -35,7 +42,8 @@ export function unmarked(): Process[] {
   if (!subreaper) return [];
   const all = livingProcesses() ?? [];
   const own = all.find(({ pid }) => pid === process.pid);
-  const strangers = descendants(all, process.pid).filter(({ session }) => session !== own?.session);
+  if (own === undefined) return [];
+  const strangers = descendants(all, own.pid).filter(({ session }) => session !== own.session);
   return strangers.filter(({ pid }) => markOf(pid) === undefined);
 }
 

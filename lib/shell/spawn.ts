@@ -5,7 +5,7 @@ import { closeOutlet, drain, openOutlet, type Drain } from "./drain.ts";
 import { isGroupAlive, killNow, takeDown } from "./kill.ts";
 import { withOpenFilesLimit } from "./libc.ts";
 import { originalOpenFiles } from "./limits.ts";
-import { marked, markVariable, mayHaveChildren, unmarked, type Process } from "./processes.ts";
+import { marked, markVariable, mayHaveChildren, newFamily, unmarked, type Process } from "./processes.ts";
 import { cannotStart, commandOf, type CommandLine } from "./program.ts";
 import { supervise, type Running, type Supervision } from "./supervise.ts";
 
@@ -39,15 +39,17 @@ type ShellOptions = {
 };
 
 export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOptions): Shell {
-  const marks = markFamily();
+  // Two shells in one process never take each other's commands down.
+  const family = newFamily();
   const running = new Map<number, Running>();
   const openFiles = originalOpenFiles();
+  let count = 0;
 
   return {
     maxSeconds,
 
     start(line, options) {
-      const mark = marks.next();
+      const mark = `${family}${++count}/`;
       const variables = { ...env, ...options.env, [markVariable]: mark };
       const command = backend.confine(commandOf(line, { cwd: options.cwd ?? policy.root, env: variables }));
       const launched = withOpenFilesLimit(openFiles, () => launch(line, command, options));
@@ -61,11 +63,11 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
 
     async stopAll() {
       await Promise.all([...running.values()].map(async (each) => each.stop()));
-      if (marks.isUsed() && mayHaveChildren()) await takeDown(strays);
+      if (count > 0 && mayHaveChildren()) await takeDown(strays);
     },
 
     killNow() {
-      if (!marks.isUsed()) return;
+      if (count === 0) return;
       const groups = [...running.keys()];
       killNow(() => [...groups.filter(isGroupAlive).map((group) => -group), ...strays()]);
     },
@@ -74,19 +76,8 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
   /** What left its group, and what is left of groups whose command is over. */
   function strays(): number[] {
     const isStray = ({ group }: Process) => !running.has(group);
-    return [...marked(marks.isMine), ...unmarked()].filter(isStray).map(({ pid }) => pid);
+    return [...marked(family), ...unmarked()].filter(isStray).map(({ pid }) => pid);
   }
-}
-
-/** The marks of one shell's commands: two shells in one process never take each other's commands down. */
-function markFamily() {
-  const family = `${crypto.randomUUID()}/`;
-  let count = 0;
-  return {
-    next: () => `${family}${++count}`,
-    isMine: (mark: string) => mark.startsWith(family),
-    isUsed: () => count > 0,
-  };
 }
 
 type Launched = { process: Bun.Subprocess; drains: readonly Drain[] };

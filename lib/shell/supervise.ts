@@ -120,7 +120,7 @@ export function supervise({ process, drains, mark }: Child, { timeoutMs, signal,
   }
 
   function everything(): number[] {
-    const escaped = marked((found) => found === mark).filter((found) => found.group !== pid);
+    const escaped = marked(mark).filter((found) => found.group !== pid);
     return [...group(), ...escaped.map((found) => found.pid)];
   }
 
