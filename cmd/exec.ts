@@ -3,6 +3,7 @@ import type { Event } from "../lib/engine/event.ts";
 import { type OpenRun, openRun } from "../lib/engine/open.ts";
 import { outcomeOfError } from "../lib/engine/outcome.ts";
 import { run } from "../lib/engine/run.ts";
+import { adoptOrphans } from "../lib/shell/processes.ts";
 import type { Prompt } from "../lib/engine/turn.ts";
 import { Clocks } from "./clocks.ts";
 import { concluded, deliver } from "./deliver.ts";
@@ -29,6 +30,8 @@ async function printSchema(): Promise<number> {
 /** Everything that happens, from reading the prompt to the end of the last process. */
 async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Event, void> {
   const startedAt = performance.now();
+  // All that koda starts is its own to take down again, so it becomes the parent of whatever loses its parent.
+  adoptOrphans();
   const { signal } = stopper.controller;
   const clocks = new Clocks(stopper.controller);
   try {

@@ -29,7 +29,9 @@ const layers = [
   ["lib/config", "lib/async", "lib/errors.ts", "lib/nearest.ts"],
 ] as const;
 
-const sources = [...new Bun.Glob("{cmd,lib}/**/*.ts").scanSync()].map((path) => normalize(path));
+const sources = [...new Bun.Glob("{cmd,lib}/**/*.ts").scanSync()]
+  .map((path) => normalize(path))
+  .filter((path) => !path.endsWith(".d.ts"));
 const layerOf = (path: string) =>
   layers.findIndex((names) => names.some((name) => path === name || path.startsWith(`${name}/`)));
 

@@ -1,2 +1,2 @@
 // The least that a compiled program can be.
-export {};
+void 0;

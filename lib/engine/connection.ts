@@ -1,7 +1,7 @@
 import { KodaError } from "../errors.ts";
 import { type Cassette, readCassette } from "../model/cassette.ts";
 import { connect } from "../model/connect.ts";
-import { demoCassette, demoProvider } from "../model/demo.ts";
+import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
 import type { Model, ModelInfo } from "../model/model.ts";
 import { recordTo } from "../model/record.ts";
@@ -92,8 +92,10 @@ function line(settings: Settings, { resolved, played, tell }: Line): { fetch: Fe
   const { cassette, root: cwd, version, env } = settings;
   const { provider, info, key } = resolved;
   const silent = () => {};
-  if (provider.name === demoProvider.name)
+  if (provider.name === demoProvider.name) {
+    refuseOldDemo(cwd);
     return { fetch: replayFrom(demoCassette(), { cwd, loose: true }), close: silent };
+  }
   if (played !== undefined) {
     const onDivergence = (message: string) => tell({ type: "notice", level: "warn", code: "replay", message });
     return { fetch: replayFrom(played, { cwd, loose: cassette.loose === true, onDivergence }), close: silent };

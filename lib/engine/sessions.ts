@@ -11,7 +11,7 @@ export function recordedIn(store: Store, choice: SessionChoice, root: string): S
     case "new":
       return undefined;
     case "named":
-      return store.list().find(({ id }) => id === choice.id);
+      return store.named(choice.id);
     case "resume":
     case "fork":
       return store.find(choice.id);

@@ -40,7 +40,8 @@ export const itemSchema = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("assistant"),
     parts: z.array(z.discriminatedUnion("type", [text, thinking, call])).readonly(),
-    finish: z.enum(["stop", "calls", "length", "filter"]),
+    /** "cut": the run was stopped in the middle of it. */
+    finish: z.enum(["stop", "calls", "length", "filter", "cut"]),
     usage,
   }),
   z.object({
