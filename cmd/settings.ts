@@ -60,7 +60,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
 }
 
 /** The project, as its real path: everything that is compared with it is real too. */
-function rootOf(directory: string | undefined): string {
+export function rootOf(directory: string | undefined): string {
   const shown = directory ?? ".";
   try {
     const root = realpathSync(resolve(shown));

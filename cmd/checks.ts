@@ -1,0 +1,156 @@
+import { accessSync, constants, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Config, LoadedConfig } from "../lib/config/config.ts";
+import { loadConfig } from "../lib/config/load.ts";
+import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
+import { errnoOf, KodaError } from "../lib/errors.ts";
+import { offerOf } from "../lib/model/offer.ts";
+import { resolveModel } from "../lib/model/resolve.ts";
+import { noCommands, sandboxNeeded } from "../lib/sandbox/backend.ts";
+import { openStore } from "../lib/session/store.ts";
+import { ripgrepProgram } from "../lib/tools/search/program.ts";
+import { isOnThisMachine } from "./local.ts";
+
+/** `warn`: a run works without it, if not as well. `fail`: it would not begin. */
+export type Check = {
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail";
+  readonly message: string;
+  /** What to do about it, where the message does not say so itself. */
+  readonly fix?: string;
+};
+
+type Finding = Omit<Check, "name">;
+type Surroundings = { env: Readonly<Record<string, string | undefined>>; home: string; root: string };
+
+/** Everything that `koda exec` in this directory would need, looked at without changing anything. */
+export async function checkAll(root: string): Promise<Check[]> {
+  const places: Surroundings = { env: process.env, home: homedir(), root };
+  const { config } = await loadAsFarAsPossible(places);
+  return [
+    ...(await checked("configuration", async () => await checkConfiguration(places))),
+    ...(await checked("database", async () => [await checkDatabase(places)])),
+    ...(await checked("model", async () => [await checkModel(config, places)])),
+    ...(await checked("sandbox", async () => [checkSandbox(config)])),
+    ...(await checked("temporary files", async () => [checkTemporary()])),
+    ...(await checked("git", async () => [checkGit(places)])),
+    ...(await checked("shell", async () => [checkShell(places)])),
+    ...(await checked("search", async () => [await checkSearch()])),
+  ];
+}
+
+/** What the user can act on is a finding; anything else is a defect, of koda and not of this machine. */
+async function checked(name: string, check: () => Promise<Finding[]>): Promise<Check[]> {
+  try {
+    return (await check()).map((finding) => ({ name, ...finding }));
+  } catch (error) {
+    if (!(error instanceof KodaError)) throw error;
+    return [{ name, status: "fail", message: error.message }];
+  }
+}
+
+export async function loadHere(places: Surroundings): Promise<LoadedConfig> {
+  return await loadConfig({ ...places, bare: false, sets: [], overrides: {} });
+}
+
+/** With a file that cannot be read, the other checks go by what holds without it. */
+async function loadAsFarAsPossible(places: Surroundings): Promise<LoadedConfig> {
+  try {
+    return await loadHere(places);
+  } catch (error) {
+    if (!(error instanceof KodaError)) throw error;
+    return await loadConfig({ ...places, env: {}, bare: true, sets: [], overrides: {} });
+  }
+}
+
+async function checkConfiguration(places: Surroundings): Promise<Finding[]> {
+  const { skipped } = await loadHere(places);
+  const files = [userConfigFile(places), projectConfigFile(places.root)].filter((file) => file !== undefined);
+  const found = files.filter((file) => existsSync(file));
+  const message = found.length === 0 ? "no file, so the defaults hold" : found.join(", ");
+  return [
+    { status: "ok", message },
+    ...skipped.map((key): Finding => ({ status: "warn", message: `${key} is not used: a project may only narrow` })),
+  ];
+}
+
+async function checkDatabase(places: Surroundings): Promise<Finding> {
+  const path = databaseFile(places);
+  if (!existsSync(path)) return checkNewDatabase(path);
+  await using store = openStore(path);
+  const sessions = store.list().length;
+  return { status: "ok", message: `${path} (${sessions} ${sessions === 1 ? "session" : "sessions"})` };
+}
+
+/** It is made by the first run, with its directory; here it is only seen whether that will work. */
+function checkNewDatabase(path: string): Finding {
+  let above = dirname(path);
+  while (!existsSync(above)) above = dirname(above);
+  try {
+    accessSync(above, constants.W_OK | constants.X_OK);
+    return { status: "ok", message: `${path} (made by the first run)` };
+  } catch (error) {
+    return {
+      status: "fail",
+      message: `Cannot make ${path}: "${above}" cannot be written to (${errnoOf(error) ?? "unknown"})`,
+      fix: "set KODA_HOME to a directory of yours, or run with --ephemeral",
+    };
+  }
+}
+
+async function checkModel(config: Config, { env }: Surroundings): Promise<Finding> {
+  const { model } = config;
+  const { provider, info, key } = await resolveModel(model === undefined ? {} : { model }, { config, env });
+  const name = `${info.provider}/${info.name}`;
+  if (key !== undefined) return { status: "ok", message: `${name}, key from ${key.variable}` };
+  if (!isOnThisMachine(provider)) return { status: "ok", message: `${name}, needs no key` };
+  if ((await offerOf(provider, { timeoutMs: 500 })) !== undefined)
+    return { status: "ok", message: `${name}, answers at ${provider.baseUrl}` };
+  return {
+    status: "fail",
+    message: `${name} does not answer at ${provider.baseUrl}`,
+    fix: "start its server, or name another model with -m (koda models lists them)",
+  };
+}
+
+function checkSandbox({ mode }: Config): Finding {
+  if (mode === "auto") return { status: "fail", message: sandboxNeeded(mode).message };
+  return { status: "warn", message: noCommands.notes.join("; ") };
+}
+
+function checkTemporary(): Finding {
+  const directory = tmpdir();
+  try {
+    rmSync(mkdtempSync(join(directory, "koda-doctor-")), { recursive: true });
+    return { status: "ok", message: directory };
+  } catch (error) {
+    return {
+      status: "fail",
+      message: `Cannot write to "${directory}" (${errnoOf(error) ?? String(error)})`,
+      fix: "set TMPDIR to a directory that can be written to",
+    };
+  }
+}
+
+function checkGit({ env }: Surroundings): Finding {
+  const git = Bun.which("git", { PATH: env["PATH"] ?? "" });
+  if (git !== null) return { status: "ok", message: git };
+  return {
+    status: "warn",
+    message: "not found: what a run has changed is found by comparing files, which takes longer",
+    fix: "install git",
+  };
+}
+
+function checkShell({ env }: Surroundings): Finding {
+  const bash = Bun.which("bash", { PATH: env["PATH"] ?? "" });
+  if (bash !== null) return { status: "ok", message: bash };
+  return { status: "warn", message: "no bash: commands run in sh, for which models seldom write", fix: "install bash" };
+}
+
+async function checkSearch(): Promise<Finding> {
+  using ripgrep = await ripgrepProgram();
+  if (ripgrep !== undefined) return { status: "ok", message: "ripgrep, built in" };
+  return { status: "warn", message: "ripgrep is not in this build or cannot be started: koda's own search is slower" };
+}

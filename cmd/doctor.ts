@@ -1,0 +1,43 @@
+import { homedir } from "node:os";
+import { isatty } from "node:tty";
+import { describeConfig } from "../lib/config/describe.ts";
+import { openPaint, plain, wantsColor, type Paint } from "../lib/sink/style.ts";
+import { checkAll, type Check, loadHere } from "./checks.ts";
+import type { Options } from "./options.ts";
+import { print } from "./print.ts";
+import { rootOf } from "./settings.ts";
+import { tableOf } from "./table.ts";
+
+/** `koda doctor`: exit 0 when a run here would begin, else 1, and what to do about it. */
+export async function doctor({ json, config }: Options<"doctor">): Promise<number> {
+  const root = rootOf(undefined);
+  if (config) return await showConfig(root, json);
+
+  const checks = await checkAll(root);
+  const ok = checks.every(({ status }) => status !== "fail");
+  const paint = openPaint(wantsColor("auto", isatty(1), process.env));
+  await print(json ? asJson({ ok, checks }) : checks.map((check) => describe(check, paint)).join(""));
+  return ok ? 0 : 1;
+}
+
+/** `koda doctor --config`: each value and who set it. */
+async function showConfig(root: string, json: boolean): Promise<number> {
+  const lines = describeConfig(await loadHere({ env: process.env, home: homedir(), root }));
+  const rows = lines.map(({ key, value, origin }) => [key, JSON.stringify(value) ?? "", origin]);
+  await print(json ? asJson(lines) : plain(tableOf([["KEY", "VALUE", "FROM"], ...rows])));
+  return 0;
+}
+
+function describe({ name, status, message, fix }: Check, paint: Paint): string {
+  const marks = { ok: paint.green("✓"), warn: paint.yellow("!"), fail: paint.red("✗") } as const;
+  const [first = "", ...rest] = plain(message).split("\n");
+  const margin = " ".repeat(nameWidth + 3);
+  const more = [...rest, ...(fix === undefined ? [] : [`fix: ${fix}`])].map((line) => `${margin}${line}\n`).join("");
+  return `${marks[status]} ${name.padEnd(nameWidth)} ${first}\n${more}`;
+}
+
+const nameWidth = "temporary files".length;
+
+function asJson(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}

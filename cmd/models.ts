@@ -1,0 +1,123 @@
+import { homedir } from "node:os";
+import type { Config } from "../lib/config/config.ts";
+import { loadConfig } from "../lib/config/load.ts";
+import { catalogedModels, describeModel } from "../lib/model/catalog.ts";
+import { demoProvider } from "../lib/model/demo.ts";
+import type { ModelInfo, Price } from "../lib/model/model.ts";
+import { offerOf } from "../lib/model/offer.ts";
+import { type Environment, keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
+import { plain } from "../lib/sink/style.ts";
+import { isOnThisMachine } from "./local.ts";
+import type { Options } from "./options.ts";
+import { print } from "./print.ts";
+import { tableOf } from "./table.ts";
+
+/** A provider as it can be used from here, or not. */
+type Row = {
+  provider: Provider;
+  isUsable: boolean;
+  /** Why it can be used, or what is missing. Of a key only the name of its variable is ever told. */
+  status: string;
+  keyVariable: string | undefined;
+  /** Whether a server on this machine answers; undefined for one elsewhere, which is not asked. */
+  answers: boolean | undefined;
+  models: ModelInfo[];
+};
+
+/** `koda models`: what -m takes, and which of it can be used from here. Nothing but this machine is asked. */
+export async function models({ json }: Options<"models">): Promise<number> {
+  const { env } = process;
+  const places = { env, home: homedir(), root: process.cwd() };
+  const { config } = await loadConfig({ ...places, bare: false, sets: [], overrides: {} });
+  const providers = [...providersOf(config.providers), demoProvider];
+  const rows = await Promise.all(providers.map((provider) => rowOf(provider, config, env)));
+  await print(json ? `${JSON.stringify(rows.map(jsonOf), undefined, 2)}\n` : page(rows));
+  return 0;
+}
+
+async function rowOf(provider: Provider, config: Config, env: Environment): Promise<Row> {
+  const keyVariable = keyOf(provider, env)?.variable;
+  const offer = isOnThisMachine(provider) ? await offerOf(provider, { timeoutMs: 500 }) : undefined;
+  const answers = isOnThisMachine(provider) ? offer !== undefined : undefined;
+  const hasKey = provider.keys.length === 0 || keyVariable !== undefined;
+  return {
+    provider,
+    isUsable: hasKey && answers !== false,
+    status: statusOf(provider, keyVariable, answers),
+    keyVariable,
+    answers,
+    models: await describeAll(provider, offer?.models, config),
+  };
+}
+
+/** What the user describes, what is used unasked, and what the server or the catalog has, each once. */
+async function describeAll(
+  provider: Provider,
+  offered: readonly string[] | undefined,
+  { providers, modelDefaults }: Config,
+): Promise<ModelInfo[]> {
+  const described = providers.get(provider.name)?.models;
+  const standard = provider.model === undefined ? [] : [provider.model];
+  const names = new Set([...(described?.keys() ?? []), ...standard, ...(offered ?? (await catalogedModels(provider)))]);
+  const { contextWindow } = modelDefaults;
+  return await Promise.all(
+    [...names].map((name) => describeModel(provider, name, { configured: described?.get(name), contextWindow })),
+  );
+}
+
+function statusOf(provider: Provider, keyVariable: string | undefined, answers: boolean | undefined): string {
+  if (provider.name === demoProvider.name) return "scripted, needs no key and no network";
+  if (provider.keys.length > 0 && keyVariable === undefined) return `no key: set ${provider.keys.join(" or ")}`;
+  if (answers === false) return `does not answer at ${provider.baseUrl}`;
+  if (answers === true) return `answers at ${provider.baseUrl}`;
+  return keyVariable === undefined ? "needs no key" : `key from ${keyVariable}`;
+}
+
+function page(rows: readonly Row[]): string {
+  const providers = rows.map(({ provider, isUsable, status }) => [
+    isUsable ? "✓" : "-",
+    provider.name,
+    status,
+    provider.model ?? "",
+  ]);
+  const usable = rows.filter(({ isUsable }) => isUsable).flatMap(({ models }) => models);
+  const described = usable.map((info) => [
+    `${info.provider}/${info.name}`,
+    info.contextWindow.toLocaleString("en"),
+    info.images ? "images" : "",
+    info.price === undefined ? "" : priceText(info.price),
+  ]);
+  const tables = [
+    tableOf([["", "PROVIDER", "STATUS", "DEFAULT MODEL"], ...providers]),
+    usable.length === 0 ? "" : tableOf([["MODEL", "WINDOW", "TAKES", "PRICE PER MILLION TOKENS"], ...described]),
+  ];
+  return plain(tables.filter((table) => table !== "").join("\n"));
+}
+
+/** `$5 in, $0.5 cached, $30 out` */
+function priceText({ input, cached, output }: Price): string {
+  return [`$${input} in`, cached === undefined ? "" : `$${cached} cached`, `$${output} out`]
+    .filter((part) => part !== "")
+    .join(", ");
+}
+
+function jsonOf({ provider, isUsable, status, keyVariable, answers, models }: Row): unknown {
+  return {
+    name: provider.name,
+    usable: isUsable,
+    status,
+    base_url: provider.baseUrl,
+    wire: provider.wire,
+    key_variables: provider.keys,
+    key_variable: keyVariable ?? null,
+    answers: answers ?? null,
+    default_model: provider.model ?? null,
+    models: models.map(({ name, contextWindow, maxOutput, images, price }) => ({
+      name,
+      context_window: contextWindow,
+      max_output: maxOutput ?? null,
+      images,
+      price: price ?? null,
+    })),
+  };
+}

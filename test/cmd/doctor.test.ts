@@ -1,0 +1,171 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Check } from "../../cmd/checks.ts";
+import { makePlace, type Place } from "../support/place.ts";
+import { kodaFromSource } from "../support/source.ts";
+
+async function diagnose(place: Place, env: Record<string, string> = {}) {
+  const { stdout, exit } = await kodaFromSource(place, ["doctor", "--json"], env);
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] };
+  expect(exit, "the exit code says what the report says").toBe(ok ? 0 : 1);
+  const find = (name: string) => checks.find((check) => check.name === name);
+  return { ok, checks, find };
+}
+
+/** Where nothing runs unasked, no sandbox is missed. */
+const careful = { ".koda/config.json": JSON.stringify({ mode: "plan" }) };
+const key = { OPENAI_API_KEY: "sk-very-secret" };
+
+test("where a run would begin everything is well, and exit 0", async () => {
+  await using place = makePlace(careful);
+  const { ok, checks, find } = await diagnose(place, key);
+  expect(ok).toBe(true);
+  expect(checks.map(({ name }) => name)).toEqual([
+    "configuration",
+    "database",
+    "model",
+    "sandbox",
+    "temporary files",
+    "git",
+    "shell",
+    "search",
+  ]);
+  expect(find("model")).toEqual({ name: "model", status: "ok", message: "openai/gpt-5.5, key from OPENAI_API_KEY" });
+  expect(find("sandbox")?.status).toBe("warn");
+  expect(find("configuration")?.message).toBe(join(place.project, ".koda/config.json"));
+});
+
+test("it changes nothing", async () => {
+  await using place = makePlace(careful);
+  const { find } = await diagnose(place, key);
+  expect(find("database")?.message).toEndWith("koda.db (made by the first run)");
+  // The runtime's own cache, which only a run from source has.
+  expect(readdirSync(place.home).filter((name) => name !== ".bun")).toEqual([]);
+  expect(readdirSync(place.project)).toEqual([".koda"]);
+});
+
+test("for people it is a line a check, with what to do below it", async () => {
+  await using place = makePlace(careful);
+  place.write("none", "");
+  const { stdout } = await kodaFromSource(place, ["doctor"], { ...key, PATH: join(place.project, "none") });
+  expect(stdout).toMatch(/^✓ model {11}openai\/gpt-5.5, key from OPENAI_API_KEY$/m);
+  expect(stdout).toMatch(/^! git {13}not found: .*\n {18}fix: install git$/m);
+  expect(stdout).not.toContain("\u001b");
+});
+
+describe("what would keep a run from beginning is told, with exit 1", () => {
+  type Row = {
+    name: string;
+    files?: Record<string, string>;
+    env?: (place: Place) => Record<string, string>;
+    check: string;
+    message: string;
+  };
+  const rows: readonly Row[] = [
+    { name: "the mode needs a sandbox", check: "sandbox", message: "--no-sandbox" },
+    {
+      name: "a key is missing",
+      env: () => ({ OPENAI_API_KEY: "", KODA_MODEL: "anthropic/claude-sonnet-4-5" }),
+      check: "model",
+      message: "ANTHROPIC_API_KEY",
+    },
+    {
+      name: "the model is nobody's",
+      env: () => ({ KODA_MODEL: "opnai/gpt-5.5" }),
+      check: "model",
+      message: "openai/gpt-5.5",
+    },
+    {
+      name: "the configuration is broken",
+      files: { ".koda/config.json": '{"modle": "x"}' },
+      check: "configuration",
+      message: '"modle"',
+    },
+    {
+      name: "the place of the database is relative",
+      env: () => ({ KODA_HOME: "here" }),
+      check: "database",
+      message: 'KODA_HOME "here"',
+    },
+    {
+      name: "the database cannot be made",
+      files: { file: "" },
+      env: (place) => ({ KODA_HOME: join(place.project, "file/below") }),
+      check: "database",
+      message: "Cannot make",
+    },
+    {
+      name: "the database is damaged",
+      files: { "home/koda.db": "this is no database, and long enough to be looked at as one".repeat(99) },
+      env: (place) => ({ KODA_HOME: join(place.project, "home") }),
+      check: "database",
+      message: "not a SQLite database",
+    },
+    {
+      name: "there is no room for temporary files",
+      env: (place) => ({ TMPDIR: join(place.project, "missing") }),
+      check: "temporary files",
+      message: "ENOENT",
+    },
+  ];
+  for (const { name, files, env, check, message } of rows)
+    test(name, async () => {
+      await using place = makePlace(files);
+      const { find, checks } = await diagnose(place, { ...key, ...env?.(place) });
+      expect(find(check)).toMatchObject({ status: "fail" });
+      expect(find(check)?.message).toContain(message);
+      expect(checks.length).toBeGreaterThanOrEqual(8);
+    });
+});
+
+test("what the project asked for and did not get is a warning", async () => {
+  await using place = makePlace({ ".koda/config.json": JSON.stringify({ mode: "plan", model: "x/y" }) });
+  const { checks, ok } = await diagnose(place, key);
+  expect(ok).toBe(true);
+  expect(checks.filter(({ status, name }) => status === "warn" && name === "configuration")).toMatchObject([
+    { message: expect.stringContaining(".koda/config.json: model") },
+  ]);
+});
+
+test("a key is never shown", async () => {
+  await using place = makePlace(careful);
+  for (const flags of [[], ["--json"], ["--config"], ["--config", "--json"]]) {
+    const { stdout, stderr } = await kodaFromSource(place, ["doctor", ...flags], key);
+    expect(stdout).not.toBe("");
+    expect(stdout + stderr).not.toContain("sk-very-secret");
+  }
+});
+
+test("--config shows each value and where it comes from", async () => {
+  await using place = makePlace(careful);
+  place.write("home/config.json", JSON.stringify({ limits: { max_turns: 7 } }));
+  const env = { KODA_MODEL: "corp/big", KODA_HOME: join(place.project, "home") };
+  const { stdout, exit } = await kodaFromSource(place, ["doctor", "--config"], env);
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(/^model +"corp\/big" +environment KODA_MODEL$/m);
+  expect(stdout).toMatch(/^mode +"plan" +project .koda\/config.json$/m);
+  expect(stdout).toMatch(new RegExp(`^limits.max_turns +7 +user ${place.project}/home/config.json$`, "m"));
+  expect(stdout).toMatch(/^limits.timeout +null +default$/m);
+
+  const { stdout: json } = await kodaFromSource(place, ["doctor", "--config", "--json"], env);
+  expect(JSON.parse(json)).toContainEqual({
+    key: "limits.max_turns",
+    value: 7,
+    origin: `user ${place.project}/home/config.json`,
+  });
+});
+
+test("a directory that is gone is a usage error, not a defect", async () => {
+  await using place = makePlace();
+  const line = `mkdir gone && cd gone && rmdir "$PWD" && exec "$0" "$1" doctor`;
+  const child = Bun.spawn(["sh", "-c", line, process.execPath, join(import.meta.dir, "../../cmd/main.ts")], {
+    cwd: place.project,
+    env: place.env,
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  expect(await child.stderr.text()).toContain("Cannot work in the current directory");
+  expect(await child.exited).toBe(2);
+});
