@@ -113,12 +113,19 @@ export function drip(entry: Entry, size = 1): Reply {
     });
 }
 
-/** How many frames and bytes a reply's body has, for cutting it at each of them. */
+/** The body of a reply as it is sent, for cutting it in every place. */
+export function bytesOf(entry: Entry, wire: Wire): Uint8Array {
+  return Buffer.concat(sendsOf(entry, wire));
+}
+
+/** How many frames and bytes that is. */
 export function measure(entry: Entry, wire: Wire): { frames: number; bytes: number } {
-  const sends = asReply(entry)({ wire, index: 0, model: "scripted", wantsUsage: true }).filter(
-    (s) => s.type === "send",
-  );
-  return { frames: sends.length, bytes: sends.reduce((sum, step) => sum + step.bytes.length, 0) };
+  return { frames: sendsOf(entry, wire).length, bytes: bytesOf(entry, wire).length };
+}
+
+function sendsOf(entry: Entry, wire: Wire): Uint8Array[] {
+  const steps = asReply(entry)({ wire, index: 0, model: "scripted", wantsUsage: true });
+  return steps.flatMap((step) => (step.type === "send" ? [step.bytes] : []));
 }
 
 export function asReply(entry: Entry): Reply {
