@@ -3,6 +3,7 @@ import { Asides } from "./aside.ts";
 import { Calls } from "./calls.ts";
 import { Lines } from "./lines.ts";
 import type { Screen } from "./screen.ts";
+import type { Writer } from "./sink.ts";
 import { harmless, openPaint, plain, seconds, type Paint } from "./style.ts";
 import { banner, complaint, summary, warnings } from "./summary.ts";
 
@@ -18,7 +19,7 @@ export type ProgressOptions = {
 const mostFiles = 20;
 
 /** The run for people, on stderr: what it works with, what it does, how it ended. */
-export function openProgress(screen: Screen, options: ProgressOptions): (event: Event) => Promise<void> {
+export function openProgress(screen: Screen, options: ProgressOptions): Writer {
   const lines = new Lines(screen);
   const paint = openPaint(options.color);
   if (options.quiet) return (event) => complain(event, lines, paint);
@@ -53,7 +54,14 @@ class Progress {
     this.#calls = new Calls(lines, { ...options, paint });
   }
 
-  async write(event: Event): Promise<void> {
+  /** Pieces of text are many, and nothing is shown of them: they cost no promise. */
+  write(event: Event): Promise<void> | undefined {
+    if (event.type !== "text.delta") return this.#show(event);
+    this.#asides.add(event.text);
+    return undefined;
+  }
+
+  async #show(event: Exclude<Event, { type: "text.delta" }>): Promise<void> {
     switch (event.type) {
       case "session.start":
         return await this.#start(event);
@@ -62,8 +70,6 @@ class Progress {
       case "turn.end":
       case "usage":
         return;
-      case "text.delta":
-        return this.#asides.add(event.text);
       case "text.done":
         return this.#asides.close(event.text);
       case "thinking.delta":

@@ -1,4 +1,4 @@
-import type { Output } from "./output.ts";
+import { type Output, settled } from "./output.ts";
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const frameMs = 100;
@@ -39,12 +39,11 @@ export class Screen {
     this.#shared = options.stdoutIsTerminal && options.stderrIsTerminal;
   }
 
-  async toStdout(text: string): Promise<void> {
-    if (text === "") return;
-    if (this.#shared) await this.#giveWay("stdout");
-    await this.#options.stdout.write(text);
+  toStdout(text: string): Promise<void> {
+    if (text === "") return settled;
+    if (this.#shared) return this.#showOnTerminal(text);
     this.#open.stdout = !text.endsWith("\n");
-    if (this.#shared) this.#shown("stdout");
+    return this.#options.stdout.write(text);
   }
 
   async toStderr(text: string): Promise<void> {
@@ -78,6 +77,13 @@ export class Screen {
   async flush(): Promise<void> {
     await this.#say("", true);
     await this.#options.stdout.flush();
+  }
+
+  async #showOnTerminal(text: string): Promise<void> {
+    await this.#giveWay("stdout");
+    await this.#options.stdout.write(text);
+    this.#open.stdout = !text.endsWith("\n");
+    this.#shown("stdout");
   }
 
   async #spin(): Promise<void> {

@@ -8,4 +8,4 @@ export type Sink = {
 };
 
 /** The part of a sink that one output mode writes to stdout, or that people read on stderr. */
-export type Writer = (event: Event) => Promise<void>;
+export type Writer = (event: Event) => Promise<void> | undefined;

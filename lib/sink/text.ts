@@ -21,11 +21,11 @@ export function textWriter(screen: Screen, { live, stdoutIsTerminal }: TextOptio
  */
 function answerWriter(screen: Screen, visible: (text: string) => string): Writer {
   let isWhole = false;
-  return async (event) => {
+  return (event) => {
     if (event.type === "text.done") isWhole = event.text.trim() !== "";
     if (event.type === "text.delta" || event.type === "tool.start" || event.type === "retry") isWhole = false;
-    if (event.type === "end" && (event.status === "done" || isWhole))
-      await screen.toStdout(visible(closed(event.text)));
+    const isAnswered = event.type === "end" && (event.status === "done" || isWhole);
+    return isAnswered ? screen.toStdout(visible(closed(event.text))) : undefined;
   };
 }
 
