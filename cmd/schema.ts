@@ -7,13 +7,13 @@ import type { JsonSchema } from "../lib/model/model.ts";
 const largest = 1024 * 1024;
 
 /** The JSON Schema of `--output-schema`, tried once: one that cannot be used is found before the model works for it. */
-export function readAnswerSchema(file: string): JsonSchema {
+export async function readAnswerSchema(file: string): Promise<JsonSchema> {
   const bytes = readRegularFile(resolve(file), largest);
   if (bytes === undefined) throw unusable(file, "there is no such file");
   if ("problem" in bytes) throw unusable(file, bytes.problem);
   const schema = parse(new TextDecoder().decode(bytes), file);
   try {
-    problemsOf(null, schema);
+    await problemsOf(null, schema);
   } catch (error) {
     throw unusable(file, messageOf(error));
   }

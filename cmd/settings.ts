@@ -54,7 +54,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       ...(options.record !== undefined && { record: resolve(options.record) }),
       ...(options.replay !== undefined && { replay: resolve(options.replay) }),
     },
-    answerSchema: options.outputSchema === undefined ? undefined : readAnswerSchema(options.outputSchema),
+    answerSchema: options.outputSchema === undefined ? undefined : await readAnswerSchema(options.outputSchema),
     failOn: options.failOn.map((name) => (name === "tool-error" ? "tool_error" : name)),
   };
 }

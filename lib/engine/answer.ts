@@ -25,7 +25,7 @@ export class AnswerJudge {
     this.#schema = schema;
   }
 
-  judge(reply: { text: string; finish: FinishReason }): Judgement {
+  async judge(reply: { text: string; finish: FinishReason }): Promise<Judgement> {
     if (reply.finish === "filter")
       return failed("content_policy", "The provider's content filter stopped the reply: rephrase the task");
 
@@ -35,7 +35,7 @@ export class AnswerJudge {
     const text = this.#pieces.join("");
     this.#pieces = [];
     if (text.trim() === "") return this.#askForText();
-    return this.#schema === undefined ? { kind: "answer", text } : this.#check(text, this.#schema);
+    return this.#schema === undefined ? { kind: "answer", text } : await this.#check(text, this.#schema);
   }
 
   #continue(): Judgement {
@@ -55,10 +55,10 @@ export class AnswerJudge {
     return failed("empty", "The model gave an empty answer twice: nothing can be said to be done");
   }
 
-  #check(text: string, schema: JsonSchema): Judgement {
+  async #check(text: string, schema: JsonSchema): Promise<Judgement> {
     const json = withoutFence(text);
     const { value, problem } = parse(json);
-    const complaint = problem ?? describeProblems(problemsOf(value, schema));
+    const complaint = problem ?? describeProblems(await problemsOf(value, schema));
     if (complaint === "") return { kind: "answer", text: json, output: value };
 
     this.#repairs++;

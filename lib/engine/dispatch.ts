@@ -18,7 +18,7 @@ export async function* dispatch(
   { calls, loop }: { calls: readonly CallPart[]; loop: LoopGuard },
   signal: AbortSignal,
 ): AsyncGenerator<Event, void> {
-  const prepared = calls.map((call) => prepare(call, engine.tools, engine.context));
+  const prepared = await Promise.all(calls.map((call) => prepare(call, engine.tools, engine.context)));
   for (const wave of waves(prepared)) {
     signal.throwIfAborted();
     if (wave.some(({ claim }) => claim.effect !== "read")) await engine.changes.watch(signal);

@@ -9,7 +9,7 @@ export type Prepared = { call: CallPart; input: unknown; claim: Claim } & ({ too
 const harmless: Claim = { effect: "read", writes: [] };
 
 /** Decodes a call before anything judges it: the gate never sees arguments that do not match the tool's schema. */
-export function prepare(call: CallPart, tools: readonly Tool[], context: ClaimContext): Prepared {
+export async function prepare(call: CallPart, tools: readonly Tool[], context: ClaimContext): Promise<Prepared> {
   const { value: input, problem } = decode(call.arguments);
   const mistaken = (mistake: string): Prepared => ({ call, input, claim: harmless, mistake });
 
@@ -17,12 +17,12 @@ export function prepare(call: CallPart, tools: readonly Tool[], context: ClaimCo
   if (tool === undefined) return mistaken(unknownTool(call.tool, tools));
   if (problem !== undefined) return mistaken(`The arguments of ${tool.name} are not valid JSON: ${problem}`);
 
-  const problems = problemsOf(input, tool.input);
+  const problems = await problemsOf(input, tool.input);
   if (problems.length > 0)
     return mistaken(`The arguments of ${tool.name} do not match its schema:\n${describeProblems(problems)}`);
 
   // The schema has just vouched for the type that this tool declares.
-  return { call, input, claim: tool.claim(input as never, context), tool };
+  return { call, input, claim: await tool.claim(input as never, context), tool };
 }
 
 /** No arguments at all is how several providers send `{}`. */

@@ -1,4 +1,4 @@
-import { type Schema, Validator } from "@cfworker/json-schema";
+import type { Schema, Validator } from "@cfworker/json-schema";
 import type { JsonSchema } from "../model/model.ts";
 
 /** One thing that is wrong with a value: where, and what was expected there. */
@@ -13,8 +13,8 @@ const validators = new WeakMap<JsonSchema, Validator>();
 const parents = new Set(["properties", "additionalProperties", "items", "prefixItems", "$ref", "allOf"]);
 
 /** What is wrong with `value` by the schema; empty when nothing is. Throws when the schema itself cannot be used. */
-export function problemsOf(value: unknown, schema: JsonSchema): Problem[] {
-  const { valid, errors } = validatorOf(schema).validate(value);
+export async function problemsOf(value: unknown, schema: JsonSchema): Promise<Problem[]> {
+  const { valid, errors } = (await validatorOf(schema)).validate(value);
   if (valid) return [];
   const telling = errors.filter(({ keyword }) => !parents.has(keyword));
   return (telling.length > 0 ? telling : errors).slice(0, mostProblems).map(({ instanceLocation, keyword, error }) => ({
@@ -28,9 +28,10 @@ export function describeProblems(problems: readonly Problem[]): string {
   return problems.map(({ path, expected }) => `- ${path}: ${expected}`).join("\n");
 }
 
-function validatorOf(schema: JsonSchema): Validator {
+async function validatorOf(schema: JsonSchema): Promise<Validator> {
   const known = validators.get(schema);
   if (known !== undefined) return known;
+  const { Validator } = await import("@cfworker/json-schema");
   // Our JsonSchema is any JSON object; the library's type lists the keywords it knows.
   const validator = new Validator(schema as Schema, "2020-12", false);
   validators.set(schema, validator);

@@ -64,7 +64,7 @@ async function* work(
       continue;
     }
 
-    const judgement = judge.judge(reply);
+    const judgement = await judge.judge(reply);
     switch (judgement.kind) {
       case "answer":
         return answered(judgement);

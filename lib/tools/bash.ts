@@ -4,7 +4,6 @@ import { createCapture } from "../shell/capture.ts";
 import { showLive } from "../shell/live.ts";
 import { signalBehind, summarize, type Output } from "../shell/summary.ts";
 import type { Ended } from "../shell/supervise.ts";
-import { classifyCommand } from "../trust/command.ts";
 import about from "./bash.md" with { type: "text" };
 import {
   failed,
@@ -34,7 +33,9 @@ export const bashTool = { name: "Bash", about, input, claim, run } satisfies Too
 
 const defaultSeconds = 60;
 
-function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
+/** The grammar of shells is large, and many a run never asks for a command. */
+async function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy">): Promise<Claim> {
+  const { classifyCommand } = await import("../trust/command.ts");
   const { root, write, home, tmp } = policy;
   return classifyCommand(command, { root, cwd: root, write, home, tmp });
 }

@@ -65,7 +65,8 @@ export type Tool<Input = never> = {
   /** The model-facing text, from the .md file beside the tool. */
   readonly about: string;
   readonly input: JsonSchema;
-  claim(input: Input, context: ClaimContext): Claim;
+  /** A promise where judging takes code that is better loaded late. */
+  claim(input: Input, context: ClaimContext): Claim | Promise<Claim>;
   run(input: Input, context: ToolContext): Promise<ToolResult>;
 };
 

@@ -11,27 +11,28 @@ const stop = (text: string) => ({ text, finish: "stop" as const });
 const cut = (text: string) => ({ text, finish: "length" as const });
 
 describe("without a schema", () => {
-  test("text is the answer", () => {
-    expect(new AnswerJudge(undefined).judge(stop("Done."))).toEqual({ kind: "answer", text: "Done." });
+  test("text is the answer", async () => {
+    expect(await new AnswerJudge(undefined).judge(stop("Done."))).toEqual({ kind: "answer", text: "Done." });
   });
 
-  test("pieces of an answer are put together", () => {
+  test("pieces of an answer are put together", async () => {
     const judge = new AnswerJudge(undefined);
-    expect(judge.judge(cut("One, "))).toMatchObject({ kind: "again" });
-    expect(judge.judge(cut("two, "))).toMatchObject({ kind: "again" });
-    expect(judge.judge(stop("three."))).toEqual({ kind: "answer", text: "One, two, three." });
+    expect(await judge.judge(cut("One, "))).toMatchObject({ kind: "again" });
+    expect(await judge.judge(cut("two, "))).toMatchObject({ kind: "again" });
+    expect(await judge.judge(stop("three."))).toEqual({ kind: "answer", text: "One, two, three." });
   });
 
-  test("an answer without end is given up after three continuations", () => {
+  test("an answer without end is given up after three continuations", async () => {
     const judge = new AnswerJudge(undefined);
-    const kinds = Array.from({ length: 4 }, () => judge.judge(cut("more")).kind);
+    const kinds: string[] = [];
+    while (kinds.length < 4) kinds.push((await judge.judge(cut("more"))).kind);
     expect(kinds).toEqual(["again", "again", "again", "failed"]);
   });
 
-  test("white space is no answer, and is asked for again only once", () => {
+  test("white space is no answer, and is asked for again only once", async () => {
     const judge = new AnswerJudge(undefined);
-    expect(judge.judge(stop(" \n"))).toMatchObject({ kind: "again" });
-    expect(judge.judge(stop(""))).toMatchObject({ kind: "failed", error: { code: "empty" } });
+    expect(await judge.judge(stop(" \n"))).toMatchObject({ kind: "again" });
+    expect(await judge.judge(stop(""))).toMatchObject({ kind: "failed", error: { code: "empty" } });
   });
 });
 
@@ -43,8 +44,8 @@ describe("with a schema", () => {
     ["JSON in a fence without a language", '```\n{"files":["a"]}\n```\n'],
   ];
   for (const [name, text] of good)
-    test(`${name} is taken`, () => {
-      expect(new AnswerJudge(schema).judge(stop(text))).toEqual({
+    test(`${name} is taken`, async () => {
+      expect(await new AnswerJudge(schema).judge(stop(text))).toEqual({
         kind: "answer",
         text: '{"files":["a"]}',
         output: { files: ["a"] },
@@ -59,14 +60,15 @@ describe("with a schema", () => {
     ["a wrong item", '{"files":["a",1]}', 'files.1: type "number" is invalid'],
   ];
   for (const [name, text, complaint] of bad)
-    test(`${name} is sent back with what is wrong`, () => {
-      const judgement = new AnswerJudge(schema).judge(stop(text));
+    test(`${name} is sent back with what is wrong`, async () => {
+      const judgement = await new AnswerJudge(schema).judge(stop(text));
       expect(judgement.kind === "again" && judgement.note).toContain(complaint);
     });
 
-  test("after two repairs it is given up", () => {
+  test("after two repairs it is given up", async () => {
     const judge = new AnswerJudge(schema);
-    const kinds = Array.from({ length: 3 }, () => judge.judge(stop("no")).kind);
+    const kinds: string[] = [];
+    while (kinds.length < 3) kinds.push((await judge.judge(stop("no"))).kind);
     expect(kinds).toEqual(["again", "again", "failed"]);
   });
 });
