@@ -19,13 +19,13 @@ const longestPart = 16 * 1024;
 /** More text at once than this is shown as one block: nobody reads it line by line. */
 const blockFrom = 2 * 1024;
 
-export function showLive(show: (text: string) => void): Live {
+export function showLive(show: (text: string) => void, clock: () => number = () => performance.now()): Live {
   let decoder = newDecoder();
   let unfinished = "";
   let isMidLine = false;
   let hiddenBytes = 0;
   let allowance = burstBytes;
-  let refilledAt = performance.now();
+  let refilledAt = clock();
   let timer: Timer | undefined;
 
   return {
@@ -46,7 +46,7 @@ export function showLive(show: (text: string) => void): Live {
   };
 
   function affords(bytes: number): boolean {
-    const now = performance.now();
+    const now = clock();
     allowance = Math.min(burstBytes, allowance + ((now - refilledAt) / 1000) * bytesPerSecond);
     refilledAt = now;
     if (bytes > allowance) return false;

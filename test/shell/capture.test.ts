@@ -25,7 +25,8 @@ test.each([
   ["head and tail", 2 * MiB, 100_000],
   ["more than is kept", 2 * MiB + 12_345, 99_991],
   ["much more than is kept", 9 * MiB + 17, 65_536],
-  ["pieces bigger than the tail", 7 * MiB, 3 * MiB],
+  ["pieces bigger than the tail", 6 * MiB, 3 * MiB],
+  ["a last piece smaller than the tail", 6 * MiB + 5, 3 * MiB],
 ])("of %s the beginning and the end are kept", (_, total, chunk) => {
   const { head, tail, totalBytes } = feed(total, chunk);
   expect(totalBytes).toBe(total);

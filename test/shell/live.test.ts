@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { showLive } from "../../lib/shell/live.ts";
 
-const shower = () => {
+const shower = (clock?: () => number) => {
   const shown: string[] = [];
   let wake = Promise.withResolvers<void>();
   const live = showLive((text) => {
     shown.push(text);
     wake.resolve();
     wake = Promise.withResolvers();
-  });
+  }, clock);
   return { shown, next: async () => wake.promise, add: (text: string) => live.add(Buffer.from(text)), live };
 };
 
@@ -71,6 +71,23 @@ test("more than anybody could follow is left out and said so, the lines after it
   const visible = text.replaceAll(/\[….*…\]\n/g, "");
   expect(hidden + visible.length).toBe(500 * 1000 * line.length);
   expect(new Set(visible.split("\n"))).toEqual(new Set([line.trim(), ""]));
+});
+
+test("after a gap it goes on with a whole line, and every byte is either shown or counted", () => {
+  let now = 0;
+  const { shown, add, live } = shower(() => now);
+  const fill = `${"x".repeat(1023)}\n`.repeat(1024);
+  add(fill);
+  add("lost\nlost too, up to the mid");
+  now += 1000;
+  add("dle of a line\nback again\n");
+  add(fill);
+  live.end();
+  expect(shown.slice(1)).toEqual([
+    "[… 42 bytes not shown here …]\n",
+    "back again\n",
+    "[… 1,048,576 bytes not shown here …]\n",
+  ]);
 });
 
 test("a gigabyte without a newline costs neither memory nor time", () => {

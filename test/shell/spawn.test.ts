@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { openSync, writeFileSync } from "node:fs";
+import { existsSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makePlace } from "../support/place.ts";
 import { isAlive, shellIn, watch } from "../support/shell.ts";
@@ -60,12 +60,15 @@ test("the streams can be opened by name, as only real pipes can", async () => {
   expect(heard).toEqual({ stdout: "out\nt\n", stderr: "err\nt\n" });
 });
 
-test("stdin is empty, so that a command that reads it ends", async () => {
+test("stdin is empty, whatever ours is, so that a command that reads it ends", async () => {
   await using place = makePlace();
-  await using shell = shellIn(place);
-  const { ended, heard } = watch(shell, "cat; readlink /proc/self/fd/0");
-  await ended;
-  expect(heard.stdout).toBe("/dev/null\n");
+  const child = Bun.spawn([process.execPath, program, "cat; readlink /proc/self/fd/0"], {
+    cwd: place.project,
+    stdin: "pipe",
+    stdout: "pipe",
+  });
+  const { result } = JSON.parse(await child.stdout.text());
+  expect(result.parts[0].text).toEndWith("stdout:\n/dev/null");
 });
 
 test("no file of ours is open in a command, nor those of a command beside it", async () => {
@@ -181,6 +184,7 @@ test("what left the group is stopped with a command that is stopped, and only wi
   expect(isAlive(Number(escaped))).toBe(false);
   expect(isAlive(Number(otherEscaped))).toBe(true);
   await shell.stopAll();
+  expect(isAlive(other.pid)).toBe(false);
   expect(isAlive(Number(otherEscaped))).toBe(false);
 });
 
@@ -273,11 +277,13 @@ test("what cannot be started is refused with the reason", async () => {
 test("a program in the project is not taken for one on the PATH", async () => {
   await using place = makePlace();
   writeFileSync(join(place.project, "bash"), "#!/bin/sh\necho hijacked\n", { mode: 0o755 });
-  place.env.PATH = `.::${place.env.PATH ?? ""}`;
-  await using shell = shellIn(place);
-  const { ended, heard } = watch(shell, "echo ${BASH_VERSION:+bash}");
-  await ended;
-  expect(heard.stdout).toBe("bash\n");
+  const child = Bun.spawn([process.execPath, program, "echo ${BASH_VERSION:+bash}"], {
+    cwd: place.project,
+    env: { ...process.env, PATH: `.::${process.env.PATH ?? ""}` },
+    stdout: "pipe",
+  });
+  const { result } = JSON.parse(await child.stdout.text());
+  expect(result.parts[0].text).toEndWith("stdout:\nbash");
 });
 
 test.concurrent("a background process that holds the pipes is waited for no longer than two seconds", async () => {
@@ -300,3 +306,16 @@ test.concurrent("a group that ignores TERM is killed two seconds later", async (
   expect(performance.now() - started).toBeWithin(2_000, 10_000);
   expect(isAlive(Number(heard.stdout))).toBe(false);
 });
+
+test.concurrent(
+  "whoever holds the output after the call is over writes into a broken pipe, not into our memory",
+  async () => {
+    await using place = makePlace();
+    await using shell = shellIn(place);
+    const daemon = "trap '' PIPE; while echo x; do sleep 0.02; done 2>/dev/null; touch broken";
+    expect(await watch(shell, ["bash", "-c", 'setsid bash -c "$0" & exit', daemon]).ended).toMatchObject({
+      exitCode: 0,
+    });
+    while (!existsSync(join(place.project, "broken"))) await Bun.sleep(10);
+  },
+);

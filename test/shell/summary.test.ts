@@ -77,6 +77,7 @@ test("short lines are not cut for the sake of a long one", () => {
 test.each([
   ["long lines everywhere", () => summary(`${"o".repeat(5000)}\n`.repeat(100), `${"e".repeat(5000)}\n`.repeat(100))],
   ["five megabytes in one line", () => summary(new Uint8Array(5_000_000).fill(120))],
+  ["pairs of surrogates", () => summary(`a${"😀".repeat(20_000)}\n`.repeat(3), `${"😀".repeat(20_000)}\n`.repeat(3))],
   ["binary", () => summary(crypto.getRandomValues(new Uint8Array(60_000)))],
 ])("the text stays within bounds with %s", (_, make) => {
   const { text, stored } = make();
