@@ -1,6 +1,5 @@
 export type Near = { start: number; lines: readonly string[]; differsInBlanksOnly: boolean };
 
-const timeMs = 100;
 const mostShownLines = 12;
 const mostComparedCharacters = 400;
 const leastSimilarity = 0.5;
@@ -9,14 +8,15 @@ const leastSimilarity = 0.5;
  * The lines of a text that look most like a wanted piece which is not in it. It looks for the longest line of the
  * piece, and what stands around the best find is shown. In a large text it stops when its time is up.
  */
-export function closest(text: string, wanted: string): Near | undefined {
+export function closest(text: string, wanted: string, timeMs = 100): Near | undefined {
   const lines = text.split("\n");
   const piece = wanted.replace(/^(\s*\n)+|\s+$/g, "").split("\n");
   const anchor = piece.reduce((longest, line) => (line.trim().length > longest.trim().length ? line : longest), "");
   if (anchor.trim() === "") return undefined;
 
   const offset = piece.indexOf(anchor);
-  const best = mostSimilarLine(lines, anchor, (line) => alike(lines, piece, line - offset));
+  const deadline = performance.now() + timeMs;
+  const best = mostSimilarLine(lines, anchor, { deadline, surroundings: (line) => alike(lines, piece, line - offset) });
   if (best === undefined) return undefined;
   const start = Math.max(0, best - offset);
   const window = lines.slice(start, best - offset + piece.length);
@@ -28,9 +28,12 @@ export function closest(text: string, wanted: string): Near | undefined {
 }
 
 /** The surroundings decide between lines that are equally similar. */
-function mostSimilarLine(lines: readonly string[], wanted: string, surroundings: (line: number) => number) {
+function mostSimilarLine(
+  lines: readonly string[],
+  wanted: string,
+  { deadline, surroundings }: { deadline: number; surroundings(line: number): number },
+): number | undefined {
   const similarity = similarityTo(wanted.trim());
-  const deadline = performance.now() + timeMs;
   let best: number | undefined;
   let most = leastSimilarity;
   for (const [index, line] of lines.entries()) {

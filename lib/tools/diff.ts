@@ -2,7 +2,7 @@
 export type Diff = { hunks: readonly string[]; added: number; removed: number };
 
 const contextLines = 3;
-const timeMs = 500;
+const timeMs = 250;
 
 /** Undefined when the texts differ in so many places that finding the shortest diff takes too long. */
 export async function diffOf(before: string, after: string): Promise<Diff | undefined> {

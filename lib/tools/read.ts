@@ -122,7 +122,7 @@ function showText(place: Place, text: Text, { files }: Context): ToolResult {
   const isPlain = input.start_line === undefined && input.num_lines === undefined;
   if (whole === undefined) files.sawPart(place.real);
   else {
-    if (isWhole && isPlain && files.isCurrent(place.real, whole))
+    if (isPlain && files.isCurrent(place.real, whole))
       return succeeded(`"${place.shown}" is unchanged since you read or wrote it; you have its content above.`);
     if (isWhole) files.saw(place.real, whole);
     else files.sawPart(place.real, whole);

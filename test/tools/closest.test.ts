@@ -54,9 +54,6 @@ test("a long piece is shown in part", () => {
   expect(closest(text, text.replace("number 30", "nubmer 30"))?.lines).toHaveLength(12);
 });
 
-test("of a huge text as much is looked at as time allows", () => {
-  const text = "const value = compute(somewhere, something);\n".repeat(300_000);
-  const started = performance.now();
-  expect(closest(text, "const value = compute(somewhere, someone);")?.start).toBe(1);
-  expect(performance.now() - started).toBeLessThan(3000);
+test("no more is looked at when the time is up", () => {
+  expect(closest(source, "  return value + 3;", -1)).toBeUndefined();
 });

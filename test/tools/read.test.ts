@@ -3,6 +3,7 @@ import { chmodSync, closeSync, ftruncateSync, mkdirSync, openSync, symlinkSync, 
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { readTool } from "../../lib/tools/read.ts";
+import { writeTool } from "../../lib/tools/write.ts";
 import { asNobody, isRoot, makeFiles, textOf } from "../support/files.ts";
 import { swapOnce } from "../support/swap.ts";
 
@@ -125,6 +126,15 @@ describe("what the model still has in front of it", () => {
     expect(again).toContain("unchanged since you read or wrote it");
     files.write("a.txt", "two\n");
     expect(textOf(await readTool.run({ path: "a.txt" }, files.context))).toBe("1\ttwo");
+  });
+
+  test("is not shown again when the model wrote it, however long it is", async () => {
+    await using files = makeFiles();
+    await writeTool.run({ path: "a.txt", content: numbered(5000) }, files.context);
+    expect(textOf(await readTool.run({ path: "a.txt" }, files.context))).toContain("unchanged");
+    const part = await readTool.run({ path: "a.txt", start_line: 5000 }, files.context);
+    expect(textOf(part)).toBe("5000\tline 5000");
+    expect(textOf(await readTool.run({ path: "a.txt" }, files.context))).toContain("unchanged");
   });
 
   test("is shown again when only a part was seen, or a part is asked for", async () => {

@@ -254,9 +254,8 @@ describe("where nothing may be written", () => {
     expect(readFileSync(join(project, "mine/a"), "utf8")).toBe("x");
   });
 
-  test("a write that the system refuses half-way leaves the old content", async () => {
+  test.each(["a", "new"])("a write to %j that the system refuses half-way leaves what was there", async (path) => {
     await using files = makeFiles({ a: "old" });
-    await readTool.run({ path: "a" }, files.context);
     // A limit on file sizes fails like a full disk: in the middle of the write.
     const limited = Bun.spawnSync(
       [
@@ -264,18 +263,18 @@ describe("where nothing may be written", () => {
         "-c",
         'ulimit -f 1; trap "" XFSZ; exec "$0" -e "$1"',
         process.execPath,
-        writeScript(files.context.policy),
+        writeScript(path, files.context.policy),
       ],
       { cwd: "/" },
     );
     const result = JSON.parse(limited.stdout.toString());
-    expect(textOf(result)).toBe('Cannot write "a": it is larger than the file system allows');
+    expect(textOf(result)).toBe(`Cannot write "${path}": it is larger than the file system allows`);
     expect(readFileSync(join(files.project, "a"), "utf8")).toBe("old");
     expect(namesIn(files.project)).toEqual(["a"]);
   });
 });
 
-function writeScript(policy: object): string {
+function writeScript(path: string, policy: object): string {
   const at = (path: string) => JSON.stringify(join(import.meta.dir, "../..", path));
   return `
     import { writeTool } from ${at("lib/tools/write.ts")};
@@ -283,7 +282,7 @@ function writeScript(policy: object): string {
     import { createFileLog } from ${at("lib/session/files.ts")};
     const context = { policy: ${JSON.stringify(policy)}, files: createFileLog(), signal: new AbortController().signal };
     await readTool.run({ path: "a" }, context);
-    console.log(JSON.stringify(await writeTool.run({ path: "a", content: "x".repeat(1e6) }, context)));`;
+    console.log(JSON.stringify(await writeTool.run({ path: ${JSON.stringify(path)}, content: "x".repeat(1e6) }, context)));`;
 }
 
 describe("between the check and the write", () => {
