@@ -1,0 +1,120 @@
+import { describe, expect, test } from "bun:test";
+import { FragmentedCalls } from "../../lib/model/fragments.ts";
+
+type Fragment = { index?: unknown; id?: unknown; function?: { name?: unknown; arguments?: unknown } };
+type Made = [id: string, tool: string, text: string];
+
+/** A fragment: index, id, name, arguments; what is undefined is not in it. */
+const part = (index?: number, id?: string, name?: string, text?: unknown): Fragment => ({
+  ...(index !== undefined && { index }),
+  ...(id !== undefined && { id }),
+  function: { ...(name !== undefined && { name }), ...(text !== undefined && { arguments: text }) },
+});
+
+function assembled(fragments: readonly Fragment[]): Made[] {
+  const calls = new FragmentedCalls();
+  for (const fragment of fragments) calls.add(fragment);
+  return calls.all().map(({ id, tool, arguments: text }) => [id, tool, text]);
+}
+
+const one: Made[] = [["a", "Read", '{"p":1}']];
+const two: Made[] = [
+  ["a", "Read", '{"p":1}'],
+  ["b", "Bash", '{"c":2}'],
+];
+
+describe("the fragments of a reply's calls", () => {
+  test.each<[string, Fragment[], Made[]]>([
+    [
+      "in order",
+      [part(0, "a", "Read", ""), part(0, undefined, undefined, '{"p"'), part(0, undefined, undefined, ":1}")],
+      one,
+    ],
+    ["in one piece", [part(0, "a", "Read", '{"p":1}'), part(1, "b", "Bash", '{"c":2}')], two],
+    [
+      "interleaved",
+      [
+        part(0, "a", "Read"),
+        part(1, "b", "Bash"),
+        part(1, undefined, undefined, '{"c"'),
+        part(0, undefined, undefined, '{"p":1}'),
+        part(1, undefined, undefined, ":2}"),
+      ],
+      two,
+    ],
+    ["with the id and name in each", [part(0, "a", "Read", '{"p"'), part(0, "a", "Read", ":1}")], one],
+    ["with empty ids after the first", [part(0, "a", "Read", '{"p"'), part(0, "", "", ":1}")], one],
+    ["with the id and name late", [part(0, undefined, undefined, '{"p"'), part(0, "a", "Read", ":1}")], one],
+    [
+      "without an index",
+      [
+        part(undefined, "a", "Read", '{"p":1}'),
+        part(undefined, "b", "Bash", '{"c"'),
+        part(undefined, undefined, undefined, ":2}"),
+      ],
+      two,
+    ],
+    [
+      "without an index, interleaved by id",
+      [
+        part(undefined, "a", "Read"),
+        part(undefined, "b", "Bash"),
+        part(undefined, "a", undefined, '{"p":1}'),
+        part(undefined, "b", undefined, '{"c":2}'),
+      ],
+      two,
+    ],
+    [
+      "all under one index",
+      [part(0, "a", "Read", '{"p":1}'), part(0, "b", "Bash", '{"c"'), part(0, undefined, undefined, ":2}")],
+      two,
+    ],
+    ["with arguments that are an object", [part(0, "a", "Read", { p: 1 })], one],
+    [
+      "with the whole repeated at the end",
+      [part(0, "a", "Read", '{"p"'), part(0, undefined, undefined, ":1}"), part(0, "a", "Read", '{"p":1}')],
+      one,
+    ],
+    [
+      "twice with one id",
+      [part(0, "a", "Read", '{"p":1}'), part(1, "a", "Bash", '{"c":2}')],
+      [one[0] as Made, ["a", "Bash", '{"c":2}']],
+    ],
+    [
+      "without ids and index",
+      [part(undefined, undefined, "Read", '{"p":1}'), part(undefined, undefined, "Bash", '{"c":2}')],
+      [
+        ["", "Read", '{"p":1}'],
+        ["", "Bash", '{"c":2}'],
+      ],
+    ],
+    [
+      "with a brace as a piece",
+      [part(0, "a", "Read", "{"), part(0, undefined, undefined, '"p":{'), part(0, undefined, undefined, "}}")],
+      [["a", "Read", '{"p":{}}']],
+    ],
+    ["without arguments", [part(0, "a", "Read")], [["a", "Read", "{}"]]],
+    [
+      "with null everywhere",
+      [
+        part(0, "a", "Read", '{"p"'),
+        { index: 0, id: null, function: { name: null, arguments: null } },
+        part(0, undefined, undefined, ":1}"),
+      ],
+      one,
+    ],
+    ["broken off", [part(0, "a", "Read", '{"p":')], [["a", "Read", '{"p":']]],
+    ["without a function", [{ index: 0, id: "a" }], [["a", "", "{}"]]],
+  ])("are put together when they come %s", (_name, fragments, expected) => {
+    expect(assembled(fragments)).toEqual(expected);
+  });
+
+  test("a repetition of every fragment makes no other call", () => {
+    const fragments = [
+      part(0, "a", "Read", ""),
+      part(0, "a", undefined, '{"p":1}'),
+      part(0, "a", undefined, '{"p":1}'),
+    ];
+    expect(assembled(fragments)).toEqual(one);
+  });
+});

@@ -1,0 +1,270 @@
+import { describe, expect, test } from "bun:test";
+import type { ProviderConfig } from "../../lib/config/config.ts";
+import { KodaError } from "../../lib/errors.ts";
+import type { Fetch } from "../../lib/model/fetch.ts";
+import { builtInProviders, type Environment, providersOf } from "../../lib/model/providers.ts";
+import { type Resolved, resolveModel, type Surroundings, type Wanted } from "../../lib/model/resolve.ts";
+import { fitting } from "../../lib/model/settings.ts";
+
+/** Nobody answers on loopback, whatever runs on the machine of the test. */
+const nobody: Fetch = async () => {
+  throw new TypeError("ECONNREFUSED");
+};
+
+type Given = {
+  env?: Environment;
+  providers?: Record<string, Partial<ProviderConfig>>;
+  fetch?: Fetch;
+  offline?: boolean;
+};
+
+function surroundings({ env = {}, providers = {}, fetch = nobody, offline = false }: Given): Surroundings {
+  const rows = Object.entries(providers).map(([name, config]) => [name, { models: new Map(), ...config }] as const);
+  const modelDefaults = { contextWindow: 128_000, streamIdleMs: 300_000 };
+  return { config: { providers: new Map(rows), modelDefaults }, env, fetch, offline };
+}
+
+async function resolve(wanted: Wanted, given: Given = {}): Promise<Resolved> {
+  return await resolveModel(wanted, surroundings(given));
+}
+
+async function problemOf(wanted: Wanted, given: Given = {}): Promise<KodaError> {
+  try {
+    const { info } = await resolve(wanted, given);
+    throw new Error(`No error, but ${JSON.stringify(info)}`);
+  } catch (error) {
+    if (error instanceof KodaError) return error;
+    throw error;
+  }
+}
+
+const openai = { OPENAI_API_KEY: "sk-1" };
+const corp = { baseUrl: "https://llm.corp.example/v1/", apiKeyEnv: "CORP_KEY" };
+
+describe("the model that a name stands for", () => {
+  test.each<[string, Wanted, Given, Partial<Resolved["info"]>]>([
+    [
+      "provider and model",
+      { model: "openai/gpt-4.1" },
+      { env: openai },
+      { provider: "openai", name: "gpt-4.1", wire: "responses" },
+    ],
+    [
+      "a model with slashes",
+      { model: "openrouter/anthropic/claude-sonnet-4" },
+      { env: { OPENROUTER_API_KEY: "k" } },
+      { provider: "openrouter", name: "anthropic/claude-sonnet-4" },
+    ],
+    [
+      "a provider alone",
+      { model: "mistral" },
+      { env: { MISTRAL_API_KEY: "k" } },
+      { provider: "mistral", name: "mistral-medium-latest" },
+    ],
+    ["a local model, without a key", { model: "ollama/qwen3:8b" }, {}, { provider: "ollama", name: "qwen3:8b" }],
+    ["another wire", { model: "openai/gpt-4.1", wire: "chat" }, { env: openai }, { wire: "chat" }],
+    ["nothing, with one key", {}, { env: { XAI_API_KEY: "k" } }, { provider: "xai", name: "grok-4" }],
+    [
+      "nothing, with several keys",
+      {},
+      { env: { XAI_API_KEY: "k", ...openai } },
+      { provider: "openai", name: "gpt-5.5" },
+    ],
+    [
+      "a bare name that a configured provider describes",
+      { model: "big" },
+      {
+        env: { CORP_KEY: "k", ...openai },
+        providers: { corp: { ...corp, models: new Map([["big", {}]]) }, other: corp },
+      },
+      { provider: "corp", name: "big" },
+    ],
+    [
+      "a bare name with one configured provider",
+      { model: "small" },
+      { env: { CORP_KEY: "k", ...openai }, providers: { corp } },
+      { provider: "corp", name: "small" },
+    ],
+    [
+      "a bare name that the catalog knows",
+      { model: "deepseek-chat" },
+      { env: { ...openai, DEEPSEEK_API_KEY: "k" } },
+      { provider: "deepseek" },
+    ],
+    ["a bare name with one key", { model: "brand-new" }, { env: openai }, { provider: "openai", name: "brand-new" }],
+    [
+      "nothing, with one model configured",
+      {},
+      { env: { CORP_KEY: "k", ...openai }, providers: { corp: { ...corp, models: new Map([["big", {}]]) } } },
+      { provider: "corp", name: "big" },
+    ],
+    [
+      "a base URL",
+      { model: "llama", baseUrl: "http://127.0.0.1:8080/v1" },
+      {},
+      { provider: "custom", name: "llama", wire: "chat" },
+    ],
+    [
+      "a base URL and a model with a slash",
+      { model: "meta-llama/x", baseUrl: "http://127.0.0.1:8080/v1" },
+      {},
+      { provider: "custom", name: "meta-llama/x" },
+    ],
+    [
+      "a base URL for a provider",
+      { model: "openai/gpt-4.1", baseUrl: "http://127.0.0.1:8080/v1" },
+      {},
+      { provider: "openai", name: "gpt-4.1", wire: "responses", contextWindow: 1_047_576 },
+    ],
+    ["the demo", { model: "demo" }, {}, { provider: "demo", name: "scripted" }],
+    ["a replay without a key", { model: "openai/gpt-4.1" }, { offline: true }, { provider: "openai" }],
+    [
+      "a replay of a provider that has gone",
+      { model: "gone/x/y" },
+      { offline: true },
+      { provider: "gone", name: "x/y" },
+    ],
+    ["a replay of nothing known", {}, { offline: true }, { provider: "replay", name: "unknown" }],
+  ])("%s", async (_name, wanted, given, expected) => {
+    expect((await resolve(wanted, given)).info).toMatchObject(expected);
+  });
+
+  test("a server on loopback is found when nothing is configured", async () => {
+    const asked: string[] = [];
+    const fetch: Fetch = async (url) => {
+      asked.push(url);
+      if (!url.includes(":1234/")) throw new TypeError("ECONNREFUSED");
+      return Response.json({ data: [{ id: "text-embedding-nomic" }, { id: "qwen3-coder" }] });
+    };
+    expect((await resolve({}, { fetch })).info).toMatchObject({ provider: "lmstudio", name: "qwen3-coder" });
+    expect(asked.toSorted()).toEqual(["http://127.0.0.1:11434/v1/models", "http://127.0.0.1:1234/v1/models"]);
+  });
+
+  test("a server on loopback that is something else is no provider", async () => {
+    for (const body of ["<html>", '{"data":"no"}', '{"data":[{"id":7}]}', "[]"]) {
+      expect((await problemOf({}, { fetch: async () => new Response(body) })).code).toBe("credentials");
+    }
+  });
+
+  test("a server on loopback that does not answer is not waited for", async () => {
+    const fetch: Fetch = (_url, { signal }) =>
+      new Promise((_answer, reject) => signal.addEventListener("abort", reject));
+    expect((await problemOf({}, { fetch })).code).toBe("credentials");
+  });
+
+  test.each<[string, Wanted, Given, string, string]>([
+    ["nothing at all", {}, {}, "credentials", "-m demo"],
+    ["nothing at all", {}, {}, "credentials", "OPENAI_API_KEY"],
+    ["nothing at all", {}, {}, "credentials", "ollama"],
+    ["a provider without its key", { model: "groq/x" }, {}, "credentials", "GROQ_API_KEY"],
+    ["an empty key", { model: "groq/x" }, { env: { GROQ_API_KEY: "  " } }, "credentials", "GROQ_API_KEY"],
+    [
+      "a named variable that is not set",
+      { model: "groq/x", apiKeyEnv: "MINE" },
+      { env: { GROQ_API_KEY: "k" } },
+      "credentials",
+      "MINE",
+    ],
+    ["a bare name and no key", { model: "gpt-9" }, {}, "usage", '"gpt-9"'],
+    ["a misspelt provider", { model: "opnai/gpt-4.1" }, { env: openai }, "usage", '"openai/gpt-4.1"'],
+    ["a base URL without a model", { baseUrl: "http://127.0.0.1/v1" }, {}, "usage", "-m NAME"],
+    ["a base URL that is none", { model: "x", baseUrl: "localhost:8080" }, {}, "usage", '"localhost:8080"'],
+    [
+      "a configured provider without an address",
+      { model: "corp/x" },
+      { providers: { corp: { apiKeyEnv: "K" } } },
+      "config",
+      "providers.corp.base_url",
+    ],
+  ])("%s is an error that says what to do", async (_name, wanted, given, code, hint) => {
+    const error = await problemOf(wanted, given);
+    expect(error.code).toBe(code as typeof error.code);
+    expect(error.message).toContain(hint);
+  });
+});
+
+describe("a provider's key", () => {
+  test("comes from its variables, the first that is set", async () => {
+    const env = { GOOGLE_API_KEY: " second \n" };
+    expect((await resolve({ model: "gemini/x" }, { env })).key).toEqual({
+      value: "second",
+      variable: "GOOGLE_API_KEY",
+    });
+    const both = { ...env, GEMINI_API_KEY: "first" };
+    expect((await resolve({ model: "gemini/x" }, { env: both })).key?.value).toBe("first");
+  });
+
+  test("is not sent to another address than its own", async () => {
+    const endpoint = { model: "openai/gpt-4.1", baseUrl: "http://127.0.0.1:8080/v1" };
+    expect((await resolve(endpoint, { env: openai })).key).toBeUndefined();
+    const moved = { openai: { baseUrl: "https://proxy.example/v1" } };
+    expect((await resolve({ model: "openai/gpt-4.1" }, { env: openai, providers: moved })).key).toBeUndefined();
+    const named = { ...endpoint, apiKeyEnv: "OPENAI_API_KEY" };
+    expect((await resolve(named, { env: openai })).key?.value).toBe("sk-1");
+  });
+});
+
+describe("the table of providers", () => {
+  test("has every provider of the contract once, each with an address and a variable or no need of one", () => {
+    const names = builtInProviders.map((provider) => provider.name);
+    expect(names).toEqual(
+      "openai anthropic gemini openrouter groq xai deepseek mistral together fireworks minimax ollama lmstudio vllm".split(
+        " ",
+      ),
+    );
+    for (const { baseUrl, keys, wire, name } of builtInProviders) {
+      expect(URL.canParse(baseUrl)).toBe(true);
+      expect(keys.length === 0).toBe(new URL(baseUrl).hostname === "127.0.0.1");
+      expect(wire).toBe(name === "openai" ? "responses" : "chat");
+    }
+  });
+
+  test("takes from the configuration what it says, and keeps the rest of the row", () => {
+    const configured = new Map([["mistral", { wire: "responses", apiKeyEnv: "MY_KEY", models: new Map() } as const]]);
+    const [first, ...rest] = providersOf(configured);
+    expect(first).toMatchObject({
+      name: "mistral",
+      wire: "responses",
+      keys: ["MY_KEY"],
+      baseUrl: "https://api.mistral.ai/v1",
+      quirks: { callIdLength: 9 },
+    });
+    expect(rest.map((provider) => provider.name)).not.toContain("mistral");
+  });
+});
+
+describe("what is known of a model", () => {
+  test("comes from the catalog, also for a dated name", async () => {
+    const { info } = await resolve({ model: "openai/gpt-4.1-2025-04-14" }, { env: openai });
+    expect(info).toMatchObject({
+      contextWindow: 1_047_576,
+      maxOutput: 32_768,
+      images: true,
+      price: { input: 2, cached: 0.5, output: 8 },
+    });
+  });
+
+  test("is overridden by the user, key by key", async () => {
+    const models = new Map([["gpt-4.1", { contextWindow: 50_000, images: false }]]);
+    const { info } = await resolve({ model: "openai/gpt-4.1" }, { env: openai, providers: { openai: { models } } });
+    expect(info).toMatchObject({ contextWindow: 50_000, images: false, maxOutput: 32_768 });
+  });
+
+  test("is the default where nobody knows it", async () => {
+    const { info } = await resolve({ model: "ollama/private" });
+    expect(info).toEqual({ provider: "ollama", name: "private", wire: "chat", contextWindow: 128_000, images: false });
+  });
+
+  test("decides which settings are sent, and each that is not is told", async () => {
+    const wanted = { temperature: 0.2, reasoningEffort: "low", maxOutputTokens: 5 } as const;
+    const reasoning = (await resolve({ model: "openai/gpt-5.5" }, { env: openai })).info;
+    expect(fitting(wanted, reasoning)).toEqual({
+      settings: { reasoningEffort: "low", maxOutputTokens: 5 },
+      left: ["openai/gpt-5.5 takes no temperature, so 0.2 is not sent"],
+    });
+    const plain = (await resolve({ model: "openai/gpt-4.1" }, { env: openai })).info;
+    expect(fitting(wanted, plain).settings).toEqual({ temperature: 0.2, maxOutputTokens: 5 });
+    const unknown = (await resolve({ model: "ollama/private" })).info;
+    expect(fitting(wanted, unknown)).toEqual({ settings: wanted, left: [] });
+  });
+});

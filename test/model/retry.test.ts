@@ -1,0 +1,145 @@
+import { describe, expect, test } from "bun:test";
+import { KodaError } from "../../lib/errors.ts";
+import type { Model, ModelEvent, Wire } from "../../lib/model/model.ts";
+import { type RetryPolicy, retrying, standardRetry } from "../../lib/model/retry.ts";
+import { connectTo, converse, hello } from "../support/model-connection.ts";
+import { cut, problem, reply, say, wait } from "../support/model-reply.ts";
+import { refusingUrl, startModelServer } from "../support/model-server.ts";
+
+/** A policy that notes what it would wait, and does not. */
+function noting(): { waits: number[]; retry: Partial<RetryPolicy> } {
+  const waits: number[] = [];
+  const wait = async (ms: number) => void waits.push(ms);
+  return { waits, retry: { max: 5, random: () => 0.5, wait } };
+}
+
+const retries = (events: readonly ModelEvent[]) => events.filter((event) => event.type === "retry");
+
+describe.each<Wire>(["chat", "responses"])("a request over the wire %s", (wire) => {
+  test("is repeated until it succeeds, each time announced before the wait", async () => {
+    const { waits, retry } = noting();
+    await using server = await startModelServer([problem(500, "oh"), problem(503, "no"), say("there")]);
+    const events = await converse(connectTo(server.url, wire, { retry }));
+    expect(events).toMatchObject([
+      {
+        type: "retry",
+        attempt: 1,
+        max: 5,
+        delayMs: 200,
+        code: "unavailable",
+        message: 'Reconnecting… 1/5: test is unavailable: 500 "oh"',
+      },
+      { type: "retry", attempt: 2, max: 5, delayMs: 400, code: "unavailable" },
+      { type: "text", text: "there" },
+      { type: "end" },
+    ]);
+    expect(waits).toEqual([200, 400]);
+    expect(server.requests.map((request) => request.raw)).toEqual(Array(3).fill(server.requests[0]?.raw));
+  });
+
+  test("waits as long as it was told to, and gives up after five retries with the last error", async () => {
+    const { waits, retry } = noting();
+    await using server = await startModelServer(() => problem(429, "slow down", { "retry-after": "7" }));
+    const error = converse(connectTo(server.url, wire, { retry }));
+    await expect(error).rejects.toMatchObject({ code: "rate_limit", httpStatus: 429 });
+    expect(waits).toEqual([7000, 7000, 7000, 7000, 7000]);
+    expect(server.requests).toHaveLength(6);
+  });
+
+  test("waits longer each time when it was not told how long", async () => {
+    const { waits, retry } = noting();
+    await using server = await startModelServer(() => problem(429, "slow down"));
+    await expect(converse(connectTo(server.url, wire, { retry }))).rejects.toThrow();
+    expect(waits).toEqual([200, 400, 800, 1600, 3200]);
+  });
+
+  test.each([
+    [400, "Bad request"],
+    [401, "Unauthorized"],
+    [403, "Forbidden"],
+    [404, "Not found"],
+    [400, "maximum context length"],
+    [429, "You exceeded your current quota"],
+    [400, "content_policy_violation"],
+  ])("is not repeated after %d %j", async (code, message) => {
+    const { waits, retry } = noting();
+    await using server = await startModelServer([problem(code, message)]);
+    await expect(converse(connectTo(server.url, wire, { retry }))).rejects.toThrow(message);
+    expect(waits).toEqual([]);
+  });
+
+  test("that was cut starts anew, and what was shown before is void", async () => {
+    const { retry } = noting();
+    const arrived = Promise.withResolvers<void>();
+    const half = cut(reply(say("half"), wait(arrived.promise), say("x")), { frames: wire === "chat" ? 2 : 4 }, "rst");
+    await using server = await startModelServer([half, say("whole")]);
+    const events: ModelEvent[] = [];
+    for await (const event of connectTo(server.url, wire, { retry })(hello, new AbortController().signal)) {
+      events.push(event);
+      arrived.resolve();
+    }
+    expect(events).toMatchObject([
+      { type: "text", text: "half" },
+      { type: "retry", code: "stream" },
+      { type: "text", text: "whole" },
+      { type: "end" },
+    ]);
+  });
+
+  test("to nobody is repeated, too", async () => {
+    const { waits, retry } = noting();
+    const url = await refusingUrl();
+    await expect(converse(connectTo(url, wire, { retry }))).rejects.toMatchObject({ code: "network" });
+    expect(waits).toHaveLength(5);
+  });
+
+  test("that is silent is repeated", async () => {
+    const { retry } = noting();
+    await using server = await startModelServer([reply(wait(new Promise(() => {}))), say("awake")]);
+    const events = await converse(connectTo(server.url, wire, { retry, streamIdleMs: 40 }));
+    expect(retries(events)).toMatchObject([{ code: "silence" }]);
+    expect(events.at(-1)).toMatchObject({ type: "end" });
+  });
+});
+
+describe("the wait between two attempts", () => {
+  const throwing = (error: Error): Model => {
+    const next = async () => {
+      throw error;
+    };
+    return () => ({ [Symbol.asyncIterator]: () => ({ next }) });
+  };
+  const failing = (details: { retryAfterMs?: number } = {}) => {
+    const model = throwing(new KodaError("unavailable", "no", { retryable: true, ...details }));
+    return retrying(async () => model, { ...standardRetry, max: 3 });
+  };
+
+  test("ends at once, with the signal's reason, when the run is stopped", async () => {
+    const stop = new AbortController();
+    const reason = new Error("stopped");
+    const started = performance.now();
+    const read = async () => {
+      for await (const event of failing({ retryAfterMs: 60_000 })(hello, stop.signal)) {
+        if (event.type === "retry") queueMicrotask(() => stop.abort(reason));
+      }
+    };
+    await expect(read()).rejects.toBe(reason);
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+
+  test("is scattered by a tenth, so that many runs do not come back together", async () => {
+    const delays: number[] = [];
+    for await (const event of failing()(hello, AbortSignal.timeout(5000))) {
+      if (event.type === "retry") delays.push(event.delayMs);
+      if (delays.length === 2) break;
+    }
+    expect(delays[0]).toBeWithin(180, 221);
+    expect(delays[1]).toBeWithin(360, 441);
+  });
+
+  test("a defect is not repeated", async () => {
+    const defect = new TypeError("undefined is not a function");
+    const model = retrying(async () => throwing(defect));
+    await expect(converse(model)).rejects.toBe(defect);
+  });
+});
