@@ -6,7 +6,7 @@ const MiB = 1024 * 1024;
 /** Bytes whose value tells their position, so that a misplaced one shows. */
 const positions = (from: number, length: number) => {
   const bytes = new Uint8Array(length);
-  for (let index = 0; index < length; index++) bytes[index] = (from + index) * 31 + ((from + index) >> 8);
+  for (let index = 0; index < length; index++) bytes[index] = Math.imul(from + index, 0x9e3779b1) >>> 24;
   return bytes;
 };
 
