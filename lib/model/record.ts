@@ -63,9 +63,7 @@ class Tape {
   constructor(file: string, secrets: readonly string[]) {
     this.#file = file;
     // A shorter one would be found in words that have nothing to do with it.
-    this.#secrets = secrets
-      .filter((secret) => secret.length > 4)
-      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+    this.#secrets = secrets.filter((secret) => secret.length > 4).flatMap(spellings);
     this.#fd = this.#try(() => openSync(file, "w", 0o600));
   }
 
@@ -112,6 +110,13 @@ class Tape {
       throw this.#failure;
     }
   }
+}
+
+/** A secret as it stands in a text, in that text's JSON, and so on: a call's arguments are JSON in a frame in a line. */
+function spellings(secret: string): string[] {
+  const forms = [secret];
+  for (let depth = 0; depth < 3; depth++) forms.unshift(JSON.stringify(forms[0]).slice(1, -1));
+  return [...new Set(forms)];
 }
 
 /** One exchange while it happens. */

@@ -1,7 +1,7 @@
 import { KodaError } from "../errors.ts";
 import { type Cassette, type RecordedResponse, type RecordedRequest, wireOfPath } from "./cassette.ts";
 import type { Fetch } from "./fetch.ts";
-import { parseJson } from "./json.ts";
+import { parseJson, recordOf } from "./json.ts";
 import { firstDifference, type Places } from "./likeness.ts";
 
 export type ReplayOptions = {
@@ -32,8 +32,8 @@ export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDive
 type Sent = { sent: Omit<RecordedRequest, "path">; number: number; places: Places };
 
 function divergence({ wire, body }: RecordedRequest, { sent, number, places }: Sent): string | undefined {
-  const difference =
-    wire === sent.wire ? firstDifference(body, sent.body, places) : { path: "wire", recorded: wire, sent: sent.wire };
+  const recordedFields = { wire, ...recordOf(body) };
+  const difference = firstDifference(recordedFields, { wire: sent.wire, ...recordOf(sent.body) }, places);
   if (difference === undefined) return undefined;
   const { path, recorded, sent: now } = difference;
   return `Request ${number} differs from the recorded one at ${path}: recorded ${recorded}, sent ${now}`;

@@ -1,5 +1,4 @@
 import { KodaError } from "../errors.ts";
-import { post } from "./client.ts";
 import { type Origin, refused, trimmed, unconnected } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
 import { type Frame, FrameReader } from "./frames.ts";
@@ -88,14 +87,15 @@ async function ask(
   };
   if (key !== undefined) headers.authorization = `Bearer ${key.value}`;
 
-  return post(wire, { baseUrl: provider.baseUrl, body }, async (url, text) => {
-    const response = await fetch(url, { method: "POST", headers, body: text, signal });
-    if (!response.ok) throw refused(response, await response.text(), origin);
-    const type = response.headers.get("content-type") ?? "";
-    if (/html/i.test(type)) throw notAStream(await response.text(), { type, url, origin });
-    return /json/i.test(type) ? asStream(await response.text()) : response;
-  });
+  const url = `${provider.baseUrl}${paths[wire]}`;
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+  if (!response.ok) throw refused(response, await response.text(), origin);
+  const type = response.headers.get("content-type") ?? "";
+  if (/html/i.test(type)) throw notAStream(await response.text(), { type, url, origin });
+  return /json/i.test(type) ? asStream(await response.text()) : response;
 }
+
+const paths: Record<Wire, string> = { chat: "/chat/completions", responses: "/responses" };
 
 /** A whole JSON answer, from a server that does not stream or that reports an error with status 200: one frame. */
 function asStream(json: string): Response {
