@@ -66,5 +66,11 @@ async function pump(reader: Reader, take: (bytes: Uint8Array) => void): Promise<
     const { done, value } = await reader.read();
     if (done || value === undefined) return;
     take(value);
+    release(value);
   }
+}
+
+/** Not left to the garbage collector, which lets tens of megabytes of read output pile up before it looks. */
+function release({ buffer, byteLength }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

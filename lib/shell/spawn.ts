@@ -10,7 +10,7 @@ import { cannotStart, commandOf, type CommandLine } from "./program.ts";
 import { supervise, type Running, type Supervision } from "./supervise.ts";
 
 export type StartOptions = Supervision & {
-  /** Called with every piece of output as it comes. The bytes are only lent: they may change after the call. */
+  /** Called with every piece of output as it comes. The bytes are only lent: they are gone after the call. */
   stdout(bytes: Uint8Array): void;
   stderr(bytes: Uint8Array): void;
   /** The policy's root when absent. */
