@@ -13,12 +13,12 @@ import { sinkFor } from "./stdio.ts";
  */
 export async function deliver(events: AsyncIterable<Event>, sink: Sink, stop: AbortController): Promise<number> {
   let broken: KodaError | undefined;
-  const guarded = async (work: () => Promise<void>) => {
-    if (broken !== undefined) return;
+  // What cannot be told on stdout any more is still told to people, so the sink is asked to the end.
+  const guarded = async (work: Promise<void>) => {
     try {
-      await work();
+      await work;
     } catch (error) {
-      broken = error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
+      broken ??= error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
       stop.abort(broken);
     }
   };
@@ -26,9 +26,9 @@ export async function deliver(events: AsyncIterable<Event>, sink: Sink, stop: Ab
   let exit: number = exitByCode.internal;
   for await (const event of events) {
     if (isEnd(event)) exit = event.exit;
-    await guarded(() => sink.write(event));
+    await guarded(sink.write(event));
   }
-  await guarded(() => sink.flush());
+  await guarded(sink.flush());
   if (broken === undefined) return exit;
   // The end has told of it already, unless it was the end itself that did not get out.
   return exit === exitByCode[broken.code] ? exit : await report(broken);

@@ -1,19 +1,32 @@
 /**
- * The process: arguments in, exit code out. It answers `--version` before it knows any command, since that is how
- * scripts ask whether koda is there; it owns the signal handlers; and it alone calls process.exit.
+ * The process: arguments in, exit code out. It imports nothing at first and answers `--version` before it knows any
+ * command, since that is how scripts ask whether koda is there. It alone calls process.exit.
  */
-import { print, report } from "./print.ts";
-
-process.exit(await main(process.argv.slice(2)).catch(report));
+process.exit(await main(process.argv.slice(2)).catch(complain));
 
 async function main(argv: readonly string[]): Promise<number> {
-  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
-    const { version } = await import("./version.ts");
-    await print(`koda ${version}\n`);
-    return 0;
-  }
+  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) return await sayVersion();
   const { stopOnSignals } = await import("./signals.ts");
   const stopper = stopOnSignals((code) => process.exit(code));
   const { runCommandLine } = await import("./commandline.ts");
   return await runCommandLine(argv, stopper);
+}
+
+/** Written without lib/sink: loading node:fs for this one line would take longer than all the rest. */
+async function sayVersion(): Promise<number> {
+  const { version } = await import("./version.ts");
+  const line = `koda ${version}\n`;
+  try {
+    await Bun.write(Bun.stdout, line);
+  } catch {
+    // The long way fails as well, and knows what to say and which exit code that is.
+    const { print } = await import("./print.ts");
+    await print(line);
+  }
+  return 0;
+}
+
+async function complain(error: unknown): Promise<number> {
+  const { report } = await import("./print.ts");
+  return await report(error);
 }

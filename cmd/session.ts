@@ -10,6 +10,7 @@ import { transcriptOf } from "../lib/session/transcript.ts";
 import { Output } from "../lib/sink/output.ts";
 import { oneLine, plain } from "../lib/sink/style.ts";
 import type { Options } from "./options.ts";
+import { tableOf } from "./table.ts";
 
 export function list({ json }: Options<"session list">): Promise<number> {
   return answer(async function* (store) {
@@ -79,27 +80,13 @@ function asJson(value: unknown): string {
 }
 
 function table(sessions: readonly SessionInfo[]): string {
+  if (sessions.length === 0) return "";
   const rows = sessions.map((info) => {
     const { tokens } = sessionJson(info);
-    return [
-      info.id,
-      minute(info.updatedAt),
-      String(info.turns),
-      tokens === null ? "-" : String(tokens),
-      plain(info.cwd),
-    ];
+    const figures = [String(info.turns), tokens === null ? "-" : String(tokens)];
+    return [info.id, minute(info.updatedAt), ...figures, plain(info.cwd), oneLine(info.title, 80)];
   });
-  if (rows.length === 0) return "";
-  const columns = ["ID", "UPDATED", "TURNS", "TOKENS", "DIRECTORY"];
-  const widths = columns.map((name, at) =>
-    Math.max(...[name, ...rows.map((row) => row[at] ?? "")].map((cell) => Bun.stringWidth(cell))),
-  );
-  const line = (cells: readonly string[], title: string) => {
-    const padded = cells.map((cell, at) => cell + " ".repeat((widths[at] ?? 0) - Bun.stringWidth(cell)));
-    return `${[...padded, title].join("  ")}\n`;
-  };
-  const titles = sessions.map(({ title }) => oneLine(title, 80));
-  return [line(columns, "TITLE"), ...rows.map((row, at) => line(row, titles[at] ?? ""))].join("");
+  return tableOf([["ID", "UPDATED", "TURNS", "TOKENS", "DIRECTORY", "TITLE"], ...rows]);
 }
 
 /** In local time, as a person would look for it. */
