@@ -50,8 +50,6 @@ function commonFlags({ ignoreCase }: Query): string[] {
     "--crlf",
     // Look-around and back-references only where a pattern has them: the default engine takes linear time.
     "--engine=auto",
-    // A map of a file finds NUL bytes only near its beginning and near matches.
-    "--no-mmap",
     ...(ignoreCase ? ["--ignore-case"] : []),
   ];
 }
@@ -86,11 +84,13 @@ function typeFlags(glob: string | undefined): string[] {
 function lineFlags({ context, wanted }: Query): string[] {
   return [
     "--no-heading",
+    // A file that shrinks meanwhile would kill ripgrep if it had mapped it.
+    "--no-mmap",
     "--line-number",
     "--column",
     "--no-context-separator",
     `--context=${context}`,
-    // After the last of these the lines around it are printed as if they matched; `firstMatches` never gets that far.
+    // Lines after the last of these may be printed as matches though they are none; `firstMatches` stops before.
     `--max-count=${wanted + context + 1}`,
     // Counted in bytes, of which a character has at most four: what is added where a line is cut is never reached.
     `--max-columns=${lineLimit * 4}`,
@@ -146,6 +146,7 @@ function countsIn(output: string): FileMatches[] {
 
 /** As many files as it takes to have the wanted number of matches. */
 function firstFiles(files: readonly FileMatches[], wanted: number): FileMatches[] {
+  if (wanted === 0) return [];
   let missing = wanted;
   const last = files.findIndex(({ count }) => (missing -= count) <= 0);
   return files.slice(0, last === -1 ? files.length : last + 1);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { errnoOf } from "../../errors.ts";
 import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
 import { type BadPattern, compilePattern } from "./dialect.ts";
 import { globFilter } from "./glob.ts";
@@ -22,7 +23,9 @@ export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: Quer
       if (lines.length > 0) shown.push({ path, lines });
       missing = Math.max(0, missing - count);
     } catch (error) {
-      if (!(error instanceof NoText)) unreadable++;
+      if (error instanceof NoText) continue;
+      if (errnoOf(error) === undefined) throw error;
+      unreadable++;
     }
   }
   return { files, shown, unreadable };

@@ -329,7 +329,13 @@ describe.each(engines)("%s", (name, engine) => {
       { path: "b", count: 4 },
       { path: "c", count: 1 },
     ]);
-    expect(await linesFound(engine, queryIn(place, { wanted: 0 }))).toEqual([]);
+    expect(await search(engine, queryIn(place, { wanted: 0, context: 2 }))).toMatchObject({ shown: [] });
+  });
+
+  test("the lines after the last match that is wanted are lines of context like others", async () => {
+    await using place = makePlace({ a: "a\n\n12:plain\n7\n" });
+    const query = queryIn(place, { pattern: "^$", wanted: 1, context: 2 });
+    expect(await linesFound(engine, query)).toEqual(["a-1-a", "a:2:", "a-3-12:plain", "a-4-7"]);
   });
 
   test("a column counts characters, and lines are cut where nobody would look", async () => {
