@@ -4,8 +4,17 @@ export type Diff = { hunks: readonly string[]; added: number; removed: number };
 const contextLines = 3;
 const timeMs = 250;
 
-/** Undefined when the texts differ in so many places that finding the shortest diff takes too long. */
+/** The diff for reading, where the ends of lines do not matter. Undefined as in `exactDiffOf`. */
 export async function diffOf(before: string, after: string): Promise<Diff | undefined> {
+  const diff = await exactDiffOf(before, after);
+  return diff && { ...diff, hunks: diff.hunks.map((line) => line.replace(/\r$/, "")) };
+}
+
+/**
+ * The diff for patching, each line as it is. Undefined when the texts differ in so many places that finding the
+ * shortest diff takes too long.
+ */
+export async function exactDiffOf(before: string, after: string): Promise<Diff | undefined> {
   // Loaded here, and only here: most runs never edit a file.
   const { structuredPatch } = await import("diff");
   const { start, beforeEnd, afterEnd } = changedPart(before, after);
@@ -16,7 +25,7 @@ export async function diffOf(before: string, after: string): Promise<Diff | unde
   const skipped = before.slice(0, start).split("\n").length - 1;
   const hunks = patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
     `@@ -${place(oldStart + skipped, oldLines)} +${place(newStart + skipped, newLines)} @@`,
-    ...lines.map((line) => line.replace(/\r$/, "")),
+    ...lines,
   ]);
   const changed = patch.hunks.flatMap(({ lines }) => lines);
   return {
