@@ -1,12 +1,12 @@
 import { chatBody } from "./chat-body.ts";
 import { FragmentedCalls } from "./fragments.ts";
 import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "./json.ts";
-import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
-import { type Assembly, speak } from "./reply.ts";
+import type { FinishReason, ModelEvent, Usage } from "./model.ts";
+import { type Assembly, type Attempt, speak } from "./reply.ts";
 import type { Endpoint } from "./stream.ts";
 
 /** Chat Completions, as OpenAI defined it and as the many servers that speak something like it understood it. */
-export function chatModel(endpoint: Endpoint): Model {
+export function overChat(endpoint: Endpoint): Attempt {
   return speak({ wire: "chat", body: chatBody, assemble: () => new ChatReply() }, endpoint);
 }
 

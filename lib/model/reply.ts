@@ -1,7 +1,7 @@
 import { KodaError } from "../errors.ts";
 import { reported } from "./failure.ts";
 import { isRecord, type JsonRecord, parseJson } from "./json.ts";
-import type { Model, ModelEvent, ModelRequest, Wire } from "./model.ts";
+import type { ModelEvent, ModelRequest, Wire } from "./model.ts";
 import { type Endpoint, streamFrames } from "./stream.ts";
 
 /** A reply as a wire puts it together, frame by frame. */
@@ -20,27 +20,40 @@ export type WireForm = {
   assemble(endpoint: Endpoint): Assembly;
 };
 
-/** A model that is spoken to in one wire's form. A reply without its terminal event is an error, however it stopped. */
-export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): Model {
+/**
+ * One try of a request. Events come as many at a time as arrived together: to hand over each by itself, through every
+ * layer, would cost more than to read it.
+ */
+export type Attempt = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<readonly ModelEvent[]>;
+
+/** Speaks to a model in one wire's form. A reply without its terminal event is an error, however it stopped. */
+export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): Attempt {
   return async function* (request, signal) {
     const reply = assemble(endpoint);
     const listener = { signal, heard: request.heard, isComplete: () => reply.state !== "open" };
+    let events: ModelEvent[] = [];
 
     try {
       receiving: for await (const frames of streamFrames(wire, body(request, endpoint), { endpoint, listener })) {
         for (const frame of frames) {
-          if (frame === "[DONE]" || reply.state === "over") break receiving;
-          for (const event of reply.read(decode(frame, endpoint))) yield event;
+          if (frame === "[DONE]") break receiving;
+          for (const event of reply.read(decode(frame, endpoint))) events.push(event);
+          if (reply.state === "over") break receiving;
         }
-        if (reply.state === "over") break;
+        yield events;
+        events = [];
       }
     } catch (error) {
-      if (signal.aborted || reply.state === "open") throw error;
+      signal.throwIfAborted();
+      if (reply.state === "open") {
+        yield events;
+        throw error;
+      }
     }
 
     signal.throwIfAborted();
     if (reply.state === "open") throw truncated(endpoint);
-    for (const event of reply.end()) yield event;
+    yield [...events, ...reply.end()];
   };
 }
 

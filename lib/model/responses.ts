@@ -1,13 +1,13 @@
 import { reported } from "./failure.ts";
 import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "./json.ts";
-import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
-import { type Assembly, speak } from "./reply.ts";
+import type { FinishReason, ModelEvent, Usage } from "./model.ts";
+import { type Assembly, type Attempt, speak } from "./reply.ts";
 import { responsesBody } from "./responses-body.ts";
 import type { Endpoint } from "./stream.ts";
 import { thoughtToken } from "./thought.ts";
 
 /** OpenAI's Responses: a reply is a list of items, each announced, filled by deltas and completed. */
-export function responsesModel(endpoint: Endpoint): Model {
+export function overResponses(endpoint: Endpoint): Attempt {
   return speak(
     { wire: "responses", body: responsesBody, assemble: (endpoint) => new ResponsesReply(endpoint) },
     endpoint,

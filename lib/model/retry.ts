@@ -1,5 +1,6 @@
 import { KodaError } from "../errors.ts";
 import type { Model } from "./model.ts";
+import type { Attempt } from "./reply.ts";
 
 export type RetryPolicy = {
   max: number;
@@ -15,15 +16,17 @@ export const standardRetry: RetryPolicy = { max: 5, random: Math.random, wait };
 export const instantRetry: RetryPolicy = { ...standardRetry, wait: async (_ms, signal) => signal.throwIfAborted() };
 
 /**
- * The one place where requests are repeated. `load` gives the model itself, the first time it is needed. A retry is
- * announced before the wait, and says that everything of the reply so far is void.
+ * The one place where requests are repeated. `load` gives what makes an attempt, the first time it is needed. A retry
+ * is announced before the wait, and says that everything of the reply so far is void.
  */
-export function retrying(load: () => Promise<Model>, policy: RetryPolicy = standardRetry): Model {
+export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = standardRetry): Model {
   return async function* (request, signal) {
-    const model = await load();
+    const ask = await load();
     for (let attempt = 1; ; attempt++) {
       try {
-        for await (const event of model(request, signal)) yield event;
+        for await (const events of ask(request, signal)) {
+          for (const event of events) yield event;
+        }
         return;
       } catch (error) {
         signal.throwIfAborted();

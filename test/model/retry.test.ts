@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { KodaError } from "../../lib/errors.ts";
-import type { Model, ModelEvent, Wire } from "../../lib/model/model.ts";
+import type { ModelEvent, Wire } from "../../lib/model/model.ts";
+import type { Attempt } from "../../lib/model/reply.ts";
 import { type RetryPolicy, retrying, standardRetry } from "../../lib/model/retry.ts";
 import { connectTo, converse, hello } from "../support/model-connection.ts";
 import { cut, problem, reply, say, wait } from "../support/model-reply.ts";
@@ -103,7 +104,7 @@ describe.each<Wire>(["chat", "responses"])("a request over the wire %s", (wire) 
 });
 
 describe("the wait between two attempts", () => {
-  const throwing = (error: Error): Model => {
+  const throwing = (error: Error): Attempt => {
     const next = async () => {
       throw error;
     };
