@@ -1,0 +1,192 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
+import type { Policy } from "../sandbox/policy.ts";
+import { isBelow } from "../trust/path.ts";
+import { Copies, type Place } from "./worktree/copies.ts";
+import { findGit } from "./worktree/git.ts";
+import { breathe, listFiles, listFilesAgain, mostFiles, type Project } from "./worktree/listing.ts";
+import { describeChange, type Change, type FileChange } from "./worktree/patch.ts";
+import { originals } from "./worktree/repository.ts";
+import { sameSignature, signatureOf, versionAt, type Signature, type Version } from "./worktree/version.ts";
+
+/*
+ * What a turn changed in the project, whoever changed it: koda's tools, or any program that a command ran. A snapshot
+ * remembers what is needed to tell later how every file was. That is a copy of each file, but for those in a git
+ * repository that are as its index has them: git can hand them out. Nothing of the user's is touched for it: not the
+ * index, not the objects, no configuration is obeyed and no hook, filter or monitor is run.
+ */
+
+export type Snapshot = AsyncDisposable & {
+  readonly project: Project;
+  readonly takenAtMs: number;
+  /** Undefined when there are too many files to watch. */
+  readonly files: ReadonlyMap<string, Kept> | undefined;
+  readonly copies: Copies;
+};
+
+/** What is remembered of one file: null when there was none. */
+type Kept = { signature: Signature; place: Place | undefined } | null;
+
+export type WorkDiff = {
+  files: readonly FileChange[];
+  /** A unified diff of them. */
+  patch: string;
+  /** What the user should know about its limits. */
+  notes: readonly string[];
+};
+
+export type SnapshotOptions = {
+  policy: Policy;
+  /** Where temporary directories are made. Commands may not be able to write in it. */
+  temporary: string;
+  /** The user's PATH, for finding git. */
+  searchPath: string | undefined;
+};
+
+export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal): Promise<Snapshot> {
+  const { policy, temporary, searchPath } = options;
+  const scratch = realpathSync(mkdtempSync(join(temporary, "koda-snapshot-")));
+  const remove = () => rmSync(scratch, { recursive: true, force: true });
+  try {
+    const git = findGit(searchPath, policy.write);
+    const project: Project = { policy, git, scratch, repositories: new Map(), notes: [] };
+    const takenAtMs = Date.now();
+    const paths = await listFiles(project, signal);
+    const copies = new Copies(join(scratch, "copies"));
+    const files = paths.size > mostFiles ? undefined : await keepFiles(paths, copies, signal);
+    return {
+      project,
+      takenAtMs,
+      files,
+      copies,
+      async [Symbol.asyncDispose]() {
+        copies[Symbol.dispose]();
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+async function keepFiles(paths: Iterable<string>, copies: Copies, signal: AbortSignal): Promise<Map<string, Kept>> {
+  const kept = new Map<string, Kept>();
+  for (const path of paths) {
+    const signature = signatureOf(path);
+    const bytes = signature && versionAt(path, signature).bytes;
+    kept.set(path, signature === undefined ? null : { signature, place: bytes && copies.add(bytes) });
+    if (kept.size % 200 === 0) await breathe(signal);
+  }
+  return kept;
+}
+
+/** What is different now. The snapshot can be asked again. */
+export async function diffSnapshot(snapshot: Snapshot, signal: AbortSignal): Promise<WorkDiff> {
+  const { project, files } = snapshot;
+  const notes = [...project.notes];
+  if (files === undefined) {
+    notes.push(`Changes are not told: the project has more than ${mostFiles.toLocaleString("en")} files`);
+    return { files: [], patch: "", notes };
+  }
+  const paths = new Set([...files.keys(), ...(await listFilesAgain(project, signal))]);
+  const touched = await touchedPaths([...paths].sort(), snapshot, signal);
+
+  const changes: FileChange[] = [];
+  const patches: string[] = [];
+  const leftOut = { patches: 0, large: 0 };
+  let patchLength = 0;
+  for await (const change of changesOf(touched, snapshot, signal)) {
+    const { file, patch } = await describeChange(change);
+    changes.push(file);
+    patchLength += patch.length;
+    if (patchLength <= longestPatch) patches.push(patch);
+    else leftOut.patches++;
+    if (isLarge(change)) leftOut.large++;
+  }
+  if (leftOut.large > 0)
+    notes.push(`Without their lines, being larger than 10 MiB: ${leftOut.large} of the changed files`);
+  if (leftOut.patches > 0)
+    notes.push(`Left out of the patch, which has 4 MiB: ${leftOut.patches} of the changed files`);
+  return { files: changes, patch: patches.join(""), notes };
+}
+
+const longestPatch = 4 * 1024 * 1024;
+
+function isLarge({ before, after }: Change): boolean {
+  return [before, after].some((version) => version !== undefined && version.bytes === undefined);
+}
+
+/** A file system tells the time in steps; what happened within one cannot be told apart by it. */
+const stepMs = 20;
+
+/** The paths where something was done since, or could have been; whether anything is different is seen later. */
+async function touchedPaths(paths: readonly string[], snapshot: Snapshot, signal: AbortSignal): Promise<string[]> {
+  const { files, takenAtMs } = snapshot;
+  const touched: string[] = [];
+  for (const [index, path] of paths.entries()) {
+    const now = signatureOf(path);
+    const kept = files?.get(path);
+    const isSettled = now !== undefined && now.changedMs < takenAtMs - stepMs;
+    // Not remembered, but older than the snapshot: only the ignore rules are new.
+    const isUntouched =
+      kept === undefined ? isSettled : isSettled && kept !== null && sameSignature(kept.signature, now);
+    if (!isUntouched) touched.push(path);
+    if (index % 1000 === 999) await breathe(signal);
+  }
+  return touched;
+}
+
+/** So many files of a repository are asked for at a time: their contents are in memory together. */
+const filesAtATime = 200;
+
+async function* changesOf(paths: readonly string[], snapshot: Snapshot, signal: AbortSignal): AsyncGenerator<Change> {
+  const tracked = trackedBefore(snapshot, signal);
+  for (let start = 0; start < paths.length; start += filesAtATime) {
+    const some = paths.slice(start, start + filesAtATime);
+    const versions = await tracked(some.filter((path) => snapshot.files?.has(path) !== true));
+    for (const path of some) {
+      const kept = snapshot.files?.get(path);
+      const before = kept === undefined ? versions.get(path) : keptVersion(kept, snapshot);
+      const now = signatureOf(path);
+      const after = now && versionAt(path, now);
+      if (isSame(before, after)) continue;
+      yield { path: relative(snapshot.project.policy.root, path), before, after };
+    }
+    await breathe(signal);
+  }
+}
+
+function keptVersion(kept: Kept, { copies }: Snapshot): Version | undefined {
+  if (kept === null) return undefined;
+  const { signature, place } = kept;
+  return place === undefined ? { mode: signature.mode } : { mode: signature.mode, bytes: copies.read(place) };
+}
+
+/** Contents that are not known are not the same: the file was touched. */
+function isSame(before: Version | undefined, after: Version | undefined): boolean {
+  if (before === undefined || after === undefined) return before === after;
+  if (before.mode !== after.mode || before.bytes === undefined || after.bytes === undefined) return false;
+  return Buffer.compare(before.bytes, after.bytes) === 0;
+}
+
+type ReadVersions = (paths: readonly string[]) => Promise<ReadonlyMap<string, Version>>;
+
+/** Files as the repositories' indexes had them. Each index is read once, and only when something of it is asked for. */
+function trackedBefore({ project }: Snapshot, signal: AbortSignal): ReadVersions {
+  const deepestFirst = [...project.repositories.values()].sort((a, b) => b.base.length - a.base.length);
+  const readers = new Map<string, ReturnType<typeof originals>>();
+  return async (paths) => {
+    const versions = new Map<string, Version>();
+    const byRepository = Map.groupBy(paths, (path) => deepestFirst.find(({ base }) => isBelow(path, base)));
+    for (const [repository, own] of byRepository) {
+      if (repository === undefined) continue;
+      const { base } = repository;
+      const reader = readers.get(base) ?? originals(repository, signal);
+      readers.set(base, reader);
+      const found = await (await reader)(own.map((path) => relative(base, path)));
+      for (const [path, version] of found) versions.set(join(base, path), version);
+    }
+    return versions;
+  };
+}
