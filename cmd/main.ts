@@ -1,7 +1,9 @@
 /**
- * The process: arguments in, exit code out. It imports nothing at first and answers `--version` before it knows any
+ * The process: arguments in, exit code out. It answers `--version` before it knows any
  * command, since that is how scripts ask whether koda is there. It alone calls process.exit.
  */
+import { version } from "./version.ts";
+
 process.exit(await main(process.argv.slice(2)).catch(complain));
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -14,7 +16,6 @@ async function main(argv: readonly string[]): Promise<number> {
 
 /** Written without lib/sink: loading node:fs for this one line would take longer than all the rest. */
 async function sayVersion(): Promise<number> {
-  const { version } = await import("./version.ts");
   const line = `koda ${version}\n`;
   try {
     await Bun.write(Bun.stdout, line);

@@ -1,12 +1,64 @@
+import { tmpdir } from "node:os";
+import { messageOf } from "../errors.ts";
 import type { Policy } from "../sandbox/policy.ts";
+import type { Snapshot } from "../session/worktree.ts";
 import type { Event } from "./event.ts";
 
-/** What a turn changes in the project, whoever changed it: tools or commands. */
-export type Changes = {
-  /** Remembers how the project looks now, if that was not done in this turn: before the first call that may write. */
+/** What a turn changes in the project, whoever changes it: tools or commands. */
+export type Changes = AsyncDisposable & {
+  /** Remembers how the project looks now, once a turn: before the first call that may write. */
   watch(signal: AbortSignal): Promise<void>;
-  /** What is different since, as an event; nothing when nothing was watched or nothing changed. */
-  collect(): Promise<Event | undefined>;
-  /** The number of files that were changed. */
+  /** What is different since then; nothing when nothing was watched or nothing changed. */
+  collect(): Promise<Event[]>;
+  /** How many files were different at the last look. */
   readonly files: number;
 };
+
+/** A run that was stopped still tells what it changed, but does not hold up its end for long. */
+const collectMs = 10_000;
+
+export function trackChanges(policy: Policy, searchPath: string | undefined): Changes {
+  let snapshot: Snapshot | undefined;
+  let problem: string | undefined;
+  let files = 0;
+
+  return {
+    get files() {
+      return files;
+    },
+
+    async watch(signal) {
+      if (snapshot !== undefined || problem !== undefined) return;
+      try {
+        const { takeSnapshot } = await import("../session/worktree.ts");
+        snapshot = await takeSnapshot({ policy, searchPath, temporary: tmpdir() }, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        // The work itself does not depend on it; that nobody can say what changed is said at the end.
+        problem = messageOf(error);
+      }
+    },
+
+    async collect() {
+      if (problem !== undefined) return [notice(`What this turn changed cannot be told: ${problem}`)];
+      if (snapshot === undefined) return [];
+      try {
+        const { diffSnapshot } = await import("../session/worktree.ts");
+        const { files: changed, patch, notes } = await diffSnapshot(snapshot, AbortSignal.timeout(collectMs));
+        files = changed.length;
+        const told: Event[] = notes.map(notice);
+        return files === 0 ? told : [...told, { type: "diff", files: [...changed], patch }];
+      } catch (error) {
+        return [notice(`What this turn changed cannot be told: ${messageOf(error)}`)];
+      }
+    },
+
+    async [Symbol.asyncDispose]() {
+      await snapshot?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function notice(message: string): Event {
+  return { type: "notice", level: "warn", code: "changes", message };
+}

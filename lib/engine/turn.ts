@@ -29,8 +29,7 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
     life.abort(new KodaError("reader_gone", "nobody reads this turn's events any more"));
   }
 
-  const diff = await engine.changes.collect();
-  if (diff !== undefined) yield diff;
+  yield* await engine.changes.collect();
   yield endTurn(engine, number, outcome);
   return outcome;
 }

@@ -86,8 +86,8 @@ function launch(line: CommandLine, { argv, cwd, env }: Command, { stdout, stderr
   const [out, err] = [openOutlet(), openOutlet()];
   try {
     // Detached: a session and a group of its own, so that one signal reaches all of it.
-    const process = Bun.spawn([...argv], { cwd, env, detached: true, stdio: ["ignore", out.stdio, err.stdio] });
-    return { process, drains: [drain(out, process.stdout, stdout), drain(err, process.stderr, stderr)] };
+    const child = Bun.spawn([...argv], { cwd, env, detached: true, stdio: ["ignore", out.stdio, err.stdio] });
+    return { process: child, drains: [drain(out, child.stdout, stdout), drain(err, child.stderr, stderr)] };
   } catch (error) {
     closeOutlet(out);
     closeOutlet(err);
