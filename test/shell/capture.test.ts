@@ -61,6 +61,10 @@ test("newlines are counted right at every offset, length and neighbourhood", () 
   }
 });
 
+test("newlines are counted right where there is nothing else", () => {
+  expect(countNewlines(new Uint8Array(10_007).fill(10))).toBe(10_007);
+});
+
 test("what was taken does not change with the buffer it came in", () => {
   const capture = createCapture();
   const lent = Buffer.from("first");
