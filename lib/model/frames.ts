@@ -26,7 +26,7 @@ export class FrameReader {
     const text = this.#pieces.join("");
     const end = text.lastIndexOf("\n\n");
     const rest = text.slice(end + 2);
-    this.#pieces = [rest];
+    this.#pieces = rest === "" ? [] : [rest];
     this.#length = rest.length;
     return framesIn(text.slice(0, end));
   }

@@ -2,6 +2,7 @@
 export type JsonRecord = { readonly [key: string]: unknown };
 
 const nothing: JsonRecord = {};
+const none: readonly unknown[] = [];
 
 export function recordOf(value: unknown): JsonRecord {
   return isRecord(value) ? value : nothing;
@@ -17,7 +18,7 @@ export function recordIn(record: JsonRecord, key: string): JsonRecord {
 
 export function arrayIn(record: JsonRecord, key: string): readonly unknown[] {
   const value = record[key];
-  return Array.isArray(value) ? value : [];
+  return Array.isArray(value) ? value : none;
 }
 
 export function stringIn(record: JsonRecord, key: string): string | undefined {
