@@ -1,6 +1,6 @@
 import { type Fetch, platformFetch } from "./fetch.ts";
 import { arrayIn, recordOf, stringIn } from "./json.ts";
-import { builtInProviders, type Provider } from "./providers.ts";
+import { addressOf, builtInProviders, type Provider } from "./providers.ts";
 
 /** A provider that answered, with the models it has. */
 export type Offer = { provider: Provider; models: string[] };
@@ -21,7 +21,7 @@ export async function offerOf(
   if (key !== undefined) headers.authorization = `Bearer ${key}`;
   try {
     const signal = AbortSignal.timeout(timeoutMs);
-    const response = await fetch(`${provider.baseUrl}/models`, { method: "GET", headers, signal });
+    const response = await fetch(addressOf(provider, "/models"), { method: "GET", headers, signal });
     if (!response.ok) return undefined;
     return { provider, models: modelNames(await response.json()) };
   } catch {

@@ -153,15 +153,24 @@ function withConfig(name: string, config: ProviderConfig, builtIn: Provider | un
     );
   }
   return {
-    wire: "chat",
-    ...builtIn,
-    name,
-    baseUrl: (baseUrl ?? builtIn?.baseUrl ?? "").replace(/\/+$/, ""),
+    ...(builtIn ?? ownProvider(name, "")),
+    baseUrl: baseUrl ?? builtIn?.baseUrl ?? "",
     // A key belongs to its endpoint: another address gets only the key that is named for it.
     keys: apiKeyEnv !== undefined ? [apiKeyEnv] : baseUrl !== undefined ? [] : (builtIn?.keys ?? []),
     ...(wire && { wire }),
     ...(onlyModel !== undefined && others.length === 0 && { model: onlyModel }),
   };
+}
+
+/** An address below the base URL, whose query (an API version, say) stays at the end. */
+export function addressOf({ baseUrl }: Provider, path: string): string {
+  const end = baseUrl.includes("?") ? baseUrl.indexOf("?") : baseUrl.length;
+  return baseUrl.slice(0, end).replace(/\/+$/, "") + path + baseUrl.slice(end);
+}
+
+/** A row for an endpoint of the user's own. `max_tokens` is the name that nearly every server knows. */
+export function ownProvider(name: string, baseUrl: string): Provider {
+  return { name, baseUrl, keys: [], wire: "chat", quirks: maxTokens };
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;

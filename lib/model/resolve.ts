@@ -6,7 +6,7 @@ import { demoProvider } from "./demo.ts";
 import type { Fetch } from "./fetch.ts";
 import type { ModelInfo, Wire } from "./model.ts";
 import { localOffers } from "./offer.ts";
-import { type ApiKey, type Environment, keyOf, type Provider, providersOf } from "./providers.ts";
+import { type ApiKey, type Environment, keyOf, ownProvider, type Provider, providersOf } from "./providers.ts";
 
 /** What the user asked for: flags, environment and configuration, already merged. */
 export type Wanted = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
@@ -65,8 +65,7 @@ function ownEndpoint(wanted: Wanted, baseUrl: string, rows: readonly Provider[])
     );
   }
   const { row, name } = splitName(wanted.model, rows);
-  const base: Provider = row ?? { name: "custom", baseUrl, keys: [], wire: "chat" };
-  const provider = { ...base, baseUrl: baseUrl.replace(/\/+$/, ""), keys: [] };
+  const provider = { ...(row ?? ownProvider("custom", baseUrl)), baseUrl, keys: [] };
   return { provider: withFlags(provider, wanted), name };
 }
 
@@ -101,7 +100,7 @@ function nobody(model: string): Choice {
   const [provider, ...name] = model.split("/");
   const named = provider && name.length > 0;
   return {
-    provider: { name: named ? provider : "replay", baseUrl: "http://replay.invalid/v1", keys: [], wire: "chat" },
+    provider: ownProvider(named ? provider : "replay", "http://replay.invalid/v1"),
     name: named ? name.join("/") : model,
   };
 }

@@ -3,7 +3,7 @@ import { type Origin, refused, trimmed, unconnected } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
 import { type Frame, FrameReader } from "./frames.ts";
 import type { ModelInfo, ModelSettings, Wire } from "./model.ts";
-import type { ApiKey, Provider } from "./providers.ts";
+import { addressOf, type ApiKey, type Provider } from "./providers.ts";
 
 /** One model at the end of one connection: all that a wire needs to know. */
 export type Endpoint = {
@@ -87,7 +87,7 @@ async function ask(
   };
   if (key !== undefined) headers.authorization = `Bearer ${key.value}`;
 
-  const url = `${provider.baseUrl}${paths[wire]}`;
+  const url = addressOf(provider, paths[wire]);
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
   if (!response.ok) throw refused(response, await response.text(), origin);
   const type = response.headers.get("content-type") ?? "";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ProviderConfig } from "../../lib/config/config.ts";
 import { KodaError } from "../../lib/errors.ts";
 import type { Fetch } from "../../lib/model/fetch.ts";
-import { builtInProviders, type Environment, providersOf } from "../../lib/model/providers.ts";
+import { addressOf, builtInProviders, type Environment, ownProvider, providersOf } from "../../lib/model/providers.ts";
 import { type Resolved, resolveModel, type Surroundings, type Wanted } from "../../lib/model/resolve.ts";
 import { fitting } from "../../lib/model/settings.ts";
 
@@ -231,6 +231,14 @@ describe("the table of providers", () => {
     });
     expect(rest.map((provider) => provider.name)).not.toContain("mistral");
   });
+});
+
+test.each([
+  ["https://a.example/v1", "https://a.example/v1/models"],
+  ["https://a.example/v1//", "https://a.example/v1/models"],
+  ["https://a.example/openai/?api-version=1", "https://a.example/openai/models?api-version=1"],
+])("below the base URL %s the models are at %s", (baseUrl, address) => {
+  expect(addressOf(ownProvider("x", baseUrl), "/models")).toBe(address);
 });
 
 describe("what is known of a model", () => {
