@@ -60,6 +60,21 @@ test("the streams can be opened by name, as only real pipes can", async () => {
   expect(heard).toEqual({ stdout: "out\nt\n", stderr: "err\nt\n" });
 });
 
+test("without the C library a command still runs and its group still dies, over sockets", async () => {
+  await using place = makePlace();
+  const line = "readlink /proc/self/fd/1; sleep 1000 >/dev/null 2>&1 & echo $! >&2; exit 3";
+  const child = Bun.spawn([process.execPath, program, line, "--adopt"], {
+    cwd: place.project,
+    env: { ...process.env, BUN_JSC_useJIT: "0" },
+    stdout: "pipe",
+  });
+  const { result, adopts } = JSON.parse(await child.stdout.text());
+  expect(adopts).toBe(false);
+  const [, pid = ""] = /^stderr:\n(\d+)\nstdout:\nsocket:/m.exec(result.parts[0].text) ?? [];
+  expect(Number(pid)).toBeGreaterThan(1);
+  expect(isAlive(Number(pid))).toBe(false);
+});
+
 test("stdin is empty, whatever ours is, so that a command that reads it ends", async () => {
   await using place = makePlace();
   const child = Bun.spawn([process.execPath, program, "cat; readlink /proc/self/fd/0"], {
