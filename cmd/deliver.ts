@@ -58,7 +58,7 @@ export async function* concluded(events: AsyncIterable<Event>, file: string | un
 /** A command line that could not be read ends like every other run, in the form that it seems to ask for. */
 export async function endUnread(error: unknown, argv: readonly string[], stop: AbortController): Promise<number> {
   const end = endEvent(outcomeOfError(error, stop.signal, ""), noTotals(0));
-  return await deliver(only(end), sinkFor({ output: outputIn(argv) }), stop);
+  return await deliver(only(end), await sinkFor({ output: outputIn(argv) }), stop);
 }
 
 async function* only(event: Event): AsyncGenerator<Event, void> {

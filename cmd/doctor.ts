@@ -1,8 +1,8 @@
 import { homedir } from "node:os";
-import { isatty } from "node:tty";
 import { describeConfig } from "../lib/config/describe.ts";
 import { openPaint, plain, wantsColor, type Paint } from "../lib/sink/style.ts";
 import { checkAll, type Check, loadHere } from "./checks.ts";
+import { isTerminal } from "./terminal.ts";
 import type { Options } from "./options.ts";
 import { print } from "./print.ts";
 import { rootOf } from "./settings.ts";
@@ -15,7 +15,7 @@ export async function doctor({ json, config }: Options<"doctor">): Promise<numbe
 
   const checks = await checkAll(root);
   const ok = checks.every(({ status }) => status !== "fail");
-  const paint = openPaint(wantsColor("auto", isatty(1), process.env));
+  const paint = openPaint(wantsColor("auto", await isTerminal(1), process.env));
   await print(json ? asJson({ ok, checks }) : checks.map((check) => describe(check, paint)).join(""));
   return ok ? 0 : 1;
 }

@@ -18,7 +18,7 @@ import { sinkFor } from "./stdio.ts";
 export async function exec(options: ExecOptions, stopper: Stopper): Promise<number> {
   if (options.printSchema) return await printSchema();
   const events = concluded(task(options, stopper), options.outputLastMessage);
-  return await deliver(events, sinkFor(options), stopper.controller);
+  return await deliver(events, await sinkFor(options), stopper.controller);
 }
 
 async function printSchema(): Promise<number> {

@@ -1,9 +1,8 @@
-import { isatty } from "node:tty";
-import type { OutputMode } from "../lib/sink/open.ts";
-import { openSink } from "../lib/sink/open.ts";
+import { type OutputMode, openSink } from "../lib/sink/open.ts";
 import { Output } from "../lib/sink/output.ts";
 import type { Sink } from "../lib/sink/sink.ts";
 import { wantsColor } from "../lib/sink/style.ts";
+import { isTerminal } from "./terminal.ts";
 
 export type SinkChoice = {
   output?: OutputMode;
@@ -14,19 +13,19 @@ export type SinkChoice = {
 };
 
 /** The sink of this process's own streams. */
-export function sinkFor({ output, stream, quiet, verbose, color }: SinkChoice): Sink {
-  const stderrIsTerminal = isatty(2);
+export async function sinkFor({ output, stream, quiet, verbose, color }: SinkChoice): Promise<Sink> {
+  const stderrIsTerminal = await isTerminal(2);
   return openSink({
     mode: output ?? "text",
     stdout: new Output(1, "stdout"),
     stderr: new Output(2, "stderr"),
-    stdoutIsTerminal: isatty(1),
+    stdoutIsTerminal: await isTerminal(1),
     stderrIsTerminal,
     stream: stream ?? false,
     quiet: quiet ?? false,
     verbose: verbose ?? false,
     color: wantsColor(color ?? "auto", stderrIsTerminal, process.env),
-    // Only a terminal has a width, and asking costs five milliseconds.
+    // Only a terminal has a width, and asking for it is slow.
     columns: stderrIsTerminal ? process.stderr.columns : 80,
   });
 }

@@ -54,7 +54,7 @@ async function perform(engine: Engine, { call, loop, emit }: Performance, signal
   const result = await resultOf(engine, { call, loop, emit }, signal);
   const durationMs = Math.round((performance.now() - started) * 10) / 10;
 
-  const repetition = loop.observe(tool, call.input, textOf(result));
+  const repetition = loop.observe(tool, call.input, lastingText(result));
   const told = repetition === "repeated" ? withRepetitionNote(result) : result;
   engine.session.append(itemOf(call, told, durationMs));
   count(engine, told);
@@ -131,6 +131,11 @@ function count({ ledger }: Engine, result: ToolResult): void {
   if (result.denied !== undefined) ledger.calls.denied++;
   else if (result.ok) ledger.calls.ok++;
   else ledger.calls.failed++;
+}
+
+/** What the result says, but for the id under which this one is stored: that is new each time. */
+function lastingText(result: ToolResult): string {
+  return result.output === undefined ? textOf(result) : textOf(result).replaceAll(result.output, "");
 }
 
 function textOf({ parts }: ToolResult): string {
