@@ -44,7 +44,6 @@ export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): A
         events = [];
       }
     } catch (error) {
-      signal.throwIfAborted();
       if (reply.state === "open") {
         yield events;
         throw error;

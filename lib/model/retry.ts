@@ -29,7 +29,6 @@ export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = sta
         }
         return;
       } catch (error) {
-        signal.throwIfAborted();
         if (!(error instanceof KodaError) || !error.retryable || attempt > policy.max) throw error;
         const { code, message: reason } = error;
         const delayMs = error.retryAfterMs ?? backoff(attempt, policy.random());

@@ -362,6 +362,20 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
 });
 
 describe("an error in mid-stream", () => {
+  test("comes after everything that came before it, also when both arrive together", async () => {
+    const both = `${chatChunk({ content: "a" })}${chatChunk({ content: "b" })}data: {"error":"overloaded"}\n\n`;
+    await using server = await startModelServer([raw([both])]);
+    const events: ModelEvent[] = [];
+    const read = async () => {
+      for await (const event of connectTo(server.url, "chat")(hello, new AbortController().signal)) events.push(event);
+    };
+    await expect(read()).rejects.toMatchObject({ code: "overloaded" });
+    expect(events).toEqual([
+      { type: "text", text: "a" },
+      { type: "text", text: "b" },
+    ]);
+  });
+
   test.each<[string, string, ErrorCode, boolean]>([
     ["an error object", `data: {"error":{"message":"Rate limit exceeded","code":429}}\n\n`, "rate_limit", true],
     ["an error as text", `data: {"error":"model overloaded"}\n\n`, "overloaded", true],

@@ -28,6 +28,12 @@ describe("server-sent events", () => {
     for (const size of [1, 2, 3, 5, 1000]) expect(framesOf(text, size)).toEqual(expected);
   });
 
+  test("a frame is given out with its last byte, however it came", () => {
+    const reader = new FrameReader();
+    const given = [..."data: a\n\n"].map((byte) => reader.read(new TextEncoder().encode(byte)).length);
+    expect(given).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1]);
+  });
+
   test("a frame without an end is given up before it fills the memory", () => {
     const reader = new FrameReader();
     const megabyte = new Uint8Array(1024 * 1024).fill(120);

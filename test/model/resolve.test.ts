@@ -144,6 +144,8 @@ describe("the model that a name stands for", () => {
     for (const body of ["<html>", '{"data":"no"}', '{"data":[{"id":7}]}', "[]"]) {
       expect((await problemOf({}, { fetch: async () => new Response(body) })).code).toBe("credentials");
     }
+    const broken = async () => new Response('{"data":[{"id":"x"}]}', { status: 500 });
+    expect((await problemOf({}, { fetch: broken })).code).toBe("credentials");
   });
 
   test("a server on loopback that does not answer is not waited for", async () => {

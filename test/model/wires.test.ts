@@ -190,6 +190,15 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
     expect(blind.lines.at(-1)).toMatchObject({ text: "what is it?\n[image: this model takes none]", images: 0 });
   });
 
+  test("a reply that was nothing but a thought leaves nothing that a provider would refuse", async () => {
+    const thought: Message = {
+      role: "assistant",
+      parts: [{ type: "thinking", text: "hm", token: "test/scripted sealed" }],
+    };
+    const { lines } = await asked(wire, { messages: [...hello.messages, thought, ...hello.messages] });
+    expect(lines.map(({ role }) => role)).toEqual(["system", "user", "user"]);
+  });
+
   test("each request begins with the bytes of the one before it, up to its last message", async () => {
     const grown: Message[] = [...worked, { role: "assistant", parts: [text("Done.")] }, ...hello.messages];
     const steps: ModelRequest[] = [
