@@ -1,9 +1,10 @@
 import { KodaError } from "../errors.ts";
-import { type Origin, refused, trimmed, unconnected } from "./failure.ts";
+import { type Origin, refused, unconnected } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
 import { type Frame, FrameReader } from "./frames.ts";
 import type { ModelInfo, ModelSettings, Wire } from "./model.ts";
 import { addressOf, type ApiKey, type Provider } from "./providers.ts";
+import { trimmed } from "./said.ts";
 
 /** One model at the end of one connection: all that a wire needs to know. */
 export type Endpoint = {

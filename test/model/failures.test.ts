@@ -397,6 +397,7 @@ describe("an error in mid-stream", () => {
     ["a full context", { code: "context_length_exceeded", message: "too long" }, "context", false],
     ["a spent quota", { code: "insufficient_quota", message: "check your plan" }, "quota", false],
     ["the server's fault", { code: "server_error", message: "An error occurred" }, "unavailable", true],
+    ["the content", { code: "content_policy_violation", message: "no" }, "content_policy", false],
     ["a bad prompt", { code: "invalid_prompt", message: "no" }, "request", false],
   ])("may be a failed response: %s", async (_name, fault, code, retryable) => {
     const failed = responsesEvent("response.failed", { response: { status: "failed", error: fault } });
