@@ -15,20 +15,26 @@ export function findHolder(): Holder {
   const own = processOf(process.pid);
   if (pipe === undefined || own === undefined) return { kind: "unseen" };
 
-  const ancestors = new Set(ancestorsOf(own).map(({ pid }) => pid));
+  const ancestors = ancestorsOf(own);
+  const isAncestor = (pid: number) => ancestors.some((ancestor) => ancestor.pid === pid);
   const others = pidsOf(contentsOf("") ?? []).filter((pid) => pid !== own.pid);
   const writers = others.filter((pid) => isWriter(pid, pipe)).flatMap((pid) => processOf(pid) ?? []);
-  const feeders = writers.filter(({ pid }) => !ancestors.has(pid));
-  // Whoever runs in our own shell line is the best name for all of it: `npm`, rather than a test runner's worker.
-  const feeder = feeders.find(({ parent }) => parent === own.parent) ?? feeders[0];
+  const feeders = writers.filter(({ pid }) => !isAncestor(pid));
+  const feeder = closest(feeders, ancestors) ?? feeders[0];
   if (feeder !== undefined) return { kind: "pipeline", name: feeder.name, pid: feeder.pid };
   const [starter] = writers;
   if (starter !== undefined) return { kind: "ancestor", name: starter.name, pid: starter.pid };
 
-  const hidden = others.filter((pid) => !ancestors.has(pid)).flatMap((pid) => hiddenPartner(pid, own) ?? [])[0];
+  const hidden = closest(hiddenPartners(others, own), ancestors.filter(isVisible));
   return hidden === undefined ? { kind: "unseen" } : { kind: "pipeline", name: hidden.name, pid: hidden.pid };
 }
 
+/** Whoever runs in our own shell line: the best name for all of it is `npm`, rather than a test runner's worker. */
+function closest(processes: readonly Process[], ancestors: readonly Process[]): Process | undefined {
+  return ancestors.flatMap(({ pid }) => processes.filter(({ parent }) => parent === pid))[0];
+}
+
+/** The nearest first. */
 function ancestorsOf(own: Process): Process[] {
   const ancestors: Process[] = [];
   for (let next = processOf(own.parent); next !== undefined; next = processOf(next.parent)) ancestors.push(next);
@@ -48,13 +54,16 @@ function isOpenForWriting(pid: number, fd: string): boolean {
 }
 
 /**
- * When nobody is seen to hold the pipe although it is open, it is somebody whose descriptors are not ours to look at:
- * `sudo journalctl | koda exec …`. One of our own process group is our partner in a pipeline.
+ * When nobody is seen to hold the pipe although it is open, it is somebody whose descriptors are not ours to look at.
+ * In `sudo journalctl | koda exec …` that is a process of our own group, started by a shell that is ours to look at.
  */
-function hiddenPartner(pid: number, own: Process): Process | undefined {
-  const other = processOf(pid);
-  if (other === undefined || other.isGone || other.group !== own.group) return undefined;
-  return contentsOf(`${pid}/fd`) === undefined ? other : undefined;
+function hiddenPartners(pids: readonly number[], own: Process): Process[] {
+  const group = pids.flatMap((pid) => processOf(pid) ?? []).filter((other) => other.group === own.group);
+  return group.filter((other) => !other.isGone && !isVisible(other));
+}
+
+function isVisible({ pid }: Process): boolean {
+  return contentsOf(`${pid}/fd`) !== undefined;
 }
 
 function processOf(pid: number): Process | undefined {

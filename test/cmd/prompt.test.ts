@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { closeSync, openSync, writeFileSync, writeSync } from "node:fs";
+import { chmodSync, chownSync, closeSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { PromptOptions } from "../../cmd/prompt.ts";
 import { openPipe } from "../../lib/shell/libc.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -21,11 +21,13 @@ async function inShell(place: Place, script: string, options: Options): Promise<
   return await resultOf(startShell(place, script, options));
 }
 
-function startShell(place: Place, script: string, options: Options, uid = "") {
-  return Bun.spawn(["sh", "-c", `prog() { "$BUN" "$FILE" "$OPTIONS" $AS_USER; }; ${script}`], {
+type Shell = { wrapper?: readonly string[]; stdin?: number };
+
+function startShell(place: Place, script: string, options: Options, { wrapper = [], stdin }: Shell = {}) {
+  return Bun.spawn([...wrapper, "sh", "-c", `prog() { "$BUN" "$FILE" "$OPTIONS"; }; ${script}`], {
     cwd: place.project,
-    env: { ...place.env, BUN: process.execPath, FILE: program, OPTIONS: JSON.stringify(options), AS_USER: uid },
-    stdin: "ignore",
+    env: { ...place.env, BUN: process.execPath, FILE: program, OPTIONS: JSON.stringify(options) },
+    stdin: stdin ?? "ignore",
     stdout: "pipe",
     stderr: "pipe",
   });
@@ -161,12 +163,38 @@ test("a process substitution is a pipeline too", async () => {
   expect((await resultOf(child, rest)).parts).toEqual(block("why?", "late"));
 });
 
-test.skipIf(process.getuid?.() !== 0)("a pipeline whose writer is hidden from us is waited for", async () => {
+/** Root sees everything, so it has to become somebody else. */
+const nobody = 65534;
+const asUser = process.getuid?.() === 0 ? ["setpriv", `--reuid=${nobody}`, "--clear-groups"] : [];
+const runsAsUser =
+  asUser.every((word) => word.startsWith("--") || Bun.which(word) !== null) &&
+  Bun.spawnSync([...asUser, process.execPath, "--version"]).success;
+
+test.skipIf(!runsAsUser)("a pipeline whose writer is hidden from us is waited for", async () => {
   await using place = makePlace();
-  const child = startShell(place, "mkfifo gate; (read -r _ < gate; echo late) | prog", { prompt: "why?" }, "65534");
-  const { rest } = await saidUntil(child, "waiting for the end of standard input, which sh (process ");
-  writeFileSync(join(place.project, "gate"), "go\n");
+  // A program that may be run but not read shows its descriptors to nobody.
+  const hidden = place.write("bin/cat", await Bun.file(Bun.which("cat") ?? "/bin/cat").bytes());
+  const gate = join(place.project, "gate");
+  Bun.spawnSync(["mkfifo", "-m", "666", gate]);
+  chmodSync(hidden, 0o111);
+  for (const path of [dirname(place.project), place.project]) chmodSync(path, 0o755);
+  if (asUser.length > 0) chownSync(hidden, nobody, nobody);
+
+  const child = startShell(place, "bin/cat gate | prog", { prompt: "why?" }, { wrapper: asUser });
+  const { rest } = await saidUntil(child, "waiting for the end of standard input, which cat (process ");
+  writeFileSync(gate, "late");
   expect((await resultOf(child, rest)).parts).toEqual(block("why?", "late"));
+});
+
+test.skipIf(process.getuid?.() !== 0)("a hidden process beside a hidden ancestor is no pipeline", async () => {
+  await using place = makePlace();
+  const pipe = harnessPipe();
+  const script = 'mkfifo gate; read -r _ < gate & "$BUN" "$FILE" "$OPTIONS" 65534; : > gate';
+  const { parts, notes } = await resultOf(startShell(place, script, { prompt: "do it" }, { stdin: pipe.read }));
+  closeSync(pipe.read);
+  closeSync(pipe.write);
+  expect(parts).toEqual(text("do it"));
+  expect(notes).toContain("who holds it open cannot be seen");
 });
 
 test("a silent pipe that only an ancestor holds open does not stop a run", async () => {
@@ -183,6 +211,17 @@ test("a silent pipe that only an ancestor holds open does not stop a run", async
     closeSync(pipe.read);
     closeSync(pipe.write);
   }
+});
+
+test("a process beside us that holds the same pipe for reading feeds nobody", async () => {
+  await using place = makePlace();
+  const pipe = harnessPipe();
+  const script = "mkfifo gate; exec 5<&0; read -r _ < gate & prog <&5; : > gate";
+  const { parts, notes } = await resultOf(startShell(place, script, { prompt: "do it" }, { stdin: pipe.read }));
+  closeSync(pipe.read);
+  closeSync(pipe.write);
+  expect(parts).toEqual(text("do it"));
+  expect(notes).toContain(`(process ${process.pid}) holds it open`);
 });
 
 test("quiet says nothing of it", async () => {

@@ -1,6 +1,6 @@
 /**
  * `readPrompt` in a process of its own, whose standard input is what the test makes it: prints the prompt, or the
- * error, as one line of JSON. Its first argument is the options; the second one may be a user id to change to.
+ * error, as one line of JSON. Its first argument is the options; the second one may be a user to become.
  */
 import { readPrompt } from "../../cmd/prompt.ts";
 import { errnoOf, messageOf } from "../../lib/errors.ts";
@@ -19,4 +19,5 @@ const result = await readPrompt({ image: [], ...JSON.parse(options) }, controlle
   (error: unknown) => ({ error: { code: errnoOf(error), message: messageOf(error) } }),
 );
 await Bun.write(Bun.stdout, `${JSON.stringify({ ...result, rssMb: process.memoryUsage.rss() / 1e6 })}\n`);
-process.exit(0);
+// A named pipe that nobody opens would keep the process; otherwise it ends when its notes are written.
+if (controller.signal.aborted) process.exit(0);
