@@ -7,7 +7,7 @@ import { findGit } from "./worktree/git.ts";
 import { breathe, listFiles, listFilesAgain, mostFiles, type Project } from "./worktree/listing.ts";
 import { describeChange, type Change, type FileChange } from "./worktree/patch.ts";
 import { originals } from "./worktree/repository.ts";
-import { sameSignature, signatureOf, versionAt, type Signature, type Version } from "./worktree/version.ts";
+import { createLook, sameSignature, versionAt, type Signature, type Version } from "./worktree/version.ts";
 
 /*
  * What a turn changed in the project, whoever changed it: koda's tools, or any program that a command ran. A snapshot
@@ -72,8 +72,9 @@ export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal
 
 async function keepFiles(paths: Iterable<string>, copies: Copies, signal: AbortSignal): Promise<Map<string, Kept>> {
   const kept = new Map<string, Kept>();
+  const look = createLook();
   for (const path of paths) {
-    const signature = signatureOf(path);
+    const signature = look(path);
     const bytes = signature && versionAt(path, signature).bytes;
     kept.set(path, signature === undefined ? null : { signature, place: bytes && copies.add(bytes) });
     if (kept.size % 200 === 0) await breathe(signal);
@@ -124,8 +125,9 @@ const stepMs = 20;
 async function touchedPaths(paths: readonly string[], snapshot: Snapshot, signal: AbortSignal): Promise<string[]> {
   const { files, takenAtMs } = snapshot;
   const touched: string[] = [];
+  const look = createLook();
   for (const [index, path] of paths.entries()) {
-    const now = signatureOf(path);
+    const now = look(path);
     const kept = files?.get(path);
     const isSettled = now !== undefined && now.changedMs < takenAtMs - stepMs;
     // Not remembered, but older than the snapshot: only the ignore rules are new.
@@ -144,11 +146,14 @@ async function* changesOf(paths: readonly string[], snapshot: Snapshot, signal: 
   const tracked = trackedBefore(snapshot, signal);
   for (let start = 0; start < paths.length; start += filesAtATime) {
     const some = paths.slice(start, start + filesAtATime);
+    const look = createLook();
     const versions = await tracked(some.filter((path) => snapshot.files?.has(path) !== true));
     for (const path of some) {
       const kept = snapshot.files?.get(path);
+      const now = look(path);
+      // Of a large file the signature is all there is to go by.
+      if (kept && now && kept.place === undefined && sameSignature(kept.signature, now)) continue;
       const before = kept === undefined ? versions.get(path) : keptVersion(kept, snapshot);
-      const now = signatureOf(path);
       const after = now && versionAt(path, now);
       if (isSame(before, after)) continue;
       yield { path: relative(snapshot.project.policy.root, path), before, after };

@@ -28,7 +28,7 @@ export const mostFiles = 200_000;
  * has them, and elsewhere all that are not ignored.
  */
 export function listFiles(project: Project, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  return list(project, listFrozen, signal);
+  return list([project.policy.root], project, { listRepository: listFrozen, signal });
 }
 
 /**
@@ -36,28 +36,32 @@ export function listFiles(project: Project, signal: AbortSignal): Promise<Readon
  * in it counts as unchanged.
  */
 export function listFilesAgain(project: Project, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  return list(project, listKnown, signal);
+  // Those that are gone with their directory are found by nobody else.
+  const starts = [project.policy.root, ...project.repositories.keys()];
+  return list(starts, project, { listRepository: listKnown, signal });
 }
 
 /** Lists a directory as a repository; undefined when it is to be walked. */
 type ListRepository = (project: Project, base: string, signal: AbortSignal) => Promise<Differing | undefined>;
 
 async function list(
+  starts: readonly string[],
   project: Project,
-  listRepository: ListRepository,
-  signal: AbortSignal,
+  { listRepository, signal }: { listRepository: ListRepository; signal: AbortSignal },
 ): Promise<ReadonlySet<string>> {
-  const { root, tmp, hide } = project.policy;
+  const { tmp, hide } = project.policy;
   const closed = [tmp, project.scratch, ...hide];
   const files = new Set<string>();
-  const pending = [root];
-  for (let base = pending.pop(); base !== undefined && files.size <= mostFiles; base = pending.pop()) {
+  // A set hands out what is added to it on the way, and each once.
+  const bases = new Set(starts);
+  for (const base of bases) {
+    if (files.size > mostFiles) break;
     const found = (await listRepository(project, base, signal)) ?? (await walked(base, project, signal));
     for (const path of found.files) {
       const absolute = join(base, path);
       if (!closed.some((directory) => isBelow(absolute, directory))) files.add(absolute);
     }
-    for (const path of found.nested) pending.push(join(base, path));
+    for (const path of found.nested) bases.add(join(base, path));
   }
   return files;
 }

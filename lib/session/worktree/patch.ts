@@ -45,7 +45,8 @@ async function partOf({ path, before, after }: Change): Promise<Part> {
     return { added: null, removed: null, patch: `${head}Binary files ${names.from} and ${names.to} differ\n` };
   }
   if (old === now) return { added: 0, removed: 0, patch: head };
-  const { hunks, added, removed } = (await exactDiffOf(old, now)) ?? replacement(old, now);
+  const diff = old === "" || now === "" ? undefined : await exactDiffOf(old, now);
+  const { hunks, added, removed } = diff ?? replacement(old, now);
   return { added, removed, patch: `${head}--- ${names.from}\n+++ ${names.to}\n${hunks.join("\n")}\n` };
 }
 
@@ -67,7 +68,7 @@ function textOf(version: Version | undefined): string | undefined {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
 
-/** All of the old lines against all of the new ones, where a shorter way takes too long to find. */
+/** All of the old lines against all of the new ones: where there are only some, or a shorter way takes too long to find. */
 function replacement(old: string, now: string) {
   const [removed, added] = [linesOf(old), linesOf(now)];
   const range = (lines: readonly string[]) => `${lines.length === 0 ? 0 : 1},${lines.length}`;

@@ -1,4 +1,15 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+} from "node:fs";
+import { dirname } from "node:path";
 import { errnoOf } from "../../errors.ts";
 
 /** git's three kinds of file. */
@@ -13,8 +24,21 @@ export type Signature = { mode: Mode; size: number; modifiedMs: number; changedM
 /** Files beyond this have a signature only. */
 export const largestFile = 10 * 1024 * 1024;
 
-/** Undefined for what is not there, and for what is neither a file nor a symlink. */
-export function signatureOf(path: string): Signature | undefined {
+/**
+ * Looks at many files, one after the other. Undefined for what is not there, for what is neither a file nor a symlink,
+ * and for what is only reached through a symlink: that is another place's file.
+ */
+export function createLook(): (path: string) => Signature | undefined {
+  const directories = new Map<string, boolean>();
+  return (path) => {
+    const directory = dirname(path);
+    const isReal = directories.get(directory) ?? unlessGone(() => realpathSync(directory)) === directory;
+    directories.set(directory, isReal);
+    return isReal ? signatureOf(path) : undefined;
+  };
+}
+
+function signatureOf(path: string): Signature | undefined {
   const stats = unlessGone(() => lstatSync(path, { throwIfNoEntry: false }));
   if (stats === undefined || !(stats.isFile() || stats.isSymbolicLink())) return undefined;
   const { size, mtimeMs, ctimeMs, ino } = stats;

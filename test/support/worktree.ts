@@ -1,0 +1,84 @@
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Policy } from "../../lib/sandbox/policy.ts";
+import { diffSnapshot, takeSnapshot, type Snapshot, type WorkDiff } from "../../lib/session/worktree.ts";
+import { makePlace, type Place } from "./place.ts";
+import { policyOf } from "./policy.ts";
+
+/** A project that is snapshotted and changed, with the plumbing that tests of it share. */
+export type Ground = Place & {
+  root: string;
+  temporary: string;
+  /** Runs git as the user of the project would, and returns what it printed. */
+  git(...args: readonly string[]): string;
+  remove(path: string): void;
+  link(target: string, path: string): void;
+  makeExecutable(path: string): void;
+  snapshot(options?: Partial<Asked>): Promise<Snapshot>;
+  /** What is different after `change`, which happens between a snapshot and a look. */
+  changedBy(change: () => unknown, options?: Partial<Asked>): Promise<WorkDiff>;
+};
+
+type Asked = { searchPath: string; rules: Partial<Policy>; signal: AbortSignal };
+
+export const live = new AbortController().signal;
+
+export function makeGround(files: Record<string, string> = {}): Ground {
+  const place = makePlace(files);
+  const root = place.project;
+  const temporary = join(dirname(root), "tmp");
+  const at = (path: string) => join(root, path);
+  const ground: Ground = {
+    ...place,
+    root,
+    temporary,
+    git(...args) {
+      return runGit(root, place.env, args);
+    },
+    remove: (path) => rmSync(at(path), { recursive: true }),
+    link(target, path) {
+      mkdirSync(dirname(at(path)), { recursive: true });
+      symlinkSync(target, at(path));
+    },
+    makeExecutable: (path) => chmodSync(at(path), 0o755),
+    snapshot({ searchPath = place.env.PATH ?? "", rules = {}, signal = live } = {}) {
+      // The run's own directory is another one than where snapshots are.
+      const tmp = join(temporary, "run");
+      mkdirSync(tmp, { recursive: true });
+      const policy = policyOf(place, { tmp, write: [root, tmp], ...rules });
+      return takeSnapshot({ policy, temporary, searchPath }, signal);
+    },
+    async changedBy(change, options) {
+      await using snapshot = await ground.snapshot(options);
+      await change();
+      return await diffSnapshot(snapshot, live);
+    },
+  };
+  return ground;
+}
+
+/** git with a user of its own, and no configuration from the machine that the test runs on. */
+export function runGit(cwd: string, env: Record<string, string>, args: readonly string[]): string {
+  const settings = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "init.defaultBranch=main"];
+  const { exitCode, stdout, stderr } = Bun.spawnSync(
+    ["git", ...settings, "-c", "protocol.file.allow=always", ...args],
+    { cwd, env: { ...env, GIT_CONFIG_NOSYSTEM: "1" }, stdout: "pipe", stderr: "pipe" },
+  );
+  if (exitCode !== 0) throw new Error(`git ${args.join(" ")}: exit ${exitCode}\n${stderr.toString()}`);
+  return stdout.toString();
+}
+
+/** `path kind +added -removed` for each file. */
+export function summary({ files }: WorkDiff): string[] {
+  return files.map(({ path, kind, added, removed }) => `${path} ${kind} +${added} -${removed}`);
+}
+
+/** A directory in which only these programs are, for a search path. */
+export function programs(directory: string, scripts: Record<string, string>): string {
+  mkdirSync(directory, { recursive: true });
+  for (const [name, script] of Object.entries(scripts)) {
+    writeFileSync(join(directory, name), script);
+    chmodSync(join(directory, name), 0o755);
+  }
+  return directory;
+}
