@@ -48,6 +48,8 @@ async function compile(outfile: string, target?: Target): Promise<void> {
     compile: {
       outfile,
       ...(target && { target: `bun-${target}` }),
+      // Nine tenths of a short run is code that runs once and is not worth compiling; cmd/exec.ts ends this.
+      jitPolicy: 4,
       // koda starts in directories that somebody else wrote: nothing in them may run in koda or change it.
       autoloadDotenv: false,
       autoloadBunfig: false,

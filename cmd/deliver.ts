@@ -1,5 +1,5 @@
 import { endEvent, isEnd, noTotals } from "../lib/engine/end.ts";
-import type { Event } from "../lib/engine/event.ts";
+import type { Event, EventOf } from "../lib/engine/event.ts";
 import { outcomeOfError } from "../lib/engine/outcome.ts";
 import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
 import type { Sink } from "../lib/sink/sink.ts";
@@ -7,58 +7,66 @@ import { removeAnswer, writeAnswer } from "./answerfile.ts";
 import { report } from "./print.ts";
 import { sinkFor } from "./stdio.ts";
 
+type End = EventOf<"end">;
+
+/** What is done before the last event is told, and may change it. */
+export type Conclude = (end: End) => Promise<End>;
+
 /**
  * Writes a run's events and returns its exit code. A sink that takes no more stops the run, which is then followed to
  * its end all the same: what happened is recorded, and nothing it started is left behind.
  */
-export async function deliver(events: AsyncIterable<Event>, sink: Sink, stop: AbortController): Promise<number> {
+export async function deliver(
+  events: AsyncIterable<Event>,
+  { sink, stop, conclude }: { sink: Sink; stop: AbortController; conclude?: Conclude },
+): Promise<number> {
   let broken: KodaError | undefined;
   // What cannot be told on stdout any more is still told to people, so the sink is asked to the end.
-  const guarded = async (work: Promise<void>) => {
-    try {
-      await work;
-    } catch (error) {
-      broken ??= error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
-      stop.abort(broken);
-    }
+  const stopped = (error: unknown) => {
+    broken ??= error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
+    stop.abort(broken);
   };
 
   let exit: number = exitByCode.internal;
-  for await (const event of events) {
-    if (isEnd(event)) exit = event.exit;
-    await guarded(sink.write(event));
+  for await (let event of events) {
+    if (isEnd(event)) {
+      event = (await conclude?.(event)) ?? event;
+      ({ exit } = event);
+    }
+    try {
+      await sink.write(event);
+    } catch (error) {
+      stopped(error);
+    }
   }
-  await guarded(sink.flush());
+  await sink.flush().catch(stopped);
   if (broken === undefined) return exit;
   // The end has told of it already, unless it was the end itself that did not get out.
   return exit === exitByCode[broken.code] ? exit : await report(broken);
 }
 
-/** The same events; before the last one is told, the answer is in its file, or what was there before is gone. */
-export async function* concluded(events: AsyncIterable<Event>, file: string | undefined): AsyncGenerator<Event, void> {
-  for await (const event of events) {
-    if (!isEnd(event) || file === undefined) {
-      yield event;
-      continue;
-    }
+/** Before the end is told, the answer is in its file (`-o`), or what was there before is gone. */
+export function answerInto(file: string): Conclude {
+  return async (end) => {
     try {
-      await (event.status === "done" ? writeAnswer(file, event.text) : removeAnswer(file));
-      yield event;
+      await (end.status === "done" ? writeAnswer(file, end.text) : removeAnswer(file));
+      return end;
     } catch (error) {
-      const {
-        status,
-        exit,
-        error: failure,
-      } = endEvent(outcomeOfError(error, new AbortController().signal, ""), noTotals(0));
-      yield event.status === "done" && failure !== undefined ? { ...event, status, exit, error: failure } : event;
+      if (end.status !== "done") return end;
+      const failure = outcomeOfError(error, new AbortController().signal, end.text);
+      return { ...end, ...pick(endEvent(failure, noTotals(0))) };
     }
-  }
+  };
+}
+
+function pick({ status, exit, error }: End): Pick<End, "status" | "exit" | "error"> {
+  return error === undefined ? { status, exit } : { status, exit, error };
 }
 
 /** A command line that could not be read ends like every other run, in the form that it seems to ask for. */
 export async function endUnread(error: unknown, argv: readonly string[], stop: AbortController): Promise<number> {
   const end = endEvent(outcomeOfError(error, stop.signal, ""), noTotals(0));
-  return await deliver(only(end), await sinkFor({ output: outputIn(argv) }), stop);
+  return await deliver(only(end), { sink: await sinkFor({ output: outputIn(argv) }), stop });
 }
 
 async function* only(event: Event): AsyncGenerator<Event, void> {

@@ -6,7 +6,7 @@ import { run } from "../lib/engine/run.ts";
 import { adoptOrphans } from "../lib/shell/processes.ts";
 import type { Prompt } from "../lib/engine/turn.ts";
 import { Clocks } from "./clocks.ts";
-import { concluded, deliver } from "./deliver.ts";
+import { answerInto, deliver } from "./deliver.ts";
 import type { ExecOptions } from "./options.ts";
 import { print } from "./print.ts";
 import { readPrompt } from "./prompt.ts";
@@ -17,8 +17,12 @@ import { sinkFor } from "./stdio.ts";
 /** `koda exec`: one task to its end, and the exit code that its last event says. */
 export async function exec(options: ExecOptions, stopper: Stopper): Promise<number> {
   if (options.printSchema) return await printSchema();
-  const events = concluded(task(options, stopper), options.outputLastMessage);
-  return await deliver(events, await sinkFor(options), stopper.controller);
+  const { outputLastMessage: file } = options;
+  return await deliver(task(options, stopper), {
+    sink: await sinkFor(options),
+    stop: stopper.controller,
+    ...(file !== undefined && { conclude: answerInto(file) }),
+  });
 }
 
 async function printSchema(): Promise<number> {
@@ -36,6 +40,8 @@ async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Eve
   const clocks = new Clocks(stopper.controller);
   try {
     const { prompt, opened } = await prepare(options, { clocks, startedAt }, signal);
+    // The build starts with a reluctant compiler, for what runs once; from here on things run often.
+    Bun.unsafe.setJITPolicy(1);
     stopper.lastWill = () => opened.killNow();
     for await (const event of run(prompt, opened, signal)) {
       // What the run started is gone before its end is told.

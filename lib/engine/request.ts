@@ -23,7 +23,7 @@ export async function* ask(
 ): AsyncGenerator<Event, Reply> {
   const request = requestOf(engine, withoutTools);
   engine.ledger.requests++;
-  const reply = yield* whole(engine, { draft, request }, signal);
+  const reply = yield* collect(engine, { draft, request }, signal);
 
   // An empty reply is not worth a place in the history: providers refuse to see it again.
   if (reply.item.parts.length > 0) engine.session.append(reply.item);
@@ -45,62 +45,52 @@ function requestOf(engine: Engine, withoutTools: boolean): ModelRequest {
   };
 }
 
-/** The reply; one that is cut off leaves in the log what it said until then. */
-async function* whole(
+/** The reply as it comes; one that is cut off leaves in the log what it said until then. */
+async function* collect(
   engine: Engine,
   { draft, request }: { draft: Draft; request: ModelRequest },
   signal: AbortSignal,
 ): AsyncGenerator<Event, Reply> {
-  const open: Open = { parts: [], text: "" };
-  try {
-    return yield* collect(engine, { draft, request, open }, signal);
-  } catch (error) {
-    const parts: Part[] = open.text === "" ? [] : [{ type: "text", text: open.text }];
-    if (parts.length > 0) engine.session.append({ kind: "assistant", parts, finish: "cut", usage: noFigures });
-    throw error;
-  }
-}
-
-/** A reply that is still coming. */
-type Open = { parts: Part[]; text: string };
-
-async function* collect(
-  engine: Engine,
-  { draft, request, open }: { draft: Draft; request: ModelRequest; open: Open },
-  signal: AbortSignal,
-): AsyncGenerator<Event, Reply> {
-  const taken = takenIds(request.messages);
+  let parts: Part[] = [];
+  let text = "";
   const before = draft.text;
-  for await (const event of engine.model(request, signal)) {
-    switch (event.type) {
-      case "text":
-        if (event.text === "") break;
-        open.text += event.text;
-        draft.text = open.text;
-        addText(open.parts, event.text);
-        yield { type: "text.delta", text: event.text };
-        break;
-      case "thinking":
-        yield { type: "thinking.delta", text: event.text };
-        break;
-      case "thought":
-        open.parts.push(event.part);
-        break;
-      case "call":
-        open.parts.push(withFreshId(event.call, taken));
-        break;
-      case "retry":
-        // Nothing of a broken attempt is executed, kept, or counted as answer.
-        open.parts = [];
-        open.text = "";
-        draft.text = before;
-        yield retryEvent(event);
-        break;
-      case "end":
-        return replyOf(open.parts, event.reason, event.usage);
-      default:
-        event satisfies never;
+  const taken = takenIds(request.messages);
+  try {
+    for await (const event of engine.model(request, signal)) {
+      switch (event.type) {
+        case "text":
+          if (event.text === "") break;
+          text += event.text;
+          draft.text = text;
+          addText(parts, event.text);
+          yield { type: "text.delta", text: event.text };
+          break;
+        case "thinking":
+          yield { type: "thinking.delta", text: event.text };
+          break;
+        case "thought":
+          parts.push(event.part);
+          break;
+        case "call":
+          parts.push(withFreshId(event.call, taken));
+          break;
+        case "retry":
+          // Nothing of a broken attempt is executed, kept, or counted as answer.
+          parts = [];
+          text = "";
+          draft.text = before;
+          yield retryEvent(event);
+          break;
+        case "end":
+          return replyOf(parts, event.reason, event.usage);
+        default:
+          event satisfies never;
+      }
     }
+  } catch (error) {
+    if (text !== "")
+      engine.session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noFigures });
+    throw error;
   }
   // A Model throws when it fails, so this is our defect, not the provider's.
   throw new Error("The model's stream ended without its end event");

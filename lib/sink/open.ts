@@ -1,6 +1,7 @@
 import { jsonWriter } from "./json.ts";
 import { jsonlWriter } from "./jsonl.ts";
-import type { Output } from "./output.ts";
+import type { Event } from "../engine/event.ts";
+import { type Output, settled } from "./output.ts";
 import { openProgress } from "./progress.ts";
 import { Screen } from "./screen.ts";
 import type { Sink, Writer } from "./sink.ts";
@@ -34,19 +35,27 @@ export function openSink(options: SinkOptions): Sink {
   const toPeople = openProgress(screen, { ...options, textIsShown: isLive(options) });
   let isLost = false;
   return {
-    async write(event) {
-      try {
-        if (!isLost) await toStdout(event);
-      } catch (error) {
-        isLost = true;
-        await screen.wait(undefined);
-        throw error;
-      } finally {
-        await toPeople(event);
-      }
+    write(event) {
+      if (isLost) return toPeople(event) ?? settled;
+      const written = toStdout(event);
+      // Of most events, pieces of text, there is nothing to wait for: they cost no promise.
+      const isWritten = written === undefined || written === settled;
+      return isWritten ? (toPeople(event) ?? settled) : bothAfter(written, event);
     },
     flush: () => screen.flush(),
   };
+
+  async function bothAfter(written: Promise<void>, event: Event): Promise<void> {
+    try {
+      await written;
+    } catch (error) {
+      isLost = true;
+      await screen.wait(undefined);
+      throw error;
+    } finally {
+      await toPeople(event);
+    }
+  }
 }
 
 function openWriter(screen: Screen, options: SinkOptions): Writer {
