@@ -12,12 +12,13 @@ export function serviceClaim({ name, args }: Call): Claim | undefined {
   const methods = values("-X", "--method").flatMap(({ head }) => [`-X=${head}`, `--method=${head}`]);
   const line: Line = { name, words: operands.map(wordOf), options: new Set([...given, ...methods]) };
 
-  const lost = firstMatch(destroyingRows, line);
+  const rows = allRows();
+  const lost = firstMatch(rows.destroying, line);
   if (lost !== undefined) return isRehearsal(args) ? remote : destructive(lost);
   const dropped = databases.has(name) ? args.map(droppedBy).find((what) => what !== undefined) : undefined;
   if (dropped !== undefined) return destructive(`${name}: ${dropped}`);
-  if (firstMatch(inspectingRows, line) !== undefined) return nothing;
-  return firstMatch(contactingRows, line) === undefined ? undefined : remote;
+  if (firstMatch(rows.inspecting, line) !== undefined) return nothing;
+  return firstMatch(rows.contacting, line) === undefined ? undefined : remote;
 }
 
 type Line = { name: string; words: readonly string[]; options: ReadonlySet<string> };
@@ -25,9 +26,15 @@ type Line = { name: string; words: readonly string[]; options: ReadonlySet<strin
 /** A row with its alternatives as patterns. */
 type Row = { readonly words: readonly (RegExp | "**")[]; readonly options: readonly string[] };
 
-const destroyingRows = rowsOf(destroying);
-const inspectingRows = rowsOf(inspecting);
-const contactingRows = rowsOf(contacting);
+type Tables = { destroying: readonly Row[]; inspecting: readonly Row[]; contacting: readonly Row[] };
+
+let tables: Tables | undefined;
+
+/** Read when first needed: most runs never see such a program, and all of them pay for what is done at the start. */
+function allRows(): Tables {
+  tables ??= { destroying: rowsOf(destroying), inspecting: rowsOf(inspecting), contacting: rowsOf(contacting) };
+  return tables;
+}
 
 function rowsOf(table: string): readonly Row[] {
   const lines = table.split("\n").filter((line) => line.trim() !== "");
