@@ -1,12 +1,14 @@
 import { KodaError } from "../errors.ts";
-import { type Cassette, readCassette } from "../model/cassette.ts";
+import { type Cassette, readCassette, recordedModel } from "../model/cassette.ts";
 import { connect } from "../model/connect.ts";
 import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
 import type { Model, ModelInfo } from "../model/model.ts";
-import { recordTo } from "../model/record.ts";
+import { recordTo, secretsIn } from "../model/record.ts";
 import { replayFrom } from "../model/replay.ts";
 import { type Resolved, resolveModel, type Wanted } from "../model/resolve.ts";
+import { instantRetry, standardRetry } from "../model/retry.ts";
+import { fitting } from "../model/settings.ts";
 import type { SessionInfo } from "../session/log.ts";
 import type { Notice } from "./run.ts";
 import type { Settings } from "./settings.ts";
@@ -19,27 +21,29 @@ export type Connection = {
   close(): void;
 };
 
+type Circumstances = { recorded: SessionInfo | undefined; tell: (notice: Notice) => void };
+
 /** Connects to the model that is asked for, over the network or over a cassette. */
-export async function connectionFor(
-  settings: Settings,
-  { recorded, tell }: { recorded: SessionInfo | undefined; tell: (notice: Notice) => void },
-): Promise<Connection> {
-  const played = settings.cassette.replay === undefined ? undefined : readCassette(settings.cassette.replay);
-  const resolved = await resolve(wantedBy(settings, recorded, played), {
-    settings,
-    recorded,
-    offline: played !== undefined,
-  });
+export async function connectionFor(settings: Settings, { recorded, tell }: Circumstances): Promise<Connection> {
+  const { record, replay } = settings.cassette;
+  const played = replay === undefined ? undefined : readCassette(replay);
+  const resolved = await resolve(settings, recorded, played);
   const { provider, info, key } = resolved;
-  const { fetch, close } = line(settings, { resolved, played, tell });
+  const { settings: taken, left } = fitting(settings.model, info);
+  for (const message of left) tell({ type: "notice", level: "warn", code: "model_settings", message });
+
+  const line = lineOf(settings, { resolved, played, tell });
+  const recorder = record === undefined ? undefined : recordTo(record, recordingOf(settings, resolved, line.fetch));
   const model = connect({
     ...resolved,
-    settings: settings.model,
-    fetch,
+    settings: taken,
+    fetch: recorder?.fetch ?? line.fetch,
+    retry: line.isTape ? instantRetry : standardRetry,
     streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
     userAgent: `koda/${settings.version}`,
   });
-  return { model, info, keyVariables: key === undefined ? provider.keys : [...provider.keys, key.variable], close };
+  const keyVariables = key === undefined ? provider.keys : [...provider.keys, key.variable];
+  return { model, info, keyVariables, close: () => recorder?.close() };
 }
 
 /**
@@ -53,23 +57,26 @@ function wantedBy(
 ): Wanted {
   const origin = loaded.origins.get("model") ?? "default";
   const isNamedNow = /^(flag|environment)/.test(origin) || endpoint.baseUrl !== undefined;
-  const before = recorded ?? played?.header;
-  const remembered =
-    before?.provider === undefined || before.model === undefined ? undefined : modelName(before.provider, before.model);
-  const model = isNamedNow ? loaded.config.model : (remembered ?? loaded.config.model);
-  return { ...endpoint, ...(model !== undefined && { model }) };
+  const tape = played && recordedModel(played);
+  const before = recorded ?? tape;
+  const model = isNamedNow || before === undefined ? loaded.config.model : modelName(before.provider, before.model);
+  const wire = endpoint.wire ?? tape?.wire;
+  return { ...endpoint, ...(wire && { wire }), ...(model !== undefined && { model }) };
 }
 
 function modelName(provider: string, model: string): string {
   return provider === demoProvider.name ? provider : `${provider}/${model}`;
 }
 
-type Circumstances = { settings: Settings; recorded: SessionInfo | undefined; offline: boolean };
-
-async function resolve(wanted: Wanted, { settings, recorded, offline }: Circumstances): Promise<Resolved> {
+async function resolve(
+  settings: Settings,
+  recorded: SessionInfo | undefined,
+  played: Cassette | undefined,
+): Promise<Resolved> {
   const { config } = settings.loaded;
+  const wanted = wantedBy(settings, recorded, played);
   try {
-    return await resolveModel(wanted, { config, env: settings.env, offline });
+    return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined });
   } catch (error) {
     // The name came from the record, so it is not the command line that is wrong.
     if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage") throw error;
@@ -87,21 +94,21 @@ async function resolve(wanted: Wanted, { settings, recorded, offline }: Circumst
 
 type Line = { resolved: Resolved; played: Cassette | undefined; tell: (notice: Notice) => void };
 
-/** What requests go through: the network, the network and a tape that listens, or a tape alone. */
-function line(settings: Settings, { resolved, played, tell }: Line): { fetch: Fetch; close(): void } {
-  const { cassette, root: cwd, version, env } = settings;
-  const { provider, info, key } = resolved;
-  const silent = () => {};
-  if (provider.name === demoProvider.name) {
-    refuseOldDemo(cwd);
-    return { fetch: replayFrom(demoCassette(), { cwd, loose: true }), close: silent };
-  }
+/** What requests go through: the network, or a tape. */
+function lineOf(
+  { cassette, root: cwd }: Settings,
+  { resolved, played, tell }: Line,
+): { fetch: Fetch; isTape: boolean } {
   if (played !== undefined) {
     const onDivergence = (message: string) => tell({ type: "notice", level: "warn", code: "replay", message });
-    return { fetch: replayFrom(played, { cwd, loose: cassette.loose === true, onDivergence }), close: silent };
+    return { fetch: replayFrom(played, { cwd, loose: cassette.loose, onDivergence }), isTape: true };
   }
-  if (cassette.record === undefined) return { fetch: platformFetch, close: silent };
+  if (resolved.provider.name !== demoProvider.name) return { fetch: platformFetch, isTape: false };
+  refuseOldDemo(cwd);
+  return { fetch: replayFrom(demoCassette(), { cwd, loose: true }), isTape: true };
+}
 
-  const secrets = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);
-  return recordTo(cassette.record, { version, provider: provider.name, model: info.name, cwd, secrets });
+function recordingOf({ version, root: cwd, env }: Settings, { provider, info, key }: Resolved, fetch: Fetch) {
+  const own = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);
+  return { version, provider: provider.name, model: info.name, cwd, secrets: [...own, ...secretsIn(env)], fetch };
 }

@@ -29,6 +29,8 @@ export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = sta
         }
         return;
       } catch (error) {
+        // Whoever stops a run gives a reason that may be worth another run, but not another attempt.
+        signal.throwIfAborted();
         if (!(error instanceof KodaError) || !error.retryable || attempt > policy.max) throw error;
         const { code, message: reason } = error;
         const delayMs = error.retryAfterMs ?? backoff(attempt, policy.random());

@@ -33,11 +33,14 @@ export const bashTool = { name: "Bash", about, input, claim, run } satisfies Too
 
 const defaultSeconds = 60;
 
-/** The grammar of shells is large, and many a run never asks for a command. */
+/**
+ * What the command would do, by its grammar (loaded here: it is large, and many a run asks for no command). Unless it
+ * only reads it runs alone, after what was asked for before it: commands depend on each other in ways no path tells.
+ */
 async function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy">): Promise<Claim> {
   const { classifyCommand } = await import("../trust/command.ts");
-  const { root, write, home, tmp } = policy;
-  return classifyCommand(command, { root, cwd: root, write, home, tmp });
+  const claimed = classifyCommand(command, { ...policy, cwd: policy.root });
+  return claimed.effect === "read" ? claimed : { ...claimed, writes: "unknown" };
 }
 
 type Context = Pick<ToolContext, "call" | "signal" | "shell" | "tasks" | "outputs" | "report">;
