@@ -5,8 +5,6 @@ import type { ImagePart, TextPart } from "../lib/model/message.ts";
 import { Output } from "../lib/sink/output.ts";
 import type { Intake } from "./bytes.ts";
 import { decodeInput } from "./decode.ts";
-import { readImages } from "./images.ts";
-import { readNamedFile } from "./promptfile.ts";
 import { readStdin, type StdinMode, type StdinRole } from "./stdin.ts";
 
 export type PromptOptions = {
@@ -38,7 +36,7 @@ export async function readPrompt(options: PromptOptions, signal: AbortSignal): P
     throw new KodaError("usage", "The prompt cannot be standard input (-) when that is ignored (--stdin ignore)");
 
   const words = await wordsOf(source, signal);
-  const images = await readImages(options.image, signal);
+  const images = await imagesOf(options.image, signal);
   const bytes = await readStdin({ mode, role: roleBeside(source), note: options.quiet ? unsaid : say, signal });
   const input = bytes === undefined ? undefined : decodeInput(bytes, "standard input");
   if (mode === "require" && !input)
@@ -85,6 +83,7 @@ async function wordsOf(source: Source, signal: AbortSignal): Promise<string | un
       return source.text;
     case "file": {
       const intake: Intake = { name: `prompt file "${source.path}"`, limit: 10 * 1024 * 1024, limitName: "10 MiB" };
+      const { readNamedFile } = await import("./promptfile.ts");
       const text = decodeInput(await readNamedFile(source.path, intake, signal), intake.name);
       if (isBlank(text)) throw new KodaError("usage", `The prompt is empty: there is no text in "${source.path}"`);
       return text;
@@ -92,6 +91,12 @@ async function wordsOf(source: Source, signal: AbortSignal): Promise<string | un
     default:
       return source satisfies never;
   }
+}
+
+async function imagesOf(paths: readonly string[], signal: AbortSignal): Promise<ImagePart[]> {
+  if (paths.length === 0) return [];
+  const { readImages } = await import("./images.ts");
+  return await readImages(paths, signal);
 }
 
 /** The runtime puts U+FFFD where an argument is not UTF-8; only then is it worth asking what was really there. */

@@ -134,7 +134,7 @@ test("an empty KODA_MODEL is not set", async () => {
   expect((await load({ user: { model: "a/b" }, env: { KODA_MODEL: "" } })).config.model).toBe("a/b");
 });
 
-const narrowings: [what: string, user: object, project: object, value: unknown][] = [
+const narrowings: [what: string, user: object, project: object, value: object][] = [
   ["a lower mode", { mode: "safe" }, { mode: "plan" }, { mode: "plan" }],
   ["the same mode", { mode: "safe" }, { mode: "safe" }, { mode: "safe" }],
   ["a smaller count", {}, { limits: { max_turns: 3 } }, { limits: { maxTurns: 3 } }],
@@ -156,7 +156,7 @@ const narrowings: [what: string, user: object, project: object, value: unknown][
 
 test.each(narrowings)("a project file may narrow: %s", async (_, user, project, value) => {
   const { config, skipped } = await load({ user, project });
-  expect(config).toMatchObject(value as object);
+  expect(config).toMatchObject(value);
   expect(skipped).toEqual([]);
 });
 
