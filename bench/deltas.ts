@@ -15,17 +15,19 @@ export async function measure(floors: string): Promise<Figure[]> {
   await using server = await startModelServer(({ lines }) => (lines.at(-1)?.text.includes("briefly") ? few : many));
   const options = { cwd: place.project, env: place.env };
   const exec = [binary, "exec", "--json", "--ephemeral", ...using(server)];
-  const [koda = [], bare = [], brief = []] = await interleaved(
-    5,
-    () => cost([...exec, "Talk."], options),
-    () => cost([join(floors, "answer"), server.url, "each"], options),
-    () => cost([...exec, "Talk briefly."], options),
+  const run = (prompt: string, peak: boolean) => cost([...exec, prompt], { ...options, peak });
+  const bare = () => cost([join(floors, "answer"), server.url, "each"], options);
+  const times = await interleaved(5, () => run("Talk.", false), bare);
+  const peaks = await interleaved(
+    3,
+    () => run("Talk.", true),
+    () => run("Talk briefly.", true),
   );
-  for (const { stdout } of koda)
+  for (const { stdout } of times[0] ?? [])
     if (stdout.split('"type":"text.delta"').length - 1 !== count) throw new Error("koda lost deltas");
 
-  const [cpu, floor] = [koda, bare].map((costs) => median(costs.map(({ cpuMs }) => cpuMs))) as [number, number];
-  const [peak, peakBrief] = [koda, brief].map((costs) => median(costs.map(({ peakMb }) => peakMb))) as [number, number];
+  const [cpu = 0, floor = 0] = times.map((costs) => median(costs.map(({ cpuMs }) => cpuMs)));
+  const [peak = 0, peakBrief = 0] = peaks.map((costs) => median(costs.map(({ peakMb }) => peakMb)));
   return [
     { what: "20,000 deltas, CPU", value: cpu, unit: "ms", floor, bar: "≤ 2.5 x", holds: cpu <= 2.5 * floor },
     {

@@ -15,7 +15,7 @@ export async function measure(): Promise<Figure[]> {
   for (const { what, command } of cases) {
     await using place = makePlace();
     await using server = await startModelServer([call("Bash", { command, timeout: 120 }), say("Done.")]);
-    const options = { cwd: place.project, env: place.env, keep: false };
+    const options = { cwd: place.project, env: place.env, keep: false, peak: true };
     const run = await cost([binary, "exec", "--session", "printed", ...using(server), "Print."], options);
     if (run.exit !== 0) throw new Error(`${what}: exit ${run.exit}`);
     const wallMs = await commandMs(place);
