@@ -1,24 +1,23 @@
 import { binary, using } from "../test/support/koda.ts";
-import { call, reply, say, wait } from "../test/support/model-reply.ts";
+import { call, say } from "../test/support/model-reply.ts";
 import { startModelServer } from "../test/support/model-server.ts";
 import { makePlace } from "../test/support/place.ts";
 import { cost, type Figure, median } from "./measure.ts";
 
 const rounds = 20;
 
-/** From the end of a reply that calls `echo` to the arrival of the next request, results committed in between. */
+/** From the end of a reply that calls `echo` to the end of the next request, results committed in between. */
 export async function measure(): Promise<Figure[]> {
-  const gaps: number[] = [];
-  let sentAt = 0;
   await using place = makePlace();
-  await using server = await startModelServer((_request, index) => {
-    if (index > 0) gaps.push(performance.now() - sentAt);
-    // The commands differ, or koda would rightly take them for a loop. The time is taken when the reply is written.
-    const done = wait(async () => void (sentAt = performance.now()));
-    return index < rounds ? reply(call("Bash", { command: `echo ${index}` }), done) : say("Done.");
-  });
+  // The commands differ, or koda would rightly take them for a loop.
+  await using server = await startModelServer((_request, index) =>
+    index < rounds ? call("Bash", { command: `echo ${index}` }) : say("Done."),
+  );
   const { exit } = await cost([binary, "exec", ...using(server), "Count."], { cwd: place.project, env: place.env });
-  if (exit !== 0 || gaps.length !== rounds) throw new Error(`exit ${exit} after ${gaps.length} rounds`);
+  if (exit !== 0 || server.requests.length !== rounds + 1) throw new Error(`exit ${exit}`);
+  const gaps = server.requests
+    .slice(1)
+    .map(({ arrivedAt }, before) => arrivedAt - (server.requests[before]?.sentAt ?? Number.NaN));
 
   const value = median(gaps);
   const spawns: number[] = [];

@@ -39,12 +39,14 @@ export async function startModelServer(script: Script, options: ServerOptions = 
       socket.on("close", () => resolve("gone")).on("end", () => resolve("gone")),
     );
     for await (const http of readHttp(socket)) {
-      const { reply, seen } = await answer(http);
+      const arrivedAt = performance.now();
+      const { reply, seen } = await answer(http, arrivedAt);
       const wire = wireOf(http.path) ?? "chat";
       const wantsUsage = (seen?.body.stream_options as { include_usage?: boolean } | undefined)?.include_usage === true;
       const model = typeof seen?.body.model === "string" ? seen.body.model : "scripted";
       const steps = reply({ wire, index: seen?.index ?? 0, model, wantsUsage });
       const ended = await play(steps, socket, gone);
+      if (seen !== undefined) seen.sentAt = performance.now();
       seen?.end(ended);
       if (ended === "gone") socket.destroy();
     }
@@ -52,6 +54,7 @@ export async function startModelServer(script: Script, options: ServerOptions = 
 
   async function answer(
     http: HttpRequest,
+    arrivedAt: number,
   ): Promise<{ reply: Reply; seen?: ModelRequestSeen & { end: (how: Ended) => void } }> {
     const wire = wireOf(http.path);
     if (http.method === "GET" && http.path.endsWith("/models")) return { reply: modelList(options.models) };
@@ -63,7 +66,7 @@ export async function startModelServer(script: Script, options: ServerOptions = 
     const conversation = readConversation(wire, body);
     const { promise: ended, resolve: end } = Promise.withResolvers<Ended>();
     const { body: rawBody, ...head } = http;
-    const seen = { ...head, index: requests.length, wire, body, raw: rawBody, ...conversation, ended, end };
+    const seen = { ...head, index: requests.length, wire, body, raw: rawBody, arrivedAt, ...conversation, ended, end };
     requests.push(seen);
     waiting.shift()?.(seen);
 
@@ -113,6 +116,9 @@ export type ModelRequestSeen = Omit<HttpRequest, "body"> &
     /** The parsed body, and its text as it came. */
     body: Record<string, unknown>;
     raw: string;
+    /** When the request was read to its end, and when its reply was written to its end. */
+    arrivedAt: number;
+    sentAt?: number;
     /** Whether the reply was sent to its end, or the client left before. */
     ended: Promise<Ended>;
   };
