@@ -3,12 +3,13 @@ import type { Event } from "../lib/engine/event.ts";
 import { type OpenRun, openRun } from "../lib/engine/open.ts";
 import { outcomeOfError } from "../lib/engine/outcome.ts";
 import { run } from "../lib/engine/run.ts";
+import { KodaError } from "../lib/errors.ts";
 import { adoptOrphans } from "../lib/shell/processes.ts";
 import type { Prompt } from "../lib/engine/turn.ts";
 import { Clocks } from "./clocks.ts";
 import { answerInto, deliver } from "./deliver.ts";
 import type { ExecOptions } from "./options.ts";
-import { print } from "./print.ts";
+import { print, report } from "./print.ts";
 import { readPrompt } from "./prompt.ts";
 import { settingsOf } from "./settings.ts";
 import type { Stopper } from "./signals.ts";
@@ -49,6 +50,7 @@ async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Eve
       yield event;
     }
   } catch (error) {
+    if (!(error instanceof KodaError)) await report(error);
     yield endEvent(outcomeOfError(error, signal, ""), noTotals(performance.now() - startedAt));
   } finally {
     clocks.stop();

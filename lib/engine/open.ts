@@ -6,17 +6,17 @@ import { inMemory } from "../session/database.ts";
 import { openStore } from "../session/store.ts";
 import { builtInTools } from "../tools/registry.ts";
 import { buildGate, offeredTools } from "../trust/gate.ts";
-import type { Mode } from "../trust/mode.ts";
 import { trackChanges } from "./changes.ts";
 import { connectionFor } from "./connection.ts";
 import { tellSurroundings } from "./conversation.ts";
-import type { Engine, Start } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import { type Limits, openLedger } from "./ledger.ts";
 import { type Allowance, keepToRecord, modelChange } from "./resume.ts";
 import type { Notice, Opening } from "./run.ts";
 import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
-import { openSurroundings, type Surroundings } from "./surroundings.ts";
+import { startOf } from "./start.ts";
+import { openSurroundings } from "./surroundings.ts";
 import system from "./system.md" with { type: "text" };
 
 /** A run that is ready to begin, with everything it holds open. */
@@ -106,39 +106,4 @@ function realRoot(path: string): string {
 function limitsOf({ loaded: { config } }: Settings): Limits {
   const { maxTurns, maxTokens } = config.limits;
   return maxTokens === undefined ? { maxTurns } : { maxTurns, maxTokens };
-}
-
-type Scene = { settings: Settings; surroundings: Surroundings; mode: Mode; instructions: readonly string[] };
-
-function startOf({ session, info, tools }: Engine, { settings, surroundings, mode, instructions }: Scene): Start {
-  const { name: backend, filesystem, network, notes } = surroundings.backend;
-  const { maxTurns, maxTokens, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
-  const limits = {
-    max_turns: maxTurns,
-    max_tokens: maxTokens,
-    timeout_ms: timeoutMs,
-    idle_timeout_ms: idleTimeoutMs,
-    max_command_time_ms: maxCommandTimeMs,
-  };
-  return {
-    session: session.id,
-    resumed: session.resumed,
-    version: settings.version,
-    model: info.name,
-    provider: info.provider,
-    wire: info.wire,
-    cwd: settings.root,
-    mode,
-    sandbox: { backend, filesystem, network, notes: [...notes] },
-    // Nothing filters what commands send yet: there are no proxies, and no rules that hold.
-    egress: { http_port: null, socks_port: null, allow: [], deny: [] },
-    tools: tools.map((tool) => tool.name),
-    mcp: [],
-    instructions: [...instructions],
-    skipped: [...settings.loaded.skipped],
-    limits: Object.fromEntries(Object.entries(limits).filter((entry) => entry[1] !== undefined)) as Record<
-      string,
-      number
-    >,
-  };
 }

@@ -25,6 +25,7 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
     outcome = yield* work(prompt, { engine, draft }, signal);
   } catch (error) {
     outcome = outcomeOfError(error, parent, draft.text);
+    if (outcome.status === "failed" && outcome.error.code === "internal") yield defect(error);
   } finally {
     life.abort(new KodaError("reader_gone", "nobody reads this turn's events any more"));
   }
@@ -56,6 +57,7 @@ async function* work(
     if (last) session.append({ kind: "note", text: lastRequest });
     const reply = yield* ask(engine, { draft, withoutTools: last }, signal);
 
+    // What it asks for all the same is not done; the limit ends the turn.
     if (last) continue;
     working = true;
     if (reply.calls.length > 0) {
@@ -87,6 +89,12 @@ const lastRequest =
 
 function answered({ text, output }: { text: string; output?: unknown }): Outcome {
   return output === undefined ? { status: "done", text } : { status: "done", text, output };
+}
+
+/** A bug of ours: where it happened is for whoever reports it. */
+function defect(error: unknown): Event {
+  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { type: "notice", level: "error", code: "internal", message };
 }
 
 const reason = { failed: "error", limit: "limit", cancelled: "cancelled" } as const;

@@ -1,0 +1,46 @@
+import type { Mode } from "../trust/mode.ts";
+import type { Engine, Start } from "./engine.ts";
+import type { Settings } from "./settings.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+type Scene = { settings: Settings; surroundings: Surroundings; mode: Mode; instructions: readonly string[] };
+
+/** What a run begins with, for whoever follows it: the first event. */
+export function startOf(
+  { session, info, tools }: Engine,
+  { settings, surroundings, mode, instructions }: Scene,
+): Start {
+  const { name: backend, filesystem, network, notes } = surroundings.backend;
+  const { maxTurns, maxTokens, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
+  const limits = {
+    max_turns: maxTurns,
+    max_tokens: maxTokens,
+    timeout_ms: timeoutMs,
+    idle_timeout_ms: idleTimeoutMs,
+    max_command_time_ms: maxCommandTimeMs,
+  };
+  return {
+    session: session.id,
+    resumed: session.resumed,
+    version: settings.version,
+    model: info.name,
+    provider: info.provider,
+    wire: info.wire,
+    cwd: settings.root,
+    mode,
+    sandbox: { backend, filesystem, network, notes: [...notes] },
+    // Nothing filters what commands send yet: there are no proxies, and no rules that hold.
+    egress: { http_port: null, socks_port: null, allow: [], deny: [] },
+    tools: tools.map((tool) => tool.name),
+    mcp: [],
+    instructions: [...instructions],
+    skipped: [...settings.loaded.skipped],
+    limits: givenOnly(limits),
+  };
+}
+
+function givenOnly(limits: Readonly<Record<string, number | undefined>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(limits).flatMap(([name, limit]) => (limit === undefined ? [] : [[name, limit]])),
+  );
+}
