@@ -1,0 +1,193 @@
+import { dataAddress, elfFile } from "./elf.ts";
+import type { Branch, Condition, Processor } from "./processor.ts";
+import { type Syscall, syscalls } from "./syscalls.ts";
+
+/** Eight bytes of the program's data, known by their address. */
+export type Variable = { readonly address: number };
+/** A place in the code; it may be jumped to before it is placed. */
+export type Label = { readonly name: string };
+/** An argument: a number, the address of data, or what a variable holds when the step is reached. */
+export type Value = number | bigint | Variable;
+
+export type StepOptions = {
+  /** What the step is for, in words: when it fails the program says so and exits 126. */
+  must?: string;
+  /** Where to go on when it fails. */
+  onError?: Label;
+  /** Keeps the result. */
+  into?: Variable;
+  /** Keeps its lower half, at an address within data: where a structure wants a file descriptor. */
+  into32?: number;
+};
+
+/** The exit code of a program that could not be set up: never one that the command itself would choose. */
+export const setupFailed = 126;
+
+/**
+ * Writes a program that is a list of system calls, without a library and without a compiler. A step's arguments are
+ * constants, addresses of the program's own data, and variables that earlier steps filled; what can be decided on is
+ * the last result. It is enough to build a sandbox and to execve into it.
+ */
+export class Assembly {
+  readonly #processor: Processor;
+  readonly #code: number[] = [];
+  readonly #data: number[] = [];
+  readonly #placed = new Map<Label, number>();
+  readonly #jumps: { branch: Branch; at: number; label: Label }[] = [];
+  readonly #failures: { label: Label; message: string }[] = [];
+  readonly #errno: Variable;
+  /** The program's own arguments, without its name, and its environment, as execve wants them. */
+  readonly program: Variable;
+  readonly argv: Variable;
+  readonly environment: Variable;
+
+  constructor(processor: Processor) {
+    this.#processor = processor;
+    this.#errno = this.variable();
+    this.program = this.variable();
+    this.argv = this.variable();
+    this.environment = this.variable();
+    this.#emit(processor.addressOfArgument1());
+    this.save(this.argv);
+    this.#emit(processor.follow());
+    this.save(this.program);
+    this.#emit(processor.addressOfEnvironment());
+    this.save(this.environment);
+  }
+
+  /** Puts bytes into the data; returns their address. */
+  bytes(content: ArrayLike<number>, alignment = 8): number {
+    while (this.#data.length % alignment !== 0) this.#data.push(0);
+    const address = dataAddress + this.#data.length;
+    for (let at = 0; at < content.length; at++) this.#data.push(content[at] ?? 0);
+    return address;
+  }
+
+  /** A C string. */
+  text(content: string): number {
+    return this.bytes(Buffer.from(`${content}\0`), 1);
+  }
+
+  /** Words of 64 bits, one after another: most of the kernel's structures are nothing else. */
+  words(...values: (number | bigint)[]): number {
+    const words = new BigUint64Array(values.map((value) => BigInt.asUintN(64, BigInt(value))));
+    return this.bytes(new Uint8Array(words.buffer));
+  }
+
+  variable(): Variable {
+    return { address: this.words(0) };
+  }
+
+  /** One system call. */
+  step(name: Syscall, args: readonly Value[] = [], { must, onError, into, into32 }: StepOptions = {}): void {
+    for (const [index, value] of args.entries()) this.#set(argumentAt(index), value);
+    this.#set("number", syscalls[name][this.#processor.column]);
+    this.#emit(this.#processor.call());
+    if (onError !== undefined) this.jump("negative", onError);
+    if (must !== undefined) this.jump("negative", this.#failure(must));
+    if (into !== undefined) this.save(into);
+    if (into32 !== undefined) this.#emit(this.#processor.store(into32, 4));
+  }
+
+  label(name: string): Label {
+    return { name };
+  }
+
+  place(label: Label): void {
+    if (this.#placed.has(label)) throw new Error(`The label "${label.name}" is placed twice`);
+    this.#placed.set(label, this.#code.length);
+  }
+
+  jump(condition: "always" | "zero" | "nonzero" | "negative" | { equals: Variable }, label: Label): void {
+    const on: Condition = typeof condition === "object" ? { equals: condition.equals.address } : condition;
+    const branch = this.#processor.branch(on);
+    this.#emit(branch.code);
+    this.#jumps.push({ branch, at: this.#code.length, label });
+  }
+
+  /** Makes a value the result. */
+  take(value: Value): void {
+    this.#set("result", value);
+  }
+
+  save(variable: Variable): void {
+    this.#emit(this.#processor.store(variable.address, 8));
+  }
+
+  /** Stores the lower half of a variable within data. */
+  copy32(variable: Variable, address: number): void {
+    this.take(variable);
+    this.#emit(this.#processor.store(address, 4));
+  }
+
+  /** Ends the program as a shell would that had waited for the status: its exit code, or 128 and the signal. */
+  exitLike(status: Variable): void {
+    const [signalled, exit] = [this.label("signalled"), this.label("exit")];
+    this.take(status);
+    this.#emit(this.#processor.lowSevenBits());
+    this.jump("nonzero", signalled);
+    this.take(status);
+    this.#emit(this.#processor.secondByte());
+    this.jump("always", exit);
+    this.place(signalled);
+    this.#emit(this.#processor.add(128));
+    this.place(exit);
+    this.save(status);
+    this.step("exit_group", [status]);
+  }
+
+  finish(): Uint8Array {
+    this.#writeFailures();
+    for (const { branch, at, label } of this.#jumps) {
+      const target = this.#placed.get(label);
+      if (target === undefined) throw new Error(`The label "${label.name}" is jumped to and never placed`);
+      branch.link(this.#code, at, target);
+    }
+    return elfFile(this.#processor, this.#code, this.#data);
+  }
+
+  #failure(what: string): Label {
+    const label = this.label(what);
+    this.#failures.push({ label, message: `koda sandbox: ${what} failed, errno ` });
+    return label;
+  }
+
+  /** The ends of all steps that must not fail: say which it was and why, and leave. */
+  #writeFailures(): void {
+    const end = this.label("failure");
+    const [address, length] = [this.variable(), this.variable()];
+    for (const { label, message } of this.#failures) {
+      this.place(label);
+      this.save(this.#errno);
+      this.take(this.text(message));
+      this.save(address);
+      this.take(Buffer.byteLength(message));
+      this.save(length);
+      this.jump("always", end);
+    }
+    this.place(end);
+    this.step("write", [2, address, length]);
+    const digits = this.bytes(Buffer.from("000\n"), 1);
+    this.take(this.#errno);
+    this.#emit(this.#processor.negate());
+    for (const at of [2, 1, 0]) this.#emit(this.#processor.digit(digits + at));
+    this.step("write", [2, digits, 4]);
+    this.step("exit_group", [setupFailed]);
+  }
+
+  #set(register: Parameters<Processor["constant"]>[0], value: Value): void {
+    if (typeof value === "object") this.#emit(this.#processor.load(register, value.address));
+    else this.#emit(this.#processor.constant(register, BigInt.asUintN(64, BigInt(value))));
+  }
+
+  #emit(instructions: readonly number[]): void {
+    this.#code.push(...instructions);
+  }
+}
+
+function argumentAt(index: number): 0 | 1 | 2 | 3 | 4 | 5 {
+  const places = [0, 1, 2, 3, 4, 5] as const;
+  const place = places[index];
+  if (place === undefined) throw new Error("A system call has at most six arguments");
+  return place;
+}
