@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { errnoOf } from "../lib/errors.ts";
+import { unlessRefused } from "../lib/errors.ts";
+import { allPids, statOf, type ProcessStat } from "../lib/shell/procstat.ts";
 
 /**
  * Who could still write into the pipe on our standard input. A `pipeline` is a process that is no ancestor of ours: it
@@ -7,37 +8,35 @@ import { errnoOf } from "../lib/errors.ts";
  */
 export type Holder = { kind: "pipeline" | "ancestor"; name: string; pid: number } | { kind: "unseen" };
 
-type Process = { pid: number; parent: number; group: number; name: string; isGone: boolean };
-
 /** Linux tells by /proc; elsewhere, and where other processes are hidden from us, nobody is seen. */
 export function findHolder(): Holder {
   const pipe = linkOf("self/fd/0");
-  const own = processOf(process.pid);
+  const own = statOf(process.pid);
   if (pipe === undefined || own === undefined) return { kind: "unseen" };
 
   const ancestors = ancestorsOf(own);
   const isAncestor = (pid: number) => ancestors.some((ancestor) => ancestor.pid === pid);
-  const others = pidsOf(contentsOf("") ?? []).filter((pid) => pid !== own.pid);
-  const writers = others.filter((pid) => isWriter(pid, pipe)).flatMap((pid) => processOf(pid) ?? []);
+  const others = (allPids() ?? []).filter((pid) => pid !== own.pid);
+  const writers = others.filter((pid) => isWriter(pid, pipe)).flatMap((pid) => statOf(pid) ?? []);
   const feeders = writers.filter(({ pid }) => !isAncestor(pid));
   const feeder = closest(feeders, ancestors) ?? feeders[0];
-  if (feeder !== undefined) return { kind: "pipeline", name: feeder.name, pid: feeder.pid };
+  if (feeder !== undefined) return { kind: "pipeline", ...shown(feeder) };
   const [starter] = writers;
-  if (starter !== undefined) return { kind: "ancestor", name: starter.name, pid: starter.pid };
+  if (starter !== undefined) return { kind: "ancestor", ...shown(starter) };
 
   const hidden = closest(hiddenPartners(others, own), ancestors.filter(isVisible));
-  return hidden === undefined ? { kind: "unseen" } : { kind: "pipeline", name: hidden.name, pid: hidden.pid };
+  return hidden === undefined ? { kind: "unseen" } : { kind: "pipeline", ...shown(hidden) };
 }
 
 /** Whoever runs in our own shell line: the best name for all of it is `npm`, rather than a test runner's worker. */
-function closest(processes: readonly Process[], ancestors: readonly Process[]): Process | undefined {
+function closest(processes: readonly ProcessStat[], ancestors: readonly ProcessStat[]): ProcessStat | undefined {
   return ancestors.flatMap(({ pid }) => processes.filter(({ parent }) => parent === pid))[0];
 }
 
 /** The nearest first. */
-function ancestorsOf(own: Process): Process[] {
-  const ancestors: Process[] = [];
-  for (let next = processOf(own.parent); next !== undefined; next = processOf(next.parent)) ancestors.push(next);
+function ancestorsOf(own: ProcessStat): ProcessStat[] {
+  const ancestors: ProcessStat[] = [];
+  for (let next = statOf(own.parent); next !== undefined; next = statOf(next.parent)) ancestors.push(next);
   return ancestors;
 }
 
@@ -57,39 +56,20 @@ function isOpenForWriting(pid: number, fd: string): boolean {
  * When nobody is seen to hold the pipe although it is open, it is somebody whose descriptors are not ours to look at.
  * In `sudo journalctl | koda exec …` that is a process of our own group, started by a shell that is ours to look at.
  */
-function hiddenPartners(pids: readonly number[], own: Process): Process[] {
-  const group = pids.flatMap((pid) => processOf(pid) ?? []).filter((other) => other.group === own.group);
-  return group.filter((other) => !other.isGone && !isVisible(other));
+function hiddenPartners(pids: readonly number[], own: ProcessStat): ProcessStat[] {
+  const group = pids.flatMap((pid) => statOf(pid) ?? []).filter((other) => other.group === own.group);
+  return group.filter((other) => !other.isDead && !isVisible(other));
 }
 
-function isVisible({ pid }: Process): boolean {
+function isVisible({ pid }: ProcessStat): boolean {
   return contentsOf(`${pid}/fd`) !== undefined;
 }
 
-function processOf(pid: number): Process | undefined {
-  const stat = textOf(`${pid}/stat`);
-  if (stat === undefined) return undefined;
-  // "pid (name) state parent group …": the name may itself hold spaces and parentheses.
-  const end = stat.lastIndexOf(")");
-  const [state, parent, group] = stat.slice(end + 2).split(" ");
-  const name = stat.slice(stat.indexOf("(") + 1, end).replace(/\p{Cc}/gu, "?");
-  return { pid, parent: Number(parent), group: Number(group), name, isGone: state === "Z" || state === "X" };
-}
-
-function pidsOf(names: readonly string[]): number[] {
-  return names.filter((name) => /^\d+$/.test(name)).map(Number);
+/** A program may call itself anything, and this is for a message. */
+function shown({ pid, name }: ProcessStat): { name: string; pid: number } {
+  return { name: name.replace(/\p{Cc}/gu, "?"), pid };
 }
 
 const contentsOf = (path: string) => unlessRefused(() => readdirSync(`/proc/${path}`));
 const linkOf = (path: string) => unlessRefused(() => readlinkSync(`/proc/${path}`));
 const textOf = (path: string) => unlessRefused(() => readFileSync(`/proc/${path}`, "utf8"));
-
-/** Undefined when the system says no: the process is gone meanwhile, it is not ours to look into, or there is no /proc. */
-function unlessRefused<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch (error) {
-    if (errnoOf(error) !== undefined) return undefined;
-    throw error;
-  }
-}

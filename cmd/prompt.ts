@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { decodeUtf8 } from "../lib/config/utf8.ts";
-import { errnoOf, KodaError } from "../lib/errors.ts";
+import { KodaError, unlessRefused } from "../lib/errors.ts";
 import type { ImagePart, TextPart } from "../lib/model/message.ts";
 import { Output } from "../lib/sink/output.ts";
 import type { Intake } from "./bytes.ts";
@@ -106,14 +106,10 @@ function checkArgument(text: string): void {
     throw new KodaError("usage", "Cannot read the prompt: the argument is not UTF-8 text");
 }
 
+/** Without /proc there is only the runtime's word for it. */
 function areArgumentsText(): boolean {
-  try {
-    return decodeUtf8(readFileSync("/proc/self/cmdline")) !== undefined;
-  } catch (error) {
-    // Without /proc there is only the runtime's word for it.
-    if (errnoOf(error) !== undefined) return true;
-    throw error;
-  }
+  const line = unlessRefused(() => readFileSync("/proc/self/cmdline"));
+  return line === undefined || decodeUtf8(line) !== undefined;
 }
 
 const example = 'koda exec "fix the failing test"';

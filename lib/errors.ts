@@ -86,6 +86,19 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/**
+ * What a look at the system shows; undefined when the system says no: what was looked for is gone meanwhile, is not
+ * ours to look into, or does not exist on this platform. A defect of the look itself is thrown.
+ */
+export function unlessRefused<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
 /** The errno name (`ENOENT`) of a system error, if it is one. */
 export function errnoOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;

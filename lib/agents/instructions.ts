@@ -2,7 +2,7 @@ import { lstatSync, realpathSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { readRegularFile } from "../config/file.ts";
 import { decodeUtf8 } from "../config/utf8.ts";
-import { errnoOf } from "../errors.ts";
+import { unlessRefused } from "../errors.ts";
 import { findRepository, type Owner } from "./repository.ts";
 
 /** What a project tells whoever works on it, the most general first. */
@@ -60,14 +60,9 @@ function firstOf(directory: string): string | undefined {
   return names.map((name) => join(directory, name)).find(isThere);
 }
 
+/** A directory that may not be searched has nothing for us. */
 function isThere(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    // A directory that may not be searched has nothing for us.
-    if (errnoOf(error) !== undefined) return false;
-    throw error;
-  }
+  return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
 }
 
 type Read = { text: string; cut: boolean; problem?: string };
@@ -76,7 +71,8 @@ const nothing = { text: "", cut: false };
 
 /** At most `room` bytes of a file. What is linked from outside of the repository is somebody's private file, or worse. */
 function readInstructions(path: string, root: string, room: number): Read {
-  const real = realPathOf(path);
+  // When it leads nowhere, opening it tells why.
+  const real = unlessRefused(() => realpathSync(path));
   if (real !== undefined && isOutside(root, real)) return { ...nothing, problem: `it is a link out of "${root}"` };
   const bytes = readRegularFile(real ?? path, room + 1);
   if (bytes === undefined) return nothing;
@@ -89,16 +85,6 @@ function readInstructions(path: string, root: string, room: number): Read {
 function isOutside(root: string, path: string): boolean {
   const way = relative(root, path);
   return way === ".." || way.startsWith("../");
-}
-
-/** Undefined when it leads nowhere: why, opening it tells. */
-function realPathOf(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    if (errnoOf(error) !== undefined) return undefined;
-    throw error;
-  }
 }
 
 /** In UTF-8 all bytes of a character but the first begin with the bits 10. */

@@ -1,6 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import { errnoOf } from "../errors.ts";
+import { errnoOf, unlessRefused } from "../errors.ts";
+import { statOf } from "../shell/procstat.ts";
 
 /** What tells a process from every other one, here and elsewhere, now and later. */
 export type ProcessIdentity = { pid: number; started: string; host: string; machine: string };
@@ -10,7 +11,7 @@ let identity: ProcessIdentity | undefined;
 export function thisProcess(): ProcessIdentity {
   identity ??= {
     pid: process.pid,
-    started: statusOf(process.pid)?.started ?? "",
+    started: statOf(process.pid)?.started ?? "",
     host: hostname(),
     machine: machineOf(),
   };
@@ -21,10 +22,10 @@ export function thisProcess(): ProcessIdentity {
 export function isGone({ pid, started, machine }: ProcessIdentity): boolean {
   if (machine === "" || machine !== thisProcess().machine) return false;
   if (!exists(pid)) return true;
-  const now = statusOf(pid);
+  const now = statOf(pid);
   if (now === undefined) return false;
   // A zombie has ended, although nobody has asked how; another start time is a later process with the same pid.
-  return now.state === "Z" || now.state === "X" || (started !== "" && now.started !== started);
+  return now.isDead || (started !== "" && now.started !== started);
 }
 
 function exists(pid: number): boolean {
@@ -41,26 +42,7 @@ function exists(pid: number): boolean {
  * where that cannot be told (no /proc).
  */
 function machineOf(): string {
-  const boot = ifThere(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
-  const pids = ifThere(() => readlinkSync("/proc/self/ns/pid"));
+  const boot = unlessRefused(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
+  const pids = unlessRefused(() => readlinkSync("/proc/self/ns/pid"));
   return boot === undefined || pids === undefined ? "" : `${boot} ${pids}`;
-}
-
-/** `started` is in clock ticks since the machine's start. */
-function statusOf(pid: number): { state: string; started: string } | undefined {
-  const stat = ifThere(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
-  // The second field is the program's name in parentheses and may hold anything; the state is the third, the start the 22nd.
-  const [state, ...fields] = stat?.slice(stat.lastIndexOf(")") + 2).split(" ") ?? [];
-  const started = fields[18];
-  return state === undefined || started === undefined ? undefined : { state, started };
-}
-
-/** Without /proc there is no answer, which is an answer. */
-function ifThere<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
 }

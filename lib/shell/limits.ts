@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { errnoOf } from "../errors.ts";
+import { unlessRefused } from "../errors.ts";
 
 /** What nearly every system begins with. */
 const usualOpenFiles = 1024;
@@ -9,7 +9,7 @@ const usualOpenFiles = 1024;
  * runs, and with a limit of a million old programs that close every possible file take seconds to start.
  */
 export function originalOpenFiles(): number | undefined {
-  return process.platform === "linux" ? softOpenFiles(limitsOfParent()) : undefined;
+  return process.platform === "linux" ? softOpenFiles(limitsOfParent() ?? "") : undefined;
 }
 
 /** Out of the text of /proc/PID/limits. */
@@ -18,11 +18,6 @@ export function softOpenFiles(limits: string): number {
   return Number.isSafeInteger(soft) && soft > 0 ? soft : usualOpenFiles;
 }
 
-function limitsOfParent(): string {
-  try {
-    return readFileSync(`/proc/${process.ppid}/limits`, "utf8");
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return "";
-  }
+function limitsOfParent(): string | undefined {
+  return unlessRefused(() => readFileSync(`/proc/${process.ppid}/limits`, "utf8"));
 }

@@ -1,14 +1,13 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { errnoOf } from "../errors.ts";
+import { readFileSync } from "node:fs";
+import { unlessRefused } from "../errors.ts";
 import { becomeSubreaper } from "./libc.ts";
+import { allPids, statOf, type ProcessStat } from "./procstat.ts";
 
 /**
  * The variable that every command carries. It is how processes are found again that left their group and whose
  * parents are gone: nothing else about them tells where they came from.
  */
 export const markVariable = "KODA_CALL";
-
-export type Process = { pid: number; parent: number; group: number; session: number };
 
 let subreaper = false;
 
@@ -27,7 +26,7 @@ export const newFamily = (): string => `${crypto.randomUUID()}/`;
 const familyForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\//;
 
 /** The living processes whose mark begins so: those of a whole family, or of one command. */
-export function marked(prefix: string): Process[] {
+export function marked(prefix: string): ProcessStat[] {
   // What is found here is killed. Anything less than a family's name could fit processes that are none of ours.
   if (!familyForm.test(prefix)) throw new TypeError(`"${prefix}" is no mark of a command`);
   return (livingProcesses() ?? []).filter(({ pid }) => markOf(pid)?.startsWith(prefix));
@@ -38,7 +37,7 @@ export function marked(prefix: string): Process[] {
  * command begins a session of its own and none can come back to ours, so whatever lives below us in another session
  * was started by one.
  */
-export function unmarked(): Process[] {
+export function unmarked(): ProcessStat[] {
   if (!subreaper) return [];
   const all = livingProcesses() ?? [];
   const own = all.find(({ pid }) => pid === process.pid);
@@ -59,8 +58,8 @@ export function mayHaveChildren(): boolean {
   return children === undefined || children.length > 0;
 }
 
-function descendants(all: readonly Process[], root: number): Process[] {
-  const found: Process[] = [];
+function descendants(all: readonly ProcessStat[], root: number): ProcessStat[] {
+  const found: ProcessStat[] = [];
   const parents = [root];
   for (const parent of parents) {
     const children = all.filter((process) => process.parent === parent);
@@ -71,19 +70,11 @@ function descendants(all: readonly Process[], root: number): Process[] {
 }
 
 /** Undefined where there is no /proc. */
-function livingProcesses(): Process[] | undefined {
-  const names = unlessRefused(() => readdirSync("/proc"));
-  return names?.flatMap((name) => (/^\d+$/.test(name) ? (readProcess(Number(name)) ?? []) : []));
-}
-
-function readProcess(pid: number): Process | undefined {
-  const stat = readIfThere(`/proc/${pid}/stat`);
-  if (stat === undefined) return undefined;
-  // "pid (name) state parent group session …": the name may itself hold spaces and parentheses.
-  const [state, parent, group, session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // The dead that nobody has taken notice of yet, some containers' init never does.
-  if (state === "Z" || state === "X") return undefined;
-  return { pid, parent: Number(parent), group: Number(group), session: Number(session) };
+function livingProcesses(): ProcessStat[] | undefined {
+  return allPids()?.flatMap((pid) => {
+    const found = statOf(pid);
+    return found === undefined || found.isDead ? [] : [found];
+  });
 }
 
 function markOf(pid: number): string | undefined {
@@ -92,19 +83,7 @@ function markOf(pid: number): string | undefined {
   return entries?.find((entry) => entry.startsWith(start))?.slice(start.length);
 }
 
+/** Looking for what is to be killed never fails as a whole, or nothing would be killed. */
 function readIfThere(path: string): string | undefined {
   return unlessRefused(() => readFileSync(path, "latin1"));
-}
-
-/**
- * Undefined when the system says no: the process is gone meanwhile, or is not ours to look into. Looking for what is
- * to be killed never fails as a whole, or nothing would be killed.
- */
-function unlessRefused<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
 }

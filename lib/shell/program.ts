@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
-import { errnoOf, KodaError } from "../errors.ts";
+import { KodaError, unlessRefused } from "../errors.ts";
 import type { Command } from "../sandbox/backend.ts";
 
 /** A line for the shell to interpret, or a program with its arguments, where nothing is interpreted. */
@@ -56,21 +56,13 @@ function find(program: string, path = usualPath): string | undefined {
 }
 
 function isExecutable(path: string): boolean {
-  return succeeds(() => {
+  const isFile = unlessRefused(() => {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
   });
+  return isFile ?? false;
 }
 
 function isDirectory(path: string): boolean {
-  return succeeds(() => statSync(path).isDirectory());
-}
-
-function succeeds(question: () => boolean): boolean {
-  try {
-    return question();
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return false;
-  }
+  return unlessRefused(() => statSync(path).isDirectory()) ?? false;
 }

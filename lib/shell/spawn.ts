@@ -5,7 +5,8 @@ import { closeOutlet, drain, openOutlet, type Drain } from "./drain.ts";
 import { isGroupAlive, killNow, takeDown } from "./kill.ts";
 import { withOpenFilesLimit } from "./libc.ts";
 import { originalOpenFiles } from "./limits.ts";
-import { marked, markVariable, mayHaveChildren, newFamily, unmarked, type Process } from "./processes.ts";
+import { marked, markVariable, mayHaveChildren, newFamily, unmarked } from "./processes.ts";
+import type { ProcessStat } from "./procstat.ts";
 import { cannotStart, commandOf, type CommandLine } from "./program.ts";
 import { supervise, type Running, type Supervision } from "./supervise.ts";
 
@@ -75,7 +76,7 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
 
   /** What left its group, and what is left of groups whose command is over. */
   function strays(): number[] {
-    const isStray = ({ group }: Process) => !running.has(group);
+    const isStray = ({ group }: ProcessStat) => !running.has(group);
     return [...marked(family), ...unmarked()].filter(isStray).map(({ pid }) => pid);
   }
 }

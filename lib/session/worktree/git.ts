@@ -1,6 +1,6 @@
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
-import { errnoOf } from "../../errors.ts";
+import { unlessRefused } from "../../errors.ts";
 import { isBelow } from "../../trust/path.ts";
 
 /** The git program, as an absolute path. */
@@ -18,14 +18,11 @@ export function findGit(searchPath: string | undefined, writable: readonly strin
 }
 
 function programAt(path: string): string | undefined {
-  try {
+  return unlessRefused(() => {
     const real = realpathSync(path);
     accessSync(real, constants.X_OK);
     return statSync(real).isFile() ? real : undefined;
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
+  });
 }
 
 export type GitRun = {

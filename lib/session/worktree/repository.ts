@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { errnoOf } from "../../errors.ts";
+import { unlessRefused } from "../../errors.ts";
 import { runGit, tryGit, type Git, type GitRun } from "./git.ts";
 import { largestFile, type Mode, type Version } from "./version.ts";
 
@@ -63,12 +63,7 @@ function gitDirectoryOf(top: string): string | undefined {
 }
 
 function textAt(path: string): string | undefined {
-  try {
-    return statSync(path).isFile() ? readFileSync(path, "utf8") : undefined;
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
+  return unlessRefused(() => (statSync(path).isFile() ? readFileSync(path, "utf8") : undefined));
 }
 
 function makeGitDirectory(directory: string, { gitDirectory, commonDirectory }: Origin): void {

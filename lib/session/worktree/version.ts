@@ -10,7 +10,7 @@ import {
   type Stats,
 } from "node:fs";
 import { dirname } from "node:path";
-import { errnoOf } from "../../errors.ts";
+import { unlessRefused } from "../../errors.ts";
 
 /** git's three kinds of file. */
 export type Mode = "100644" | "100755" | "120000";
@@ -32,14 +32,14 @@ export function createLook(): (path: string) => Signature | undefined {
   const directories = new Map<string, boolean>();
   return (path) => {
     const directory = dirname(path);
-    const isReal = directories.get(directory) ?? unlessGone(() => realpathSync(directory)) === directory;
+    const isReal = directories.get(directory) ?? unlessRefused(() => realpathSync(directory)) === directory;
     directories.set(directory, isReal);
     return isReal ? signatureOf(path) : undefined;
   };
 }
 
 function signatureOf(path: string): Signature | undefined {
-  const stats = unlessGone(() => lstatSync(path, { throwIfNoEntry: false }));
+  const stats = unlessRefused(() => lstatSync(path, { throwIfNoEntry: false }));
   if (stats === undefined || !(stats.isFile() || stats.isSymbolicLink())) return undefined;
   const { size, mtimeMs, ctimeMs, ino } = stats;
   return { mode: modeOf(stats), size, modifiedMs: mtimeMs, changedMs: ctimeMs, inode: ino };
@@ -63,13 +63,13 @@ export function sameSignature(a: Signature, b: Signature): boolean {
 /** The file with its bytes, unless it is too large or cannot be read. */
 export function versionAt(path: string, { mode, size }: Signature): Version {
   if (size > largestFile) return { mode };
-  const bytes = mode === "120000" ? unlessGone(() => readlinkSync(path, "buffer")) : readFile(path, size);
+  const bytes = mode === "120000" ? unlessRefused(() => readlinkSync(path, "buffer")) : readFile(path, size);
   return bytes === undefined ? { mode } : { mode, bytes };
 }
 
 /** No more than was announced, and nothing but a file: a FIFO put in its place would never end. */
 function readFile(path: string, size: number): Uint8Array | undefined {
-  return unlessGone(() => {
+  return unlessRefused(() => {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       if (!fstatSync(file).isFile()) return undefined;
@@ -85,14 +85,4 @@ function readFile(path: string, size: number): Uint8Array | undefined {
       closeSync(file);
     }
   });
-}
-
-/** Files come and go while they are looked at, and not all may be read: that is no failure here. */
-function unlessGone<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
 }

@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { unlessRefused } from "../errors.ts";
+
+/** What Linux tells everyone about a process. */
+export type ProcessStat = {
+  pid: number;
+  name: string;
+  /** It has ended, but nobody has taken notice of it yet, which some containers' init never does. */
+  isDead: boolean;
+  parent: number;
+  group: number;
+  session: number;
+  /** In clock ticks since the machine's start: a later process with the same pid has another one. */
+  started: string;
+};
+
+/** Undefined when there is no such process, or no /proc. */
+export function statOf(pid: number): ProcessStat | undefined {
+  const stat = unlessRefused(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
+  if (stat === undefined) return undefined;
+  // "pid (name) state parent group session …": the name may itself hold spaces and parentheses.
+  const [nameStart, nameEnd] = [stat.indexOf("(") + 1, stat.lastIndexOf(")")];
+  const fields = stat.slice(nameEnd + 2).split(" ");
+  const [state, parent, group, session] = fields;
+  // The 22nd of all fields; these begin with the third.
+  const started = fields[22 - 3];
+  if (started === undefined) return undefined;
+  return {
+    pid,
+    name: stat.slice(nameStart, nameEnd),
+    isDead: state === "Z" || state === "X",
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    started,
+  };
+}
+
+/** Every process that can be seen; undefined where there is no /proc. */
+export function allPids(): number[] | undefined {
+  const names = unlessRefused(() => readdirSync("/proc"));
+  return names?.filter((name) => /^\d+$/.test(name)).map(Number);
+}
