@@ -37,13 +37,17 @@ async function replace(path: string, text: string): Promise<void> {
   }
 }
 
-/** Where the name leads; a link stays a link. */
+/**
+ * Where the name leads; a link stays a link. What it leads to is asked first: a pipe behind /dev/stderr has no path of
+ * its own, and to look for one would be to find nothing there, and to put a file in the place of the link.
+ */
 async function place(file: string): Promise<{ path: string; stats: Stats | undefined }> {
+  const path = resolve(file);
   try {
-    const path = await realpath(resolve(file));
-    return { path, stats: await stat(path) };
+    const stats = await stat(path);
+    return { path: stats.isFile() ? await realpath(path) : path, stats };
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") return { path: resolve(file), stats: undefined };
+    if (errnoOf(error) === "ENOENT") return { path, stats: undefined };
     throw error;
   }
 }

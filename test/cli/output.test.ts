@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { binary, exec, finished, koda, start, using } from "../support/koda.ts";
-import { call, cut, reply, say, wait } from "../support/model-reply.ts";
+import { call, cut, reply, say, status, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -123,6 +123,21 @@ test("-o holds the final answer", async () => {
   const { exit } = await exec(place, server, ["-o", "answer.md", "hi"]);
   expect(exit).toBe(0);
   expect(readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
+});
+
+test("-o with a link to a pipe writes into the pipe and leaves the link where it is", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("The answer."), status(400)]);
+  const door = join(place.project, "door");
+  symlinkSync("/proc/self/fd/2", door);
+  const run = async () => {
+    const argv = ["sh", "-c", '"$0" exec -q "$@" 2>&1 >/dev/null | cat', binary, ...using(server), "-o", "door", "hi"];
+    const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stdout: "pipe" });
+    return await child.stdout.text();
+  };
+  expect(await run()).toContain("The answer.");
+  expect(await run()).toContain("koda:");
+  expect(lstatSync(door).isSymbolicLink()).toBe(true);
 });
 
 test("--output-schema checks the answer, asks for repairs, and hands the value over", async () => {
