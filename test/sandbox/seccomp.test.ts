@@ -1,13 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { arm64 } from "../../lib/sandbox/arm64.ts";
-import { Assembly } from "../../lib/sandbox/assembly.ts";
 import { allow, compileFilter, kill, notify, refuse } from "../../lib/sandbox/bpf.ts";
 import { type FilterOptions, seccompFilter } from "../../lib/sandbox/seccomp.ts";
 import { type Syscall, syscalls } from "../../lib/sandbox/syscalls.ts";
-import { x64 } from "../../lib/sandbox/x64.ts";
+import { hereArch, runAfter, withoutNewPrivileges } from "../support/assembled.ts";
 import { judge } from "../support/bpf.ts";
 
 const usual: FilterOptions = { network: "tcp", unixSockets: true, superviseConnect: true };
@@ -118,30 +113,13 @@ test("a filter whose jumps are too long is not made", () => {
 
 /** The same filter, put on for real by a program of ours, before it executes a shell. */
 function filtered(command: string, options: Partial<FilterOptions> = {}) {
-  const arch = process.arch === "arm64" ? "arm64" : "x64";
-  const assembly = new Assembly(arch === "arm64" ? arm64 : x64);
-  const filter = seccompFilter(arch, { ...usual, superviseConnect: false, ...options });
-  const [noNewPrivileges, setFilter] = [38, 1] as const;
-  assembly.step("prctl", [noNewPrivileges, 1, 0, 0, 0], { must: "no_new_privs" });
-  const filterProgram = assembly.words(filter.length / 8, assembly.bytes(filter));
-  assembly.step("seccomp", [setFilter, 0, filterProgram], { must: "seccomp" });
-  assembly.step("execve", [assembly.program, assembly.argv, assembly.environment], { must: "execve" });
-
-  const directory = mkdtempSync(join(tmpdir(), "koda-seccomp-"));
-  try {
-    const file = join(directory, "program");
-    writeFileSync(file, assembly.finish());
-    chmodSync(file, 0o755);
-    const { exitCode, stdout, stderr } = Bun.spawnSync([file, "/bin/sh", "-c", command], {
-      cwd: directory,
-      env: { PATH: process.env.PATH ?? "" },
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    return { exitCode, output: `${stdout.toString()}${stderr.toString()}` };
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  const filter = seccompFilter(hereArch, { ...usual, superviseConnect: false, ...options });
+  const setFilter = 1;
+  return runAfter((assembly) => {
+    withoutNewPrivileges(assembly);
+    const program = assembly.words(filter.length / 8, assembly.bytes(filter));
+    assembly.step("seccomp", [setFilter, 0, program], { must: "seccomp" });
+  }, command);
 }
 
 describe.skipIf(process.platform !== "linux")("under the filter, for real", () => {
