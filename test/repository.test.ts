@@ -82,7 +82,7 @@ test("a library is imported by one file only", () => {
   const users = new Map<string, Set<string>>();
   for (const path of sources) {
     for (const match of readFileSync(path, "utf8").matchAll(
-      /(?:from\s*|import\s*\(\s*)"((?:@[\w-]+\/)?[\w-]+)[^"]*"/g,
+      /(?:from\s*|import\s*\(\s*)"((?:bun:|@[\w-]+\/)?[\w-]+)[^"]*"/g,
     )) {
       const name = match[1] ?? "";
       if (name.startsWith("node") || name === "bun") continue;

@@ -1,9 +1,7 @@
-import { dlopen } from "bun:ffi";
+import { openLibrary } from "./clibrary.ts";
 
-/** The few calls of the C library that Bun has no name for. Linux only: elsewhere koda does without them. */
-type Libc = NonNullable<ReturnType<typeof load>>;
-
-const symbols = {
+/** Linux only: elsewhere koda does without them. */
+const functions = {
   pipe2: { args: ["ptr", "i32"], returns: "i32" },
   fcntl: { args: ["i32", "i32", "i32"], returns: "i32" },
   prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
@@ -11,31 +9,17 @@ const symbols = {
   waitpid: { args: ["i32", "ptr", "i32"], returns: "i32" },
 } as const;
 
-const libraries = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
-
 const O_CLOEXEC = 0o2000000;
 const F_SETPIPE_SZ = 1031;
 const PR_SET_CHILD_SUBREAPER = 36;
 const RLIMIT_NOFILE = 7;
 const WNOHANG = 1;
 
-let loaded: { libc: Libc | undefined } | undefined;
+let loaded: { libc: ReturnType<typeof openLibrary<typeof functions>> } | undefined;
 
-function libc(): Libc | undefined {
-  loaded ??= { libc: process.platform === "linux" ? load() : undefined };
+function libc() {
+  loaded ??= { libc: openLibrary(functions) };
   return loaded.libc;
-}
-
-function load() {
-  for (const library of libraries) {
-    try {
-      return dlopen(library, symbols).symbols;
-    } catch {
-      // Not this machine's library, or no FFI at all (it needs the JIT): the caller has a way without.
-      continue;
-    }
-  }
-  return undefined;
 }
 
 export type Pipe = { read: number; write: number };

@@ -1,12 +1,10 @@
-import { dlopen } from "bun:ffi";
 import { closeSync, writeSync } from "node:fs";
+import { openLibrary } from "../../shell/clibrary.ts";
 
-const symbols = {
+const functions = {
   memfd_create: { args: ["cstring", "u32"], returns: "i32" },
   fcntl: { args: ["i32", "i32", "i32"], returns: "i32" },
 } as const;
-
-const libraries = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
 
 const MFD_CLOEXEC = 0x1;
 const MFD_ALLOW_SEALING = 0x2;
@@ -21,7 +19,7 @@ const allSeals = 0xf;
  * where the system has no such files.
  */
 export function programInMemory(bytes: Uint8Array): string | undefined {
-  const libc = load();
+  const libc = openLibrary(functions);
   if (libc === undefined) return undefined;
   const file = createFile(libc);
   if (file === -1) return undefined;
@@ -31,19 +29,7 @@ export function programInMemory(bytes: Uint8Array): string | undefined {
   return undefined;
 }
 
-type Libc = NonNullable<ReturnType<typeof load>>;
-
-function load() {
-  for (const library of libraries) {
-    try {
-      return dlopen(library, symbols).symbols;
-    } catch {
-      // Not this machine's library, or no FFI at all: the caller has a way without.
-      continue;
-    }
-  }
-  return undefined;
-}
+type Libc = NonNullable<ReturnType<typeof openLibrary<typeof functions>>>;
 
 function createFile(libc: Libc): number {
   const name = Buffer.from("rg\0");

@@ -1,0 +1,21 @@
+import { dlopen, type FFIFunction } from "bun:ffi";
+
+/** By the names that the C library goes by on Linux. */
+const names = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
+
+/**
+ * The functions of the C library that Bun has no name for. Undefined where there are none to be had, on another system
+ * or without the JIT that calls need: every caller has a way without.
+ */
+export function openLibrary<const Functions extends Record<string, FFIFunction>>(functions: Functions) {
+  if (process.platform !== "linux") return undefined;
+  for (const name of names) {
+    try {
+      return dlopen(name, functions).symbols;
+    } catch {
+      // Not this machine's library, or no library at all: the last name tells.
+      continue;
+    }
+  }
+  return undefined;
+}
