@@ -23,7 +23,7 @@ const chosen = process.argv.slice(2);
 const names = Object.keys(benches).filter((name) => chosen.length === 0 || chosen.includes(name));
 
 const floors = mkdtempSync(join(tmpdir(), "koda-bench-"));
-for (const name of ["empty", "answer"]) await compileFloor(name);
+for (const name of ["empty", "answer", "round"]) await compileFloor(name);
 
 console.log(row(["what", "measured", "floor", "ratio", "bar", ""]));
 for (const name of names as (keyof typeof benches)[]) {

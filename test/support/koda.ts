@@ -38,8 +38,8 @@ export async function finished(child: Running): Promise<Ran> {
 }
 
 /** The flags that point `koda exec` at a scripted server. */
-export function using(server: ModelServer, model = "scripted"): string[] {
-  return ["-m", model, "--base-url", server.url, "--no-sandbox"];
+export function using({ url }: Pick<ModelServer, "url">, model = "scripted"): string[] {
+  return ["-m", model, "--base-url", url, "--no-sandbox"];
 }
 
 /**

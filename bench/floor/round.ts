@@ -1,0 +1,17 @@
+/** The least that a tool round can cost: read a reply to its end, run `echo`, ask again. `round URL COUNT` */
+import { argv } from "node:process";
+
+const [url = "", count = "0"] = argv.slice(2);
+const messages: object[] = [{ role: "user", content: "Count." }];
+
+for (let round = 0; round <= Number(count); round++) {
+  const response = await fetch(`${url}/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "scripted", stream: true, messages }),
+  });
+  const reply = await response.text();
+  const command = Bun.spawn(["sh", "-c", "echo"], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [output] = await Promise.all([command.stdout.text(), command.stderr.text(), command.exited]);
+  messages.push({ role: "user", content: `${reply.length} ${output}` });
+}
