@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { Config, LoadedConfig } from "../lib/config/config.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
+import { counted } from "../lib/counted.ts";
 import { errnoOf, KodaError } from "../lib/errors.ts";
 import { offerOf } from "../lib/model/offer.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
@@ -80,7 +81,7 @@ async function checkDatabase(places: Surroundings): Promise<Finding> {
   if (!existsSync(path)) return checkNewDatabase(path);
   await using store = openStore(path);
   const sessions = store.list().length;
-  return { status: "ok", message: `${path} (${sessions} ${sessions === 1 ? "session" : "sessions"})` };
+  return { status: "ok", message: `${path} (${counted(sessions, "session")})` };
 }
 
 /** It is made by the first run, with its directory; here it is only seen whether that will work. */

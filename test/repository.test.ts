@@ -26,7 +26,7 @@ const layers = [
   ["lib/engine"],
   ["lib/session", "lib/model", "lib/tools", "lib/trust", "lib/agents", "lib/mcp"],
   ["lib/shell", "lib/sandbox", "lib/egress"],
-  ["lib/config", "lib/async", "lib/errors.ts", "lib/nearest.ts"],
+  ["lib/config", "lib/async", "lib/errors.ts", "lib/counted.ts", "lib/nearest.ts"],
 ] as const;
 
 const sources = [...new Bun.Glob("{cmd,lib}/**/*.ts").scanSync()]

@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import { endEvent } from "./end.ts";
 import type { Engine, FailOn, Start } from "./engine.ts";
 import type { Event } from "./event.ts";
@@ -34,7 +35,8 @@ function named(outcome: Outcome, { failOn, ledger }: Engine): Outcome {
   if (outcome.status !== "done") return outcome;
   const code = failOn.find((name) => happened(name, ledger) > 0);
   if (code === undefined) return outcome;
-  const message = `${happened(code, ledger)} ${code === "denied" ? "denied" : "failed"} tool calls, and --fail-on ${code.replace("_", "-")} is set`;
+  const calls = counted(happened(code, ledger), `${code === "denied" ? "denied" : "failed"} tool call`);
+  const message = `${calls}, and --fail-on ${code.replace("_", "-")} is set`;
   return { status: "failed", text: outcome.text, error: { code, message, retryable: false } };
 }
 

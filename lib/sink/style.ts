@@ -80,8 +80,3 @@ export function seconds(ms: number): string {
   if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`;
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
-
-/** `1 file`, `2 files`, `12,345 tokens`. */
-export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
-}

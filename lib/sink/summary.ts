@@ -1,5 +1,6 @@
+import { counted } from "../counted.ts";
 import type { EventOf } from "../engine/event.ts";
-import { counted, harmless, plain, seconds, type Paint } from "./style.ts";
+import { harmless, plain, seconds, type Paint } from "./style.ts";
 
 type Start = EventOf<"session.start">;
 type End = EventOf<"end">;

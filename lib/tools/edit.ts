@@ -1,4 +1,5 @@
 import { basename, dirname } from "node:path";
+import { counted } from "../counted.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { shortened } from "../session/graphemes.ts";
 import { HeldDirectory, openFile, type OpenFile } from "../trust/held.ts";
@@ -109,7 +110,7 @@ function readable(bytewise: string): string {
 type Change = { before: string; after: string; count: number };
 
 async function report(shown: string, { before, after, count }: Change): Promise<string> {
-  const made = `Edited "${shown}": ${count === 1 ? "1 replacement" : `${count} replacements`}`;
+  const made = `Edited "${shown}": ${counted(count, "replacement")}`;
   const diff = await diffOf(before, after);
   if (diff === undefined) return `${made}. The diff is too large to be shown.`;
   const lines = diff.hunks.slice(0, mostDiffLines).map((line) => shortened(line, mostCharacters));

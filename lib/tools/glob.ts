@@ -1,8 +1,9 @@
 import { isAbsolute } from "node:path";
+import { counted } from "../counted.ts";
 import type { JsonSchema } from "../model/model.ts";
 import about from "./glob.md" with { type: "text" };
 import { splitGlob } from "./search/glob.ts";
-import { counted, outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
+import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
 import { ask } from "./search/own.ts";
 import { claimSearch, startSearch } from "./search/start.ts";
 import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";

@@ -1,6 +1,7 @@
+import { counted } from "../counted.ts";
 import type { JsonSchema } from "../model/model.ts";
 import about from "./list.md" with { type: "text" };
-import { counted, outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
+import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
 import type { Branch, Tree } from "./search/listing.ts";
 import { ask } from "./search/own.ts";
 import { claimSearch, startSearch } from "./search/start.ts";

@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { HeldDirectory, openFile, type OpenFile } from "../trust/held.ts";
 import { locate, type Place } from "../trust/path.ts";
@@ -116,7 +117,7 @@ function showText(place: Place, text: Text, { files }: Context): ToolResult {
   const { input, shown, whole, isEnd } = text;
   const start = input.start_line ?? 1;
   if (isEnd && shown.counted > 0 && shown.counted < start)
-    return failed(`"${place.shown}" has ${count(shown.counted, "line")}: there is no line ${start}.`);
+    return failed(`"${place.shown}" has ${counted(shown.counted, "line")}: there is no line ${start}.`);
 
   const isWhole = isEnd && shown.lines.length === shown.counted && shown.lines.every(({ cutBytes }) => cutBytes === 0);
   const isPlain = input.start_line === undefined && input.num_lines === undefined;
@@ -152,12 +153,12 @@ function listDirectory({ real, shown }: Place, { start_line = 1, num_lines = max
   using directory = HeldDirectory.open(real);
   const names = directory.names();
   if (names.length === 0) return succeeded(`"${shown}" is an empty directory.`);
-  if (start_line > names.length) return failed(`"${shown}" has ${count(names.length, "entry", "entries")}.`);
+  if (start_line > names.length) return failed(`"${shown}" has ${counted(names.length, "entry", "entries")}.`);
   const end = start_line - 1 + Math.min(num_lines, maxEntries);
   const lines = names.slice(start_line - 1, end).map((name) => name + suffix(directory, name));
   const left = names.length - end;
   if (left > 0)
-    lines.push(`[${count(left, "more entry", "more entries")}: go on with start_line ${end + 1}, or use Glob.]`);
+    lines.push(`[${counted(left, "more entry", "more entries")}: go on with start_line ${end + 1}, or use Glob.]`);
   return succeeded(lines.join("\n"));
 }
 
@@ -167,12 +168,8 @@ function suffix(directory: HeldDirectory, name: string): string {
   return stats?.isSymbolicLink() ? "@" : "";
 }
 
-function count(number: number, one: string, many = `${one}s`): string {
-  return `${number} ${number === 1 ? one : many}`;
-}
-
 function sizeText(bytes: number): string {
-  if (bytes < 10_000) return count(bytes, "byte");
+  if (bytes < 10_000) return counted(bytes, "byte");
   if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(1)} kB`;
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }

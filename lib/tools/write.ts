@@ -1,4 +1,5 @@
 import { basename, dirname } from "node:path";
+import { counted } from "../counted.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { HeldDirectory, Replaced } from "../trust/held.ts";
 import { locate } from "../trust/path.ts";
@@ -54,7 +55,7 @@ async function run({ path, content }: Input, context: Pick<ToolContext, "policy"
   }
   if (isNew) files.created(real);
   files.saw(real, bytes);
-  return succeeded(`${isNew ? "Created" : "Overwrote"} "${shown}" (${linesOf(content)}, ${bytes.length} bytes).`);
+  return succeeded(`${isNew ? "Created" : "Overwrote"} "${shown}" (${linesOf(content)}, ${counted(bytes.length, "byte")}).`);
 }
 
 function overwrite(target: Target, bytes: Uint8Array): void {
@@ -66,5 +67,5 @@ function overwrite(target: Target, bytes: Uint8Array): void {
 function linesOf(content: string): string {
   const newlines = content.split("\n").length - 1;
   const lines = content === "" || content.endsWith("\n") ? newlines : newlines + 1;
-  return lines === 1 ? "1 line" : `${lines} lines`;
+  return counted(lines, "line");
 }

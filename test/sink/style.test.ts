@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { counted, harmless, seconds, wantsColor } from "../../lib/sink/style.ts";
+import { harmless, seconds, wantsColor } from "../../lib/sink/style.ts";
 
 const colors: readonly [
   choice: "auto" | "always" | "never",
@@ -44,12 +44,4 @@ const times: readonly [ms: number, text: string][] = [
 
 describe("times", () => {
   for (const [ms, text] of times) test(`${ms} ms is ${text}`, () => expect(seconds(ms)).toBe(text));
-});
-
-test("counts have their nouns in the right number", () => {
-  expect([counted(0, "file"), counted(1, "file"), counted(1_234, "file")]).toEqual([
-    "0 files",
-    "1 file",
-    "1,234 files",
-  ]);
 });

@@ -53,7 +53,7 @@ describe("a new file", () => {
     ["more than ASCII", "日本\n😀\n", "2 lines, 12 bytes"],
     ["CRLF", "a\r\nb\r\n", "2 lines, 6 bytes"],
     ["a BOM", "\uFEFFa", "1 line, 4 bytes"],
-    ["a megabyte", "0123456789abcde\n".repeat(65_536), "65536 lines, 1048576 bytes"],
+    ["a megabyte", "0123456789abcde\n".repeat(65_536), "65,536 lines, 1,048,576 bytes"],
   ];
 
   test.each(contents)("with %s is written byte for byte", async (_, content, says) => {

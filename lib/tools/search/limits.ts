@@ -1,3 +1,5 @@
+import { counted } from "../../counted.ts";
+
 /** The window from which a model gets full listings. */
 const fullWindow = 128_000;
 const leastEntries = 20;
@@ -7,7 +9,7 @@ export function scaled(entries: number, contextWindow: number): number {
   return Math.max(leastEntries, Math.min(entries, Math.round((entries * contextWindow) / fullWindow)));
 }
 
-export const searchTimeMs = 30_000;
+const searchTimeMs = 30_000;
 
 /** Runs a search for a limited time; undefined when that was not enough. An abort of the call itself is thrown. */
 export async function withinTime<T>(
@@ -25,11 +27,6 @@ export async function withinTime<T>(
 }
 
 export const outOfTime = `The search took longer than ${searchTimeMs / 1000} s and was stopped. Search a smaller directory.`;
-
-/** `1 file`, `1,345 files`. */
-export function counted(number: number, one: string, many = `${one}s`): string {
-  return `${number.toLocaleString("en-US")} ${number === 1 ? one : many}`;
-}
 
 export function unreadableNote(unreadable: number): string[] {
   return unreadable === 0 ? [] : [`[${counted(unreadable, "path")} could not be read.]`];

@@ -1,6 +1,6 @@
+import { counted } from "../../counted.ts";
 import { excerpt } from "./excerpt.ts";
 import type { FileLines, FileMatches, Found, Line } from "./found.ts";
-import { counted } from "./limits.ts";
 
 /** `most` is the room there is; `named` is a path as the model knows it. */
 export type Room = { most: number; named: (path: string) => string };
