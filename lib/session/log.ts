@@ -1,6 +1,6 @@
 import type { Usage } from "../model/model.ts";
 import type { Mode } from "../trust/mode.ts";
-import { searchableText, textOfParts } from "./content.ts";
+import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
 import type { Item, LoggedItem } from "./item.ts";
@@ -64,8 +64,9 @@ export function infoOf(row: SessionRow): SessionInfo {
 export function insertSession(db: Database, info: SessionInfo, parentSeq?: number): void {
   const { id, parent, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns } = info;
   db.run(
-    `INSERT INTO session (id, parent, parent_seq, title, cwd, model, provider, mode, created_at, updated_at, length, turns)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO session
+       (id, parent, parent_seq, title, cwd, model, provider, mode, created_at, updated_at, length, indexed, turns)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`,
     [id, parent ?? null, parentSeq ?? null, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns],
   );
 }
@@ -161,8 +162,6 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
     info.updatedAt,
     content,
   ]);
-  const text = searchableText(item);
-  if (text !== "") db.run("INSERT INTO search (rowid, text) VALUES (?, ?)", [content, text]);
 }
 
 export type ItemRow = { seq: number; turn: number; at: number; body: string };
@@ -185,4 +184,5 @@ export function copyPlaces(db: Database, { from, to }: { from: string; to: strin
     "INSERT INTO output (session, id, seq, recording) SELECT ?, id, seq, recording FROM output WHERE session = ?",
     [to, from],
   );
+  db.run("UPDATE session SET indexed = (SELECT indexed FROM session WHERE id = ?) WHERE id = ?", [from, to]);
 }

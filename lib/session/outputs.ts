@@ -21,7 +21,7 @@ export type OutputPlace = {
   assertHeld: () => void;
 };
 
-/** One session's outputs. Searching indexes them (index.ts), saving does not: a background task saves again and again. */
+/** One session's outputs. Searching indexes them (fulltext.ts), saving does not: a background task saves again and again. */
 export function openOutputs(db: Database, { session, position, assertHeld }: OutputPlace): OutputStore {
   let last: number | undefined;
   return {

@@ -9,7 +9,10 @@ const applicationId = 0x6b6f6461;
  *
  * A fork shares what its parent said: `item` and `output` are places in one session's log, `content` and `recording`
  * are what stands there, kept as long as any place points at them. `search` has the content under its id and the
- * recordings under theirs, negated.
+ * recordings under theirs, negated; it gets them when something is sought, so that recording does not wait for it. Of a
+ * session's items it has the first so many (`indexed`), and of the later ones those that a fork brought in.
+ *
+ * Every index is one more page that each new item writes, so lists, which are rare and short, do without.
  */
 const migrations: readonly string[] = [
   `
@@ -25,14 +28,13 @@ const migrations: readonly string[] = [
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     length INTEGER NOT NULL,
+    indexed INTEGER NOT NULL,
     turns INTEGER NOT NULL,
     input INTEGER,
     cached INTEGER,
     output INTEGER,
     reasoning INTEGER
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX session_by_activity ON session (updated_at);
-  CREATE INDEX session_by_cwd ON session (cwd, updated_at);
 
   CREATE TABLE lease (
     session TEXT NOT NULL PRIMARY KEY REFERENCES session ON DELETE CASCADE,

@@ -1,6 +1,7 @@
 import { searchableText } from "./content.ts";
 import type { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
+import { type TextOf, updateIndex } from "./fulltext.ts";
 import type { ItemKind, LoggedItem } from "./item.ts";
 import { linesOfOutput } from "./lines.ts";
 import type { ItemRow } from "./log.ts";
@@ -15,7 +16,7 @@ const matchesShown = 50;
 /** Best first. What forks share is found once, in the session that said it first. */
 export function searchAll(db: Database, query: string, decode: DecodeItem): SearchMatch[] {
   const patterns = patternsOf(query);
-  const textOf = (found: FoundItem) => searchableText(decode(db.path, found));
+  const textOf = (item: ItemRow) => searchableText(decode(db.path, item));
   return find(db, { query, limit: matchesShown, textOf }).map((found): SearchMatch => {
     const { session, seq } = found;
     return found.type === "output"
@@ -32,7 +33,7 @@ export function searchSession(
   { session, items, query, limit }: { session: string; items: readonly LoggedItem[]; query: string; limit: number },
 ): SessionMatch[] {
   const patterns = patternsOf(query);
-  const textOf = ({ seq }: FoundItem) => searchableText(itemAt(items, seq));
+  const textOf = ({ seq }: ItemRow) => searchableText(itemAt(items, seq));
   return find(db, { query, session, limit, textOf }).map((found): SessionMatch =>
     found.type === "output"
       ? { output: found.output, ...excerptOf(found, patterns) }
@@ -61,12 +62,12 @@ function excerptOf(found: FoundOutput, patterns: readonly RegExp[]): { line: num
 type FoundItem = ItemRow & { type: "item"; session: string; kind: ItemKind; rank: number };
 type FoundOutput = RecordingRow & { type: "output"; session: string; seq: number; output: string; rank: number };
 type Found = FoundItem | FoundOutput;
-type Sought = { query: string; session?: string; limit: number; textOf: (found: FoundItem) => string };
+type Sought = { query: string; session?: string; limit: number; textOf: TextOf };
 
 /** All words; else any of them; else the text as it stands, for what the index does not know as words. */
 function find(db: Database, sought: Sought): Found[] {
   const words = wordsOf(sought.query).filter((word) => /[\p{L}\p{N}]/u.test(word));
-  indexOutputs(db, sought.session);
+  updateIndex(db, sought);
   for (const operator of [" AND ", " OR "]) {
     const found = words.length === 0 ? [] : findIndexed(db, words.map(prefixed).join(operator), sought);
     if (found.length > 0) return found;
@@ -77,24 +78,6 @@ function find(db: Database, sought: Sought): Found[] {
 /** A word of the query may have several of the index's (`run_tests`): as a phrase they must follow each other. */
 function prefixed(word: string): string {
   return `"${word.replaceAll('"', '""')}"*`;
-}
-
-/** Outputs get into the index when something is sought, each in its own transaction: a writer never waits for long. */
-function indexOutputs(db: Database, session: string | undefined): void {
-  const waiting = db.all<{ id: number }>(
-    `SELECT DISTINCT recording.id FROM recording JOIN output ON output.recording = recording.id
-       WHERE recording.indexed = 0 AND (?1 IS NULL OR output.session = ?1)`,
-    [session ?? null],
-  );
-  for (const { id } of waiting) db.write(() => indexOutput(db, id));
-}
-
-function indexOutput(db: Database, id: number): void {
-  const claimed = db.run("UPDATE recording SET indexed = 1 WHERE id = ? AND indexed = 0", [id]);
-  const row = claimed.changes === 0 ? undefined : db.get<RecordingRow>("SELECT * FROM recording WHERE id = ?", [id]);
-  if (row === undefined) return;
-  const text = linesOfOutput(recordingOf(row)).map((line) => line.text);
-  db.run("INSERT INTO search (rowid, text) VALUES (?, ?)", [-id, text.join("\n")]);
 }
 
 function findIndexed(db: Database, match: string, { session, limit }: Sought): Found[] {

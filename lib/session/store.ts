@@ -176,7 +176,9 @@ export class Store implements AsyncDisposable {
   #fork(parent: SessionInfo, decode: DecodeItem): Opening {
     const now = Date.now();
     const id = Bun.randomUUIDv7();
-    const info = { ...parent, id, parent: parent.id, createdAt: now, updatedAt: now, usage: noUsage };
+    // Younger than its parent even within one millisecond: by age a search tells who said first what both have.
+    const createdAt = Math.max(now, parent.createdAt + 1);
+    const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
     return { info, owner: claimLease(this.#db, id), items: this.#read(id, decode), isNew: true };

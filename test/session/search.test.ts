@@ -1,5 +1,7 @@
+import { Database as Sqlite } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { makeShelf, call, output, reply, result, start, user } from "../support/sessions.ts";
+import { join } from "node:path";
+import { call, makeShelf, output, reply, result, type Shelf, start, user } from "../support/sessions.ts";
 
 test("a word is found wherever it was said, with its place and what stands around it", async () => {
   await using shelf = makeShelf();
@@ -171,5 +173,113 @@ test("a match in a line of two megabytes is shown like any other", async () => {
   const [match] = session.recall.search("needle");
   expect(match?.where).toBe("output o1, line 2");
   expect(match?.snippet).toContain("cd needle ef");
+  session.close();
+});
+
+/** What the full-text index has; an item gets there when something is sought. */
+function indexed(shelf: Shelf): number {
+  using db = new Sqlite(shelf.path);
+  return db.query<{ n: number }, []>("SELECT count(*) AS n FROM search").get()?.n ?? -1;
+}
+
+test("recording does not wait for the index: what was said gets there when something is sought", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.beginTurn();
+  for (let n = 0; n < 45; n++) session.append(user(`needle ${n}`));
+  expect(indexed(shelf)).toBe(0);
+  expect(session.recall.search("needle")).toHaveLength(10);
+  expect(indexed(shelf)).toBe(45);
+  session.append(user("a late needle"));
+  expect(session.recall.search("late")).toHaveLength(1);
+  expect(await shelf.store.search("late")).toHaveLength(1);
+  expect(indexed(shelf)).toBe(46);
+  session.close();
+});
+
+test("looking back brings its own session into the index, and looking everywhere the rest", async () => {
+  await using shelf = makeShelf();
+  const other = shelf.store.create(start);
+  other.append(user("needle of another"), user("another one"));
+  const session = shelf.store.create(start);
+  session.append(user("needle"));
+  expect(session.recall.search("needle")).toHaveLength(1);
+  expect(indexed(shelf)).toBe(1);
+  expect(await shelf.store.search("needle")).toHaveLength(2);
+  expect(indexed(shelf)).toBe(3);
+  session.close();
+  other.close();
+});
+
+test("what forks share is found by each of them, whichever brings it into the index", async () => {
+  await using shelf = makeShelf();
+  const parent = shelf.store.create(start);
+  parent.append(user("old needle"));
+  expect(parent.recall.search("needle")).toHaveLength(1);
+  parent.append(user("new needle"));
+  const fork = await shelf.store.fork(parent.id);
+  parent.append(user("needle of the parent"));
+  fork.append(user("needle of the fork"));
+  expect(fork.recall.search("needle")).toHaveLength(3);
+  expect(indexed(shelf)).toBe(3);
+  expect(parent.recall.search("needle")).toHaveLength(3);
+  expect(await shelf.store.search("needle")).toHaveLength(4);
+  expect(indexed(shelf)).toBe(4);
+  parent.close();
+  fork.close();
+});
+
+test("what is said after a removal is found, although it may take over the number of what was removed", async () => {
+  await using shelf = makeShelf();
+  const kept = shelf.store.create(start);
+  kept.append(user("old needle"));
+  const gone = shelf.store.create(start);
+  gone.append(user("gone"), user("gone needle"));
+  expect(await shelf.store.search("needle")).toHaveLength(2);
+  gone.close();
+  shelf.store.remove(gone.id);
+  kept.append(user("new needle"), user("newer needle"));
+  expect(kept.recall.search("needle")).toHaveLength(3);
+  expect((await shelf.store.search("needle")).map(({ snippet }) => snippet).sort()).toEqual([
+    "new needle",
+    "newer needle",
+    "old needle",
+  ]);
+  kept.close();
+});
+
+test("processes that seek at the same time while others record find everything in the end, each item once", async () => {
+  await using shelf = makeShelf();
+  const program = join(import.meta.dir, "../support/session-seeker.ts");
+  const session = shelf.store.create(start);
+  for (let n = 0; n < 100; n++) session.append(user(`needle number ${n}`));
+  const seekers = Array.from({ length: 4 }, () =>
+    Bun.spawn([process.execPath, program, shelf.path, "needle"], { stdout: "pipe", stderr: "inherit" }),
+  );
+  const found = Promise.all(seekers.map(async ({ stdout, exited }) => [await stdout.text(), await exited]));
+  for (let n = 100; n < 200; n++) {
+    session.append(user(`needle number ${n}`));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(await found).toEqual(seekers.map(() => ["50\n", 0]));
+  expect(await shelf.store.search("199")).toHaveLength(1);
+  expect(indexed(shelf)).toBe(200);
+  session.close();
+});
+
+test("a session with an item that this koda cannot read does not keep the others from being found", async () => {
+  await using shelf = makeShelf();
+  const broken = shelf.store.create(start);
+  broken.append(user("first needle"), user("strange"), user("last needle"));
+  const session = shelf.store.create(start);
+  session.append(user("needle"));
+  using db = new Sqlite(shelf.path);
+  const readable = db.query<{ body: string }, []>("SELECT body FROM content WHERE id = 2").get()?.body ?? "";
+  db.query("UPDATE content SET body = ? WHERE id = 2").run('{"kind":"hologram","text":"needle"}');
+  expect((await shelf.store.search("needle")).map(({ snippet }) => snippet).sort()).toEqual(["first needle", "needle"]);
+  // A koda that can read it finds the rest.
+  db.query("UPDATE content SET body = ? WHERE id = 2").run(readable);
+  expect(await shelf.store.search("needle")).toHaveLength(3);
+  broken.close();
   session.close();
 });

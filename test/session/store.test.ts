@@ -210,6 +210,7 @@ test("prune deletes what nobody touched for so long and says which", async () =>
     ["older", 200_000],
   ] as const)
     age(shelf, record(shelf, id, id), ms);
+  expect(await shelf.store.search("done")).toHaveLength(3);
   expect(shelf.store.prune(50_000).map(({ id }) => id)).toEqual(["older", "old"]);
   expect(shelf.store.list().map(({ id }) => id)).toEqual(["young"]);
   expect(countRows(shelf)).toMatchObject({ item: 4, content: 4, search: 2 });

@@ -1,0 +1,7 @@
+/** A process that searches all sessions: DATABASE QUERY. Prints how many places it found. */
+import { openStore } from "../../lib/session/store.ts";
+
+const [path = "", query = ""] = process.argv.slice(2);
+const store = openStore(path);
+console.log((await store.search(query)).length);
+store.close();
