@@ -1,4 +1,4 @@
-import { modes } from "../lib/trust/mode.ts";
+import { modes, wires } from "../lib/config/config.ts";
 import * as value from "./values.ts";
 import type { Value } from "./values.ts";
 
@@ -73,7 +73,7 @@ const model = {
   },
   "base-url": { value: value.url, group: "Model", about: "An OpenAI-compatible endpoint" },
   "api-key-env": { value: value.variable, group: "Model", about: "The environment variable that holds its key" },
-  wire: { value: value.oneOf("chat", "responses"), group: "Model", about: "The protocol it speaks" },
+  wire: { value: value.oneOf(...wires), group: "Model", about: "The protocol it speaks" },
   "reasoning-effort": {
     value: value.oneOf("low", "medium", "high"),
     group: "Model",

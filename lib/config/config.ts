@@ -5,7 +5,7 @@
 export type Config = {
   /** `provider/model`, or a model of the configured provider. */
   readonly model: string | undefined;
-  readonly mode: ConfiguredMode;
+  readonly mode: Mode;
   readonly providers: ReadonlyMap<string, ProviderConfig>;
   /** For a model that nobody describes. */
   readonly modelDefaults: { readonly contextWindow: number; readonly streamIdleMs: number };
@@ -24,17 +24,19 @@ export type Config = {
   };
 };
 
-/** Least trusted first: a project file may only move a run towards the front. */
-export const configuredModes = ["plan", "safe", "auto"] as const;
-export type ConfiguredMode = (typeof configuredModes)[number];
+/** How far a run is trusted, least first: a project file may only move it towards the front. */
+export const modes = ["plan", "safe", "auto"] as const;
+export type Mode = (typeof modes)[number];
 
-export const configuredWires = ["chat", "responses"] as const;
+/** The protocols that a provider may speak. */
+export const wires = ["chat", "responses"] as const;
+export type Wire = (typeof wires)[number];
 
 /** What the user says of a provider; what is absent comes from the built-in table, when it has a row of that name. */
 export type ProviderConfig = {
   readonly baseUrl?: string;
   readonly apiKeyEnv?: string;
-  readonly wire?: (typeof configuredWires)[number];
+  readonly wire?: Wire;
   readonly models: ReadonlyMap<string, ModelConfig>;
 };
 

@@ -1,4 +1,4 @@
-import { configuredModes, configuredWires } from "./config.ts";
+import { modes, wires } from "./config.ts";
 import {
   address,
   amount,
@@ -27,11 +27,11 @@ const ofUser = <T>(kind: Kind<T>) => ({ kind, usersOnly: true }) as const;
 /** Every key there is; `*` stands for a name that the user gives. Files, `--config` and flags are checked against it. */
 export const keys = {
   model: { ...ofUser(optional(text)), standard: null },
-  mode: { kind: oneOf(configuredModes), standard: "auto" },
+  mode: { kind: oneOf(modes), standard: "auto" },
 
   "providers.*.base_url": ofUser(address),
   "providers.*.api_key_env": ofUser(variable),
-  "providers.*.wire": ofUser(oneOf(configuredWires)),
+  "providers.*.wire": ofUser(oneOf(wires)),
   "providers.*.models.*.context_window": ofUser(count),
   "providers.*.models.*.max_output": ofUser(count),
   "providers.*.models.*.images": ofUser(yesNo),

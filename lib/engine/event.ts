@@ -1,5 +1,8 @@
 import { z } from "zod";
+import { modes, wires } from "../config/config.ts";
 import { exitByCode } from "../errors.ts";
+import { todoStates } from "../session/todo.ts";
+import { effects } from "../tools/tool.ts";
 
 /**
  * The events of a run: what `--output jsonl` prints, and the one source of both the types and the JSON Schema of
@@ -13,7 +16,7 @@ const figures = z.strictObject({
   output: count.nullable(),
   reasoning: count.nullable(),
 });
-const effect = z.enum(["read", "write", "remote", "destructive"]);
+const effect = z.enum(effects);
 const failure = z.strictObject({
   code: z.enum(Object.keys(exitByCode) as [keyof typeof exitByCode]),
   message: z.string(),
@@ -28,9 +31,9 @@ const start = z.strictObject({
   version: z.string(),
   model: z.string(),
   provider: z.string(),
-  wire: z.enum(["chat", "responses"]),
+  wire: z.enum(wires),
   cwd: z.string(),
-  mode: z.enum(["plan", "safe", "auto"]),
+  mode: z.enum(modes),
   sandbox: z.strictObject({
     backend: z.string(),
     filesystem: z.string(),
@@ -125,7 +128,7 @@ const diff = z.strictObject({
 });
 const todo = z.strictObject({
   type: z.literal("todo"),
-  items: z.array(z.strictObject({ text: z.string(), status: z.enum(["pending", "in_progress", "done"]) })),
+  items: z.array(z.strictObject({ text: z.string(), status: z.enum(todoStates) })),
 });
 const notice = z.strictObject({
   type: z.literal("notice"),

@@ -1,5 +1,8 @@
+import type { Wire } from "../config/config.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { CallPart, Message, ThinkingPart } from "./message.ts";
+
+export type { Wire };
 
 /** A JSON Schema object. Built-in tools, MCP tools and `--output-schema` all speak it, so it is the one form here. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -54,8 +57,6 @@ export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterabl
 
 /** USD per million tokens. */
 export type Price = { input: number; cached?: number; output: number };
-
-export type Wire = "chat" | "responses";
 
 /** What is known of a model, from the user's configuration or from the catalog. */
 export type ModelInfo = {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { modes } from "../trust/mode.ts";
+import { todoStates } from "./todo.ts";
 
 /**
  * What a log holds: the one source of the types and of the decoder for what was stored. Only decode.ts and code
@@ -25,7 +26,7 @@ const environment = z.object({
   provider: z.string(),
 });
 
-const todoItem = z.object({ text: z.string(), status: z.enum(["pending", "in_progress", "done"]) });
+const todoItem = z.object({ text: z.string(), status: z.enum(todoStates) });
 
 /**
  * One entry of a session's log. The log is only appended to; what the model sees is a function of it (history.ts).

@@ -1,4 +1,6 @@
-export type TodoItem = { text: string; status: "pending" | "in_progress" | "done" };
+export const todoStates = ["pending", "in_progress", "done"] as const;
+
+export type TodoItem = { text: string; status: (typeof todoStates)[number] };
 
 /** The model's own list of work, whole each time. */
 export type TodoList = {

@@ -1,5 +1,5 @@
 import type { JsonSchema } from "../model/model.ts";
-import type { TodoItem } from "../session/todo.ts";
+import { type TodoItem, todoStates } from "../session/todo.ts";
 import about from "./todo.md" with { type: "text" };
 import { failed, succeeded, type Claim, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
@@ -14,7 +14,7 @@ const input = {
         type: "object",
         properties: {
           text: { type: "string", minLength: 1 },
-          status: { enum: ["pending", "in_progress", "done"] },
+          status: { enum: todoStates },
         },
         required: ["text", "status"],
         additionalProperties: false,

@@ -9,7 +9,8 @@ import type { Tasks } from "../shell/background.ts";
 import type { Shell } from "../shell/spawn.ts";
 
 /** What is the worst that a call can do. The order is the order of trust that it needs. */
-export type Effect = "read" | "write" | "remote" | "destructive";
+export const effects = ["read", "write", "remote", "destructive"] as const;
+export type Effect = (typeof effects)[number];
 
 /** What a call says it will do before it does it: the gate judges it, and the dispatcher schedules by it. */
 export type Claim = {

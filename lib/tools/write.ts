@@ -55,7 +55,9 @@ async function run({ path, content }: Input, context: Pick<ToolContext, "policy"
   }
   if (isNew) files.created(real);
   files.saw(real, bytes);
-  return succeeded(`${isNew ? "Created" : "Overwrote"} "${shown}" (${linesOf(content)}, ${counted(bytes.length, "byte")}).`);
+  return succeeded(
+    `${isNew ? "Created" : "Overwrote"} "${shown}" (${linesOf(content)}, ${counted(bytes.length, "byte")}).`,
+  );
 }
 
 function overwrite(target: Target, bytes: Uint8Array): void {

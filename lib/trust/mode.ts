@@ -1,6 +1,6 @@
-/** How far a run is trusted, least first. */
-export const modes = ["plan", "safe", "auto"] as const;
-export type Mode = (typeof modes)[number];
+import { type Mode, modes } from "../config/config.ts";
+
+export { type Mode, modes };
 
 /** A child runs with the lower of its own mode and its parent's. */
 export function lowerMode(a: Mode, b: Mode): Mode {

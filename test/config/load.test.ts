@@ -2,11 +2,9 @@ import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { LoadedConfig } from "../../lib/config/config.ts";
-import { configuredModes } from "../../lib/config/config.ts";
 import { describeConfig } from "../../lib/config/describe.ts";
 import { loadConfig, type ConfigRequest } from "../../lib/config/load.ts";
 import { KodaError } from "../../lib/errors.ts";
-import { modes } from "../../lib/trust/mode.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 const projectName = ".koda/config.json";
@@ -431,10 +429,6 @@ test("every value is described with its origin, as it was written", async () => 
   expect(lines).toContainEqual({ key: "limits.timeout", value: "90s", origin: "project .koda/config.json" });
   expect(lines).toContainEqual({ key: "model_defaults.context_window", value: 128_000, origin: "default" });
   expect(lines).toContainEqual({ key: "providers.p.wire", value: "chat", origin: "flag --config" });
-});
-
-test("the modes of the configuration are the modes of trust", () => {
-  expect<readonly string[]>(configuredModes).toEqual(modes);
 });
 
 test("a run without a file loads no parser", async () => {

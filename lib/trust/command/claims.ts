@@ -1,4 +1,4 @@
-import type { Claim, Effect } from "../../tools/tool.ts";
+import { type Claim, effects } from "../../tools/tool.ts";
 
 export const nothing: Claim = { effect: "read", writes: [] };
 
@@ -14,14 +14,12 @@ export function together(claims: readonly Claim[]): Claim {
   const outside = claims.find((claim) => claim.outside !== undefined)?.outside;
   const reason = claims.find((claim) => claim.reason !== undefined)?.reason;
   return {
-    effect: byTrust.findLast((effect) => claims.some((claim) => claim.effect === effect)) ?? "read",
+    effect: effects.findLast((effect) => claims.some((claim) => claim.effect === effect)) ?? "read",
     writes: allOf(claims.map(({ writes }) => writes)),
     ...(outside !== undefined && { outside }),
     ...(reason !== undefined && { reason }),
   };
 }
-
-const byTrust: readonly Effect[] = ["read", "write", "remote", "destructive"];
 
 function allOf(writes: readonly Claim["writes"][]): Claim["writes"] {
   const paths = new Set<string>();
