@@ -1,4 +1,5 @@
 import type { Claim } from "../tools/tool.ts";
+import { isBelow } from "../trust/path.ts";
 
 /**
  * Splits the calls of one reply into waves: the calls of a wave run together, the waves one after another, and no call
@@ -23,5 +24,5 @@ function independent(a: Claim, b: Claim): boolean {
 }
 
 function overlap(a: string, b: string): boolean {
-  return a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`);
+  return isBelow(a, b) || isBelow(b, a);
 }

@@ -1,16 +1,16 @@
 import { errnoOf, messageOf } from "../errors.ts";
-import { denialText } from "../trust/gate.ts";
+import { denialText, destructiveRule, outsideRule } from "../trust/gate.ts";
 import { Replaced } from "../trust/held.ts";
 import type { Kind } from "../trust/walk.ts";
 import { failed, type ToolResult } from "./tool.ts";
 
 /** A tool's own refusal, in the words of the gate: the path may lead elsewhere than when the gate saw it. */
 export function deniedOutside(why: string): ToolResult {
-  return denied(`outside: ${why}`);
+  return denied(outsideRule(why));
 }
 
 export function deniedDestructive(why: string): ToolResult {
-  return denied(`destructive: ${why}`);
+  return denied(destructiveRule(why));
 }
 
 function denied(rule: string): ToolResult {

@@ -50,8 +50,8 @@ function toolRule(tool: string, { allow = [], deny = [] }: ToolChoice): string |
 
 /** The matrix of effect and mode. What is asked about in every mode is named by itself, the rest by the mode. */
 function claimRule({ effect, outside, reason }: Claim, mode: Mode): string | undefined {
-  if (effect === "destructive") return `destructive: ${reason ?? "it cannot be undone"}`;
-  if (outside !== undefined) return `outside: ${outside}`;
+  if (effect === "destructive") return destructiveRule(reason ?? "it cannot be undone");
+  if (outside !== undefined) return outsideRule(outside);
   switch (effect) {
     case "read":
       return undefined;
@@ -63,6 +63,10 @@ function claimRule({ effect, outside, reason }: Claim, mode: Mode): string | und
       return `mode ${mode}: unknown effect`;
   }
 }
+
+/** A tool that refuses by itself, because a path leads elsewhere than when the gate saw it, names the same rules. */
+export const destructiveRule = (why: string): string => `destructive: ${why}`;
+export const outsideRule = (why: string): string => `outside: ${why}`;
 
 function runsCommands(tool: string): boolean {
   return tool === "Bash" || /^Task(List|Output|Stop)$/.test(tool);

@@ -95,7 +95,8 @@ function whyLinkProtected(followed: readonly string[], policy: Policy): string |
 /** Directories that decide which code git and koda itself will run. */
 const protectedNames = /(?:^|\/)(\.git|\.koda)(?:\/|$)/;
 
-function protectedName(path: string): string | undefined {
+/** The one of them that a path names or leads through. */
+export function protectedName(path: string): string | undefined {
   return protectedNames.exec(folded(path))?.[1];
 }
 
@@ -113,7 +114,7 @@ function deepestAbove(path: string, directories: readonly string[]): string | un
  * Refusals are compared without capitals and Unicode forms: on a file system that does not tell `.GIT` from `.git`
  * they are the same directory, and on the others nobody misses it.
  */
-function folded(path: string): string {
+export function folded(path: string): string {
   return path.normalize("NFC").toLowerCase();
 }
 

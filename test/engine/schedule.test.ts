@@ -13,6 +13,7 @@ const rows: [name: string, claims: Claim[], waves: number[][]][] = [
   ["writes to different files run together", [writes("/p/a"), writes("/p/b")], [[0, 1]]],
   ["writes to one file run one after another", [writes("/p/a"), writes("/p/a")], [[0], [1]]],
   ["a write below a directory that is written waits", [writes("/p/d"), writes("/p/d/a")], [[0], [1]]],
+  ["a write of the root waits for every other", [writes("/p/d"), writes("/")], [[0], [1]]],
   ["a name that only begins the same is another file", [writes("/p/d"), writes("/p/da")], [[0, 1]]],
   ["a read does not overtake a write", [writes("/p/a"), read], [[0], [1]]],
   ["a write does not overtake a read", [read, writes("/p/a"), read], [[0], [1], [2]]],

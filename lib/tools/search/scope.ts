@@ -1,5 +1,5 @@
 import type { Policy } from "../../sandbox/policy.ts";
-import { isBelow, shownPath } from "../../trust/path.ts";
+import { folded, isBelow, shownPath } from "../../trust/path.ts";
 import { ancestors, isRepository, marksIn, rulesAbove } from "./rules.ts";
 
 /** Where a search looks, as plain data: it is sent to a worker. Every path in it is real. */
@@ -35,11 +35,6 @@ export function scopeOf(base: string, policy: Policy): Scope {
 
 export function isKernelTree(path: string): boolean {
   return kernelTrees.some((tree) => isBelow(path, tree));
-}
-
-/** Hidden paths are compared as the policy does it: without capitals and Unicode forms. */
-export function folded(path: string): string {
-  return path.normalize("NFC").toLowerCase();
 }
 
 /**

@@ -1,7 +1,8 @@
 import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { folded } from "../../trust/path.ts";
 import { isIgnored, type Rules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
-import { folded, type Scope } from "./scope.ts";
+import type { Scope } from "./scope.ts";
 
 export type Kind = "file" | "directory" | "symlink" | "special";
 

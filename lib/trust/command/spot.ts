@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { isBelow } from "../path.ts";
+import { isBelow, protectedName } from "../path.ts";
 import type { Scope, Surroundings } from "./scope.ts";
 import type { Text } from "./text.ts";
 
@@ -38,7 +38,7 @@ export function whyOutside(spot: Spot, { write, readonly = [] }: Surroundings): 
   const roots = write.filter((root) => isBelow(spot.path, root));
   if (roots.length === 0) return nameOf(spot);
   const isProtected =
-    roots.some((root) => /(^|\/)\.(git|koda)(\/|$)/i.test(spot.path.slice(root.length))) ||
+    roots.some((root) => protectedName(spot.path.slice(root.length)) !== undefined) ||
     readonly.some((path) => isBelow(spot.path, path));
   return isProtected ? `${nameOf(spot)} is read-only` : undefined;
 }
