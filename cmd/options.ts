@@ -1,5 +1,5 @@
 import type { Command, CommandName, commands } from "./commands.ts";
-import type { Flag, Flags } from "./flags.ts";
+import type { Flags } from "./flags.ts";
 import type { Value } from "./values.ts";
 
 /**
@@ -43,8 +43,4 @@ type Places<P extends Command["positionals"]> = {
 /** `max-turns` as a property's name. */
 export function propertyOf(flag: string): string {
   return flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-export function isSwitch(flag: Flag): boolean {
-  return flag.value === undefined && flag.means === undefined;
 }

@@ -37,7 +37,7 @@ export function oneOf<const T extends string>(...choices: readonly T[]): Value<T
   };
 }
 
-export function matching(placeholder: string, pattern: RegExp, expected: string): Value<string> {
+function matching(placeholder: string, pattern: RegExp, expected: string): Value<string> {
   return { placeholder, expected, read: (value) => (pattern.test(value) ? value : undefined) };
 }
 

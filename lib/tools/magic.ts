@@ -2,7 +2,7 @@
 export type Content = { type: "text" } | { type: "image"; mime: string } | { type: "binary"; name: string };
 
 /** As much as git looks at before it calls a file binary. */
-export const sniffedBytes = 8000;
+const sniffedBytes = 8000;
 
 export function sniff(start: Uint8Array): Content {
   const head = Buffer.from(start.subarray(0, sniffedBytes)).toString("latin1");
