@@ -56,14 +56,12 @@ async function perform(engine: Engine, { call, loop, emit }: Performance, signal
 
   const repetition = loop.observe(tool, call.input, lastingText(result));
   const told = repetition === "repeated" ? withRepetitionNote(result) : result;
-  engine.session.append(itemOf(call, told, durationMs));
+  const relisted = todo.items === listBefore ? [] : [{ kind: "todo" as const, items: todo.items }];
+  engine.session.append(itemOf(call, told, durationMs), ...relisted);
   count(engine, told);
   emit(endOf(call, told, durationMs));
 
-  if (todo.items !== listBefore) {
-    engine.session.append({ kind: "todo", items: todo.items });
-    emit({ type: "todo", items: [...todo.items] });
-  }
+  for (const { items } of relisted) emit({ type: "todo", items: [...items] });
   if (repetition === "stuck")
     throw new KodaError("loop", `The model keeps calling ${tool} with the same arguments and the same result`);
 }

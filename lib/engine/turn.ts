@@ -1,5 +1,6 @@
 import { KodaError } from "../errors.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
+import type { Item } from "../session/item.ts";
 import { AnswerJudge, schemaRequest } from "./answer.ts";
 import { dispatch } from "./dispatch.ts";
 import { failureField } from "./end.ts";
@@ -17,12 +18,12 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
   const life = new AbortController();
   const signal = AbortSignal.any([parent, life.signal]);
   const draft: Draft = { text: "", usage: noFigures };
-  const number = engine.session.beginTurn();
+  const number = engine.session.beginTurn(...opening(prompt, engine));
   yield { type: "turn.start", turn: number };
 
   let outcome: Outcome;
   try {
-    outcome = yield* work(prompt, { engine, draft }, signal);
+    outcome = yield* work(engine, draft, signal);
   } catch (error) {
     outcome = outcomeOfError(error, parent, draft.text);
     if (outcome.status === "failed" && outcome.error.code === "internal") yield defect(error);
@@ -35,17 +36,16 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
   return outcome;
 }
 
+function opening(prompt: Prompt, { answerSchema }: Engine): Item[] {
+  const user: Item = { kind: "user", parts: prompt };
+  return answerSchema === undefined ? [user] : [user, { kind: "note", text: schemaRequest(answerSchema) }];
+}
+
 /** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
-async function* work(
-  prompt: Prompt,
-  { engine, draft }: { engine: Engine; draft: Draft },
-  signal: AbortSignal,
-): AsyncGenerator<Event, Outcome> {
+async function* work(engine: Engine, draft: Draft, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
   const { session, ledger, answerSchema } = engine;
   const judge = new AnswerJudge(answerSchema);
   const loop = new LoopGuard();
-  session.append({ kind: "user", parts: prompt });
-  if (answerSchema !== undefined) session.append({ kind: "note", text: schemaRequest(answerSchema) });
 
   let working = false;
   while (true) {

@@ -97,10 +97,10 @@ export class Session implements AsyncDisposable {
     for (const item of logged) this.#remember(item);
   }
 
-  /** Begins the next turn and returns its number. */
-  beginTurn(): number {
+  /** Begins the next turn, with the items that it begins with, and returns its number. */
+  beginTurn(...items: Item[]): number {
     if (this.#inTurn) throw new Error(`turn ${this.#info.turns} of session ${this.id} has not ended`);
-    this.append({ kind: "turn_start" });
+    this.append({ kind: "turn_start" }, ...items);
     this.#inTurn = true;
     return this.#info.turns;
   }

@@ -117,6 +117,26 @@ test("turns count from 1, and what precedes the first has turn 0", async () => {
   resumed.close();
 });
 
+test("a turn begins with all of its first items or not at all", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.append({ kind: "note", text: "before" });
+  using other = new Sqlite(shelf.path);
+  other.run(`CREATE TRIGGER refuse BEFORE INSERT ON item WHEN new.seq = 4 BEGIN SELECT raise(ABORT, 'no'); END`);
+  expect(() => session.beginTurn(user("one"), { kind: "note", text: "as JSON" })).toThrow("koda.db");
+  expect(await shelf.store.items(session.id)).toHaveLength(1);
+  other.run("DROP TRIGGER refuse");
+  expect(session.beginTurn(user("one"), { kind: "note", text: "as JSON" })).toBe(1);
+  const items = await shelf.store.items(session.id);
+  expect(items.map(({ kind, turn }) => [kind, turn])).toEqual([
+    ["note", 0],
+    ["turn_start", 1],
+    ["user", 1],
+    ["note", 1],
+  ]);
+  session.close();
+});
+
 test("a turn that was cut off does not keep the next process from beginning one", async () => {
   await using shelf = makeShelf();
   const session = shelf.store.create(start);
