@@ -1,16 +1,17 @@
 import { accessSync, constants, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Config, LoadedConfig } from "../lib/config/config.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
-import { errnoOf, KodaError } from "../lib/errors.ts";
+import { KodaError, reasonOf } from "../lib/errors.ts";
 import { offerOf } from "../lib/model/offer.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
 import { noCommands, sandboxNeeded } from "../lib/sandbox/backend.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
+import { type Here, loadHere } from "./here.ts";
 import { isOnThisMachine } from "./local.ts";
 
 /** `warn`: a run works without it, if not as well. `fail`: it would not begin. */
@@ -23,11 +24,9 @@ export type Check = {
 };
 
 type Finding = Omit<Check, "name">;
-type Surroundings = { env: Readonly<Record<string, string | undefined>>; home: string; root: string };
 
 /** Everything that `koda exec` in this directory would need, looked at without changing anything. */
-export async function checkAll(root: string): Promise<Check[]> {
-  const places: Surroundings = { env: process.env, home: homedir(), root };
+export async function checkAll(places: Here): Promise<Check[]> {
   const { config } = await loadAsFarAsPossible(places);
   return [
     ...(await checked("configuration", async () => await checkConfiguration(places))),
@@ -51,12 +50,8 @@ async function checked(name: string, check: () => Promise<Finding[]>): Promise<C
   }
 }
 
-export async function loadHere(places: Surroundings): Promise<LoadedConfig> {
-  return await loadConfig({ ...places, bare: false, sets: [], overrides: {} });
-}
-
 /** With a file that cannot be read, the other checks go by what holds without it. */
-async function loadAsFarAsPossible(places: Surroundings): Promise<LoadedConfig> {
+async function loadAsFarAsPossible(places: Here): Promise<LoadedConfig> {
   try {
     return await loadHere(places);
   } catch (error) {
@@ -65,7 +60,7 @@ async function loadAsFarAsPossible(places: Surroundings): Promise<LoadedConfig> 
   }
 }
 
-async function checkConfiguration(places: Surroundings): Promise<Finding[]> {
+async function checkConfiguration(places: Here): Promise<Finding[]> {
   const { skipped } = await loadHere(places);
   const files = [userConfigFile(places), projectConfigFile(places.root)].filter((file) => file !== undefined);
   const found = files.filter((file) => existsSync(file));
@@ -76,7 +71,7 @@ async function checkConfiguration(places: Surroundings): Promise<Finding[]> {
   ];
 }
 
-async function checkDatabase(places: Surroundings): Promise<Finding> {
+async function checkDatabase(places: Here): Promise<Finding> {
   const path = databaseFile(places);
   if (!existsSync(path)) return checkNewDatabase(path);
   await using store = openStore(path);
@@ -94,13 +89,13 @@ function checkNewDatabase(path: string): Finding {
   } catch (error) {
     return {
       status: "fail",
-      message: `Cannot make ${path}: "${above}" cannot be written to (${errnoOf(error) ?? "unknown"})`,
+      message: `Cannot make ${path}: "${above}" cannot be written to (${reasonOf(error)})`,
       fix: "set KODA_HOME to a directory of yours, or run with --ephemeral",
     };
   }
 }
 
-async function checkModel(config: Config, { env }: Surroundings): Promise<Finding> {
+async function checkModel(config: Config, { env }: Here): Promise<Finding> {
   const { model } = config;
   const { provider, info, key } = await resolveModel(model === undefined ? {} : { model }, { config, env });
   const name = `${info.provider}/${info.name}`;
@@ -128,13 +123,13 @@ function checkTemporary(): Finding {
   } catch (error) {
     return {
       status: "fail",
-      message: `Cannot write to "${directory}" (${errnoOf(error) ?? String(error)})`,
+      message: `Cannot write to "${directory}" (${reasonOf(error)})`,
       fix: "set TMPDIR to a directory that can be written to",
     };
   }
 }
 
-function checkGit({ env }: Surroundings): Finding {
+function checkGit({ env }: Here): Finding {
   const git = Bun.which("git", { PATH: env["PATH"] ?? "" });
   if (git !== null) return { status: "ok", message: git };
   return {
@@ -144,7 +139,7 @@ function checkGit({ env }: Surroundings): Finding {
   };
 }
 
-function checkShell({ env }: Surroundings): Finding {
+function checkShell({ env }: Here): Finding {
   const bash = Bun.which("bash", { PATH: env["PATH"] ?? "" });
   if (bash !== null) return { status: "ok", message: bash };
   return { status: "warn", message: "no bash: commands run in sh, for which models seldom write", fix: "install bash" };

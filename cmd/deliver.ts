@@ -46,10 +46,10 @@ export async function deliver(
 }
 
 /** Before the end is told, the answer is in its file (`-o`), or what was there before is gone. */
-export function answerInto(file: string): Conclude {
+export function answerInto(file: string, signal: AbortSignal): Conclude {
   return async (end) => {
     try {
-      await (end.status === "done" ? writeAnswer(file, end.text) : removeAnswer(file));
+      await (end.status === "done" ? writeAnswer(file, end.text, signal) : removeAnswer(file));
       return end;
     } catch (error) {
       if (end.status !== "done") return end;

@@ -1,6 +1,7 @@
 import { defineCommand, runCommand, type CommandDef } from "citty";
 import { helpWanted, readOptions, suggestion, usageError } from "./arguments.ts";
-import { commands, type CommandName } from "./commands.ts";
+import type { CommandName } from "./commands.ts";
+import { isCommand, isFamily, join, wordsBelow } from "./commandtree.ts";
 import type { Options } from "./options.ts";
 
 /** What each command does with its options; the number is the process's exit code. */
@@ -53,7 +54,7 @@ function helpTopic(argv: readonly string[]): string | undefined {
   const isHelp = (word: string | undefined) => word === "-h" || word === "--help";
   const [first, second] = argv;
   if (isHelp(first)) return "";
-  if (first !== undefined && isGroup(first) && isHelp(second)) return first;
+  if (first !== undefined && isFamily(first) && isHelp(second)) return first;
   if (first !== "help") return undefined;
 
   const words = argv.slice(1).filter((word) => !isHelp(word));
@@ -80,25 +81,4 @@ function checkWord(path: string, [word, ...rest]: readonly string[]): void {
     throw usageError(path, `Unknown flag "${word}": a command comes first (${words.join(", ")}), then its flags`);
   const quoted = path === "" && /\s/.test(word) ? `; for a task write koda exec "${word}"` : "";
   throw usageError(path, `Unknown command "${join(path, word)}"${suggestion(word, words)}: ${known}${quoted}`);
-}
-
-const names = Object.keys(commands);
-
-/** The words that may follow: `list`, `show`… after `session`. */
-export function wordsBelow(path: string): string[] {
-  const depth = path === "" ? 0 : path.split(" ").length;
-  const below = names.filter((name) => path === "" || name.startsWith(`${path} `));
-  return [...new Set(below.map((name) => name.split(" ")[depth] ?? ""))];
-}
-
-function isCommand(path: string): path is CommandName {
-  return Object.hasOwn(commands, path);
-}
-
-function isGroup(path: string): boolean {
-  return !isCommand(path) && wordsBelow(path).length > 0;
-}
-
-function join(path: string, word: string): string {
-  return path === "" ? word : `${path} ${word}`;
 }

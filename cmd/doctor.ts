@@ -1,19 +1,18 @@
-import { homedir } from "node:os";
 import { describeConfig } from "../lib/config/describe.ts";
 import { openPaint, plain, wantsColor, type Paint } from "../lib/sink/style.ts";
-import { checkAll, type Check, loadHere } from "./checks.ts";
+import { checkAll, type Check } from "./checks.ts";
+import { type Here, here, loadHere } from "./here.ts";
 import { isTerminal } from "./terminal.ts";
 import type { Options } from "./options.ts";
-import { print } from "./print.ts";
-import { rootOf } from "./settings.ts";
+import { asJson, print } from "./print.ts";
 import { tableOf } from "./table.ts";
 
 /** `koda doctor`: exit 0 when a run here would begin, else 1, and what to do about it. */
 export async function doctor({ json, config }: Options<"doctor">): Promise<number> {
-  const root = rootOf(undefined);
-  if (config) return await showConfig(root, json);
+  const places = here();
+  if (config) return await showConfig(places, json);
 
-  const checks = await checkAll(root);
+  const checks = await checkAll(places);
   const ok = checks.every(({ status }) => status !== "fail");
   const paint = openPaint(wantsColor("auto", await isTerminal(1), process.env));
   await print(json ? asJson({ ok, checks }) : checks.map((check) => describe(check, paint)).join(""));
@@ -21,8 +20,8 @@ export async function doctor({ json, config }: Options<"doctor">): Promise<numbe
 }
 
 /** `koda doctor --config`: each value and who set it. */
-async function showConfig(root: string, json: boolean): Promise<number> {
-  const lines = describeConfig(await loadHere({ env: process.env, home: homedir(), root }));
+async function showConfig(places: Here, json: boolean): Promise<number> {
+  const lines = describeConfig(await loadHere(places));
   const rows = lines.map(({ key, value, origin }) => [key, JSON.stringify(value) ?? "", origin]);
   await print(json ? asJson(lines) : plain(tableOf([["KEY", "VALUE", "FROM"], ...rows])));
   return 0;
@@ -37,7 +36,3 @@ function describe({ name, status, message, fix }: Check, paint: Paint): string {
 }
 
 const nameWidth = "temporary files".length;
-
-function asJson(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
-}

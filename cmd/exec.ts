@@ -9,7 +9,7 @@ import type { Prompt } from "../lib/engine/turn.ts";
 import { Clocks } from "./clocks.ts";
 import { answerInto, deliver } from "./deliver.ts";
 import type { ExecOptions } from "./options.ts";
-import { print, report } from "./print.ts";
+import { asJson, print, report } from "./print.ts";
 import { readPrompt } from "./prompt.ts";
 import { settingsOf } from "./settings.ts";
 import type { Stopper } from "./signals.ts";
@@ -22,13 +22,13 @@ export async function exec(options: ExecOptions, stopper: Stopper): Promise<numb
   return await deliver(task(options, stopper), {
     sink: await sinkFor(options),
     stop: stopper.controller,
-    ...(file !== undefined && { conclude: answerInto(file) }),
+    ...(file !== undefined && { conclude: answerInto(file, stopper.controller.signal) }),
   });
 }
 
 async function printSchema(): Promise<number> {
   const { lineJsonSchema } = await import("../lib/engine/event.ts");
-  await print(`${JSON.stringify(lineJsonSchema(), undefined, 2)}\n`);
+  await print(asJson(lineJsonSchema()));
   return 0;
 }
 

@@ -1,5 +1,5 @@
-import { commands, families, type Command, type CommandName, type Example } from "./commands.ts";
-import { wordsBelow } from "./dispatch.ts";
+import { commands, type Command, type CommandName, type Example } from "./commands.ts";
+import { aboutOf, isCommand, join, wordsBelow } from "./commandtree.ts";
 import { exits } from "./exits.ts";
 import { groups, rootFlags, type Flag, type Flags } from "./flags.ts";
 
@@ -19,21 +19,18 @@ export function helpPage(topic: string, columns: number): string {
 
 function familyPage(path: string, width: number): string[] {
   const call = path === "" ? "koda" : `koda ${path}`;
-  const rows = wordsBelow(path).map((word) => {
-    const name = path === "" ? word : `${path} ${word}`;
-    return { name: word, about: isCommand(name) ? commands[name].about : (families[name] ?? "") };
-  });
+  const rows = wordsBelow(path).map((word) => ({ name: word, about: aboutOf(join(path, word)) }));
   return [
     wrap(
       path === ""
         ? "A coding agent for shells, scripts and CI: one task to its end, an exit code you can trust."
-        : (families[path] ?? ""),
+        : aboutOf(path),
       width,
     ),
     `Usage: ${call} COMMAND [FLAGS]`,
     list("Commands", rows, width),
     list("Flags", flagRows(path === "" ? rootFlags : { help: rootFlags.help }), width),
-    examples(path === "" ? rootExamples : rows.flatMap(({ name }) => examplesOf(`${path} ${name}`)), width),
+    examples(path === "" ? rootExamples : rows.flatMap(({ name }) => examplesOf(join(path, name))), width),
     path === "" ? list("Environment", environment, width) : "",
     wrap(`Each command's own page: ${call} COMMAND --help`, width),
   ];
@@ -143,8 +140,4 @@ function indent(text: string, columns: number): string[] {
 
 function wrap(text: string, width: number): string {
   return Bun.wrapAnsi(text, width);
-}
-
-function isCommand(name: string): name is CommandName {
-  return Object.hasOwn(commands, name);
 }

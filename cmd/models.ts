@@ -1,15 +1,14 @@
-import { homedir } from "node:os";
 import type { Config } from "../lib/config/config.ts";
-import { loadConfig } from "../lib/config/load.ts";
 import { catalogedModels, describeModel } from "../lib/model/catalog.ts";
 import { demoProvider } from "../lib/model/demo.ts";
 import type { ModelInfo, Price } from "../lib/model/model.ts";
 import { offerOf } from "../lib/model/offer.ts";
 import { type Environment, keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { plain } from "../lib/sink/style.ts";
+import { here, loadHere } from "./here.ts";
 import { isOnThisMachine } from "./local.ts";
 import type { Options } from "./options.ts";
-import { print } from "./print.ts";
+import { asJson, print } from "./print.ts";
 import { tableOf } from "./table.ts";
 
 /** A provider as it can be used from here, or not. */
@@ -26,12 +25,11 @@ type Row = {
 
 /** `koda models`: what -m takes, and which of it can be used from here. Nothing but this machine is asked. */
 export async function models({ json }: Options<"models">): Promise<number> {
-  const { env } = process;
-  const places = { env, home: homedir(), root: process.cwd() };
-  const { config } = await loadConfig({ ...places, bare: false, sets: [], overrides: {} });
+  const places = here();
+  const { config } = await loadHere(places);
   const providers = [...providersOf(config.providers), demoProvider];
-  const rows = await Promise.all(providers.map((provider) => rowOf(provider, config, env)));
-  await print(json ? `${JSON.stringify(rows.map(jsonOf), undefined, 2)}\n` : page(rows));
+  const rows = await Promise.all(providers.map((provider) => rowOf(provider, config, places.env)));
+  await print(json ? asJson(rows.map(jsonOf)) : page(rows));
   return 0;
 }
 

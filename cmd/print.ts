@@ -8,6 +8,11 @@ export async function print(text: string): Promise<void> {
   await stdout.flush();
 }
 
+/** A command's answer for scripts. */
+export function asJson(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
 /** Says on stderr what went wrong, in words for a person; returns the exit code. */
 export async function report(error: unknown): Promise<number> {
   const stderr = new Output(2, "stderr");

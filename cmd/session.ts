@@ -10,6 +10,7 @@ import { transcriptOf } from "../lib/session/transcript.ts";
 import { Output } from "../lib/sink/output.ts";
 import { oneLine, plain } from "../lib/sink/style.ts";
 import type { Options } from "./options.ts";
+import { asJson } from "./print.ts";
 import { tableOf } from "./table.ts";
 
 export function list({ json }: Options<"session list">): Promise<number> {
@@ -73,10 +74,6 @@ async function answer(command: (store: Store) => AsyncGenerator<string, void>): 
 function openExisting(): Store {
   const path = databaseFile({ env: process.env, home: homedir() });
   return openStore(existsSync(path) ? path : inMemory);
-}
-
-function asJson(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
 }
 
 function table(sessions: readonly SessionInfo[]): string {

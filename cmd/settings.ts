@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { loadConfig } from "../lib/config/load.ts";
 import type { Overrides } from "../lib/config/commandline.ts";
 import { databaseFile, dataDirectory } from "../lib/config/paths.ts";
-import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
+import { KodaError, reasonOf } from "../lib/errors.ts";
 import type { SessionChoice, Settings } from "../lib/engine/settings.ts";
 import { inMemory } from "../lib/session/database.ts";
 import type { ExecOptions } from "./options.ts";
@@ -67,7 +67,7 @@ export function rootOf(directory: string | undefined): string {
     if (statSync(root).isDirectory()) return root;
   } catch (error) {
     const place = directory === undefined ? "the current directory" : `the project "${directory}"`;
-    throw new KodaError("usage", `Cannot work in ${place}: ${errnoOf(error) ?? messageOf(error)}`, { cause: error });
+    throw new KodaError("usage", `Cannot work in ${place}: ${reasonOf(error)}`, { cause: error });
   }
   throw new KodaError("usage", `Cannot work in "${shown}": it is not a directory (--cd)`);
 }

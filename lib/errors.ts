@@ -104,3 +104,27 @@ export function errnoOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EBADF: "it is closed",
+  EBUSY: "it is in use",
+  EISDIR: "it is a directory",
+  ELOOP: "its links go round in a circle",
+  ENAMETOOLONG: "the name is too long",
+  ENOENT: "there is no such file or directory",
+  ENOSPC: "the disk is full",
+  ENOTDIR: "a part of its path is not a directory",
+  ENXIO: "nobody listens there",
+  EPERM: "not permitted",
+  EDQUOT: "the disk quota is used up",
+  EROFS: "the file system is read-only",
+  ETXTBSY: "it is being run",
+};
+
+/** Why the system refused, in words; its own name for that too, since that is what one can look up. */
+export function reasonOf(error: unknown): string {
+  const errno = errnoOf(error);
+  if (errno === undefined) return messageOf(error);
+  return errno in reasons ? `${reasons[errno]} (${errno})` : errno;
+}

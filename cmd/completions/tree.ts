@@ -1,5 +1,5 @@
 import { commands, families, type Command } from "../commands.ts";
-import { wordsBelow } from "../dispatch.ts";
+import { aboutOf, join, wordsBelow } from "../commandtree.ts";
 import { rootFlags, type Flag, type Flags } from "../flags.ts";
 import type { Value } from "../values.ts";
 
@@ -36,11 +36,7 @@ function branch(path: string): Node {
 }
 
 function wordsAfter(path: string): Word[] {
-  return wordsBelow(path).map((word) => {
-    const name = path === "" ? word : `${path} ${word}`;
-    const command = new Map<string, Command>(Object.entries(commands)).get(name);
-    return { word, about: command?.about ?? families[name] ?? "" };
-  });
+  return wordsBelow(path).map((word) => ({ word, about: aboutOf(join(path, word)) }));
 }
 
 /** `--model` and `-m`. */

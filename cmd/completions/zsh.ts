@@ -1,3 +1,4 @@
+import { join } from "../commandtree.ts";
 import type { Flag } from "../flags.ts";
 import type { Value } from "../values.ts";
 import { nodes, spellingsOf, type Node, type Word } from "./tree.ts";
@@ -82,8 +83,4 @@ function escaped(text: string): string {
 
 function nameOf(path: string): string {
   return ["_koda", ...path.split(" ")].filter((word) => word !== "").join("_");
-}
-
-function join(path: string, word: string): string {
-  return path === "" ? word : `${path} ${word}`;
 }

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { loadInstructions, noInstructions } from "../agents/instructions.ts";
-import { errnoOf, KodaError, messageOf } from "../errors.ts";
+import { KodaError, reasonOf } from "../errors.ts";
 import { noCommands } from "../sandbox/backend.ts";
 import { inMemory } from "../session/database.ts";
 import { openStore } from "../session/store.ts";
@@ -96,10 +96,7 @@ function realRoot(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    throw new KodaError(
-      "usage",
-      `Cannot make "${path}" writable: ${errnoOf(error) ?? messageOf(error)} (--allow-write)`,
-    );
+    throw new KodaError("usage", `Cannot make "${path}" writable: ${reasonOf(error)} (--allow-write)`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from "node:fs";
-import { errnoOf, KodaError, messageOf } from "../errors.ts";
+import { KodaError, reasonOf } from "../errors.ts";
 import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
 import { parseJson } from "./json.ts";
@@ -35,7 +35,7 @@ export function recordTo(file: string, options: RecorderOptions): Recorder {
     try {
       return taking.listen(await fetch(url, init));
     } catch (error) {
-      taking.end(codeOf(error));
+      taking.end(reasonOf(error));
       throw error;
     }
   };
@@ -104,7 +104,7 @@ class Tape {
     try {
       return work();
     } catch (error) {
-      this.#failure = new KodaError("output", `Cannot write the cassette "${this.#file}": ${codeOf(error)}`, {
+      this.#failure = new KodaError("output", `Cannot write the cassette "${this.#file}": ${reasonOf(error)}`, {
         cause: error,
       });
       throw this.#failure;
@@ -150,7 +150,7 @@ class Taking {
             this.#text += this.#decoder.decode(value, { stream: true });
             controller.enqueue(value);
           } catch (error) {
-            this.end(codeOf(error));
+            this.end(reasonOf(error));
             controller.error(error);
           }
         },
@@ -175,8 +175,4 @@ class Taking {
     const frames = this.#text.match(/[\s\S]*?(?:\r\n\r\n|\n\n|\r\r)|[\s\S]+$/g) ?? [];
     return { request: this.#request, response: { ...this.#response, frames: [...frames] } };
   }
-}
-
-function codeOf(error: unknown): string {
-  return errnoOf(error) ?? messageOf(error);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { lstatSync, readFileSync, symlinkSync } from "node:fs";
+import { chmodSync, lstatSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { binary, exec, finished, koda, start, using } from "../support/koda.ts";
 import { call, cut, reply, say, status, wait } from "../support/model-reply.ts";
@@ -138,6 +138,54 @@ test("-o with a link to a pipe writes into the pipe and leaves the link where it
   expect(await run()).toContain("The answer.");
   expect(await run()).toContain("koda:");
   expect(lstatSync(door).isSymbolicLink()).toBe(true);
+});
+
+test("-o /dev/stdout adds to the log that stdout is, and a failed run leaves the log alone", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("The answer."), status(400)]);
+  const log = join(place.project, "log");
+  const run = async () => {
+    const argv = ["sh", "-c", '"$0" exec -q "$@" >>log', binary, ...using(server), "-o", "/dev/stdout", "hi"];
+    return await Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stderr: "ignore" }).exited;
+  };
+  place.write("log", "What was there.\n");
+  expect(await run()).toBe(0);
+  expect(await run()).toBe(1);
+  expect(readFileSync(log, "utf8")).toBe("What was there.\nThe answer.The answer.\n");
+});
+
+test("-o writes where a link leads, though nothing is there yet, and keeps who may read it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("One."), say("Two.")]);
+  symlinkSync("kept/answer.md", join(place.project, "link"));
+  const answer = place.write("kept/answer.md", "Old.");
+  rmSync(answer);
+  await exec(place, server, ["-o", "link", "hi"]);
+  expect(readFileSync(answer, "utf8")).toBe("One.");
+  chmodSync(answer, 0o600);
+  await exec(place, server, ["-o", "link", "hi"]);
+  expect(readFileSync(answer, "utf8")).toBe("Two.");
+  expect(statSync(answer).mode & 0o777).toBe(0o600);
+  expect(lstatSync(join(place.project, "link")).isSymbolicLink()).toBe(true);
+});
+
+test("-o with a pipe hands over what the pipe's reader takes, all of it", async () => {
+  await using place = makePlace();
+  const text = "x".repeat(300_000);
+  await using server = await startModelServer([say(text)]);
+  Bun.spawnSync(["mkfifo", "door"], { cwd: place.project });
+  const reader = Bun.spawn(["sh", "-c", "cat <door"], { cwd: place.project, stdin: "ignore", stdout: "pipe" });
+  const { end } = await exec(place, server, ["-o", "door", "hi"]);
+  expect(end.exit).toBe(0);
+  expect(await reader.stdout.text()).toBe(text);
+});
+
+test("-o with a pipe that nobody reads waits no longer than the run may take", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("The answer.")]);
+  Bun.spawnSync(["mkfifo", "door"], { cwd: place.project });
+  const { end } = await exec(place, server, ["--timeout", "1s", "-o", "door", "hi"]);
+  expect(end).toMatchObject({ status: "limit", exit: 124, text: "The answer." });
 });
 
 test("--output-schema checks the answer, asks for repairs, and hands the value over", async () => {
