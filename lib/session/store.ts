@@ -196,6 +196,11 @@ export class Store implements AsyncDisposable {
     this.#db.close();
   }
 
+  /** Closes at the end of the process, in a tenth of the time: nobody else in it may have this database open. */
+  leave(): void {
+    this.#db.leave();
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     this.close();
     return Promise.resolve();

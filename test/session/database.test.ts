@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -87,6 +88,57 @@ test("a database that lost its write-ahead log gets it back", () => {
   expect(ask("PRAGMA journal_mode = DELETE")).toEqual({ journal_mode: "delete" });
   openStore(path).close();
   expect(ask("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });
+});
+
+test("a database that is left has all that was committed, and its log stays for whoever opens it next", async () => {
+  using directory = makeDirectory();
+  const path = join(directory.path, "koda.db");
+  for (const id of ["one", "two"]) {
+    const store = openStore(path);
+    const session = store.create({ ...start, id });
+    session.append(user("hello"));
+    session.close();
+    store.leave();
+    expect(statSync(`${path}-wal`).size).toBeGreaterThan(0);
+  }
+  {
+    await using store = openStore(path);
+    expect((await Promise.all(["one", "two"].map((id) => store.items(id)))).flat()).toHaveLength(2);
+  }
+  expect(existsSync(`${path}-wal`)).toBe(false);
+});
+
+test("a long log is not left for the next to read", () => {
+  using directory = makeDirectory();
+  const path = join(directory.path, "koda.db");
+  const store = openStore(path);
+  const session = store.create(start);
+  for (let n = 0; n < 20; n++) session.append(user("x".repeat(100_000)));
+  session.close();
+  store.leave();
+  expect(existsSync(`${path}-wal`)).toBe(false);
+});
+
+test("who leaves takes nothing from a process that goes on", async () => {
+  using directory = makeDirectory();
+  const path = join(directory.path, "koda.db");
+  const other = Bun.spawn([process.execPath, writer, path, "endless", "endless"], { stdout: "pipe" });
+  await other.stdout.getReader().read();
+  const store = openStore(path);
+  const session = store.create({ ...start, id: "brief" });
+  session.append(user("hello"));
+  session.close();
+  store.leave();
+
+  await using later = openStore(path);
+  const { length } = later.find("endless");
+  while (later.find("endless").length < length + 10) await new Promise((resolve) => setImmediate(resolve));
+  other.kill("SIGKILL");
+  await other.exited;
+  expect(await later.items("brief")).toHaveLength(1);
+  expect(await later.items("endless")).toHaveLength(later.find("endless").length);
+  using db = new Sqlite(path);
+  expect(db.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
 });
 
 test("a file that is no database is refused and stays as it is", () => {
