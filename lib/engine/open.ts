@@ -38,9 +38,8 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
   const tell = (notice: Notice) => void notices.push(notice);
   const instructions = settings.bare ? noInstructions : loadInstructions({ cwd: settings.root });
 
-  // The store is left to the end of the process: closing it would first copy the log's tail into the database, which
-  // takes 5 ms that somebody waits for, and what is committed is safe without.
   const store = openStore(settings.database);
+  held.defer(() => store.leave());
   const recorded = recordedIn(store, settings.session, settings.root);
   const { model, info, keyVariables, close } = await connectionFor(settings, { recorded, tell });
   held.defer(close);
