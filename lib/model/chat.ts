@@ -17,7 +17,7 @@ class ChatReply implements Assembly {
   #reason: string | undefined;
   #usage: Usage = { input: null, cached: null, output: null, reasoning: null };
 
-  read(frame: JsonRecord): ModelEvent[] {
+  read(frame: JsonRecord, events: ModelEvent[]): void {
     if (isRecord(frame.usage)) this.#usage = usageOf(frame.usage);
     const choice = recordOf(arrayIn(frame, "choices")[0]);
     // A server that does not stream sends `message`; what is in it is the same.
@@ -29,35 +29,36 @@ class ChatReply implements Assembly {
       this.#reason = reason;
       this.state = "complete";
     }
-    return this.#said(delta);
+    this.#say(delta, events);
   }
 
-  end(): ModelEvent[] {
+  end(events: ModelEvent[]): void {
     const calls = this.#calls.all();
-    return [
-      ...this.#thought(),
-      ...calls.map((call) => ({ type: "call", call }) as const),
-      { type: "end", reason: finishOf(this.#reason, calls.length), usage: this.#usage },
-    ];
+    this.#endThought(events);
+    for (const call of calls) events.push({ type: "call", call });
+    events.push({ type: "end", reason: finishOf(this.#reason, calls.length), usage: this.#usage });
   }
 
-  #said(delta: JsonRecord): ModelEvent[] {
-    const thinking = stringIn(delta, "reasoning_content") ?? stringIn(delta, "reasoning") ?? "";
+  #say(delta: JsonRecord, events: ModelEvent[]): void {
     const { content } = delta;
-    if (Array.isArray(content)) return content.flatMap((part) => this.#said(fromPart(recordOf(part))));
-    const text = typeof content === "string" ? content : (stringIn(delta, "refusal") ?? "");
-    const events: ModelEvent[] = [];
+    if (Array.isArray(content)) {
+      for (const part of content) this.#say(fromPart(recordOf(part)), events);
+      return;
+    }
+    const thinking = stringIn(delta, "reasoning_content") ?? stringIn(delta, "reasoning") ?? "";
     if (thinking !== "") events.push({ type: "thinking", text: thinking });
     this.#thinking += thinking;
-    if (text !== "") events.push(...this.#thought(), { type: "text", text });
-    return events;
+    const text = typeof content === "string" ? content : (stringIn(delta, "refusal") ?? "");
+    if (text === "") return;
+    if (this.#thinking !== "") this.#endThought(events);
+    events.push({ type: "text", text });
   }
 
   /** A thought is over when something else comes. */
-  #thought(): ModelEvent[] {
+  #endThought(events: ModelEvent[]): void {
     const text = this.#thinking;
     this.#thinking = "";
-    return text === "" ? [] : [{ type: "thought", part: { type: "thinking", text } }];
+    if (text !== "") events.push({ type: "thought", part: { type: "thinking", text } });
   }
 }
 

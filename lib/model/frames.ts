@@ -53,9 +53,16 @@ function tooLong(): KodaError {
 
 function framesIn(text: string): Frame[] {
   const frames: Frame[] = [];
-  for (const block of text.split("\n\n")) {
-    const data = block.startsWith("data: ") && !block.includes("\n") ? block.slice(6) : dataOf(block);
+  let start = 0;
+  while (start < text.length) {
+    const line = text.indexOf("\n", start);
+    const isSingle = line < 0 || text[line + 1] === "\n";
+    const blank = isSingle ? line : text.indexOf("\n\n", start);
+    const end = blank < 0 ? text.length : blank;
+    const isPlain = isSingle && text.startsWith("data: ", start);
+    const data = isPlain ? text.slice(start + 6, end) : dataOf(text.slice(start, end));
     if (data !== "") frames.push(data);
+    start = end + 2;
   }
   return frames;
 }

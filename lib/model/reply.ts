@@ -2,16 +2,16 @@ import { KodaError } from "../errors.ts";
 import { reported } from "./failure.ts";
 import { isRecord, type JsonRecord, parseJson } from "./json.ts";
 import type { ModelEvent, ModelRequest, Wire } from "./model.ts";
-import { type Endpoint, streamFrames } from "./stream.ts";
+import { type Endpoint, originOf, streamFrames } from "./stream.ts";
 
 /** A reply as a wire puts it together, frame by frame. */
 export type Assembly = {
-  /** What this frame adds to the reply. */
-  read(frame: JsonRecord): ModelEvent[];
+  /** Appends what this frame adds to the reply. */
+  read(frame: JsonRecord, events: ModelEvent[]): void;
   /** `complete`: the terminal event was seen, though figures may follow. `over`: nothing follows. */
   readonly state: "open" | "complete" | "over";
   /** What is only known now: the calls of a wire that does not say when one is complete, and the end. */
-  end(): ModelEvent[];
+  end(events: ModelEvent[]): void;
 };
 
 export type WireForm = {
@@ -37,7 +37,7 @@ export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): A
       receiving: for await (const frames of streamFrames(wire, body(request, endpoint), { endpoint, listener })) {
         for (const frame of frames) {
           if (frame === "[DONE]") break receiving;
-          for (const event of reply.read(decode(frame, endpoint))) events.push(event);
+          reply.read(decode(frame, endpoint), events);
           if (reply.state === "over") break receiving;
         }
         yield events;
@@ -52,23 +52,25 @@ export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): A
 
     signal.throwIfAborted();
     if (reply.state === "open") throw truncated(endpoint);
-    yield [...events, ...reply.end()];
+    reply.end(events);
+    yield events;
   };
 }
 
 function decode(frame: string, endpoint: Endpoint): JsonRecord {
   const value = parseJson(frame);
-  const { provider, info, key } = endpoint;
-  if (!isRecord(value)) {
-    const message = `${provider.name} sent a frame that is not JSON: "${frame.slice(0, 100)}"`;
-    throw new KodaError("stream", message, { retryable: true });
-  }
-  const { error } = value;
-  const failed = isRecord(error) || (typeof error === "string" && error !== "");
-  if (failed || value.type === "error" || value.object === "error") {
-    throw reported(value, { provider, model: info.name, key });
-  }
+  if (!isRecord(value)) throw unreadable(frame, endpoint);
+  if (isFailure(value)) throw reported(value, originOf(endpoint));
   return value;
+}
+
+function isFailure({ error, type, object }: JsonRecord): boolean {
+  return type === "error" || object === "error" || isRecord(error) || (typeof error === "string" && error !== "");
+}
+
+function unreadable(frame: string, { provider }: Endpoint): KodaError {
+  const message = `${provider.name} sent a frame that is not JSON: "${frame.slice(0, 100)}"`;
+  return new KodaError("stream", message, { retryable: true });
 }
 
 function truncated({ provider }: Endpoint): KodaError {

@@ -3,7 +3,7 @@ import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, string
 import type { FinishReason, ModelEvent, Usage } from "./model.ts";
 import { type Assembly, type Attempt, speak } from "./reply.ts";
 import { responsesBody } from "./responses-body.ts";
-import type { Endpoint } from "./stream.ts";
+import { type Endpoint, originOf } from "./stream.ts";
 import { thoughtToken } from "./thought.ts";
 
 /** OpenAI's Responses: a reply is a list of items, each announced, filled by deltas and completed. */
@@ -27,7 +27,11 @@ class ResponsesReply implements Assembly {
     this.#endpoint = endpoint;
   }
 
-  read(frame: JsonRecord): ModelEvent[] {
+  read(frame: JsonRecord, events: ModelEvent[]): void {
+    for (const event of this.#said(frame)) events.push(event);
+  }
+
+  #said(frame: JsonRecord): readonly ModelEvent[] {
     switch (frame.type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
@@ -48,9 +52,9 @@ class ResponsesReply implements Assembly {
     }
   }
 
-  end(): ModelEvent[] {
+  end(events: ModelEvent[]): void {
     const usage = usageOf(recordIn(this.#response, "usage"));
-    return [{ type: "end", reason: finishOf(this.#response, this.#calls), usage }];
+    events.push({ type: "end", reason: finishOf(this.#response, this.#calls), usage });
   }
 
   #delta(type: "text" | "thinking", frame: JsonRecord): ModelEvent[] {
@@ -108,11 +112,10 @@ class ResponsesReply implements Assembly {
   }
 
   #failed(response: JsonRecord): Error {
-    const { provider, info, key } = this.#endpoint;
     const error = isRecord(response.error)
       ? response.error
       : { message: `the reply ended as ${String(response.status)}` };
-    return reported(error, { provider, model: info.name, key });
+    return reported(error, originOf(this.#endpoint));
   }
 }
 

@@ -93,6 +93,13 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
     expect(calls(await answerTo(server)).map((made) => made.arguments)).toEqual(["{}", "{oops"]);
   });
 
+  test("a long reply that arrives at once gives every piece by itself", async () => {
+    const pieces = Array.from({ length: 2000 }, (_, n) => `word ${n} `);
+    await using server = await startModelServer([reply(say(...pieces))]);
+    const texts = (await answerTo(server)).flatMap((event) => (event.type === "text" ? [event.text] : []));
+    expect(texts).toEqual(pieces);
+  });
+
   test("a megabyte of arguments arrives whole", async () => {
     const content = "é€😀x".repeat(200_000);
     await using server = await startModelServer([call("Write", { content }, { pieceLength: 4096 })]);
