@@ -2,7 +2,7 @@ import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { loadConfig } from "../lib/config/load.ts";
-import type { Overrides } from "../lib/config/commandline.ts";
+import type { Overrides } from "../lib/config/overrides.ts";
 import { databaseFile, dataDirectory } from "../lib/config/paths.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
 import type { SessionChoice, Settings } from "../lib/engine/settings.ts";

@@ -1,7 +1,7 @@
 import { assemble } from "./assemble.ts";
 import type { LoadedConfig } from "./config.ts";
 import { readConfigFile } from "./configfile.ts";
-import { applyEnvironment, applyFlags, applySet, type Overrides } from "./commandline.ts";
+import { applyEnvironment, applyFlags, applySet, type Overrides } from "./overrides.ts";
 import { put, standards, type InForce } from "./inforce.ts";
 import { formatPath } from "./keypath.ts";
 import { projectConfigFile, projectConfigName, userConfigFile, type Places } from "./paths.ts";
