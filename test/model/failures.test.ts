@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, exitByCode, KodaError } from "../../lib/errors.ts";
 import type { Model, ModelEvent, Wire } from "../../lib/model/model.ts";
-import { type ConnectionOptions, connectTo, converse, hello } from "../support/model-connection.ts";
+import { type ConnectionOptions, connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import {
   call,
   cut,
@@ -288,7 +288,7 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
     await using server = await startModelServer([entry]);
     const events: ModelEvent[] = [];
     const read = async () => {
-      for await (const event of connectTo(server.url, wire)(hello, new AbortController().signal)) {
+      for await (const event of eventsOf(connectTo(server.url, wire)(hello, new AbortController().signal))) {
         events.push(event);
         arrived.resolve();
       }
@@ -311,9 +311,9 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
   });
 
   test("a slow stream that is never silent for long is no silence", async () => {
-    const slow = reply(...["a", "b", "c", "d", "e", "f"].flatMap((word) => [say(word), wait(() => Bun.sleep(20))]));
+    const slow = reply(...["a", "b", "c", "d", "e", "f"].flatMap((word) => [say(word), wait(() => Bun.sleep(60))]));
     await using server = await startModelServer([slow]);
-    const events = await converse(connectTo(server.url, wire, { streamIdleMs: 90 }));
+    const events = await converse(connectTo(server.url, wire, { streamIdleMs: 300 }));
     expect(summary(events)).toEqual({ text: "abcdef", calls: 0 });
   });
 
@@ -367,7 +367,8 @@ describe("an error in mid-stream", () => {
     await using server = await startModelServer([raw([both])]);
     const events: ModelEvent[] = [];
     const read = async () => {
-      for await (const event of connectTo(server.url, "chat")(hello, new AbortController().signal)) events.push(event);
+      for await (const event of eventsOf(connectTo(server.url, "chat")(hello, new AbortController().signal)))
+        events.push(event);
     };
     await expect(read()).rejects.toMatchObject({ code: "overloaded" });
     expect(events).toEqual([
