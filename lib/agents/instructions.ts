@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { readRegularFile } from "../config/file.ts";
-import { decodeUtf8 } from "../config/utf8.ts";
+import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
 import { unlessRefused } from "../errors.ts";
 import { findRepository, type Owner } from "./repository.ts";
 
@@ -78,18 +78,11 @@ function readInstructions(path: string, root: string, room: number): Read {
   if (bytes === undefined) return nothing;
   if ("problem" in bytes) return { ...nothing, problem: bytes.problem };
   const cut = bytes.length > room;
-  const text = decodeUtf8(cut ? wholeCharacters(bytes, room) : bytes);
+  const text = decodeUtf8(cut ? wholeCharacters(bytes.subarray(0, room)) : bytes);
   return text === undefined ? { ...nothing, problem: "it is not UTF-8" } : { text, cut };
 }
 
 function isOutside(root: string, path: string): boolean {
   const way = relative(root, path);
   return way === ".." || way.startsWith("../");
-}
-
-/** In UTF-8 all bytes of a character but the first begin with the bits 10. */
-function wholeCharacters(bytes: Uint8Array, length: number): Uint8Array {
-  let end = length;
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return bytes.subarray(0, end);
 }

@@ -1,3 +1,5 @@
+import { wholeCharacters } from "../config/utf8.ts";
+
 /** Which lines of a file are wanted, and how much of them a model can be shown. */
 export type WindowLimits = { start: number; lines: number; bytes: number; lineBytes: number };
 
@@ -110,19 +112,11 @@ const lossy = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** A character that the cut fell into is left away, whole. */
 function decode(bytes: Buffer, isCut: boolean): { text: string; isInvalid: boolean } {
-  const whole = isCut ? bytes.subarray(0, endOfCharacters(bytes)) : bytes;
+  const whole = isCut ? wholeCharacters(bytes) : bytes;
   try {
     return { text: strict.decode(whole), isInvalid: false };
   } catch {
     // The only thing that a strict decoder throws for.
     return { text: lossy.decode(whole), isInvalid: true };
   }
-}
-
-/** Where the last whole UTF-8 character ends. */
-function endOfCharacters(bytes: Uint8Array): number {
-  const lead = bytes.findLastIndex((byte) => (byte & 0xc0) !== 0x80);
-  const first = bytes[lead] ?? 0;
-  const length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  return lead + length > bytes.length ? lead : bytes.length;
 }
