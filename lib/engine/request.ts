@@ -1,16 +1,8 @@
-import { type CallPart, type Message, textOf, type ThinkingPart } from "../model/message.ts";
-import type { FinishReason, ModelEvent, ModelRequest, Price, Usage } from "../model/model.ts";
-import type { Item } from "../session/item.ts";
+import type { ModelRequest, Price, Usage } from "../model/model.ts";
 import type { Engine } from "./engine.ts";
 import type { Event, Figures } from "./event.ts";
+import { Gathering, type Reply } from "./gather.ts";
 import { addFigures, noFigures, spend } from "./ledger.ts";
-
-export type Reply = {
-  text: string;
-  calls: readonly CallPart[];
-  finish: FinishReason;
-  item: Extract<Item, { kind: "assistant" }>;
-};
 
 /** What of the answer there is so far: shown when the turn ends before its answer is complete. */
 export type Draft = { text: string; usage: Figures };
@@ -22,8 +14,25 @@ export async function* ask(
   signal: AbortSignal,
 ): AsyncGenerator<Event, Reply> {
   const request = requestOf(engine, withoutTools);
+  const gathering = new Gathering(request.messages);
   engine.ledger.requests++;
-  const reply = yield* collect(engine, { draft, request }, signal);
+  // In this generator and not in one of its own: each one on the way of every piece costs 15 ms in 20,000 of them.
+  try {
+    for await (const events of engine.model(request, signal)) {
+      for (const event of events) {
+        const told = gathering.add(event);
+        if (told !== undefined) yield told;
+      }
+    }
+  } catch (error) {
+    keepCut(engine, gathering.text);
+    throw error;
+  } finally {
+    if (gathering.text !== "") draft.text = gathering.text;
+  }
+  const { reply } = gathering;
+  // A Model throws when it fails, so this is our defect, not the provider's.
+  if (reply === undefined) throw new Error("The model's stream ended without its end event");
 
   // An empty reply is not worth a place in the history: providers refuse to see it again.
   if (reply.item.parts.length > 0) engine.session.append(reply.item);
@@ -35,6 +44,12 @@ export async function* ask(
   return reply;
 }
 
+/** A reply that is cut off leaves in the log what it said until then. */
+function keepCut({ session }: Engine, text: string): void {
+  if (text !== "")
+    session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noFigures });
+}
+
 function requestOf(engine: Engine, withoutTools: boolean): ModelRequest {
   return {
     system: engine.system,
@@ -43,90 +58,6 @@ function requestOf(engine: Engine, withoutTools: boolean): ModelRequest {
     heard: engine.heard,
     ...(withoutTools && { withoutTools }),
   };
-}
-
-/** The reply as it comes; one that is cut off leaves in the log what it said until then. */
-async function* collect(
-  engine: Engine,
-  { draft, request }: { draft: Draft; request: ModelRequest },
-  signal: AbortSignal,
-): AsyncGenerator<Event, Reply> {
-  let parts: Part[] = [];
-  let text = "";
-  const before = draft.text;
-  const taken = takenIds(request.messages);
-  try {
-    for await (const event of engine.model(request, signal)) {
-      switch (event.type) {
-        case "text":
-          if (event.text === "") break;
-          text += event.text;
-          draft.text = text;
-          addText(parts, event.text);
-          yield { type: "text.delta", text: event.text };
-          break;
-        case "thinking":
-          yield { type: "thinking.delta", text: event.text };
-          break;
-        case "thought":
-          parts.push(event.part);
-          break;
-        case "call":
-          parts.push(withFreshId(event.call, taken));
-          break;
-        case "retry":
-          // Nothing of a broken attempt is executed, kept, or counted as answer.
-          parts = [];
-          text = "";
-          draft.text = before;
-          yield retryEvent(event);
-          break;
-        case "end":
-          return replyOf(parts, event.reason, event.usage);
-        default:
-          event satisfies never;
-      }
-    }
-  } catch (error) {
-    if (text !== "")
-      engine.session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noFigures });
-    throw error;
-  }
-  // A Model throws when it fails, so this is our defect, not the provider's.
-  throw new Error("The model's stream ended without its end event");
-}
-
-type Part = { type: "text"; text: string } | ThinkingPart | CallPart;
-
-function addText(parts: Part[], text: string): void {
-  const last = parts.at(-1);
-  if (last?.type === "text") last.text += text;
-  else parts.push({ type: "text", text });
-}
-
-/**
- * Results are paired to calls by id, in the log and by the provider, so an id that is missing, too long for some
- * providers, or used before is replaced.
- */
-function withFreshId(call: CallPart, taken: Set<string>): CallPart {
-  let { id } = call;
-  for (let n = taken.size + 1; id === "" || id.length > 64 || taken.has(id); n++) id = `call_${n}`;
-  taken.add(id);
-  return { ...call, id };
-}
-
-function takenIds(messages: readonly Message[]): Set<string> {
-  return new Set(messages.flatMap((message) => (message.role === "tool" ? [message.call] : [])));
-}
-
-function replyOf(parts: readonly Part[], finish: FinishReason, usage: Usage): Reply {
-  const calls = parts.filter((part) => part.type === "call");
-  const text = textOf({ role: "assistant", parts });
-  return { text, calls, finish, item: { kind: "assistant", parts, finish, usage } };
-}
-
-function retryEvent({ attempt, max, delayMs, code, message }: Extract<ModelEvent, { type: "retry" }>): Event {
-  return { type: "retry", attempt, max, delay_ms: delayMs, code, message };
 }
 
 function usageEvent({ ledger, session, info }: Engine, request: Usage, turn: Figures): Event {

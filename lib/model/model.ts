@@ -50,10 +50,11 @@ export type ModelEvent =
   | { type: "end"; reason: FinishReason; usage: Usage };
 
 /**
- * One request to its end. Throws a KodaError when the provider fails, and the signal's reason when it aborts; ends
- * normally only after an `end` event.
+ * One request to its end. Events come as many at a time as arrived together: to hand over each by itself, through every
+ * layer, would cost more than to read it. Throws a KodaError when the provider fails, and the signal's reason when it
+ * aborts; ends normally only after an `end` event.
  */
-export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>;
+export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<readonly ModelEvent[]>;
 
 /** USD per million tokens. */
 export type Price = { input: number; cached?: number; output: number };

@@ -1,7 +1,7 @@
 import { KodaError } from "../errors.ts";
 import { reported } from "./failure.ts";
 import { isRecord, type JsonRecord, parseJson } from "./json.ts";
-import type { ModelEvent, ModelRequest, Wire } from "./model.ts";
+import type { Model, ModelEvent, ModelRequest, Wire } from "./model.ts";
 import { type Endpoint, originOf, streamFrames } from "./stream.ts";
 
 /** A reply as a wire puts it together, frame by frame. */
@@ -20,11 +20,8 @@ export type WireForm = {
   assemble(endpoint: Endpoint): Assembly;
 };
 
-/**
- * One try of a request. Events come as many at a time as arrived together: to hand over each by itself, through every
- * layer, would cost more than to read it.
- */
-export type Attempt = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<readonly ModelEvent[]>;
+/** One try of a request. */
+export type Attempt = Model;
 
 /** Speaks to a model in one wire's form. A reply without its terminal event is an error, however it stopped. */
 export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): Attempt {

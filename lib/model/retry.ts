@@ -24,9 +24,7 @@ export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = sta
     const ask = await load();
     for (let attempt = 1; ; attempt++) {
       try {
-        for await (const events of ask(request, signal)) {
-          for (const event of events) yield event;
-        }
+        yield* ask(request, signal);
         return;
       } catch (error) {
         // Whoever stops a run gives a reason that may be worth another run, but not another attempt.
@@ -35,7 +33,7 @@ export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = sta
         const { code, message: reason } = error;
         const delayMs = error.retryAfterMs ?? backoff(attempt, policy.random());
         const message = `Reconnecting… ${attempt}/${policy.max}: ${reason}`;
-        yield { type: "retry", attempt, max: policy.max, delayMs, code, message };
+        yield [{ type: "retry", attempt, max: policy.max, delayMs, code, message }];
         await policy.wait(delayMs, signal);
       }
     }

@@ -30,7 +30,7 @@ const called = (tool: string): ModelEvent[] => [
 function scripted(...replies: (readonly ModelEvent[])[]): Model {
   let next = 0;
   return async function* () {
-    yield* replies[next++] ?? [];
+    yield replies[next++] ?? [];
   };
 }
 
@@ -96,7 +96,7 @@ test("a reader that leaves early closes the model's stream", async () => {
   let closed = false;
   const endless: Model = async function* () {
     try {
-      while (true) yield { type: "text", text: "word " };
+      while (true) yield [{ type: "text", text: "word " }];
     } finally {
       closed = true;
     }
@@ -108,7 +108,7 @@ test("a reader that leaves early closes the model's stream", async () => {
 test("the signal's reason says how a run was stopped, whatever broke because of it", async () => {
   const stop = new AbortController();
   const model: Model = async function* () {
-    yield { type: "text", text: "Half" };
+    yield [{ type: "text", text: "Half" }];
     stop.abort(new KodaError("timeout", "too long"));
     throw new KodaError("network", "the connection broke");
   };

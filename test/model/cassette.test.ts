@@ -7,7 +7,7 @@ import type { Message } from "../../lib/model/message.ts";
 import type { ModelEvent, ModelRequest, Wire } from "../../lib/model/model.ts";
 import { type RecorderOptions, recordTo, secretsIn } from "../../lib/model/record.ts";
 import { replayFrom, type ReplayOptions } from "../../lib/model/replay.ts";
-import { connectTo, converse, hello } from "../support/model-connection.ts";
+import { connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { call, cut, drip, type Entry, problem, reply, say, think, wait } from "../support/model-reply.ts";
 import { refusingUrl, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -156,7 +156,7 @@ describe.each<Wire>(["chat", "responses"])("a cassette of the wire %s", (wire) =
     await using server = await startModelServer([reply(say("first"), wait(gate.promise)), say("second")]);
     const { file, fetch, close } = recorder(place);
     const model = connectTo(server.url, wire, { fetch });
-    for await (const event of model(hello, new AbortController().signal)) {
+    for await (const event of eventsOf(model(hello, new AbortController().signal))) {
       expect(event).toEqual({ type: "text", text: "first" });
       break;
     }

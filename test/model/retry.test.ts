@@ -3,7 +3,7 @@ import { KodaError } from "../../lib/errors.ts";
 import type { ModelEvent, Wire } from "../../lib/model/model.ts";
 import type { Attempt } from "../../lib/model/reply.ts";
 import { type RetryPolicy, retrying, standardRetry } from "../../lib/model/retry.ts";
-import { connectTo, converse, hello } from "../support/model-connection.ts";
+import { connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { cut, problem, reply, say, wait } from "../support/model-reply.ts";
 import { refusingUrl, startModelServer } from "../support/model-server.ts";
 
@@ -75,7 +75,7 @@ describe.each<Wire>(["chat", "responses"])("a request over the wire %s", (wire) 
     const half = cut(reply(say("half"), wait(arrived.promise), say("x")), { frames: wire === "chat" ? 2 : 4 }, "rst");
     await using server = await startModelServer([half, say("whole")]);
     const events: ModelEvent[] = [];
-    for await (const event of connectTo(server.url, wire, { retry })(hello, new AbortController().signal)) {
+    for await (const event of eventsOf(connectTo(server.url, wire, { retry })(hello, new AbortController().signal))) {
       events.push(event);
       arrived.resolve();
     }
@@ -120,7 +120,7 @@ describe("the wait between two attempts", () => {
     const reason = new Error("stopped");
     const started = performance.now();
     const read = async () => {
-      for await (const event of failing({ retryAfterMs: 60_000 })(hello, stop.signal)) {
+      for await (const event of eventsOf(failing({ retryAfterMs: 60_000 })(hello, stop.signal))) {
         if (event.type === "retry") queueMicrotask(() => stop.abort(reason));
       }
     };
@@ -130,7 +130,7 @@ describe("the wait between two attempts", () => {
 
   test("is scattered by a tenth, so that many runs do not come back together", async () => {
     const delays: number[] = [];
-    for await (const event of failing()(hello, AbortSignal.timeout(5000))) {
+    for await (const event of eventsOf(failing()(hello, AbortSignal.timeout(5000)))) {
       if (event.type === "retry") delays.push(event.delayMs);
       if (delays.length === 2) break;
     }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { CallPart, Message } from "../../lib/model/message.ts";
 import type { ModelEvent, ModelRequest, Wire } from "../../lib/model/model.ts";
-import { type ConnectionOptions, connectTo, converse, hello } from "../support/model-connection.ts";
+import { type ConnectionOptions, connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { call, drip, raw, reply, say, status, think, wait } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { chatChunk, responsesEvent } from "../support/model-wire.ts";
@@ -119,7 +119,7 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
     await using server = await startModelServer([reply(say("first"), wait(gate.promise), say("second"))]);
     const model = connectTo(server.url, wire);
     const pieces: string[] = [];
-    for await (const event of model(hello, new AbortController().signal)) {
+    for await (const event of eventsOf(model(hello, new AbortController().signal))) {
       if (event.type !== "text") continue;
       pieces.push(event.text);
       // The server is still waiting for this.
@@ -269,7 +269,7 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
     const stop = new AbortController();
     const reason = new Error("enough");
     const read = async () => {
-      for await (const event of connectTo(server.url, wire)(hello, stop.signal)) {
+      for await (const event of eventsOf(connectTo(server.url, wire)(hello, stop.signal))) {
         if (event.type === "text") stop.abort(reason);
       }
     };
@@ -292,7 +292,7 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
 
   test("who stops reading closes the connection", async () => {
     await using server = await startModelServer([reply(say("a"), wait(new Promise(() => {})))]);
-    for await (const event of connectTo(server.url, wire)(hello, new AbortController().signal)) {
+    for await (const event of eventsOf(connectTo(server.url, wire)(hello, new AbortController().signal))) {
       expect(event).toEqual({ type: "text", text: "a" });
       break;
     }

@@ -42,5 +42,10 @@ export async function converse(
   request: ModelRequest = hello,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<ModelEvent[]> {
-  return Array.fromAsync(model(request, signal));
+  return Array.fromAsync(eventsOf(model(request, signal)));
+}
+
+/** One by one, for tests that do something in between. */
+export async function* eventsOf(batches: AsyncIterable<readonly ModelEvent[]>): AsyncGenerator<ModelEvent, void> {
+  for await (const events of batches) yield* events;
 }

@@ -1,0 +1,97 @@
+import { type CallPart, type Message, textOf, type ThinkingPart } from "../model/message.ts";
+import type { FinishReason, ModelEvent, Usage } from "../model/model.ts";
+import type { Item } from "../session/item.ts";
+import type { Event } from "./event.ts";
+
+export type Reply = {
+  text: string;
+  calls: readonly CallPart[];
+  finish: FinishReason;
+  item: Extract<Item, { kind: "assistant" }>;
+};
+
+/** A reply while it comes. */
+export class Gathering {
+  /** The text so far, of this attempt. */
+  text = "";
+  /** Set by the event that ends it. */
+  reply: Reply | undefined;
+  #parts: Part[] = [];
+  /** Where in `text` the part begins that is being said. */
+  #partStart = 0;
+  readonly #takenIds: Set<string>;
+
+  /** `messages` are what the model was sent. */
+  constructor(messages: readonly Message[]) {
+    this.#takenIds = takenIds(messages);
+  }
+
+  /** Adds what came, and gives what there is to tell of it. */
+  add(event: ModelEvent): Event | undefined {
+    switch (event.type) {
+      case "text":
+        if (event.text === "") return undefined;
+        this.text += event.text;
+        return { type: "text.delta", text: event.text };
+      case "thinking":
+        return { type: "thinking.delta", text: event.text };
+      case "thought":
+        this.#addPart(event.part);
+        return undefined;
+      case "call":
+        this.#addPart(withFreshId(event.call, this.#takenIds));
+        return undefined;
+      case "retry":
+        // Nothing of a broken attempt is executed, kept, or counted as answer.
+        this.#parts = [];
+        this.text = "";
+        this.#partStart = 0;
+        return retryEvent(event);
+      case "end":
+        this.reply = this.#whole(event.reason, event.usage);
+        return undefined;
+      default:
+        return event satisfies never;
+    }
+  }
+
+  #addPart(part: Part): void {
+    this.#endText();
+    this.#parts.push(part);
+  }
+
+  #endText(): void {
+    const text = this.text.slice(this.#partStart);
+    if (text !== "") this.#parts.push({ type: "text", text });
+    this.#partStart = this.text.length;
+  }
+
+  #whole(finish: FinishReason, usage: Usage): Reply {
+    this.#endText();
+    const parts = this.#parts;
+    const calls = parts.filter((part) => part.type === "call");
+    const text = textOf({ role: "assistant", parts });
+    return { text, calls, finish, item: { kind: "assistant", parts, finish, usage } };
+  }
+}
+
+type Part = { type: "text"; text: string } | ThinkingPart | CallPart;
+
+/**
+ * Results are paired to calls by id, in the log and by the provider, so an id that is missing, too long for some
+ * providers, or used before is replaced.
+ */
+function withFreshId(call: CallPart, taken: Set<string>): CallPart {
+  let { id } = call;
+  for (let n = taken.size + 1; id === "" || id.length > 64 || taken.has(id); n++) id = `call_${n}`;
+  taken.add(id);
+  return { ...call, id };
+}
+
+function takenIds(messages: readonly Message[]): Set<string> {
+  return new Set(messages.flatMap((message) => (message.role === "tool" ? [message.call] : [])));
+}
+
+function retryEvent({ attempt, max, delayMs, code, message }: Extract<ModelEvent, { type: "retry" }>): Event {
+  return { type: "retry", attempt, max, delay_ms: delayMs, code, message };
+}
