@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { KodaError, reasonOf } from "../errors.ts";
+import { isNamedSecret, shortestSecret } from "../shell/env.ts";
 import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
 import { parseJson } from "./json.ts";
@@ -44,9 +45,8 @@ export function recordTo(file: string, options: RecorderOptions): Recorder {
 
 /** The values of variables that are named like something secret. */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
-  const secret = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
   return Object.entries(env).flatMap(([name, value]) =>
-    value && value.length >= 8 && secret.test(name) ? [value] : [],
+    value && value.length >= shortestSecret && isNamedSecret(name) ? [value] : [],
   );
 }
 

@@ -38,10 +38,13 @@ const harmless = {
 
 const allowed = new Set(Object.values(harmless).flatMap((names) => names.split(/\s+/)));
 
-const secret = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
+/** Whether what a variable holds is most likely nobody's business. */
+export function isNamedSecret(name: string): boolean {
+  return /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL/i.test(name);
+}
 
-/** A value shorter than this may stand in another one by accident. */
-const shortestKey = 8;
+/** A value shorter than this may stand in another text by accident. */
+export const shortestSecret = 8;
 
 /**
  * The environment of everything that is run for the model, rebuilt from what is known to be harmless: a variable
@@ -52,7 +55,7 @@ export function childEnv(
   rules: EnvironmentRules,
 ): ChildEnvironment {
   const passed = new Set(rules.pass);
-  const keys = rules.providerKeys.map((name) => parent[name] ?? "").filter((key) => key.length >= shortestKey);
+  const keys = rules.providerKeys.map((name) => parent[name] ?? "").filter((key) => key.length >= shortestSecret);
   const env: Record<string, string> = {};
   const notes: string[] = [];
 
@@ -67,7 +70,7 @@ export function childEnv(
 }
 
 function isHarmless(name: string): boolean {
-  return (allowed.has(name) || name.startsWith("LC_")) && !secret.test(name);
+  return (allowed.has(name) || name.startsWith("LC_")) && !isNamedSecret(name);
 }
 
 /** What no wish can let through. */
