@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
 const bin = (name: string) => join("node_modules/.bin", name);
@@ -92,4 +92,23 @@ test("a library is imported by one file only", () => {
   // zod decodes at several edges: configuration, rows and events each have a schema file of their own.
   users.delete("zod");
   expect([...users].filter(([, paths]) => paths.size > 1)).toEqual([]);
+});
+
+/** Every file and directory that the tree in AGENTS.md names; those of an indented line lie in the directory above it. */
+function mapped(): string[] {
+  const [, tree = ""] = /## The tree\n\n```\n([\s\S]*?)```/.exec(readFileSync("AGENTS.md", "utf8")) ?? [];
+  let directory = "";
+  return tree.split("\n").flatMap((line) => {
+    const [first = ""] = line.split(/\s/, 1);
+    const names = line.match(/[\w/-]+(?:\.(?:ts|md|jsonl)\b|\/(?=\s))/g) ?? [];
+    if (first !== "") directory = first.endsWith("/") ? first : "";
+    return names.map((name) => (name === first || name.startsWith("lib/") ? name : join(directory, name)));
+  });
+}
+
+test("the map names what is there, and every directory of the product", () => {
+  const names = mapped();
+  expect(names.filter((name) => !existsSync(name))).toEqual([]);
+  const directories = sources.flatMap((path) => /^(?:cmd|lib\/[\w-]+)\//.exec(path) ?? []);
+  expect(directories.filter((directory) => !names.includes(directory))).toEqual([]);
 });
