@@ -48,14 +48,18 @@ export async function deliver(
 /** Before the end is told, the answer is in its file (`-o`), or what was there before is gone. */
 export function answerInto(file: string, signal: AbortSignal): Conclude {
   return async (end) => {
-    try {
-      await (end.status === "done" ? writeAnswer(file, end.text, signal) : removeAnswer(file));
-      return end;
-    } catch (error) {
-      if (end.status !== "done") return end;
-      const failure = outcomeOfError(error, new AbortController().signal, end.text);
-      return { ...end, ...pick(endEvent(failure, noTotals(0))) };
+    if (end.status === "done") {
+      try {
+        await writeAnswer(file, end.text, signal);
+        return end;
+      } catch (error) {
+        const failure = outcomeOfError(error, new AbortController().signal, end.text);
+        end = { ...end, ...pick(endEvent(failure, noTotals(0))) };
+      }
     }
+    // What cannot be removed either is no news: the end says already that there is no answer.
+    await removeAnswer(file).catch(() => undefined);
+    return end;
   };
 }
 

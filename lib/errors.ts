@@ -109,6 +109,7 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EBADF: "it is closed",
   EBUSY: "it is in use",
+  EFBIG: "it would be larger than a file may be here",
   EISDIR: "it is a directory",
   ELOOP: "its links go round in a circle",
   ENAMETOOLONG: "the name is too long",

@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from "node:fs";
-import { KodaError, reasonOf } from "../errors.ts";
+import { errnoOf, KodaError, messageOf, reasonOf } from "../errors.ts";
 import { isNamedSecret, shortestSecret } from "../shell/env.ts";
 import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
@@ -36,7 +36,7 @@ export function recordTo(file: string, options: RecorderOptions): Recorder {
     try {
       return taking.listen(await fetch(url, init));
     } catch (error) {
-      taking.end(reasonOf(error));
+      taking.end(errnoOf(error) ?? messageOf(error));
       throw error;
     }
   };
@@ -79,8 +79,8 @@ class Tape {
   }
 
   write(value: Header | Exchange): void {
-    const line = `${this.clean(JSON.stringify(value))}\n`;
-    this.#try(() => writeSync(this.#fd, line));
+    const line = Buffer.from(`${this.clean(JSON.stringify(value))}\n`);
+    this.#try(() => writeWhole(this.#fd, line));
   }
 
   close(): void {
@@ -110,6 +110,11 @@ class Tape {
       throw this.#failure;
     }
   }
+}
+
+/** A disk that fills up takes the beginning of a line without a word, and only the next call says why. */
+function writeWhole(fd: number, bytes: Buffer): void {
+  for (let sent = 0; sent < bytes.length;) sent += writeSync(fd, bytes, sent);
 }
 
 /** A secret as it stands in a text, in that text's JSON, and so on: a call's arguments are JSON in a frame in a line. */
@@ -150,7 +155,7 @@ class Taking {
             this.#text += this.#decoder.decode(value, { stream: true });
             controller.enqueue(value);
           } catch (error) {
-            this.end(reasonOf(error));
+            this.end(errnoOf(error) ?? messageOf(error));
             controller.error(error);
           }
         },

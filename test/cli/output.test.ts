@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { chmodSync, lstatSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, lstatSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { binary, exec, finished, koda, start, using } from "../support/koda.ts";
+import { binary, checkLines, exec, finished, koda, start, using } from "../support/koda.ts";
 import { call, cut, reply, say, status, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { makePlace } from "../support/place.ts";
+import { makePlace, type Place } from "../support/place.ts";
 
 test("text mode prints the final answer and nothing else", async () => {
   await using place = makePlace({ "a.txt": "hello\n" });
@@ -186,6 +186,35 @@ test("-o with a pipe that nobody reads waits no longer than the run may take", a
   Bun.spawnSync(["mkfifo", "door"], { cwd: place.project });
   const { end } = await exec(place, server, ["--timeout", "1s", "-o", "door", "hi"]);
   expect(end).toMatchObject({ status: "limit", exit: 124, text: "The answer." });
+});
+
+/** Runs koda where no file can grow beyond 64 KiB: what is longer is taken in part, and then refused. */
+function execCramped(place: Place, args: readonly string[]) {
+  const argv = ["sh", "-c", `trap "" XFSZ; ulimit -f 128; exec "$0" exec --json "$@"`, binary, ...args];
+  const child = Bun.spawn(argv, {
+    cwd: place.project,
+    env: place.env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  return finished(child);
+}
+
+test("a tape that does not fit is exit 11, not a shorter tape", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("x".repeat(100_000))]);
+  const ran = await execCramped(place, [...using(server), "--ephemeral", "--record", "run.tape", "hi"]);
+  expect(checkLines(ran).end).toMatchObject({ status: "failed", exit: 11, error: { code: "output" } });
+  expect(ran.stderr).toContain('Cannot write the cassette "');
+});
+
+test("an answer that does not fit is exit 11, and the old one is gone", async () => {
+  await using place = makePlace({ "answer.md": "Old." });
+  await using server = await startModelServer([say("x".repeat(100_000))]);
+  const ran = await execCramped(place, [...using(server), "--ephemeral", "-o", "answer.md", "hi"]);
+  expect(checkLines(ran).end).toMatchObject({ status: "failed", exit: 11, error: { code: "output" } });
+  expect(readdirSync(place.project)).toEqual([]);
 });
 
 test("--output-schema checks the answer, asks for repairs, and hands the value over", async () => {
