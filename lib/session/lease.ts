@@ -9,14 +9,18 @@ const renewEveryMs = 10_000;
 /** How long to wait for a session that another process holds. */
 export type Wait = { ms: number; signal?: AbortSignal };
 
+/** A word by which a lease knows its owner. */
+export function newOwner(): string {
+  return crypto.randomUUID();
+}
+
 /**
- * Takes a session for this process and returns the word by which the lease knows its owner. Belongs inside the
- * transaction that reads or makes the session. Throws `session_held`.
+ * Takes a session for this process and returns its owner's word. Belongs inside the transaction that reads or makes
+ * the session. Throws `session_held`.
  */
-export function claimLease(db: Database, session: string): string {
+export function claimLease(db: Database, session: string, owner = newOwner()): string {
   const now = Date.now();
   assertFree(db, session);
-  const owner = crypto.randomUUID();
   const { pid, started, host, machine } = thisProcess();
   db.run(
     `INSERT OR REPLACE INTO lease (session, owner, pid, started, host, machine, since, expires)
@@ -43,11 +47,10 @@ export function releaseLease(db: Database, { session, owner }: Claim): void {
   tryToRun(db, "DELETE FROM lease WHERE session = ? AND owner = ?", [session, owner]);
 }
 
-/** `owner` is the word that claimLease gave. */
 type Claim = { session: string; owner: string };
 
 /**
- * A claim that is kept up until it is released. One whose owner slept for longer than it lasts may be taken by another
+ * A claim that is kept up from when it is made until it is released. One whose owner slept for longer than it lasts may be taken by another
  * process, and then the first owner's next write fails.
  */
 export class Lease {
@@ -60,6 +63,11 @@ export class Lease {
     this.#claim = claim;
     this.#renewal = setInterval(() => this.#renew(), renewEveryMs);
     this.#renewal.unref();
+  }
+
+  /** Belongs inside the transaction that makes the session. */
+  claim(): void {
+    claimLease(this.#db, this.#claim.session, this.#claim.owner);
   }
 
   /** Belongs inside the transaction of every write: who lost the session must not add to it. */

@@ -17,12 +17,12 @@ export type OutputPlace = {
   session: string;
   /** The number of items in the log now: where the output belongs. */
   position: () => number;
-  /** Throws when this process may not write to the session any more; called inside the writing transaction. */
-  assertHeld: () => void;
+  /** A transaction; throws when this process may not write to the session any more. */
+  write: (steps: () => void) => void;
 };
 
 /** One session's outputs. Searching indexes them (fulltext.ts), saving does not: a background task saves again and again. */
-export function openOutputs(db: Database, { session, position, assertHeld }: OutputPlace): OutputStore {
+export function openOutputs(db: Database, { session, position, write }: OutputPlace): OutputStore {
   let last: number | undefined;
   return {
     reserve() {
@@ -30,8 +30,7 @@ export function openOutputs(db: Database, { session, position, assertHeld }: Out
       return `o${last}`;
     },
     save({ id, call, stdout, stderr }) {
-      db.write(() => {
-        assertHeld();
+      write(() => {
         const { id: recording } = db.run(
           `INSERT INTO recording (call, indexed, stdout_head, stdout_tail, stdout_bytes, stdout_lines,
              stderr_head, stderr_tail, stderr_bytes, stderr_lines) VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -6,13 +6,21 @@ import { createFileLog, type FileLog } from "./files.ts";
 import { History } from "./history.ts";
 import type { Environment, Item, ItemOf, LoggedItem } from "./item.ts";
 import { Lease } from "./lease.ts";
-import { appendItems, continued, deleteSession, type SessionInfo } from "./log.ts";
+import { appendItems, continued, deleteSession, insertSession, type SessionInfo } from "./log.ts";
 import { openOutputs, type OutputStore } from "./outputs.ts";
 import { openRecall, type Recall } from "./recall.ts";
 import { createTodoList, type TodoList } from "./todo.ts";
 
-/** What a session is made of when it is opened. `isNew` says that its row was made for it just now. */
-export type Opening = { info: SessionInfo; owner: string; items: readonly LoggedItem[]; isNew: boolean };
+/**
+ * What a session is made of when it is opened: found in the database, made there just now, or not made yet. That comes
+ * with the first thing that is said in it, in one transaction, so a start that fails leaves nothing, not even when killed.
+ */
+export type Opening = {
+  info: SessionInfo;
+  owner: string;
+  items: readonly LoggedItem[];
+  origin: "found" | "made" | "unmade";
+};
 
 /**
  * One open conversation: its log, and everything that belongs to it alone while it is open. It holds the session's
@@ -31,6 +39,7 @@ export class Session implements AsyncDisposable {
   readonly #db: Database;
   readonly #lease: Lease;
   readonly #isNew: boolean;
+  #isMade: boolean;
   readonly #items: LoggedItem[];
   readonly #history = new History();
   readonly #lengthAtStart: number;
@@ -39,10 +48,11 @@ export class Session implements AsyncDisposable {
   #inTurn = false;
   #closed = false;
 
-  constructor(db: Database, { info, owner, items, isNew }: Opening) {
+  constructor(db: Database, { info, owner, items, origin }: Opening) {
     this.#db = db;
     this.#lease = new Lease(db, { session: info.id, owner });
-    this.#isNew = isNew;
+    this.#isNew = origin !== "found";
+    this.#isMade = origin !== "unmade";
     this.#items = [...items];
     for (const item of items) this.#history.add(item);
     this.#lengthAtStart = items.length;
@@ -54,7 +64,7 @@ export class Session implements AsyncDisposable {
     this.outputs = openOutputs(db, {
       session: info.id,
       position: () => this.#info.length,
-      assertHeld: () => this.#lease.assertHeld(),
+      write: (steps) => this.#write(steps),
     });
     this.recall = openRecall(db, { session: info.id, items: this.#items });
   }
@@ -89,10 +99,7 @@ export class Session implements AsyncDisposable {
     if (items.length === 0) return;
     const now = Date.now();
     const { logged, info } = continued(this.#info, items, now);
-    this.#db.write(() => {
-      this.#lease.assertHeld();
-      appendItems(this.#db, { info, items: logged });
-    });
+    this.#write(() => appendItems(this.#db, { info, items: logged }));
     this.#info = info;
     for (const item of logged) this.#remember(item);
   }
@@ -142,10 +149,21 @@ export class Session implements AsyncDisposable {
 
   /** Unless somebody else has taken it meanwhile, and has perhaps said something in it. */
   #delete(): void {
+    if (this.#isMade) this.#write(() => deleteSession(this.#db, this.id));
+  }
+
+  #write(steps: () => void): void {
     this.#db.write(() => {
-      this.#lease.assertHeld();
-      deleteSession(this.#db, this.id);
+      if (this.#isMade) this.#lease.assertHeld();
+      else this.#make();
+      steps();
     });
+    this.#isMade = true;
+  }
+
+  #make(): void {
+    insertSession(this.#db, this.#info);
+    this.#lease.claim();
   }
 
   #remember(item: LoggedItem): void {

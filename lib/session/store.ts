@@ -3,7 +3,7 @@ import type { Mode } from "../trust/mode.ts";
 import { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
 import type { LoggedItem } from "./item.ts";
-import { assertFree, claimLease, isHeld, releaseLease, type Wait, whenFree } from "./lease.ts";
+import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
   copyPlaces,
   deleteSession,
@@ -39,11 +39,12 @@ export class Store implements AsyncDisposable {
     this.#db = db;
   }
 
-  create(start: NewSession & { id?: string }): Session {
-    const { id = Bun.randomUUIDv7(), ...rest } = start;
+  /** A new session. An id that somebody chose is taken at once; one made here nobody else can want. */
+  create({ id, ...start }: NewSession & { id?: string }): Session {
+    if (id === undefined) return new Session(this.#db, unmade(Bun.randomUUIDv7(), start));
     const opening = this.#db.write(() => {
       if (this.#row(id) !== undefined) throw new KodaError("usage", `There is a session "${id}" already`);
-      return this.#create(id, rest);
+      return this.#create(id, start);
     });
     return new Session(this.#db, opening);
   }
@@ -59,7 +60,7 @@ export class Store implements AsyncDisposable {
     const { info, owner } = await whenFree(claim, wait);
     try {
       // Read outside the transaction: with the lease nobody else adds to it, and a long log takes its time.
-      return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), isNew: false });
+      return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), origin: "found" });
     } catch (error) {
       releaseLease(this.#db, { session: info.id, owner });
       throw error;
@@ -154,23 +155,10 @@ export class Store implements AsyncDisposable {
 
   /** Inside a transaction, as is `#fork`: the session and its lease come to be together. */
   #create(id: string, start: NewSession): Opening {
-    const now = Date.now();
-    const { cwd, model, provider, mode } = start;
-    const info = {
-      id,
-      title: "",
-      cwd,
-      model,
-      provider,
-      mode,
-      createdAt: now,
-      updatedAt: now,
-      length: 0,
-      turns: 0,
-      usage: noUsage,
-    };
-    insertSession(this.#db, info);
-    return { info, owner: claimLease(this.#db, id), items: [], isNew: true };
+    const opening = unmade(id, start);
+    insertSession(this.#db, opening.info);
+    claimLease(this.#db, opening.info.id, opening.owner);
+    return { ...opening, origin: "made" };
   }
 
   #fork(parent: SessionInfo, decode: DecodeItem): Opening {
@@ -181,7 +169,7 @@ export class Store implements AsyncDisposable {
     const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
-    return { info, owner: claimLease(this.#db, id), items: this.#read(id, decode), isNew: true };
+    return { info, owner: claimLease(this.#db, id), items: this.#read(id, decode), origin: "made" };
   }
 
   #read(id: string, decode: DecodeItem): LoggedItem[] {
@@ -205,6 +193,14 @@ export class Store implements AsyncDisposable {
     this.close();
     return Promise.resolve();
   }
+}
+
+function unmade(id: string, start: NewSession): Opening {
+  const now = Date.now();
+  const { cwd, model, provider, mode } = start;
+  const empty = { title: "", createdAt: now, updatedAt: now, length: 0, turns: 0, usage: noUsage };
+  const info = { id, cwd, model, provider, mode, ...empty };
+  return { info, owner: newOwner(), items: [], origin: "unmade" };
 }
 
 const noUsage = { input: null, cached: null, output: null, reasoning: null } as const;

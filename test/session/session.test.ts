@@ -197,6 +197,43 @@ test("the recorded surroundings are those of the last environment", async () => 
   session.close();
 });
 
+test("a session is made, and held, with the first thing that is said in it", async () => {
+  await using shelf = makeShelf();
+  using other = new Sqlite(shelf.path);
+  const made = () =>
+    other.query("SELECT (SELECT count(*) FROM session) AS sessions, (SELECT count(*) FROM lease) AS leases").get();
+  const session = shelf.store.create(start);
+  expect(made()).toEqual({ sessions: 0, leases: 0 });
+
+  other.run(`CREATE TRIGGER refuse BEFORE INSERT ON item BEGIN SELECT raise(ABORT, 'no'); END`);
+  expect(() => session.append(user("hello"))).toThrow("koda.db");
+  expect(made()).toEqual({ sessions: 0, leases: 0 });
+  other.run("DROP TRIGGER refuse");
+
+  session.append(user("hello"));
+  expect(made()).toEqual({ sessions: 1, leases: 1 });
+  await expect(shelf.store.open(session.id)).rejects.toMatchObject({ code: "session_held" });
+  session.close();
+  expect(made()).toEqual({ sessions: 1, leases: 0 });
+});
+
+test("an id that somebody chose is taken at once", async () => {
+  await using shelf = makeShelf();
+  const first = await shelf.store.openOrCreate("mine", start);
+  await expect(shelf.store.openOrCreate("mine", start)).rejects.toMatchObject({ code: "session_held" });
+  first.close();
+  expect(shelf.store.named("mine")).toBeUndefined();
+});
+
+test("an output that is saved before anything was said makes its session", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  session.outputs.save(output("o1", "early\n"));
+  session.append(user("hello"));
+  expect(shelf.store.find(session.id).length).toBe(1);
+  session.close();
+});
+
 test("a session that nothing was said in is gone when it is closed", async () => {
   await using shelf = makeShelf();
   const session = shelf.store.create({ ...start, id: "mine" });
