@@ -10,7 +10,7 @@ import { type Resolved, resolveModel, type Wanted } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { fitting } from "../model/settings.ts";
 import type { SessionInfo } from "../session/log.ts";
-import type { Notice } from "./run.ts";
+import type { Notice } from "./engine.ts";
 import type { Settings } from "./settings.ts";
 
 /** The model of a run, and the variables that may hold its key: commands never see those. */

@@ -3,7 +3,7 @@ import type { Session } from "../session/session.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
 import type { Changes } from "./changes.ts";
-import type { EventOf } from "./event.ts";
+import type { Event, EventOf } from "./event.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** Outcomes that the user wants to hear of by exit code, although the run itself went to its end. */
@@ -21,11 +21,20 @@ export type Engine = {
   /** What every call of this conversation may use. */
   readonly context: Omit<ToolContext, "call" | "signal" | "report">;
   readonly changes: Changes;
+  /** What somebody below wants said: it is, at the next step of the run. */
+  readonly notices: Notice[];
   readonly answerSchema?: JsonSchema;
   readonly failOn: readonly FailOn[];
   /** Called for every sign of life of the model or a tool. */
   readonly heard: () => void;
 };
+
+export type Notice = EventOf<"notice">;
+
+/** What was wanted to be said since the last time. */
+export function* news({ notices }: Engine): Generator<Event, void> {
+  yield* notices.splice(0);
+}
 
 /** What the first event says beyond the engine itself. */
 export type Start = Omit<EventOf<"session.start">, "type">;

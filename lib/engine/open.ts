@@ -9,10 +9,10 @@ import { buildGate, offeredTools } from "../trust/gate.ts";
 import { trackChanges } from "./changes.ts";
 import { connectionFor } from "./connection.ts";
 import { tellSurroundings } from "./conversation.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine, Notice } from "./engine.ts";
 import { type Limits, openLedger } from "./ledger.ts";
 import { type Allowance, keepToRecord, modelChange } from "./resume.ts";
-import type { Notice, Opening } from "./run.ts";
+import type { Opening } from "./run.ts";
 import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startOf } from "./start.ts";
@@ -72,6 +72,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
       contextWindow: info.contextWindow,
     },
     changes: held.use(trackChanges(policy, settings.env.PATH)),
+    notices,
     failOn: settings.failOn,
     heard,
     ...(settings.answerSchema !== undefined && { answerSchema: settings.answerSchema }),
@@ -80,7 +81,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
   const resources = held.move();
   return {
     engine,
-    opening: { start, notices, startedAt, resumable: settings.database !== inMemory },
+    opening: { start, startedAt, resumable: settings.database !== inMemory },
     close: () => resources.disposeAsync(),
     killNow: () => shell.killNow(),
   };

@@ -1,6 +1,6 @@
 import type { Environment } from "../session/item.ts";
 import { lowerMode, type Mode } from "../trust/mode.ts";
-import type { Notice } from "./run.ts";
+import type { Notice } from "./engine.ts";
 
 /** What a run may do, as far as a session records it. */
 export type Allowance = { mode: Mode; write: readonly string[] };

@@ -1,15 +1,13 @@
 import { counted } from "../counted.ts";
 import { endEvent } from "./end.ts";
-import type { Engine, FailOn, Start } from "./engine.ts";
+import { type Engine, type FailOn, news, type Start } from "./engine.ts";
 import type { Event } from "./event.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Outcome } from "./outcome.ts";
 import { type Prompt, turn } from "./turn.ts";
 
-export type Notice = Extract<Event, { type: "notice" }>;
-
-/** What happened before there was anybody to tell: said right after the first event. */
-export type Opening = { start: Start; notices: readonly Notice[]; startedAt: number; resumable: boolean };
+/** What is known of a run before it begins. */
+export type Opening = { start: Start; startedAt: number; resumable: boolean };
 
 /** One prompt, from the first event to the last. `end` comes exactly once and always last; nothing else yields it. */
 export async function* run(
@@ -18,7 +16,7 @@ export async function* run(
   signal: AbortSignal,
 ): AsyncGenerator<Event, void> {
   yield { type: "session.start", ...opening.start };
-  yield* opening.notices;
+  yield* news(engine);
   const outcome = named(yield* turn(prompt, engine, signal), engine);
   yield endEvent(outcome, {
     session: engine.session.id,

@@ -7,7 +7,7 @@ import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";
 import type { Allowance } from "./resume.ts";
-import type { Notice } from "./run.ts";
+import type { Notice } from "./engine.ts";
 import type { Settings } from "./settings.ts";
 
 /** Where a run's calls happen: what they may touch, and what starts commands for them. */

@@ -4,7 +4,7 @@ import type { Item } from "../session/item.ts";
 import { AnswerJudge, schemaRequest } from "./answer.ts";
 import { dispatch } from "./dispatch.ts";
 import { failureField } from "./end.ts";
-import type { Engine } from "./engine.ts";
+import { type Engine, news } from "./engine.ts";
 import type { Event } from "./event.ts";
 import { isLastRequest, limitReached, noFigures } from "./ledger.ts";
 import { LoopGuard } from "./loop.ts";
@@ -31,6 +31,7 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
     life.abort(new KodaError("reader_gone", "nobody reads this turn's events any more"));
   }
 
+  yield* news(engine);
   yield* await engine.changes.collect();
   yield endTurn(engine, number, outcome);
   return outcome;
@@ -56,6 +57,7 @@ async function* work(engine: Engine, draft: Draft, signal: AbortSignal): AsyncGe
     const last = working && isLastRequest(ledger);
     if (last) session.append({ kind: "note", text: lastRequest });
     const reply = yield* ask(engine, { draft, withoutTools: last }, signal);
+    yield* news(engine);
 
     // What it asks for all the same is not done; the limit ends the turn.
     if (last) continue;

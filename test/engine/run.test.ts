@@ -54,6 +54,7 @@ function engineWith(model: Model, tools: readonly Tool[] = []): Engine {
     // These tools use nothing of it but the list of work.
     context: { todo: session.todo } as unknown as Engine["context"],
     changes: unwatched,
+    notices: [],
     failOn: [],
     heard: () => {},
   };
@@ -63,7 +64,7 @@ const start = {} as Start;
 const prompt = [{ type: "text" as const, text: "hi" }];
 
 function runWith(engine: Engine, signal = new AbortController().signal) {
-  return run(prompt, { engine, opening: { start, notices: [], startedAt: 0, resumable: false } }, signal);
+  return run(prompt, { engine, opening: { start, startedAt: 0, resumable: false } }, signal);
 }
 
 async function all(events: AsyncIterable<Event>): Promise<Event[]> {

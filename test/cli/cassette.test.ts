@@ -1,0 +1,125 @@
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { checkLines, exec, koda, type Line, using } from "../support/koda.ts";
+import { call, problem, say } from "../support/model-reply.ts";
+import { startModelServer, type Script } from "../support/model-server.ts";
+import { makePlace, type Place } from "../support/place.ts";
+import { repairProject, repairPrompt, repairTape } from "../support/record-repair.ts";
+
+/** No server, no key and no network: whatever a replay needs is in the file. */
+async function replay(place: Place, args: readonly string[]) {
+  const ran = await koda(place, ["exec", "--json", "--no-sandbox", ...args]);
+  return { ...ran, ...checkLines(ran) };
+}
+
+/** What happened, without what differs between any two runs. */
+function story(events: readonly Line[]): unknown[] {
+  return events.flatMap((event) => {
+    if (event.type === "text.done" || event.type === "thinking.delta") return [[event.type, event.text]];
+    if (event.type === "tool.start") return [[event.type, event.tool, event.input]];
+    if (event.type === "tool.end") return [[event.type, event.tool, event.ok, event.exit_code ?? null]];
+    return event.type === "end" ? [[event.type, event.status, event.text, event.tools]] : [];
+  });
+}
+
+test("the recorded repair is done again in another place, offline", async () => {
+  await using place = makePlace(repairProject);
+  const { end, stderr } = await replay(place, ["--replay", resolve(repairTape), repairPrompt]);
+  expect(end, stderr).toMatchObject({ status: "done", files_changed: 1, tools: { ok: 4, failed: 1, denied: 0 } });
+  expect(readFileSync(join(place.project, "add.sh"), "utf8")).toBe("echo $(($1 + $2))\n");
+});
+
+test("a replayed run tells the same story as the recorded one", async () => {
+  const script: Script = [
+    problem(503, "Busy", { "retry-after-ms": "1" }),
+    [say("Looking."), call("List", {}), call("Read", { path: "a.txt" })],
+    call("Bash", { command: "cat a.txt; exit 3" }),
+    say("It says hello."),
+  ];
+  for (const wire of ["chat", "responses"]) {
+    await using place = makePlace({ "a.txt": "hello\n" });
+    await using server = await startModelServer(script);
+    const recorded = await exec(place, server, ["--wire", wire, "--record", "../run.tape", "Read a.txt"]);
+    expect(recorded.end.status).toBe("done");
+
+    await using elsewhere = makePlace({ "a.txt": "hello\n" });
+    const replayed = await replay(elsewhere, ["--replay", join(place.project, "../run.tape"), "Read a.txt"]);
+    expect(story(replayed.events)).toEqual(story(recorded.events));
+    expect(replayed.events.filter(({ type }) => type === "retry")).toHaveLength(1);
+  }
+});
+
+test("a request that differs ends the replay and names the first difference", async () => {
+  await using place = makePlace(repairProject);
+  place.write("add.sh", "echo $(($1 * $2))\n");
+  const { end, stderr } = await replay(place, ["--replay", resolve(repairTape), repairPrompt]);
+  expect(end).toMatchObject({ status: "failed", exit: 12, error: { code: "replay" } });
+  expect(stderr).toContain("Request 2 differs");
+  expect(stderr).toContain("$1 - $2");
+  expect(stderr).toContain("$1 * $2");
+});
+
+test("--replay-loose says so and goes on", async () => {
+  await using place = makePlace(repairProject);
+  const { end, events } = await replay(place, ["--replay", resolve(repairTape), "--replay-loose", "Another prompt."]);
+  expect(end.status).toBe("done");
+  const notices = events.filter((event) => event.type === "notice" && event.code === "replay");
+  expect(notices.length).toBeGreaterThan(0);
+});
+
+test("a replay that asks for more than was recorded is exit 12", async () => {
+  await using place = makePlace(repairProject);
+  const whole = readFileSync(repairTape, "utf8").trimEnd().split("\n");
+  writeFileSync(join(place.project, "short.tape"), `${whole.slice(0, 3).join("\n")}\n`);
+  const { end } = await replay(place, ["--replay", "short.tape", repairPrompt]);
+  expect(end).toMatchObject({ exit: 12, error: { code: "replay" } });
+});
+
+test("no key gets into a cassette, not even one that the model was shown", async () => {
+  await using place = makePlace({ "notes.txt": "the key is sk-recorded-0123456789\n" });
+  await using server = await startModelServer([call("Read", { path: "notes.txt" }), say("I saw a key.")]);
+  const { end } = await exec(place, server, ["--api-key-env", "MY_KEY", "--record", "run.tape", "Read the notes"], {
+    env: { MY_KEY: "sk-recorded-0123456789" },
+  });
+  expect(end.status).toBe("done");
+  const tape = readFileSync(join(place.project, "run.tape"), "utf8");
+  expect(tape).not.toContain("sk-recorded-0123456789");
+  expect(tape).not.toContain("Bearer");
+});
+
+test("the demo works in an empty home, leaves its session, and does not touch an older demo", async () => {
+  await using place = makePlace();
+  const demo = ["exec", "--json", "-m", "demo", "--no-sandbox"];
+  const first = await koda(place, demo);
+  const { end } = checkLines(first);
+  expect(end).toMatchObject({ status: "done", files_changed: 2, tools: { ok: 5, failed: 1, denied: 0 } });
+  expect(end.text.toLowerCase()).toContain("scripted");
+  expect(Bun.spawnSync(["sh", "koda-demo/test.sh"], { cwd: place.project }).exitCode).toBe(0);
+
+  const second = await koda(place, demo);
+  expect(checkLines(second).end).toMatchObject({ exit: 2 });
+  expect(second.stderr).toContain("koda-demo");
+  expect((await koda(place, ["session", "list"])).stdout).toContain("1 ");
+});
+
+test("a recorded demo can be replayed", async () => {
+  await using place = makePlace();
+  const record = ["exec", "--json", "-m", "demo", "--no-sandbox", "--record", "../demo.tape"];
+  expect(checkLines(await koda(place, record)).end.status).toBe("done");
+  await using elsewhere = makePlace();
+  const { end } = await replay(elsewhere, [
+    "--replay",
+    join(place.project, "../demo.tape"),
+    repairPrompt,
+    "--replay-loose",
+  ]);
+  expect(end).toMatchObject({ status: "done", files_changed: 2 });
+});
+
+test("recording and replaying at once is refused", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  const ran = await koda(place, ["exec", "--json", ...using(server), "--record", "a", "--replay", "b", "hi"]);
+  expect(checkLines(ran).end.exit).toBe(2);
+});
