@@ -5,6 +5,7 @@ import type { LoadedConfig } from "../../lib/config/config.ts";
 import { describeConfig } from "../../lib/config/describe.ts";
 import { loadConfig, type ConfigRequest } from "../../lib/config/load.ts";
 import { KodaError } from "../../lib/errors.ts";
+import { evaluateAsNobody, letEveryoneIn } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 const projectName = ".koda/config.json";
@@ -339,10 +340,15 @@ test.each(inThePlaceOfAFile)("%s in the place of a config file is refused", asyn
   expect([code, message]).toEqual(["config", `Cannot read config ".koda/config.json": ${problem}`]);
 });
 
-test.skipIf(process.getuid?.() === 0)("a file that may not be read is refused", async () => {
+test("a file that may not be read is refused", async () => {
   await using place = makePlace();
+  letEveryoneIn(place);
   chmodSync(place.write(projectName, "{}"), 0);
-  expect((await failureOf(loadIn(place))).message).toEndWith("permission denied");
+  const request = { env: {}, home: "", root: place.project, bare: false, sets: [], overrides: {} };
+  const script = `
+    const { loadConfig } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/config/load.ts"))});
+    const answer = loadConfig(input).then(() => "it loaded", ({ message }) => message);`;
+  expect(await evaluateAsNobody(script, request)).toEndWith("permission denied");
 });
 
 test("a file in the place of the .koda directory is no configuration", async () => {

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { createFileLog } from "../../lib/session/files.ts";
 import type { Policy } from "../../lib/sandbox/policy.ts";
 import type { ToolResult } from "../../lib/tools/tool.ts";
+import { evaluateAsNobody } from "./nobody.ts";
 import { makePlace } from "./place.ts";
 import { policyOf } from "./policy.ts";
 
@@ -20,34 +21,20 @@ export function namesIn(directory: string): string[] {
   return readdirSync(directory).sort();
 }
 
-export const isRoot = process.getuid?.() === 0;
-
-const nobody = 65534;
-
-/** Calls a tool as a user without rights, which needs root: in a process of its own. */
-export async function asNobody(
+/** Calls a tool as a user without rights. */
+export async function callAsNobody(
   tool: string,
   input: unknown,
   policy: Policy,
   seen: readonly string[] = [],
 ): Promise<ToolResult> {
   const script = `
-    import { readFileSync } from "node:fs";
-    import { createFileLog } from ${JSON.stringify(`${import.meta.dir}/../../lib/session/files.ts`)};
-    const { tool, input, policy, seen } = JSON.parse(process.argv[1]);
-    const { [tool + "Tool"]: called } = await import(${JSON.stringify(`${import.meta.dir}/../../lib/tools/`)} + tool + ".ts");
+    const { readFileSync } = await import("node:fs");
+    const { createFileLog } = await import(${JSON.stringify(`${import.meta.dir}/../../lib/session/files.ts`)});
+    const { [input.tool + "Tool"]: tool } = await import(${JSON.stringify(`${import.meta.dir}/../../lib/tools/`)} + input.tool + ".ts");
     const files = createFileLog();
-    for (const path of seen) files.saw(path, readFileSync(path));
-    const signal = new AbortController().signal;
-    console.log(JSON.stringify(await called.run(input, { policy, files, signal })));`;
-  const argument = JSON.stringify({ tool, input, policy, seen });
-  const identity = [`--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
-  const child = Bun.spawn(["setpriv", ...identity, process.execPath, "-e", script, argument], {
-    cwd: "/",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (child.exitCode !== 0) throw new Error(stderr);
-  return JSON.parse(stdout);
+    for (const path of input.seen) files.saw(path, readFileSync(path));
+    const answer = tool.run(input.input, { policy: input.policy, files, signal: new AbortController().signal });`;
+  // The process gives back what the tool gave it.
+  return (await evaluateAsNobody(script, { tool, input, policy, seen })) as ToolResult;
 }

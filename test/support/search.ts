@@ -1,5 +1,3 @@
-import { chmodSync } from "node:fs";
-import { dirname } from "node:path";
 import type { BadPattern } from "../../lib/tools/search/dialect.ts";
 import type { Found, Query } from "../../lib/tools/search/found.ts";
 import { ask } from "../../lib/tools/search/own.ts";
@@ -7,6 +5,7 @@ import { searchWithRipgrep } from "../../lib/tools/search/ripgrep.ts";
 import { scopeOf } from "../../lib/tools/search/scope.ts";
 import type { Policy } from "../../lib/sandbox/policy.ts";
 import { locate } from "../../lib/trust/path.ts";
+import { evaluateAsNobody, letEveryoneIn } from "./nobody.ts";
 import type { Place } from "./place.ts";
 import { policyOf } from "./policy.ts";
 
@@ -54,22 +53,11 @@ export async function linesFound(engine: Engine, query: Query): Promise<string[]
   );
 }
 
-/** The same as a user without rights, in a process of its own. Needs root. */
+/** The same as a user without rights. */
 export async function searchAsNobody(place: Place, engine: string, query: Query): Promise<unknown> {
-  for (const path of [dirname(place.project), place.project]) chmodSync(path, 0o755);
+  letEveryoneIn(place);
   const script = `
     const { engines } = await import(${JSON.stringify(import.meta.path)});
-    const { engine, query } = JSON.parse(process.argv[1]);
-    const search = new Map(engines).get(engine);
-    console.log(JSON.stringify(await search(query, new AbortController().signal)));`;
-  const identity = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-  const argument = JSON.stringify({ engine, query });
-  const child = Bun.spawn(["setpriv", ...identity, process.execPath, "-e", script, argument], {
-    cwd: "/",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (child.exitCode !== 0) throw new Error(stderr);
-  return JSON.parse(stdout);
+    const answer = new Map(engines).get(input.engine)(input.query, new AbortController().signal);`;
+  return await evaluateAsNobody(script, { engine, query });
 }

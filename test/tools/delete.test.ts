@@ -6,7 +6,8 @@ import { deleteTool } from "../../lib/tools/delete.ts";
 import { removeTree } from "../../lib/tools/remove.ts";
 import { writeTool } from "../../lib/tools/write.ts";
 import { HeldDirectory } from "../../lib/trust/held.ts";
-import { asNobody, isRoot, makeFiles, namesIn, textOf } from "../support/files.ts";
+import { callAsNobody, makeFiles, namesIn, textOf } from "../support/files.ts";
+import { isRoot, nobody } from "../support/nobody.ts";
 import { swapOnce } from "../support/swap.ts";
 
 describe("inside the project", () => {
@@ -196,10 +197,12 @@ describe("what no call may delete", () => {
   test.skipIf(!isRoot)("what the system does not permit is answered as such", async () => {
     await using files = makeFiles({ "d/x": "" });
     chmodSync(dirname(files.project), 0o755);
-    chownSync(files.project, 65534, 65534);
+    chownSync(files.project, nobody, nobody);
     const { policy } = files.context;
-    expect(textOf(await asNobody("delete", { path: "d/x" }, policy))).toBe('Cannot delete "d/x": permission denied');
-    expect(textOf(await asNobody("delete", { path: "d", recursive: true }, policy))).toBe(
+    expect(textOf(await callAsNobody("delete", { path: "d/x" }, policy))).toBe(
+      'Cannot delete "d/x": permission denied',
+    );
+    expect(textOf(await callAsNobody("delete", { path: "d", recursive: true }, policy))).toBe(
       'Cannot delete "d": permission denied',
     );
     expect(namesIn(join(files.project, "d"))).toEqual(["x"]);

@@ -6,7 +6,8 @@ import { editTool } from "../../lib/tools/edit.ts";
 import { readTool } from "../../lib/tools/read.ts";
 import type { Edit } from "../../lib/tools/replace.ts";
 import { writeTool } from "../../lib/tools/write.ts";
-import { asNobody, isRoot, makeFiles, namesIn, textOf } from "../support/files.ts";
+import { callAsNobody, makeFiles, namesIn, textOf } from "../support/files.ts";
+import { isRoot, nobody } from "../support/nobody.ts";
 import { swapOnce } from "../support/swap.ts";
 
 /** A project with one file that the model has read. */
@@ -258,9 +259,9 @@ describe("where nothing may be written", () => {
   test.skipIf(!isRoot)("a read-only file is answered as such", async () => {
     await using files = makeFiles({ "a.txt": "one" });
     chmodSync(dirname(files.project), 0o755);
-    chownSync(files.project, 65534, 65534);
+    chownSync(files.project, nobody, nobody);
     const path = join(files.project, "a.txt");
-    const result = await asNobody("edit", { path: "a.txt", edits }, files.context.policy, [path]);
+    const result = await callAsNobody("edit", { path: "a.txt", edits }, files.context.policy, [path]);
     expect(textOf(result)).toBe('Cannot edit "a.txt": permission denied');
     expect(readFileSync(path, "utf8")).toBe("one");
   });

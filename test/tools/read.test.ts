@@ -4,7 +4,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { readTool } from "../../lib/tools/read.ts";
 import { writeTool } from "../../lib/tools/write.ts";
-import { asNobody, isRoot, makeFiles, textOf } from "../support/files.ts";
+import { callAsNobody, makeFiles, textOf } from "../support/files.ts";
+import { isRoot } from "../support/nobody.ts";
 import { swapOnce } from "../support/swap.ts";
 
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `line ${i + 1}\n`).join("");
@@ -310,9 +311,13 @@ describe("what may be read", () => {
     chmodSync(join(files.project, "a.txt"), 0o600);
     chmodSync(join(files.project, "closed"), 0o700);
     const { policy } = files.context;
-    expect(textOf(await asNobody("read", { path: "a.txt" }, policy))).toBe('Cannot read "a.txt": permission denied');
-    expect(textOf(await asNobody("read", { path: "closed/b.txt" }, policy))).toContain("is denied");
-    expect(textOf(await asNobody("read", { path: "closed" }, policy))).toBe('Cannot read "closed": permission denied');
+    expect(textOf(await callAsNobody("read", { path: "a.txt" }, policy))).toBe(
+      'Cannot read "a.txt": permission denied',
+    );
+    expect(textOf(await callAsNobody("read", { path: "closed/b.txt" }, policy))).toContain("is denied");
+    expect(textOf(await callAsNobody("read", { path: "closed" }, policy))).toBe(
+      'Cannot read "closed": permission denied',
+    );
   });
 
   test("a symlink that takes the place of the file or of its directory after the check is not followed", async () => {

@@ -15,7 +15,8 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { readTool } from "../../lib/tools/read.ts";
 import { writeTool } from "../../lib/tools/write.ts";
-import { asNobody, isRoot, makeFiles, namesIn, textOf } from "../support/files.ts";
+import { callAsNobody, makeFiles, namesIn, textOf } from "../support/files.ts";
+import { isRoot, nobody } from "../support/nobody.ts";
 import { swapOnce } from "../support/swap.ts";
 
 describe("a new file", () => {
@@ -113,10 +114,10 @@ describe("an existing file", () => {
   test.skipIf(!isRoot)("keeps its owner when root writes it", async () => {
     await using files = makeFiles({ a: "x" });
     const path = join(files.project, "a");
-    chownSync(path, 65534, 65534);
+    chownSync(path, nobody, nobody);
     await readTool.run({ path: "a" }, files.context);
     await writeTool.run({ path: "a", content: "y" }, files.context);
-    expect(statSync(path)).toMatchObject({ uid: 65534, gid: 65534 });
+    expect(statSync(path)).toMatchObject({ uid: nobody, gid: nobody });
   });
 
   test("that is also a hard link elsewhere changes only here", async () => {
@@ -238,11 +239,14 @@ describe("where nothing may be written", () => {
     const { project } = files;
     const { policy } = files.context;
     chmodSync(dirname(project), 0o755);
-    for (const path of ["mine", "mine/a"]) chownSync(join(project, path), 65534, 65534);
+    for (const path of ["mine", "mine/a"]) chownSync(join(project, path), nobody, nobody);
     chmodSync(join(project, "mine/a"), 0o444);
     const write = async (path: string) =>
       textOf(
-        await asNobody("write", { path, content: "y" }, policy, [join(project, "mine/a"), join(project, "readonly/a")]),
+        await callAsNobody("write", { path, content: "y" }, policy, [
+          join(project, "mine/a"),
+          join(project, "readonly/a"),
+        ]),
       );
     expect(await write("mine/a")).toBe('Cannot write "mine/a": permission denied');
     expect(await write("readonly/a")).toBe('Cannot write "readonly/a": permission denied');

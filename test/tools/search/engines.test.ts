@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { findLines } from "../../../lib/tools/search/lines.ts";
 import { searchWithRipgrep } from "../../../lib/tools/search/ripgrep.ts";
 import { engines, filesFound, linesFound, queryIn, search, searchAsNobody } from "../../support/search.ts";
-import { isRoot } from "../../support/files.ts";
+import { isRoot } from "../../support/nobody.ts";
 import { makePlace, type Place } from "../../support/place.ts";
 
 /** Files that all contain the needle; the contents of files whose name says that they hold rules are given. */
