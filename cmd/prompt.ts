@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { decodeUtf8 } from "../lib/config/utf8.ts";
 import { KodaError, unlessRefused } from "../lib/errors.ts";
+import { isDemo } from "../lib/model/demoname.ts";
 import type { ImagePart, TextPart } from "../lib/model/message.ts";
 import { Output } from "../lib/sink/output.ts";
 import type { Intake } from "./bytes.ts";
@@ -50,7 +51,7 @@ function sourceOf({ prompt, file, model }: PromptOptions): Source {
   if (prompt === "-" || isStdin(file)) return { kind: "stdin" };
   if (file !== undefined) return { kind: "file", path: file };
   if (prompt !== undefined) return { kind: "argument", text: prompt };
-  return model === "demo" ? { kind: "argument", text: demoPrompt } : { kind: "none" };
+  return isDemo(model ?? process.env["KODA_MODEL"]) ? { kind: "argument", text: demoPrompt } : { kind: "none" };
 }
 
 /** Opened by these names it would be read as a file, and then once more as standard input. */

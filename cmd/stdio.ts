@@ -1,3 +1,5 @@
+import { fstatSync } from "node:fs";
+import { errnoOf } from "../lib/errors.ts";
 import { type OutputMode, openSink } from "../lib/sink/open.ts";
 import { Output } from "../lib/sink/output.ts";
 import type { Sink } from "../lib/sink/sink.ts";
@@ -21,6 +23,7 @@ export async function sinkFor({ output, stream, quiet, verbose, color }: SinkCho
     stderr: new Output(2, "stderr"),
     stdoutIsTerminal: await isTerminal(1),
     stderrIsTerminal,
+    isOneStream: isOneStream(),
     stream: stream ?? false,
     quiet: quiet ?? false,
     verbose: verbose ?? false,
@@ -28,4 +31,15 @@ export async function sinkFor({ output, stream, quiet, verbose, color }: SinkCho
     // Only a terminal has a width, and asking for it is slow.
     columns: stderrIsTerminal ? process.stderr.columns : 80,
   });
+}
+
+function isOneStream(): boolean {
+  try {
+    const [out, err] = [fstatSync(1), fstatSync(2)];
+    return out.dev === err.dev && out.ino === err.ino;
+  } catch (error) {
+    // One of them is closed.
+    if (errnoOf(error) !== undefined) return false;
+    throw error;
+  }
 }

@@ -3,6 +3,7 @@ import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { catalogedModels, describeModel } from "./catalog.ts";
 import { demoProvider } from "./demo.ts";
+import { isDemo } from "./demoname.ts";
 import type { Fetch } from "./fetch.ts";
 import type { ModelInfo, Wire } from "./model.ts";
 import { localOffers } from "./offer.ts";
@@ -40,7 +41,7 @@ export async function resolveModel(wanted: Wanted, surroundings: Surroundings): 
 type Choice = { provider: Provider; name: string };
 
 async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choice> {
-  if (wanted.model === demoProvider.name) return { provider: demoProvider, name: "scripted" };
+  if (isDemo(wanted.model)) return { provider: demoProvider, name: "scripted" };
   const rows = providersOf(surroundings.config.providers);
   if (wanted.baseUrl !== undefined) return ownEndpoint(wanted, wanted.baseUrl, rows);
 

@@ -15,6 +15,8 @@ export type SinkOptions = {
   stderr: Output;
   stdoutIsTerminal: boolean;
   stderrIsTerminal: boolean;
+  /** Both are one pipe or one file, as after `2>&1`. */
+  isOneStream?: boolean;
   /** Text as it comes, also where stdout is no terminal. */
   stream: boolean;
   quiet: boolean;

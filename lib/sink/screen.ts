@@ -11,13 +11,15 @@ export type ScreenOptions = {
   stderr: Output;
   stdoutIsTerminal: boolean;
   stderrIsTerminal: boolean;
+  /** Both are one pipe or one file, as after `2>&1`. */
+  isOneStream?: boolean;
   columns: number;
 };
 
 /**
- * Both streams as a person sees them. Where both end on one terminal their texts come in the order of writing and on
- * lines of their own, and the spinner is gone before anything else is shown. Elsewhere stdout's bytes are exactly what
- * was written, and stderr has no spinner.
+ * Both streams as a person sees them. Where both end on one terminal, or in one log, their texts come in the order of
+ * writing and on lines of their own, and the spinner is gone before anything else is shown. Elsewhere stdout's bytes are
+ * exactly what was written, and stderr has no spinner.
  */
 export class Screen {
   readonly #options: ScreenOptions;
@@ -36,12 +38,12 @@ export class Screen {
 
   constructor(options: ScreenOptions) {
     this.#options = options;
-    this.#shared = options.stdoutIsTerminal && options.stderrIsTerminal;
+    this.#shared = (options.stdoutIsTerminal && options.stderrIsTerminal) || options.isOneStream === true;
   }
 
   toStdout(text: string): Promise<void> {
     if (text === "") return settled;
-    if (this.#shared) return this.#showOnTerminal(text);
+    if (this.#shared) return this.#showInOrder(text);
     this.#open.stdout = !text.endsWith("\n");
     return this.#options.stdout.write(text);
   }
@@ -79,7 +81,7 @@ export class Screen {
     await this.#options.stdout.flush();
   }
 
-  async #showOnTerminal(text: string): Promise<void> {
+  async #showInOrder(text: string): Promise<void> {
     await this.#giveWay("stdout");
     await this.#options.stdout.write(text);
     this.#open.stdout = !text.endsWith("\n");

@@ -258,6 +258,18 @@ test("a provider that refuses connections is exit 9", async () => {
   expect(checkLines(ran).end).toMatchObject({ exit: 9, error: { code: "network", retryable: true } });
 });
 
+test("the demo needs no prompt, by whatever name and from wherever it is asked for", async () => {
+  const ways = [
+    { args: ["-m", "demo/scripted"], env: {} },
+    { args: [], env: { KODA_MODEL: "demo" } },
+  ];
+  for (const { args, env } of ways) {
+    await using place = makePlace();
+    const { stdout, exit } = await koda(place, ["exec", "--no-sandbox", ...args], { env });
+    expect({ exit, answer: stdout.slice(0, 13) }).toEqual({ exit: 0, answer: "Scripted demo" });
+  }
+});
+
 test("auto mode without a sandbox is refused with the way on", async () => {
   await using place = makePlace();
   await using server = await startModelServer([]);

@@ -80,6 +80,33 @@ test("events come in the order of what happened", async () => {
   expect(end.resume).toBe(`koda exec --resume ${end.session}`);
 });
 
+test("in one log for both streams everything stands in the order of what happened", async () => {
+  await using place = makePlace();
+  const script = (text: string) => [say("Looking."), call("Write", { path: `${text}.txt`, content: text })];
+  const rounds = ["a", "b", "c", "d"].map(script);
+  await using server = await startModelServer([...rounds, say("The answer.")]);
+  const argv = ["sh", "-c", '"$0" exec "$@" >../log 2>&1', binary, ...using(server), "hi"];
+  expect(await Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore" }).exited).toBe(0);
+  const lines = readFileSync(join(place.project, "../log"), "utf8").trimEnd().split("\n");
+  const answer = lines.indexOf("The answer.");
+  expect(lines.slice(0, answer).filter((line) => line.startsWith("● Write"))).toHaveLength(4);
+  expect(lines.slice(answer + 1)).toEqual([
+    expect.stringMatching(/^✓ done .* 4 files changed$/),
+    expect.stringContaining("to continue"),
+  ]);
+});
+
+test("in one log, text that is streamed and lines for people do not share a line", async () => {
+  await using place = makePlace({ "a.txt": "hello\n" });
+  await using server = await startModelServer([[say("Looking."), call("Read", { path: "a.txt" })], say("Done.")]);
+  const argv = ["sh", "-c", '"$0" exec --stream "$@" 2>&1 | cat', binary, ...using(server), "hi"];
+  const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stdout: "pipe" });
+  const lines = (await child.stdout.text()).split("\n");
+  expect(lines).toContain("Looking.");
+  expect(lines).toContain("Done.");
+  expect(lines.indexOf("Looking.")).toBeLessThan(lines.findIndex((line) => line.startsWith("● Read")));
+});
+
 test("three megabytes reach a slow reader whole, and the run waits for it", async () => {
   await using place = makePlace();
   const line = "x".repeat(999);
