@@ -27,9 +27,7 @@ export class Database {
     if (path !== inMemory) prepareFile(path);
     this.#sqlite = this.#guard(() => new Sqlite(path, { readwrite: true, create: true, strict: true }));
     try {
-      this.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-      this.run("PRAGMA synchronous = NORMAL");
-      this.run("PRAGMA foreign_keys = ON");
+      this.script(`PRAGMA busy_timeout = ${busyTimeoutMs}; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON`);
     } catch (error) {
       this.close();
       throw error;

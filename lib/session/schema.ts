@@ -111,7 +111,7 @@ const migrations: readonly string[] = [
 
 /** Brings the database up to this binary's schema. Any number of processes may do so at the same moment. */
 export function migrate(db: Database): void {
-  const found = versionOf(db);
+  const found = isCurrent(db) ? migrations.length : versionOf(db);
   if (db.path !== inMemory) useWriteAheadLog(db);
   if (found === migrations.length) return;
   db.write(() => {
@@ -122,11 +122,16 @@ export function migrate(db: Database): void {
   });
 }
 
+/** What nearly every database is, and what can be told without a transaction: both marks came in one. */
+function isCurrent(db: Database): boolean {
+  return userVersion(db) === migrations.length && applicationOf(db) === applicationId;
+}
+
 /** The version of a database that is koda's, or is empty; anything else is refused before it is touched. */
 function versionOf(db: Database): number {
   const { version, application, tables } = db.read(() => ({
-    version: db.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0,
-    application: db.get<{ application_id: number }>("PRAGMA application_id")?.application_id ?? 0,
+    version: userVersion(db),
+    application: applicationOf(db),
     tables: db.get<{ tables: number }>("SELECT count(*) AS tables FROM sqlite_schema")?.tables ?? 0,
   }));
   const isEmpty = application === 0 && version === 0 && tables === 0;
@@ -137,6 +142,14 @@ function versionOf(db: Database): number {
     throw storeFailure(db.path, `it was written by a newer koda (${versions}). Update koda`);
   }
   return version;
+}
+
+function userVersion(db: Database): number {
+  return db.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
+}
+
+function applicationOf(db: Database): number {
+  return db.get<{ application_id: number }>("PRAGMA application_id")?.application_id ?? 0;
 }
 
 const walPatienceMs = 10_000;
