@@ -2,7 +2,12 @@
 export type Diff = { hunks: readonly string[]; added: number; removed: number };
 
 const contextLines = 3;
-const timeMs = 250;
+
+/**
+ * How many lines may go and come before the search is given up: it takes their square, here about a quarter of a
+ * second. A limit in time would give the model another text on a busy machine, and so a replay another request.
+ */
+const mostEdits = 1_500;
 
 /** The diff for reading, where the ends of lines do not matter. Undefined as in `exactDiffOf`. */
 export async function diffOf(before: string, after: string): Promise<Diff | undefined> {
@@ -11,15 +16,18 @@ export async function diffOf(before: string, after: string): Promise<Diff | unde
 }
 
 /**
- * The diff for patching, each line as it is. Undefined when the texts differ in so many places that finding the
- * shortest diff takes too long.
+ * The diff for patching, each line as it is. Undefined when the texts differ in so many lines that finding the
+ * shortest diff would take too long.
  */
 export async function exactDiffOf(before: string, after: string): Promise<Diff | undefined> {
   // Loaded here, and only here: most runs never edit a file.
   const { structuredPatch } = await import("diff");
   const { start, beforeEnd, afterEnd } = changedPart(before, after);
   const [old, now] = [before.slice(start, beforeEnd), after.slice(start, afterEnd)];
-  const patch = structuredPatch("", "", old, now, undefined, undefined, { context: contextLines, timeout: timeMs });
+  const patch = structuredPatch("", "", old, now, undefined, undefined, {
+    context: contextLines,
+    maxEditLength: mostEdits,
+  });
   if (patch === undefined) return undefined;
 
   const skipped = before.slice(0, start).split("\n").length - 1;

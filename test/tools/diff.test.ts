@@ -53,6 +53,13 @@ test("a small change of a large file takes no time worth speaking of", async () 
   expect(performance.now() - started).toBeLessThan(2000);
 });
 
+test("whether a diff is made depends on the texts alone, not on the time it takes", async () => {
+  const rewritten = (count: number) =>
+    lines(2000).replace(/^line (\d+)$/gm, (line, n) => (n <= count ? `row ${n}` : line));
+  expect(await diffOf(lines(2000), rewritten(750))).toMatchObject({ added: 750, removed: 750 });
+  expect(await diffOf(lines(2000), rewritten(751))).toBeUndefined();
+});
+
 test("of texts that have too little in common no diff is made", async () => {
   const other = Array.from({ length: 100_000 }, (_, i) => `${i * 7} differs\n`).join("");
   expect(await diffOf(lines(100_000), other)).toBeUndefined();
