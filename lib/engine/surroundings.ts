@@ -1,6 +1,7 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { KodaError, reasonOf } from "../errors.ts";
 import { type Backend, noCommands, sandboxNeeded, unconfined } from "../sandbox/backend.ts";
 import { type Policy, policyOf } from "../sandbox/policy.ts";
 import { createTasks, type Tasks } from "../shell/background.ts";
@@ -28,7 +29,7 @@ export function openSurroundings(
 ): Surroundings {
   const backend = backendFor(settings, allowance);
   const { root, home, env, dataDirectory, loaded } = settings;
-  const tmp = realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
+  const tmp = makeTemporary();
   held.defer(() => rmSync(tmp, { recursive: true, force: true }));
   const policy = policyOf({ root, home, tmp, dataDirectory, write: allowance.write });
 
@@ -43,6 +44,15 @@ export function openSurroundings(
   held.defer(() => shell.stopAll());
   held.defer(() => tasks.stopAll());
   return { policy, backend, shell, tasks };
+}
+
+function makeTemporary(): string {
+  try {
+    return realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
+  } catch (error) {
+    const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a directory that can be written to.`;
+    throw new KodaError("config", message, { cause: error });
+  }
 }
 
 /** Without a sandbox nothing runs by itself, unless the user accepts that. */

@@ -39,6 +39,7 @@ export function openSink(options: SinkOptions): Sink {
   return {
     write(event) {
       if (isLost) return toPeople(event) ?? settled;
+      if (event.type === "end") return conclude(event);
       const written = toStdout(event);
       // Of most events, pieces of text, there is nothing to wait for: they cost no promise.
       const isWritten = written === undefined || written === settled;
@@ -46,6 +47,19 @@ export function openSink(options: SinkOptions): Sink {
     },
     flush: () => screen.flush(),
   };
+
+  /** People read that all went well only when it did: the answer has left the process by then. */
+  async function conclude(event: Event): Promise<void> {
+    try {
+      await toStdout(event);
+      await options.stdout.flush();
+    } catch (error) {
+      isLost = true;
+      await screen.wait(undefined);
+      throw error;
+    }
+    await toPeople(event);
+  }
 
   async function bothAfter(written: Promise<void>, event: Event): Promise<void> {
     try {

@@ -354,6 +354,17 @@ test("a full disk under stdout is exit 11", async () => {
   const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
   expect(child.exitCode).toBe(11);
   expect(stderr).toContain("ENOSPC");
+  expect(stderr).not.toContain("done");
+});
+
+test("no room for temporary files is said, with the directory and the way out", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  const missing = join(place.home, "missing");
+  const { end } = await exec(place, server, ["hi"], { env: { TMPDIR: missing } });
+  const message = end.error?.message ?? "";
+  for (const part of [`"${missing}"`, "TMPDIR"]) expect(message).toContain(part);
+  expect(end).toMatchObject({ exit: 2, error: { code: "config" } });
 });
 
 test("an answer file that cannot be written is exit 11, and an old answer does not stay", async () => {
