@@ -4,19 +4,21 @@ const mostShownLines = 12;
 const mostComparedCharacters = 400;
 const leastSimilarity = 0.5;
 
+/** About a tenth of a second. A limit in time would tell the model something else on a busy machine. */
+const mostLookedAt = 4_000_000;
+
 /**
  * The lines of a text that look most like a wanted piece which is not in it. It looks for the longest line of the
- * piece, and what stands around the best find is shown. In a large text it stops when its time is up.
+ * piece, and what stands around the best find is shown. A large text is looked at as far as `most` characters reach.
  */
-export function closest(text: string, wanted: string, timeMs = 100): Near | undefined {
+export function closest(text: string, wanted: string, most = mostLookedAt): Near | undefined {
   const lines = text.split("\n");
   const piece = wanted.replace(/^(\s*\n)+|\s+$/g, "").split("\n");
   const anchor = piece.reduce((longest, line) => (line.trim().length > longest.trim().length ? line : longest), "");
   if (anchor.trim() === "") return undefined;
 
   const offset = piece.indexOf(anchor);
-  const deadline = performance.now() + timeMs;
-  const best = mostSimilarLine(lines, anchor, { deadline, surroundings: (line) => alike(lines, piece, line - offset) });
+  const best = mostSimilarLine(within(lines, most), anchor, (line) => alike(lines, piece, line - offset));
   if (best === undefined) return undefined;
   const start = Math.max(0, best - offset);
   const window = lines.slice(start, best - offset + piece.length);
@@ -27,17 +29,22 @@ export function closest(text: string, wanted: string, timeMs = 100): Near | unde
   };
 }
 
+function within(lines: readonly string[], characters: number): readonly string[] {
+  let left = characters;
+  const end = lines.findIndex((line) => (left -= Math.min(line.length, mostComparedCharacters) + 1) < 0);
+  return end === -1 ? lines : lines.slice(0, end);
+}
+
 /** The surroundings decide between lines that are equally similar. */
 function mostSimilarLine(
   lines: readonly string[],
   wanted: string,
-  { deadline, surroundings }: { deadline: number; surroundings(line: number): number },
+  surroundings: (line: number) => number,
 ): number | undefined {
   const similarity = similarityTo(wanted.trim());
   let best: number | undefined;
   let most = leastSimilarity;
   for (const [index, line] of lines.entries()) {
-    if (index % 500 === 0 && performance.now() > deadline) break;
     const similar = similarity(line.trim());
     // A quick look first: what surrounds a line adds less than 1.
     if (similar < leastSimilarity || similar + 1 <= most) continue;

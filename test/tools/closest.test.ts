@@ -54,6 +54,9 @@ test("a long piece is shown in part", () => {
   expect(closest(text, text.replace("number 30", "nubmer 30"))?.lines).toHaveLength(12);
 });
 
-test("no more is looked at when the time is up", () => {
-  expect(closest(source, "  return value + 3;", -1)).toBeUndefined();
+test("no more is looked at than so many characters, however long that takes", () => {
+  const end = source.indexOf("  return value + 2;") + "  return value + 2;\n".length;
+  expect(closest(source, "  return value + 2", end)).toMatchObject({ lines: ["  return value + 2;"] });
+  expect(closest(source, "  return value + 2", end - 1)).toMatchObject({ lines: ["  return value + 1;"] });
+  expect(closest(source, "  return value + 2", 0)).toBeUndefined();
 });
