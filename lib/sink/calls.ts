@@ -56,13 +56,21 @@ export class Calls {
 
   async end(event: EventOf<"tool.end">): Promise<void> {
     const { columns, paint } = this.#options;
-    const { title, isAnnounced } = this.#running.get(event.id) ?? { title: paint.bold(event.tool), isAnnounced: false };
-    this.#running.delete(event.id);
-
+    const call = this.#running.get(event.id) ?? { title: paint.bold(event.tool), isAnnounced: false };
     const mark = event.ok ? paint.green("✓") : paint.red("✗");
-    const ending = `${mark} ${paint.dim(describeEnd(event, columns))}`;
-    if (!isAnnounced) await this.#lines.line(`${paint.cyan("●")} ${title} ${ending}`);
-    else if (this.#latest === event.id) await this.#lines.line(`  ${ending}`);
+    await this.#close(event.id, call, `${mark} ${paint.dim(describeEnd(event, columns))}`);
+  }
+
+  /** A run that is stopped takes its calls with it: which they were is what one wants to know then. */
+  async stop(): Promise<void> {
+    const { paint } = this.#options;
+    for (const [id, call] of this.#running) await this.#close(id, call, `${paint.red("✗")} ${paint.dim("stopped")}`);
+  }
+
+  async #close(id: string, { title, isAnnounced }: Pick<Call, "title" | "isAnnounced">, ending: string): Promise<void> {
+    this.#running.delete(id);
+    if (!isAnnounced) await this.#lines.line(`${this.#options.paint.cyan("●")} ${title} ${ending}`);
+    else if (this.#latest === id) await this.#lines.line(`  ${ending}`);
     else await this.#lines.line(`  ${title} ${ending}`);
     this.#latest = undefined;
   }

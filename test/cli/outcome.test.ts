@@ -270,6 +270,14 @@ test("the demo needs no prompt, by whatever name and from wherever it is asked f
   }
 });
 
+test("a run that is stopped says in the middle of which command", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("Bash", { command: "sleep 30" })]);
+  const ran = await koda(place, ["exec", ...using(server), "--timeout", "500ms", "hi"]);
+  expect(ran.exit).toBe(124);
+  expect(ran.stderr).toContain("● Bash sleep 30 ✗ stopped\n");
+});
+
 test("auto mode without a sandbox is refused with the way on", async () => {
   await using place = makePlace();
   await using server = await startModelServer([]);
