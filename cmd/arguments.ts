@@ -170,6 +170,7 @@ function placeValues(name: string, command: Command, words: readonly string[]): 
 function quotingHint(command: Command, words: readonly string[]): string {
   const last = Object.values(command.positionals).at(-1);
   if (last?.value.sentence !== true) return "";
+  if (words[0] === "-") return `: ${last.value.placeholder} is - already, which is standard input`;
   return `: ${last.value.placeholder} is one argument, so put it in quotes: "${words.join(" ")}"`;
 }
 

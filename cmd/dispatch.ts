@@ -2,6 +2,7 @@ import { defineCommand, runCommand, type CommandDef } from "citty";
 import { helpWanted, readOptions, suggestion, usageError } from "./arguments.ts";
 import type { CommandName } from "./commands.ts";
 import { isCommand, isFamily, join, wordsBelow } from "./commandtree.ts";
+import { helpFlag, rootFlags } from "./flags.ts";
 import type { Options } from "./options.ts";
 
 /** What each command does with its options; the number is the process's exit code. */
@@ -77,8 +78,14 @@ function checkWord(path: string, [word, ...rest]: readonly string[]): void {
   if (word === undefined) throw usageError(path, `No command given: ${known}`);
   if (word === "--version" || word === "-V")
     throw usageError(path, `${word} takes no argument, but "${rest[0]}" follows`);
-  if (word.startsWith("-"))
-    throw usageError(path, `Unknown flag "${word}": a command comes first (${words.join(", ")}), then its flags`);
+  if (word.startsWith("-")) {
+    const flags = Object.keys(path === "" ? rootFlags : helpFlag).map((name) => `--${name}`);
+    const meant = suggestion(word, flags);
+    throw usageError(
+      path,
+      `Unknown flag "${word}"${meant}: a command comes first (${words.join(", ")}), then its flags`,
+    );
+  }
   const quoted = path === "" && /\s/.test(word) ? `; for a task write koda exec "${word}"` : "";
   throw usageError(path, `Unknown command "${join(path, word)}"${suggestion(word, words)}: ${known}${quoted}`);
 }

@@ -56,7 +56,9 @@ function wantedBy(
   played: Cassette | undefined,
 ): Wanted {
   const origin = loaded.origins.get("model") ?? "default";
-  const isNamedNow = /^(flag|environment)/.test(origin) || endpoint.baseUrl !== undefined;
+  // A tape is of one model: what the environment says of every run is not meant for it.
+  const naming = played === undefined ? /^(flag|environment)/ : /^flag/;
+  const isNamedNow = naming.test(origin) || endpoint.baseUrl !== undefined;
   const tape = played && recordedModel(played);
   const before = recorded ?? tape;
   const model = isNamedNow || before === undefined ? loaded.config.model : modelName(before.provider, before.model);

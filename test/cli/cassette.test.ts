@@ -68,6 +68,13 @@ test("--replay-loose says so and goes on", async () => {
   expect(notices.length).toBeGreaterThan(0);
 });
 
+test("a tape is played with its own model, whatever the environment names for every run", async () => {
+  await using place = makePlace(repairProject);
+  const args = ["exec", "--json", "--no-sandbox", "--replay", resolve(repairTape), repairPrompt];
+  const ran = await koda(place, args, { env: { KODA_MODEL: "openai/gpt-5.5" } });
+  expect(checkLines(ran).end.status).toBe("done");
+});
+
 test("a replay that asks for more than was recorded is exit 12", async () => {
   await using place = makePlace(repairProject);
   const whole = readFileSync(repairTape, "utf8").trimEnd().split("\n");

@@ -82,6 +82,8 @@ describe("refused before anything is called", () => {
     [["session", "--json", "list"], 'Unknown flag "--json": a command comes first'],
     [["--json", "exec"], 'Unknown flag "--json": a command comes first'],
     [["--", "exec"], 'Unknown flag "--": a command comes first'],
+    [["--versio"], 'Unknown flag "--versio" (did you mean "--version"?)'],
+    [["exec", "-", "hello"], 'Unexpected argument "hello": PROMPT is - already'],
     [["-V", "exec"], '-V takes no argument, but "exec" follows'],
     [["help", "exce"], 'Unknown command "exce" (did you mean "exec"?)'],
     [["help", "session", "x"], 'Unknown command "session x"'],
