@@ -1,5 +1,5 @@
 import type { Event, EventOf, Figures } from "./event.ts";
-import { noFigures } from "./ledger.ts";
+import { noUsage } from "../model/usage.ts";
 import { exitOf, type Outcome } from "./outcome.ts";
 
 type End = EventOf<"end">;
@@ -17,7 +17,7 @@ export type Totals = {
 /** The totals of a run that failed before it had a session. */
 export function noTotals(durationMs: number): Totals {
   const tools = { ok: 0, failed: 0, denied: 0 };
-  return { session: null, usage: noFigures, tools, filesChanged: 0, durationMs, resumable: false };
+  return { session: null, usage: noUsage, tools, filesChanged: 0, durationMs, resumable: false };
 }
 
 /** The last event of a run. Its `exit` is the process's exit code; nothing else decides that code. */

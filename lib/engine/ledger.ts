@@ -1,4 +1,5 @@
 import type { Usage } from "../model/model.ts";
+import { addUsage, noUsage } from "../model/usage.ts";
 import type { Figures } from "./event.ts";
 import type { Failure } from "./outcome.ts";
 
@@ -17,27 +18,14 @@ export type Ledger = {
   readonly calls: { ok: number; failed: number; denied: number };
 };
 
-export const noFigures: Figures = { input: null, cached: null, output: null, reasoning: null };
-
 export function openLedger(limits: Limits): Ledger {
-  return { limits, requests: 0, tokens: 0, usage: noFigures, calls: { ok: 0, failed: 0, denied: 0 } };
+  return { limits, requests: 0, tokens: 0, usage: noUsage, calls: { ok: 0, failed: 0, denied: 0 } };
 }
 
 export function spend(ledger: Ledger, usage: Usage, estimate: number): void {
-  ledger.usage = addFigures(ledger.usage, usage);
+  ledger.usage = addUsage(ledger.usage, usage);
   const reported = usage.input !== null || usage.output !== null;
   ledger.tokens += reported ? (usage.input ?? 0) + (usage.output ?? 0) : estimate;
-}
-
-/** Unknown plus known is known: a total says what was reported, and null only when nothing ever was. */
-export function addFigures(a: Figures, b: Figures): Figures {
-  const sum = (x: number | null, y: number | null) => (x === null ? y : x + (y ?? 0));
-  return {
-    input: sum(a.input, b.input),
-    cached: sum(a.cached, b.cached),
-    output: sum(a.output, b.output),
-    reasoning: sum(a.reasoning, b.reasoning),
-  };
 }
 
 /** The limit that forbids another request, if one does. */

@@ -17,7 +17,14 @@ const cancellations: ReadonlySet<ErrorCode> = new Set(["sighup", "sigint", "sigt
  * caused: a request that broke off at the time limit is no network failure.
  */
 export function outcomeOfError(error: unknown, signal: AbortSignal, text: string): Outcome {
-  const failure = failureOf(signal.aborted && signal.reason instanceof KodaError ? signal.reason : error);
+  return outcomeOfFailure(
+    failureOf(signal.aborted && signal.reason instanceof KodaError ? signal.reason : error),
+    text,
+  );
+}
+
+/** Which kind of end a failure is. */
+export function outcomeOfFailure(failure: Failure, text: string): Outcome {
   if (limits.has(failure.code)) return { status: "limit", text, error: failure };
   if (cancellations.has(failure.code)) return { status: "cancelled", text, error: failure };
   return { status: "failed", text, error: failure };

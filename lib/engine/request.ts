@@ -2,7 +2,8 @@ import type { ModelRequest, Price, Usage } from "../model/model.ts";
 import type { Engine } from "./engine.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
-import { addFigures, noFigures, spend } from "./ledger.ts";
+import { addUsage, noUsage } from "../model/usage.ts";
+import { spend } from "./ledger.ts";
 
 /** What of the answer there is so far: shown when the turn ends before its answer is complete. */
 export type Draft = { text: string; usage: Figures };
@@ -39,7 +40,7 @@ export async function* ask(
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
   spend(engine.ledger, reply.item.usage, estimateTokens(request, reply));
-  draft.usage = addFigures(draft.usage, reply.item.usage);
+  draft.usage = addUsage(draft.usage, reply.item.usage);
   yield usageEvent(engine, reply.item.usage, draft.usage);
   return reply;
 }
@@ -47,7 +48,7 @@ export async function* ask(
 /** A reply that is cut off leaves in the log what it said until then. */
 function keepCut({ session }: Engine, text: string): void {
   if (text !== "")
-    session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noFigures });
+    session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noUsage });
 }
 
 function requestOf(engine: Engine, withoutTools: boolean): ModelRequest {

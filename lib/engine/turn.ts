@@ -6,9 +6,10 @@ import { dispatch } from "./dispatch.ts";
 import { failureField } from "./end.ts";
 import { type Engine, news } from "./engine.ts";
 import type { Event } from "./event.ts";
-import { isLastRequest, limitReached, noFigures } from "./ledger.ts";
+import { noUsage } from "../model/usage.ts";
+import { isLastRequest, limitReached } from "./ledger.ts";
 import { LoopGuard } from "./loop.ts";
-import { type Outcome, outcomeOfError } from "./outcome.ts";
+import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
 import { ask, type Draft } from "./request.ts";
 
 export type Prompt = readonly (TextPart | ImagePart)[];
@@ -17,7 +18,7 @@ export type Prompt = readonly (TextPart | ImagePart)[];
 export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal): AsyncGenerator<Event, Outcome> {
   const life = new AbortController();
   const signal = AbortSignal.any([parent, life.signal]);
-  const draft: Draft = { text: "", usage: noFigures };
+  const draft: Draft = { text: "", usage: noUsage };
   const number = engine.session.beginTurn(...opening(prompt, engine));
   yield { type: "turn.start", turn: number };
 
@@ -51,7 +52,7 @@ async function* work(engine: Engine, draft: Draft, signal: AbortSignal): AsyncGe
   let working = false;
   while (true) {
     const spent = limitReached(ledger);
-    if (spent !== undefined) return { status: "limit", text: draft.text, error: spent };
+    if (spent !== undefined) return outcomeOfFailure(spent, draft.text);
 
     // The last request of a task that is not done yet is for the best answer that there is.
     const last = working && isLastRequest(ledger);
@@ -75,11 +76,7 @@ async function* work(engine: Engine, draft: Draft, signal: AbortSignal): AsyncGe
         session.append({ kind: "note", text: judgement.note });
         break;
       case "failed":
-        return {
-          status: judgement.error.code === "max_output" ? "limit" : "failed",
-          text: draft.text,
-          error: judgement.error,
-        };
+        return outcomeOfFailure(judgement.error, draft.text);
       default:
         judgement satisfies never;
     }

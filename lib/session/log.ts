@@ -1,4 +1,5 @@
 import type { Usage } from "../model/model.ts";
+import { addUsage } from "../model/usage.ts";
 import type { Mode } from "../trust/mode.ts";
 import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
@@ -99,7 +100,7 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "user":
       return info.title === "" ? { ...info, title: titleOf(textOfParts(item.parts)) } : info;
     case "assistant":
-      return { ...info, usage: sum(info.usage, item.usage) };
+      return { ...info, usage: addUsage(info.usage, item.usage) };
     case "environment": {
       const { cwd, model, provider, mode } = item.facts;
       return { ...info, cwd, model, provider, mode };
@@ -126,17 +127,6 @@ function titleOf(prompt: string): string {
     if (title !== "") return shortened(title, titleLength);
   }
   return "";
-}
-
-/** Unknown and something is something; unknown and unknown stays unknown. */
-function sum(a: Usage, b: Usage): Usage {
-  const add = (x: number | null, y: number | null) => (x === null && y === null ? null : (x ?? 0) + (y ?? 0));
-  return {
-    input: add(a.input, b.input),
-    cached: add(a.cached, b.cached),
-    output: add(a.output, b.output),
-    reasoning: add(a.reasoning, b.reasoning),
-  };
 }
 
 /** Belongs inside a transaction that has made sure of the lease. */

@@ -1,4 +1,5 @@
 import { KodaError } from "../errors.ts";
+import { noUsage } from "../model/usage.ts";
 import type { Mode } from "../trust/mode.ts";
 import { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
@@ -202,8 +203,6 @@ function unmade(id: string, start: NewSession): Opening {
   const info = { id, cwd, model, provider, mode, ...empty };
   return { info, owner: newOwner(), items: [], origin: "unmade" };
 }
-
-const noUsage = { input: null, cached: null, output: null, reasoning: null } as const;
 
 const candidatesShown = 5;
 

@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { addFigures, isLastRequest, limitReached, noFigures, openLedger, spend } from "../../lib/engine/ledger.ts";
+import { isLastRequest, limitReached, openLedger, spend } from "../../lib/engine/ledger.ts";
+import { addUsage, noUsage } from "../../lib/model/usage.ts";
 
 const usage = (input: number | null, output: number | null) => ({ input, output, cached: null, reasoning: null });
 
 test("what was never reported stays unknown", () => {
-  expect(addFigures(noFigures, noFigures)).toEqual(noFigures);
-  expect(addFigures(usage(3, null), usage(4, 2))).toEqual(usage(7, 2));
+  expect(addUsage(noUsage, noUsage)).toEqual(noUsage);
+  expect(addUsage(usage(3, null), usage(4, 2))).toEqual(usage(7, 2));
 });
 
 test("a token limit counts input and output, and cached tokens once", () => {
@@ -20,7 +21,7 @@ test("a token limit holds for a provider that reports nothing", () => {
   const ledger = openLedger({ maxTurns: 10, maxTokens: 100 });
   spend(ledger, usage(null, null), 101);
   expect(limitReached(ledger)).toMatchObject({ code: "max_tokens" });
-  expect(ledger.usage).toEqual(noFigures);
+  expect(ledger.usage).toEqual(noUsage);
 });
 
 test("the last request is the one before the turn limit", () => {
