@@ -12,8 +12,23 @@ async function readImage(path: string, signal: AbortSignal): Promise<ImagePart> 
   const name = `image "${path}"`;
   const bytes = await readNamedFile(path, { name, limit: 20_000_000, limitName: "20 MB" }, signal);
   const content = sniff(bytes);
-  if (content.type === "image")
-    return { type: "image", mime: content.mime, base64: Buffer.from(bytes).toString("base64") };
+  if (content.type === "image") {
+    const image = Buffer.from(bytes);
+    if (isCutShort(content.mime, image)) throw new KodaError("usage", `Cannot use ${name}: its end is missing`);
+    return { type: "image", mime: content.mime, base64: image.toString("base64") };
+  }
   const type = bytes.length === 0 ? "empty" : content.type === "text" ? "text" : content.name;
   throw new KodaError("usage", `Cannot use ${name}: it is ${type}, expected a PNG, JPEG, GIF or WebP image`);
+}
+
+/** How the formats that say so mark their end. Something may follow it: cameras and editors add what they like. */
+const endings: Readonly<Record<string, Buffer>> = {
+  "image/png": Buffer.from("IEND"),
+  "image/jpeg": Buffer.from([0xff, 0xd9]),
+};
+
+/** Half a download: a provider would refuse it in words that name no file. */
+function isCutShort(mime: string, image: Buffer): boolean {
+  const ending = endings[mime];
+  return ending !== undefined && !image.includes(ending);
 }

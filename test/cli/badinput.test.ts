@@ -116,6 +116,12 @@ const rows: Row[] = [
     exit: 2,
     says: ["x.png"],
   },
+  {
+    name: "an image that was cut short",
+    spoil: (p) => (p.write("x.png", Buffer.from("\x89PNG\r\n\x1a\nhalf", "latin1")), ["-i", "x.png"]),
+    exit: 2,
+    says: ["x.png", "end is missing"],
+  },
   { name: "a prompt file that is not there", spoil: () => {}, prompt: ["-f", "no.md"], exit: 2, says: ["no.md"] },
   {
     name: "a prompt file that is a directory",

@@ -397,13 +397,13 @@ test("10 MiB are accepted and one byte more is not, from a file, a pipe and a de
   }
 });
 
-const png = bytesOf(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3);
+const png = bytesOf(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 0x49, 0x45, 0x4e, 0x44);
 const ascii = (words: string) => new TextEncoder().encode(words);
 
 test("images are told by their first bytes, and keep their order", async () => {
   await using place = makePlace();
   place.write("a.txt", png);
-  place.write("b.jpg", bytesOf(0xff, 0xd8, 0xff, 0xe0));
+  place.write("b.jpg", bytesOf(0xff, 0xd8, 0xff, 0xe0, 0xff, 0xd9));
   place.write("c", ascii("GIF89a..."));
   place.write("d.png", ascii("RIFF\u0001\u0001\u0001\u0001WEBPVP8 "));
   const { parts } = await inShell(place, "prog", { prompt: "look", image: ["c", "a.txt", "d.png", "b.jpg"] });
