@@ -1,5 +1,5 @@
 import { Channel } from "../async/channel.ts";
-import { KodaError } from "../errors.ts";
+import { KodaError, messageOf } from "../errors.ts";
 import type { CallPart } from "../model/message.ts";
 import { failed, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
@@ -51,8 +51,20 @@ async function perform(engine: Engine, { call, loop, emit }: Performance, signal
   emit({ type: "tool.start", id, tool, input: call.input, effect: call.claim.effect });
 
   const started = performance.now();
-  const result = await resultOf(engine, { call, loop, emit }, signal);
-  const durationMs = Math.round((performance.now() - started) * 10) / 10;
+  const duration = () => Math.round((performance.now() - started) * 10) / 10;
+  let result: ToolResult;
+  try {
+    result = await resultOf(engine, { call, loop, emit }, signal);
+  } catch (error) {
+    // However it ended, a call that was begun has a result, and is counted.
+    const cut = failed(`[interrupted: ${messageOf(error)}]`);
+    const cutAfterMs = duration();
+    engine.session.append(itemOf(call, cut, cutAfterMs));
+    count(engine, cut);
+    emit(endOf(call, cut, cutAfterMs));
+    throw error;
+  }
+  const durationMs = duration();
 
   const repetition = loop.observe(tool, call.input, lastingText(result));
   const told = repetition === "repeated" ? withRepetitionNote(result) : result;

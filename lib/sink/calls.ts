@@ -61,12 +61,6 @@ export class Calls {
     await this.#close(event.id, call, `${mark} ${paint.dim(describeEnd(event, columns))}`);
   }
 
-  /** A run that is stopped takes its calls with it: which they were is what one wants to know then. */
-  async stop(): Promise<void> {
-    const { paint } = this.#options;
-    for (const [id, call] of this.#running) await this.#close(id, call, `${paint.red("✗")} ${paint.dim("stopped")}`);
-  }
-
   async #close(id: string, { title, isAnnounced }: Pick<Call, "title" | "isAnnounced">, ending: string): Promise<void> {
     this.#running.delete(id);
     if (!isAnnounced) await this.#lines.line(`${this.#options.paint.cyan("●")} ${title} ${ending}`);

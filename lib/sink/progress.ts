@@ -68,7 +68,6 @@ class Progress {
       case "turn.start":
         return await this.#screen.wait("thinking");
       case "turn.end":
-        return await this.#calls.stop();
       case "usage":
         return;
       case "text.done":

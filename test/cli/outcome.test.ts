@@ -275,7 +275,7 @@ test("a run that is stopped says in the middle of which command", async () => {
   await using server = await startModelServer([call("Bash", { command: "sleep 30" })]);
   const ran = await koda(place, ["exec", ...using(server), "--timeout", "500ms", "hi"]);
   expect(ran.exit).toBe(124);
-  expect(ran.stderr).toContain("● Bash sleep 30 ✗ stopped\n");
+  expect(ran.stderr).toContain("● Bash sleep 30 ✗ [interrupted: The run took longer");
 });
 
 test("auto mode without a sandbox is refused with the way on", async () => {

@@ -117,6 +117,20 @@ test("the signal's reason says how a run was stopped, whatever broke because of 
   expect(events.at(-1)).toMatchObject({ status: "limit", exit: 124, text: "Half", error: { code: "timeout" } });
 });
 
+test("a call that is cut off has its end, its result and its place in the totals", async () => {
+  const stop = new AbortController();
+  const hanging = tool("Hang", () => {
+    stop.abort(new KodaError("sigint", "Stopped by SIGINT"));
+    throw stop.signal.reason;
+  });
+  const engine = engineWith(scripted(called("Hang")), [hanging]);
+  const events = await all(runWith(engine, stop.signal));
+  expect(events.filter(({ type }) => type === "tool.end")).toHaveLength(1);
+  expect(events.at(-1)).toMatchObject({ exit: 130, tools: { ok: 0, failed: 1, denied: 0 } });
+  const results = engine.session.items().filter((item) => item.kind === "result");
+  expect(results).toMatchObject([{ ok: false, parts: [{ text: "[interrupted: Stopped by SIGINT]" }] }]);
+});
+
 test("all calls that run together are over before the run is", async () => {
   let over = false;
   const slow = tool("Slow", async () => {
