@@ -1,4 +1,4 @@
-import { endEvent, isEnd, noTotals } from "../lib/engine/end.ts";
+import { endEvent, failedAfterAll, isEnd, noTotals } from "../lib/engine/end.ts";
 import type { Event, EventOf } from "../lib/engine/event.ts";
 import { outcomeOfError } from "../lib/engine/outcome.ts";
 import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
@@ -53,18 +53,13 @@ export function answerInto(file: string, signal: AbortSignal): Conclude {
         await writeAnswer(file, end.text, signal);
         return end;
       } catch (error) {
-        const failure = outcomeOfError(error, new AbortController().signal, end.text);
-        end = { ...end, ...pick(endEvent(failure, noTotals(0))) };
+        end = failedAfterAll(end, error);
       }
     }
     // What cannot be removed either is no news: the end says already that there is no answer.
     await removeAnswer(file).catch(() => undefined);
     return end;
   };
-}
-
-function pick({ status, exit, error }: End): Pick<End, "status" | "exit" | "error"> {
-  return error === undefined ? { status, exit } : { status, exit, error };
 }
 
 /** A command line that could not be read ends like every other run, in the form that it seems to ask for. */

@@ -1,5 +1,5 @@
-import { endEvent, isEnd, noTotals } from "../lib/engine/end.ts";
-import type { Event } from "../lib/engine/event.ts";
+import { endEvent, failedAfterAll, isEnd, noTotals } from "../lib/engine/end.ts";
+import type { Event, EventOf } from "../lib/engine/event.ts";
 import { type OpenRun, openRun } from "../lib/engine/open.ts";
 import { outcomeOfError } from "../lib/engine/outcome.ts";
 import { run } from "../lib/engine/run.ts";
@@ -46,14 +46,23 @@ async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Eve
     stopper.lastWill = () => opened.killNow();
     for await (const event of run(prompt, opened, signal)) {
       // What the run started is gone before its end is told.
-      if (isEnd(event)) await opened.close();
-      yield event;
+      yield isEnd(event) ? await closed(opened, event) : event;
     }
   } catch (error) {
     if (!(error instanceof KodaError)) await report(error);
     yield endEvent(outcomeOfError(error, signal, ""), noTotals(performance.now() - startedAt));
   } finally {
     clocks.stop();
+  }
+}
+
+async function closed(opened: OpenRun, end: EventOf<"end">): Promise<Event> {
+  try {
+    await opened.close();
+    return end;
+  } catch (error) {
+    if (!(error instanceof KodaError)) await report(error);
+    return failedAfterAll(end, error);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Event, EventOf, Figures } from "./event.ts";
 import { noUsage } from "../model/usage.ts";
-import { exitOf, type Outcome } from "./outcome.ts";
+import { exitOf, type Outcome, outcomeOfError } from "./outcome.ts";
 
 type End = EventOf<"end">;
 
@@ -36,6 +36,13 @@ export function endEvent(outcome: Outcome, totals: Totals): End {
     duration_ms: Math.round(totals.durationMs),
     resume: totals.resumable && totals.session !== null ? `koda exec --resume ${totals.session}` : null,
   };
+}
+
+/** The end of a run that came to its end and failed after all. An earlier failure stays the one that is told. */
+export function failedAfterAll(end: End, error: unknown): End {
+  if (end.status !== "done") return end;
+  const failed = endEvent(outcomeOfError(error, new AbortController().signal, end.text), noTotals(0));
+  return { ...end, status: failed.status, exit: failed.exit, ...(failed.error && { error: failed.error }) };
 }
 
 /** A failure as events carry it. */

@@ -34,8 +34,9 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
 
   yield* news(engine);
   yield* await engine.changes.collect();
-  yield endTurn(engine, number, outcome);
-  return outcome;
+  const recorded = recordEnd(engine, outcome, parent);
+  yield turnEnd(number, recorded);
+  return recorded;
 }
 
 function opening(prompt: Prompt, { answerSchema }: Engine): Item[] {
@@ -98,12 +99,18 @@ function defect(error: unknown): Event {
 
 const reason = { failed: "error", limit: "limit", cancelled: "cancelled" } as const;
 
-function endTurn({ session }: Engine, turn: number, outcome: Outcome): Event {
-  if (outcome.status === "done") {
-    session.endTurn("complete");
-    return { type: "turn.end", turn, reason: "complete" };
+/** Puts the end into the log. What cannot be recorded has failed, whatever had come of it; its text is not lost. */
+function recordEnd({ session }: Engine, outcome: Outcome, signal: AbortSignal): Outcome {
+  try {
+    if (outcome.status === "done") session.endTurn("complete");
+    else session.endTurn(reason[outcome.status], { code: outcome.error.code, message: outcome.error.message });
+    return outcome;
+  } catch (error) {
+    return outcomeOfError(error, signal, outcome.text);
   }
-  const { code, message } = outcome.error;
-  session.endTurn(reason[outcome.status], { code, message });
+}
+
+function turnEnd(turn: number, outcome: Outcome): Event {
+  if (outcome.status === "done") return { type: "turn.end", turn, reason: "complete" };
   return { type: "turn.end", turn, reason: reason[outcome.status], error: failureField(outcome.error) };
 }

@@ -131,6 +131,17 @@ test("a call that is cut off has its end, its result and its place in the totals
   expect(results).toMatchObject([{ ok: false, parts: [{ text: "[interrupted: Stopped by SIGINT]" }] }]);
 });
 
+test("a log that takes no more at the end fails the run, and the answer is not lost", async () => {
+  const engine = engineWith(scripted(said("The answer.")));
+  const events: Event[] = [];
+  for await (const event of runWith(engine)) {
+    events.push(event);
+    if (event.type === "usage") engine.session.close();
+  }
+  expect(events.filter(({ type }) => type === "end")).toHaveLength(1);
+  expect(events.at(-1)).toMatchObject({ status: "failed", text: "The answer.", session: engine.session.id });
+});
+
 test("all calls that run together are over before the run is", async () => {
   let over = false;
   const slow = tool("Slow", async () => {
