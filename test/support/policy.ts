@@ -5,5 +5,18 @@ import type { Place } from "./place.ts";
 /** The policy of a run in a test's own project; what is not said is empty. */
 export function policyOf({ home, project }: Place, rules: Partial<Policy> = {}): Policy {
   const tmp = join(dirname(project), "tmp");
-  return { root: project, home, tmp, write: [project, tmp], readonly: [], hide: [], ...rules };
+  return {
+    root: project,
+    home,
+    tmp,
+    privateTmp: false,
+    write: [project, tmp],
+    readonly: [],
+    hide: [],
+    show: [],
+    allowGit: false,
+    network: "allowlist",
+    limits: {},
+    ...rules,
+  };
 }
