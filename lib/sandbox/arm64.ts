@@ -2,7 +2,7 @@ import { type Condition, type Processor, type Register, word } from "./processor
 
 /** x0 is the first argument and the result, x8 the number; x16 and x17 are free for passing values on. */
 const registers: Record<Register, number> = { result: 0, number: 8, 0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5 };
-const scratch = 16;
+const [scratch, compared] = [16, 17] as const;
 
 export const arm64: Processor = {
   machine: 183,
@@ -11,8 +11,11 @@ export const arm64: Processor = {
 
   constant: (name, value) => constant(registers[name], value),
 
-  // ldr x, [x16]
-  load: (name, address) => [...constant(scratch, BigInt(address)), ...word(0xf9400200 | registers[name])],
+  // ldr x / ldr w, [x16]
+  load(name, address, bytes) {
+    const operation = { 4: 0xb9400200, 8: 0xf9400200 }[bytes];
+    return [...constant(scratch, BigInt(address)), ...word(operation | registers[name])];
+  },
 
   // str x0 / str w0 / strb w0, [x16]
   store(address, bytes) {
@@ -85,13 +88,14 @@ function skipUnless(condition: Condition): number[] {
     // tbz x0, #63, +8
     case "negative":
       return word(0xb6f80040);
-    // ldr x17, [x16]; cmp x0, x17; b.ne +8
+    // cmp x0, x17; b.ne +8
     default:
-      return [
-        ...constant(scratch, BigInt(condition.equals)),
-        ...word(0xf9400211),
-        ...word(0xeb11001f),
-        ...word(0x54000041),
-      ];
+      return [...fetch(condition), ...word(0xeb11001f), ...word(0x54000041)];
   }
+}
+
+/** What to compare with, into x17; from memory by ldr x17, [x16] */
+function fetch(condition: { equals: number } | { is: number }): number[] {
+  if ("is" in condition) return constant(compared, BigInt.asUintN(64, BigInt(condition.is)));
+  return [...constant(scratch, BigInt(condition.equals)), ...word(0xf9400200 | compared)];
 }

@@ -1,24 +1,31 @@
 import { dataAddress, elfFile } from "./elf.ts";
-import type { Branch, Condition, Processor } from "./processor.ts";
+import type { Branch, Condition, Processor, Register } from "./processor.ts";
 import { type Syscall, syscalls } from "./syscalls.ts";
 
 /** Eight bytes of the program's data, known by their address. */
 export type Variable = { readonly address: number };
 /** A place in the code; it may be jumped to before it is placed. */
 export type Label = { readonly name: string };
+/** Four bytes at an address within data, where the kernel left a file descriptor or another number of 32 bits, not negative. */
+export type Half = { readonly half: number };
 /** An argument: a number, the address of data, or what a variable holds when the step is reached. */
-export type Value = number | bigint | Variable;
+export type Value = number | bigint | Variable | Half;
 
 export type StepOptions = {
   /** What the step is for, in words: when it fails the program says so and exits 126. */
   must?: string;
   /** Where to go on when it fails. */
   onError?: Label;
+  /** Where to go on when it fails in one particular way; it goes before `onError` and `must`. */
+  onErrno?: { errno: number; to: Label };
   /** Keeps the result. */
   into?: Variable;
   /** Keeps its lower half, at an address within data: where a structure wants a file descriptor. */
   into32?: number;
 };
+
+/** By the last result. */
+export type JumpCondition = "always" | "zero" | "nonzero" | "negative" | { equals: Variable } | { is: number };
 
 /** The exit code of a program that could not be set up: never one that the command itself would choose. */
 export const setupFailed = 126;
@@ -79,10 +86,12 @@ export class Assembly {
   }
 
   /** One system call. */
-  step(name: Syscall, args: readonly Value[] = [], { must, onError, into, into32 }: StepOptions = {}): void {
+  step(name: Syscall, args: readonly Value[] = [], options: StepOptions = {}): void {
+    const { must, onError, onErrno, into, into32 } = options;
     for (const [index, value] of args.entries()) this.#set(argumentAt(index), value);
     this.#set("number", syscalls[name][this.#processor.column]);
     this.#emit(this.#processor.call());
+    if (onErrno !== undefined) this.jump({ is: -onErrno.errno }, onErrno.to);
     if (onError !== undefined) this.jump("negative", onError);
     if (must !== undefined) this.jump("negative", this.#failure(must));
     if (into !== undefined) this.save(into);
@@ -98,9 +107,8 @@ export class Assembly {
     this.#placed.set(label, this.#code.length);
   }
 
-  jump(condition: "always" | "zero" | "nonzero" | "negative" | { equals: Variable }, label: Label): void {
-    const on: Condition = typeof condition === "object" ? { equals: condition.equals.address } : condition;
-    const branch = this.#processor.branch(on);
+  jump(condition: JumpCondition, label: Label): void {
+    const branch = this.#processor.branch(onProcessor(condition));
     this.#emit(branch.code);
     this.#jumps.push({ branch, at: this.#code.length, label });
   }
@@ -120,17 +128,32 @@ export class Assembly {
     this.#emit(this.#processor.store(address, 4));
   }
 
+  /** Makes the signal that ended a process the result; zero where it exited. */
+  takeSignal(status: Variable): void {
+    this.take(status);
+    this.#emit(this.#processor.lowSevenBits());
+  }
+
+  /** Makes the exit code of a process that exited the result. */
+  takeExitCode(status: Variable): void {
+    this.take(status);
+    this.#emit(this.#processor.secondByte());
+  }
+
+  /** Adds a small number to the result. */
+  add(constant: number): void {
+    this.#emit(this.#processor.add(constant));
+  }
+
   /** Ends the program as a shell would that had waited for the status: its exit code, or 128 and the signal. */
   exitLike(status: Variable): void {
     const [signalled, exit] = [this.label("signalled"), this.label("exit")];
-    this.take(status);
-    this.#emit(this.#processor.lowSevenBits());
+    this.takeSignal(status);
     this.jump("nonzero", signalled);
-    this.take(status);
-    this.#emit(this.#processor.secondByte());
+    this.takeExitCode(status);
     this.jump("always", exit);
     this.place(signalled);
-    this.#emit(this.#processor.add(128));
+    this.add(128);
     this.place(exit);
     this.save(status);
     this.step("exit_group", [status]);
@@ -175,14 +198,20 @@ export class Assembly {
     this.step("exit_group", [setupFailed]);
   }
 
-  #set(register: Parameters<Processor["constant"]>[0], value: Value): void {
-    if (typeof value === "object") this.#emit(this.#processor.load(register, value.address));
-    else this.#emit(this.#processor.constant(register, BigInt.asUintN(64, BigInt(value))));
+  #set(register: Register, value: Value): void {
+    if (typeof value !== "object") this.#emit(this.#processor.constant(register, BigInt.asUintN(64, BigInt(value))));
+    else if ("half" in value) this.#emit(this.#processor.load(register, value.half, 4));
+    else this.#emit(this.#processor.load(register, value.address, 8));
   }
 
   #emit(instructions: readonly number[]): void {
     this.#code.push(...instructions);
   }
+}
+
+function onProcessor(condition: JumpCondition): Condition {
+  if (typeof condition !== "object" || "is" in condition) return condition;
+  return { equals: condition.equals.address };
 }
 
 function argumentAt(index: number): 0 | 1 | 2 | 3 | 4 | 5 {

@@ -5,8 +5,8 @@
  */
 export type Register = "result" | "number" | 0 | 1 | 2 | 3 | 4 | 5;
 
-/** When a branch is taken: always, or by the last result. */
-export type Condition = "always" | "zero" | "nonzero" | "negative" | { equals: number };
+/** When a branch is taken: always, or by the last result, which may be compared with what is at an address, or with a number. */
+export type Condition = "always" | "zero" | "nonzero" | "negative" | { equals: number } | { is: number };
 
 /** Instructions that end in a jump, whose target is put in when it is known. */
 export type Branch = { code: number[]; link(code: number[], at: number, target: number): void };
@@ -19,7 +19,7 @@ export type Processor = {
   /** Its place in a row of the table of system calls. */
   column: 0 | 1;
   constant(register: Register, value: bigint): number[];
-  load(register: Register, address: number): number[];
+  load(register: Register, address: number, bytes: 4 | 8): number[];
   /** Stores the result. */
   store(address: number, bytes: 1 | 4 | 8): number[];
   call(): number[];

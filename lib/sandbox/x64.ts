@@ -24,10 +24,11 @@ export const x64: Processor = {
     ];
   },
 
-  // mov r, [address]
-  load(name, address) {
+  // mov r, [address]; of four bytes, which clears the upper half, without the bit that makes it a 64-bit operation
+  load(name, address, bytes) {
     const register = registers[name];
-    return [rex(register, 4), 0x8b, 0x04 | (low(register) << 3), 0x25, ...word(address)];
+    const prefix = bytes === 8 ? rex(register, 4) : rex(register, 4) & ~8;
+    return [prefix, 0x8b, 0x04 | (low(register) << 3), 0x25, ...word(address)];
   },
 
   // mov [address], rax / eax / al
@@ -67,10 +68,12 @@ export const x64: Processor = {
   follow: () => [0x48, 0x8b, 0x00],
 };
 
-/** cmp rax, [address], or test rax, rax */
+/** cmp rax, [address]; cmp rax, imm32 (its sign is extended); or test rax, rax */
 function test(condition: Condition): number[] {
   if (condition === "always") return [];
-  return typeof condition === "object" ? [0x48, 0x3b, 0x04, 0x25, ...word(condition.equals)] : [0x48, 0x85, 0xc0];
+  if (typeof condition === "string") return [0x48, 0x85, 0xc0];
+  if ("is" in condition) return [0x48, 0x3d, ...word(condition.is)];
+  return [0x48, 0x3b, 0x04, 0x25, ...word(condition.equals)];
 }
 
 /** jmp, je, jne, js with a distance of 32 bits */

@@ -144,6 +144,82 @@ for (const { name, processor, runner = [], runner: available } of machines) {
         expect(run(assembly, runner).exitCode).toBe(expected);
       });
 
+    test("a step that fails in one particular way goes its own way, and only then", () => {
+      const [EINVAL, ENOENT] = [22, 2];
+      const assembly = begin();
+      const [invalid, missing] = [assembly.label("invalid"), assembly.label("missing")];
+      const open = [-100, assembly.text("/nowhere/at/all"), 0, 0];
+      assembly.step("openat", open, { onErrno: { errno: EINVAL, to: invalid }, onError: missing });
+      exit(assembly, 1);
+      assembly.place(invalid);
+      exit(assembly, 2);
+      assembly.place(missing);
+      assembly.step("getpid", [], { onErrno: { errno: ENOENT, to: invalid } });
+      const tolerated = assembly.label("tolerated");
+      assembly.step("openat", open, { onErrno: { errno: ENOENT, to: tolerated }, must: "open" });
+      exit(assembly, 3);
+      assembly.place(tolerated);
+      exit(assembly, 4);
+      expect(run(assembly, runner)).toEqual({ exitCode: 4, stdout: "", stderr: "" });
+    });
+
+    test("what the kernel leaves in data is used, in whole and by halves", () => {
+      const assembly = begin();
+      const pipe = assembly.words(0);
+      assembly.step("pipe2", [pipe, 0], { must: "pipe2" });
+      const [reader, writer] = [{ half: pipe }, { half: pipe + 4 }];
+      assembly.step("write", [writer, assembly.words(0x2a_0000_002an), 8], { must: "write" });
+      const [got, expected] = [assembly.variable(), assembly.variable()];
+      assembly.step("read", [reader, got.address, 8], { must: "read" });
+      assembly.take(0x2a_0000_002an);
+      assembly.save(expected);
+      const same = assembly.label("same");
+      assembly.take(got);
+      assembly.jump({ equals: expected }, same);
+      exit(assembly, 1);
+      assembly.place(same);
+      assembly.step("exit_group", [{ half: got.address + 4 }]);
+      expect(run(assembly, runner)).toEqual({ exitCode: 42, stdout: "", stderr: "" });
+    });
+
+    test("a process is started, waited for and its status passed on", () => {
+      const SIGCHLD = 17;
+      const assembly = begin();
+      const [child, status, sum] = [assembly.variable(), assembly.variable(), assembly.variable()];
+      const parent = assembly.label("parent");
+      assembly.step("clone", [SIGCHLD, 0, 0, 0, 0], { must: "clone", into: child });
+      assembly.jump("nonzero", parent);
+      exit(assembly, 5);
+      assembly.place(parent);
+      assembly.step("wait4", [child, status.address, 0, 0], { must: "wait4" });
+      assembly.takeSignal(status);
+      const killed = assembly.label("killed");
+      assembly.jump("nonzero", killed);
+      assembly.takeExitCode(status);
+      assembly.add(30);
+      assembly.save(sum);
+      assembly.step("exit_group", [sum]);
+      assembly.place(killed);
+      exit(assembly, 1);
+      expect(run(assembly, runner).exitCode).toBe(35);
+    });
+
+    test("a process that died of a signal is seen to have", () => {
+      const [SIGCHLD, SIGTERM] = [17, 15];
+      const assembly = begin();
+      const [child, self, status] = [assembly.variable(), assembly.variable(), assembly.variable()];
+      const parent = assembly.label("parent");
+      assembly.step("clone", [SIGCHLD, 0, 0, 0, 0], { must: "clone", into: child });
+      assembly.jump("nonzero", parent);
+      assembly.step("getpid", [], { into: self });
+      assembly.step("kill", [self, SIGTERM]);
+      exit(assembly, 1);
+      assembly.place(parent);
+      assembly.step("wait4", [child, status.address, 0, 0], { must: "wait4" });
+      assembly.exitLike(status);
+      expect(run(assembly, runner).exitCode).toBe(128 + SIGTERM);
+    });
+
     test("large numbers reach the kernel whole", () => {
       const assembly = begin();
       // An address in the kernel's half: with fewer bits it would be another one, or none.
@@ -159,8 +235,11 @@ describe("the encodings, checked against the processors' manuals", () => {
     ["x64: mov rdi, 1", x64.constant(0, 1n), "48c7c701000000"],
     ["x64: mov r10, 1", x64.constant(3, 1n), "49c7c201000000"],
     ["x64: mov rsi, 0xffffffffffffff9c", x64.constant(1, 0xffff_ffff_ffff_ff9cn), "48be9cffffffffffffff"],
-    ["x64: mov r8, [0x20000000]", x64.load(4, 0x20000000), "4c8b042500000020"],
-    ["x64: mov rax, [0x20000008]", x64.load("result", 0x20000008), "488b042508000020"],
+    ["x64: mov r8, [0x20000000]", x64.load(4, 0x20000000, 8), "4c8b042500000020"],
+    ["x64: mov rax, [0x20000008]", x64.load("result", 0x20000008, 8), "488b042508000020"],
+    ["x64: mov edi, [0x20000008]", x64.load(0, 0x20000008, 4), "408b3c2508000020"],
+    ["x64: mov r10d, [0x20000008]", x64.load(3, 0x20000008, 4), "448b142508000020"],
+    ["x64: cmp rax, -22; je", x64.branch({ is: -22 }).code, "483deaffffff0f8400000000"],
     ["x64: mov [0x20000000], rax", x64.store(0x20000000, 8), "4889042500000020"],
     ["x64: mov [0x20000000], eax", x64.store(0x20000000, 4), "89042500000020"],
     ["x64: syscall", x64.call(), "0f05"],
@@ -168,7 +247,7 @@ describe("the encodings, checked against the processors' manuals", () => {
     ["arm64: mov x0, #1", arm64.constant(0, 1n), "200080d2"],
     ["arm64: mov x8, #64", arm64.constant("number", 64n), "080880d2"],
     ["arm64: mov x1, #0", arm64.constant(1, 0n), "010080d2"],
-    ["arm64: movz x16, #0x2000, lsl #16; ldr x2, [x16]", arm64.load(2, 0x20000000), "1000a4d2020240f9"],
+    ["arm64: movz x16, #0x2000, lsl #16; ldr x2, [x16]", arm64.load(2, 0x20000000, 8), "1000a4d2020240f9"],
     ["arm64: movz x16, #0x2000, lsl #16; str x0, [x16]", arm64.store(0x20000000, 8), "1000a4d2000200f9"],
     ["arm64: svc #0", arm64.call(), "010000d4"],
     ["arm64: tbz x0, #63, +8; b", arm64.branch("negative").code, "4000f8b600000014"],
