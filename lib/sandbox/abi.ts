@@ -1,0 +1,16 @@
+import { openLibrary } from "../shell/clibrary.ts";
+import { syscalls } from "./syscalls.ts";
+
+const functions = { syscall: { args: ["i64", "ptr", "u64", "u32"], returns: "i64" } } as const;
+/** LANDLOCK_CREATE_RULESET_VERSION: nothing is made, the answer is what the kernel knows. */
+const askVersion = 1;
+// The same number on every processor.
+const [createRuleset] = syscalls.landlock_create_ruleset;
+
+let known: number | undefined;
+
+/** The version of this kernel's Landlock; 0 where there is none, it is switched off, or nobody can be asked. */
+export function landlockAbi(): number {
+  known ??= Math.max(0, Number(openLibrary(functions)?.syscall(createRuleset, null, 0, askVersion) ?? 0));
+  return known;
+}
