@@ -1,0 +1,85 @@
+import { arm64 } from "./arm64.ts";
+import { Assembly } from "./assembly.ts";
+import { restrict, type Restriction } from "./landlock.ts";
+import type { Layout } from "./layout.ts";
+import type { ResourceLimits } from "./policy.ts";
+import { rememberDirectory } from "./steps/directory.ts";
+import { filterCalls } from "./steps/filter.ts";
+import { arrange } from "./steps/mounts.ts";
+import { inOwnProcessTree } from "./steps/pids.ts";
+import {
+  closeFrom,
+  dieWithParent,
+  giveUpRights,
+  holdSignals,
+  leaveUnlessChildOf,
+  letSignalsThrough,
+  limitResources,
+} from "./steps/process.ts";
+import { x64 } from "./x64.ts";
+
+export type Arch = "x64" | "arm64";
+
+/** What happens between the spawn and the command, in a process that becomes the command. */
+export type Plan = {
+  arch: Arch;
+  /** The process that starts it, where both are in one process namespace. */
+  parent?: number;
+  /** Namespaces of its own and what is mounted in them; without, the program is confined where it is. */
+  namespaces?: {
+    /** Descriptors of the session's namespaces. */
+    user: number;
+    network: number;
+    layout: Layout;
+    /** A process namespace too. */
+    processes?: { report?: number; most?: number };
+  };
+  landlock?: Restriction;
+  limits: ResourceLimits;
+  filter: Uint8Array;
+  /** The socket to whoever supervises connections. */
+  supervisor?: number;
+};
+
+const [CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC] = [0x20000, 0x4000000, 0x8000000] as const;
+const [CLONE_NEWUSER, CLONE_NEWNET] = [0x10000000, 0x40000000] as const;
+const firstDescriptor = 3;
+
+/** The program that confines itself as planned and then becomes the command that its arguments name. */
+export function confiningProgram(plan: Plan): Uint8Array {
+  const program = new Assembly(plan.arch === "arm64" ? arm64 : x64);
+  holdSignals(program);
+  dieWithParent(program);
+  if (plan.parent !== undefined) leaveUnlessChildOf(program, plan.parent);
+  if (plan.namespaces !== undefined) enterNamespaces(program, plan.namespaces);
+
+  giveUpRights(program);
+  if (plan.landlock !== undefined) restrict(program, plan.landlock);
+  limitResources(program, plan.limits);
+  filterCalls(program, { filter: plan.filter, ...(plan.supervisor !== undefined && { listener: plan.supervisor }) });
+  closeFrom(program, firstDescriptor);
+  letSignalsThrough(program);
+  program.step("execve", [program.program, program.argv, program.environment], { must: "execve" });
+  return program.finish();
+}
+
+function enterNamespaces(
+  program: Assembly,
+  { user, network, layout, processes }: NonNullable<Plan["namespaces"]>,
+): void {
+  const directory = rememberDirectory(program);
+  program.step("setns", [user, CLONE_NEWUSER], { must: "setns(user)" });
+  program.step("setns", [network, CLONE_NEWNET], { must: "setns(net)" });
+  program.step("unshare", [CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS], { must: "unshare(mnt, ipc, uts)" });
+  arrange(program, layout);
+  // By its old name, on what is mounted now: the old place is on the old, read-only tree.
+  directory.goBack();
+  // Joining a user namespace may have taken that back.
+  dieWithParent(program);
+  if (processes === undefined) return;
+  const { report, most } = processes;
+  inOwnProcessTree(program, {
+    ...(report !== undefined && { report }),
+    ...(most !== undefined && { mostProcesses: most }),
+  });
+}

@@ -1,0 +1,38 @@
+import type { Assembly, Variable } from "../assembly.ts";
+
+const SECCOMP_SET_MODE_FILTER = 1;
+const SECCOMP_FILTER_FLAG_NEW_LISTENER = 8;
+const instructionBytes = 8;
+const [SOL_SOCKET, SCM_RIGHTS] = [1, 1] as const;
+
+/** Puts the process under a filter; with `listener` whoever is at the other end of that socket is asked about calls. */
+export function filterCalls(program: Assembly, { filter, listener }: { filter: Uint8Array; listener?: number }): void {
+  const description = program.words(filter.length / instructionBytes, program.bytes(filter));
+  if (listener === undefined) {
+    program.step("seccomp", [SECCOMP_SET_MODE_FILTER, 0, description], { must: "seccomp" });
+    return;
+  }
+  const notifications = program.variable();
+  program.step("seccomp", [SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, description], {
+    must: "seccomp(NEW_LISTENER)",
+    into: notifications,
+  });
+  handOver(program, { socket: listener, descriptors: [notifications] });
+}
+
+/** Sends descriptors through a socket; the message itself is one letter, since there must be one. */
+export function handOver(
+  program: Assembly,
+  { socket, descriptors }: { socket: number; descriptors: readonly Variable[] },
+): void {
+  const length = 16 + 4 * descriptors.length;
+  const control = Buffer.alloc(Math.ceil(length / 8) * 8);
+  control.writeBigUInt64LE(BigInt(length), 0);
+  control.writeInt32LE(SOL_SOCKET, 8);
+  control.writeInt32LE(SCM_RIGHTS, 12);
+  const at = program.bytes(control);
+  for (const [index, descriptor] of descriptors.entries()) program.copy32(descriptor, at + 16 + 4 * index);
+  const part = program.words(program.text("d"), 1);
+  const message = program.words(0, 0, part, 1, at, control.length, 0);
+  program.step("sendmsg", [socket, message, 0], { must: "sendmsg" });
+}
