@@ -3,18 +3,45 @@ import { KodaError } from "../errors.ts";
 /** A command line with nothing left to look up: the program is an absolute path. */
 export type Command = { argv: readonly [program: string, ...args: string[]]; cwd: string; env: Record<string, string> };
 
+/** A command as it has to be spawned, and what it holds until it is over. */
+export type Confined = Command & {
+  /** Descriptors that it gets beside its streams: the first one is 3 for it. */
+  descriptors: readonly number[];
+  /** Where the command's own status comes from, when the spawned process outlives it: that of what it left running. */
+  status?: StatusReport;
+  /** Lets go of all that, when nothing of the command is left or it could not be started. */
+  release(): void;
+};
+
+/** Four bytes, as wait() gives them, come from `read`; `write` is the command's end. */
+export type StatusReport = { read: number; write: number };
+
+export type BackendName = "namespaces" | "bwrap" | "landlock" | "none";
+
+/** What a command may do, in a word, for the first event and for people. */
+export type Enforcement = {
+  name: BackendName;
+  filesystem: "confined" | "open" | "no commands";
+  network: "proxies" | "loopback" | "none" | "open" | "no commands";
+  /** Known gaps and the reasons why stronger tiers were not taken. */
+  notes: readonly string[];
+};
+
 /**
  * How commands are confined. There is one spawn in the program (lib/shell/spawn.ts); it asks the backend what to
  * spawn, so a new backend changes no caller.
  */
-export type Backend = {
-  name: "none";
-  filesystem: "open" | "no commands";
-  network: "open" | "no commands";
-  /** Known gaps and the reasons why stronger backends were not taken, for the first event and for `koda doctor`. */
-  notes: readonly string[];
-  confine(command: Command): Command;
-};
+export type Backend = Enforcement &
+  Disposable & {
+    /** Commands find the run's own directory as `/tmp`. */
+    privateTmp: boolean;
+    /** Nothing that a command started can outlive it. */
+    ownProcesses: boolean;
+    /** Paths below the writable roots that no command may change from now on: repositories that were found. */
+    protect(paths: readonly string[]): void;
+    /** Throws a KodaError when it cannot be confined. */
+    confine(command: Command): Confined;
+  };
 
 /** What `--no-sandbox` asks for: the command runs with the user's own rights. */
 export const unconfined: Backend = {
@@ -22,26 +49,23 @@ export const unconfined: Backend = {
   filesystem: "open",
   network: "open",
   notes: ["commands run with your own rights: the sandbox is off (--no-sandbox)"],
-  confine: (command) => command,
+  privateTmp: false,
+  ownProcesses: false,
+  protect: () => {},
+  confine: (command) => ({ ...command, descriptors: [], release: () => {} }),
+  [Symbol.dispose]: () => {},
 };
 
-const reason = "this build has no sandbox, and without one commands would run with your own rights";
-
-/** No sandbox, and no leave to go without: nothing is started at all. */
-export const noCommands: Backend = {
-  name: "none",
-  filesystem: "no commands",
-  network: "no commands",
-  notes: [`no commands: ${reason} (--no-sandbox accepts that)`],
-  confine() {
-    throw new KodaError("sandbox", `Cannot run a command: ${reason}`);
-  },
-};
-
-/** The refusal of a mode in which commands are run unasked. */
-export function sandboxNeeded(mode: string): KodaError {
-  return new KodaError(
-    "sandbox",
-    `Cannot run in mode "${mode}": ${reason}. Accept that with --no-sandbox, or take --mode plan, which runs none.`,
-  );
+/** No sandbox here, and no leave to go without: nothing is started at all. */
+export function noCommands(reasons: readonly string[]): Backend {
+  const why = reasons.join("; ");
+  return {
+    ...unconfined,
+    filesystem: "no commands",
+    network: "no commands",
+    notes: [`no commands: no sandbox can be had here (--no-sandbox goes without). ${why}`],
+    confine() {
+      throw new KodaError("sandbox", `Cannot run a command: no sandbox can be had here. ${why}`);
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import { messageOf } from "../errors.ts";
-import type { Backend, Command } from "../sandbox/backend.ts";
+import { closeSync } from "node:fs";
+import type { Backend, Confined } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy.ts";
 import { closeOutlet, drain, openOutlet, type Drain } from "./drain.ts";
 import { isGroupAlive, killNow, takeDown } from "./kill.ts";
@@ -8,7 +9,8 @@ import { originalOpenFiles } from "./limits.ts";
 import { marked, markVariable, mayHaveChildren, newFamily, unmarked } from "./processes.ts";
 import type { ProcessStat } from "./procstat.ts";
 import { cannotStart, commandOf, type CommandLine } from "./program.ts";
-import { supervise, type Running, type Supervision } from "./supervise.ts";
+import { readStatus } from "./status.ts";
+import { type Child, supervise, type Running, type Supervision } from "./supervise.ts";
 
 export type StartOptions = Supervision & {
   /** Called with every piece of output as it comes. The bytes are only lent: they are gone after the call. */
@@ -56,7 +58,10 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
       const launched = withOpenFilesLimit(openFiles, () => launch(line, command, options));
 
       const started = supervise({ ...launched, mark }, options);
-      const forget = () => running.delete(started.pid);
+      const forget = () => {
+        running.delete(started.pid);
+        command.release();
+      };
       running.set(started.pid, started);
       started.ended.then(forget, forget);
       return started;
@@ -81,17 +86,29 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
   }
 }
 
-type Launched = { process: Bun.Subprocess; drains: readonly Drain[] };
+type Launched = Pick<Child, "process" | "drains" | "status">;
 
-function launch(line: CommandLine, { argv, cwd, env }: Command, { stdout, stderr }: StartOptions): Launched {
+function launch(line: CommandLine, command: Confined, { stdout, stderr }: StartOptions): Launched {
+  const { argv, cwd, env, descriptors, status } = command;
   const [out, err] = [openOutlet(), openOutlet()];
   try {
     // Detached: a session and a group of its own, so that one signal reaches all of it.
-    const child = Bun.spawn([...argv], { cwd, env, detached: true, stdio: ["ignore", out.stdio, err.stdio] });
-    return { process: child, drains: [drain(out, child.stdout, stdout), drain(err, child.stderr, stderr)] };
+    const child = Bun.spawn([...argv], {
+      cwd,
+      env,
+      detached: true,
+      stdio: ["ignore", out.stdio, err.stdio, ...descriptors],
+    });
+    return {
+      process: child,
+      drains: [drain(out, child.stdout, stdout), drain(err, child.stderr, stderr)],
+      ...(status && { status: readStatus(status) }),
+    };
   } catch (error) {
     closeOutlet(out);
     closeOutlet(err);
+    if (status !== undefined) for (const end of [status.read, status.write]) closeSync(end);
+    command.release();
     throw cannotStart(line, messageOf(error), error);
   }
 }

@@ -1,7 +1,7 @@
-import { constants } from "node:os";
 import type { Drain } from "./drain.ts";
 import { graceMs, isGone, isGroupAlive, takeDown } from "./kill.ts";
 import { marked } from "./processes.ts";
+import { type ExitStatus, statusOf } from "./status.ts";
 
 /** How a command ended. `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
 export type Ended = {
@@ -30,8 +30,16 @@ export type Supervision = {
   leftovers?: "stop" | "await";
 };
 
-/** A command that leads a group of its own. `mark` is in its environment. */
-export type Child = { process: Bun.Subprocess; drains: readonly Drain[]; mark: string };
+/**
+ * A command that leads a group of its own. `mark` is in its environment. Where the spawned process waits for what the
+ * command leaves behind, the command's own status comes by `status`; it is undefined when the process ends without.
+ */
+export type Child = {
+  process: Bun.Subprocess;
+  drains: readonly Drain[];
+  mark: string;
+  status?: Promise<ExitStatus | undefined>;
+};
 
 /** What a killed group still had in its pipes is read in no time; longer waits only who escaped and holds them open. */
 const remainderMs = 50;
@@ -41,11 +49,15 @@ const leftoverPollMs = 200;
 const exitMs = 50;
 
 /** Watches over a command until nothing of it is left. */
-export function supervise({ process, drains, mark }: Child, { timeoutMs, signal, leftovers }: Supervision): Running {
+export function supervise(
+  { process, drains, mark, status }: Child,
+  { timeoutMs, signal, leftovers }: Supervision,
+): Running {
   const { pid } = process;
   const drained = Promise.all(drains.map(({ done }) => done));
   const unkillable = Promise.withResolvers<void>();
   let hasExited = false;
+  let told: ExitStatus | undefined;
   let stopped: StopCause | undefined;
   let takingDown: Promise<void> | undefined;
 
@@ -70,7 +82,7 @@ export function supervise({ process, drains, mark }: Child, { timeoutMs, signal,
       if (leftovers === "await") await groupEnds();
       clearTimeout(timer);
       const leftBehind = await stopLeftovers();
-      return { ...statusOf(process), ...(stopped && { stopped }), leftBehind };
+      return { ...(told ?? statusOf(process)), ...(stopped && { stopped }), leftBehind };
     } catch (error) {
       // Whoever takes the output failed. That is no reason to leave the command running.
       await takeDown(everything);
@@ -89,8 +101,9 @@ export function supervise({ process, drains, mark }: Child, { timeoutMs, signal,
   }
 
   async function exited(): Promise<void> {
-    await process.exited;
-    hasExited = true;
+    const gone = process.exited.then(() => void (hasExited = true));
+    told = await status;
+    if (told === undefined) await gone;
   }
 
   async function groupEnds(): Promise<void> {
@@ -127,13 +140,6 @@ export function supervise({ process, drains, mark }: Child, { timeoutMs, signal,
   function group(): number[] {
     return !hasExited || isGroupAlive(pid) ? [-pid] : [];
   }
-}
-
-function statusOf({ exitCode, signalCode }: Bun.Subprocess): Pick<Ended, "exitCode" | "signal"> {
-  if (signalCode === null) return { exitCode: exitCode ?? 128 + constants.signals.SIGKILL };
-  // A real-time signal has a number only.
-  if (typeof signalCode === "number") return { exitCode: 128 + signalCode, signal: `signal ${signalCode}` };
-  return { exitCode: 128 + constants.signals[signalCode], signal: signalCode };
 }
 
 async function within(ms: number, promise: Promise<unknown>): Promise<void> {

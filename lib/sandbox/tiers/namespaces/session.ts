@@ -1,0 +1,50 @@
+import { closeSync } from "node:fs";
+import { receive, socketPair } from "../../descriptors.ts";
+import { ProgramFile } from "../../programfile.ts";
+import type { Arch } from "../../program.ts";
+import { failedStep, Unavailable } from "../unavailable.ts";
+import { whyStepFailed } from "./failures.ts";
+import { makerProgram } from "./maker.ts";
+
+/** A session's namespaces for users and for the network: there as long as their descriptors are open. */
+export type SessionNamespaces = Disposable & {
+  user: number;
+  network: number;
+  /** Sockets that listen inside, in the order of the ports. */
+  listeners: readonly number[];
+};
+
+const forMessages = 3;
+
+export async function openNamespaces(arch: Arch, ports: readonly number[]): Promise<SessionNamespaces> {
+  const pair = socketPair();
+  if (pair === undefined) throw new Unavailable("no socket could be made");
+  const [user, group] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  using maker = new ProgramFile(makerProgram({ arch, user, group, ports, socket: forMessages }));
+  try {
+    await make(maker, pair.there);
+    const [userNamespace, network, ...listeners] = receive(pair.here, { wait: false })?.descriptors ?? [];
+    if (userNamespace === undefined || network === undefined || listeners.length < ports.length)
+      throw new Unavailable("the namespaces were not handed over");
+    return {
+      user: userNamespace,
+      network,
+      listeners,
+      // Whoever listens closes the listeners.
+      [Symbol.dispose]: () => [userNamespace, network].forEach((descriptor) => closeSync(descriptor)),
+    };
+  } finally {
+    closeSync(pair.here);
+    closeSync(pair.there);
+  }
+}
+
+async function make(maker: ProgramFile, socket: number): Promise<void> {
+  const child = Bun.spawn([maker.path], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", socket] });
+  const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
+  if (exit === 0) return;
+  const failed = failedStep(said);
+  throw failed === undefined
+    ? new Unavailable(`making namespaces ended with exit ${exit}${said === "" ? "" : `: ${said.trim()}`}`)
+    : whyStepFailed(failed);
+}

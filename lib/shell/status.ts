@@ -1,0 +1,36 @@
+import { closeSync } from "node:fs";
+import { constants } from "node:os";
+import type { StatusReport } from "../sandbox/backend.ts";
+
+/** `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
+export type ExitStatus = { exitCode: number; signal?: string };
+
+export function statusOf({ exitCode, signalCode }: Bun.Subprocess): ExitStatus {
+  if (signalCode === null) return { exitCode: exitCode ?? 128 + constants.signals.SIGKILL };
+  // A real-time signal has a number only.
+  if (typeof signalCode === "number") return endedBy(signalCode);
+  return endedBy(constants.signals[signalCode]);
+}
+
+/** Reads the report of a command that has just been started; undefined when it ends without one. */
+export async function readStatus({ read, write }: StatusReport): Promise<ExitStatus | undefined> {
+  closeSync(write);
+  const reader = Bun.file(read).stream().getReader();
+  // The reader has a duplicate of its own by now.
+  closeSync(read);
+  const { value } = await reader.read();
+  await reader.cancel();
+  if (value === undefined || value.length < 4) return undefined;
+  return decode(new DataView(value.buffer, value.byteOffset, value.length).getInt32(0, true));
+}
+
+/** The seven lowest bits are the signal; without one the second byte is the exit code. */
+function decode(status: number): ExitStatus {
+  const signal = status & 0x7f;
+  return signal === 0 ? { exitCode: (status >> 8) & 0xff } : endedBy(signal);
+}
+
+function endedBy(number: number): ExitStatus {
+  const name = Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
+  return { exitCode: 128 + number, signal: name ?? `signal ${number}` };
+}
