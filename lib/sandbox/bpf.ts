@@ -72,17 +72,14 @@ function compileCheck(check: Check, fails: Label): Instruction[] {
   return [...load, { code: jumpIfAny, value: check.hasAny, ifNot: fails }];
 }
 
-/** struct sock_filter: a code, how many instructions to skip if so and if not, and a value. */
+/** struct sock_filter: a code, how many instructions to skip if so and if not, and a value; two words, lowest byte first. */
 function encode(program: readonly Instruction[]): Uint8Array {
-  const bytes = new Uint8Array(program.length * 8);
-  const view = new DataView(bytes.buffer);
+  const words = new Uint32Array(program.length * 2);
   for (const [index, { code, value, ifSo, ifNot }] of program.entries()) {
-    view.setUint16(index * 8, code, true);
-    view.setUint8(index * 8 + 2, distance(index, ifSo));
-    view.setUint8(index * 8 + 3, distance(index, ifNot));
-    view.setUint32(index * 8 + 4, value >>> 0, true);
+    words[index * 2] = code | (distance(index, ifSo) << 16) | (distance(index, ifNot) << 24);
+    words[index * 2 + 1] = value;
   }
-  return bytes;
+  return new Uint8Array(words.buffer);
 }
 
 function distance(from: number, label: Label | undefined): number {
