@@ -24,11 +24,12 @@ export const x64: Processor = {
     ];
   },
 
-  // mov r, [address]; of four bytes, which clears the upper half, without the bit that makes it a 64-bit operation
+  // mov r, [address]; of four bytes it clears the upper half, and wants a prefix only for a register from r8 on
   load(name, address, bytes) {
     const register = registers[name];
-    const prefix = bytes === 8 ? rex(register, 4) : rex(register, 4) & ~8;
-    return [prefix, 0x8b, 0x04 | (low(register) << 3), 0x25, ...word(address)];
+    const operation = [0x8b, 0x04 | (low(register) << 3), 0x25, ...word(address)];
+    if (bytes === 8) return [rex(register, 4), ...operation];
+    return register >= 8 ? [0x44, ...operation] : operation;
   },
 
   // mov [address], rax / eax / al

@@ -2,7 +2,11 @@
  * The Debian packages that some tests need, installed when they are missing and can be had. What cannot be installed is
  * said, and the tests that need it say that they are skipped.
  */
-const needed = [{ program: "qemu-aarch64", package: "qemu-user" }] as const;
+const needed = [
+  { program: "qemu-aarch64", package: "qemu-user" },
+  { program: "x86_64-linux-gnu-objdump", package: "binutils-x86-64-linux-gnu" },
+  { program: "aarch64-linux-gnu-objdump", package: "binutils-aarch64-linux-gnu" },
+] as const;
 
 export function installPackages(): void {
   const missing = needed.filter(({ program }) => Bun.which(program) === null);
