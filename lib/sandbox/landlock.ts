@@ -42,7 +42,11 @@ export function handledBy(abi: number): { files: bigint; network: bigint; scope:
   };
 }
 
-/** Each version adds bits at the end of the row: renaming across directories, truncation, ioctl, pathname sockets. */
+/**
+ * A version may add bits at the end of the row: the second renaming across directories, the third truncation, the fifth
+ * ioctl, the ninth pathname sockets. The seventh and eighth have new flags, the tenth UDP, which needs no rule here since
+ * commands get no UDP socket: of a newer kernel no more is asked.
+ */
 function knownBits(abi: number): number {
   if (abi < 1) return 0;
   if (abi < 2) return 13;

@@ -17,6 +17,7 @@ const versions: [abi: number, files: number, network: number, scope: number, str
   [7, 0xffff, 2, 3, 24],
   [8, 0xffff, 2, 3, 24],
   [9, 0x1ffff, 2, 3, 24],
+  [10, 0x1ffff, 2, 3, 24],
 ];
 
 test.each(versions)("version %i is asked for what it knows", (abi, files, network, scope, structBytes) => {
