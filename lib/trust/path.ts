@@ -1,5 +1,6 @@
 import { basename, isAbsolute, relative } from "node:path";
 import type { Policy } from "../sandbox/policy.ts";
+import { folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/reach.ts";
 import { walk, type Kind, type Walk } from "./walk.ts";
 
 /** Where a path that the model gave leads, judged by the policy. Nothing here throws: the gate and the tool decide. */
@@ -55,17 +56,10 @@ export function shownPath(real: string, { root }: Policy): string {
   return isBelow(real, root) ? relative(root, real) : real;
 }
 
-/**
- * Why a real path may not be read, if so. The deepest rule wins, so a project inside a hidden directory can be worked
- * on, and a hidden directory inside a project stays hidden.
- */
+/** Why a real path may not be read, if so. */
 export function whyHidden(real: string, policy: Policy): string | undefined {
   if (secretOfProcesses.test(real)) return `"${real}" is hidden: it shows what processes keep in memory`;
-  const hide = deepestAbove(folded(real), refusalsOf(policy).hide);
-  if (hide === undefined) return undefined;
-  const write = deepestAbove(real, policy.write);
-  if (write !== undefined && write.length > hide.length) return undefined;
-  return `"${shownPath(real, policy)}" is hidden from this run`;
+  return isHidden(real, policy) ? `"${shownPath(real, policy)}" is hidden from this run` : undefined;
 }
 
 /**
@@ -76,12 +70,19 @@ const secretOfProcesses = /^\/proc\/(\d+|self|thread-self|kcore)(\/|$)/;
 
 /** Why a real path may not be written, if so; whether it is hidden is another question. */
 export function whyUnwritable(real: string, policy: Policy): string | undefined {
-  const roots = policy.write.filter((root) => isBelow(real, root));
-  if (roots.length === 0) return `"${shownPath(real, policy)}" is outside the writable directories`;
-  const name = roots.map((root) => protectedName(real.slice(root.length))).find((found) => found !== undefined);
-  if (name !== undefined) return `"${shownPath(real, policy)}" is protected: ${name} is read-only`;
-  const isReadonly = deepestAbove(folded(real), refusalsOf(policy).readonly) !== undefined;
-  return isReadonly ? `"${shownPath(real, policy)}" is read-only` : undefined;
+  const refusal = writeRefusal(real, policy);
+  if (refusal === undefined) return undefined;
+  const shown = shownPath(real, policy);
+  switch (refusal.kind) {
+    case "outside":
+      return `"${shown}" is outside the writable directories`;
+    case "protected":
+      return `"${shown}" is protected: ${refusal.name} is read-only`;
+    case "readonly":
+      return `"${shown}" is read-only`;
+    default:
+      return refusal satisfies never;
+  }
 }
 
 /** A `.git` that is a symlink protects what it points to: git would run the hooks it finds there. */
@@ -90,45 +91,6 @@ function whyLinkProtected(followed: readonly string[], policy: Policy): string |
     (path) => protectedName(basename(path)) !== undefined && policy.write.some((root) => isBelow(path, root)),
   );
   return link === undefined ? undefined : `"${shownPath(link, policy)}" is protected: ${basename(link)} is read-only`;
-}
-
-/** Directories that decide which code git and koda itself will run. */
-const protectedNames = /(?:^|\/)(\.git|\.koda)(?:\/|$)/;
-
-/** The one of them that a path names or leads through. */
-export function protectedName(path: string): string | undefined {
-  return protectedNames.exec(folded(path))?.[1];
-}
-
-/** Is it the directory itself, or something in it? Both without a symlink. */
-export function isBelow(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
-}
-
-function deepestAbove(path: string, directories: readonly string[]): string | undefined {
-  const above = directories.filter((directory) => isBelow(path, directory));
-  return above.sort((a, b) => b.length - a.length)[0];
-}
-
-/**
- * Refusals are compared without capitals and Unicode forms: on a file system that does not tell `.GIT` from `.git`
- * they are the same directory, and on the others nobody misses it.
- */
-export function folded(path: string): string {
-  return path.normalize("NFC").toLowerCase();
-}
-
-type Refusals = Pick<Policy, "hide" | "readonly">;
-
-/** Deleting a tree asks about each of its entries, so the lists are folded only once. */
-const refusals = new WeakMap<Policy, Refusals>();
-
-function refusalsOf(policy: Policy): Refusals {
-  const known = refusals.get(policy);
-  if (known !== undefined) return known;
-  const made = { hide: policy.hide.map(folded), readonly: policy.readonly.map(folded) };
-  refusals.set(policy, made);
-  return made;
 }
 
 /** Why no call may ever delete a real path, if so: `/`, the home, a writable root, or a parent of one. */

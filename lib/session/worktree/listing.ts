@@ -4,7 +4,7 @@ import { messageOf } from "../../errors.ts";
 import type { Policy } from "../../sandbox/policy.ts";
 import { scopeOf } from "../../tools/search/scope.ts";
 import { walk } from "../../tools/search/walk.ts";
-import { isBelow } from "../../trust/path.ts";
+import { isBelow } from "../../sandbox/reach.ts";
 import type { Git } from "./git.ts";
 import { differing, freezeRepository, trackedFiles, type Differing, type Repository } from "./repository.ts";
 

@@ -1,5 +1,6 @@
 import type { Policy } from "../../sandbox/policy.ts";
-import { folded, isBelow, shownPath } from "../../trust/path.ts";
+import { folded, isBelow } from "../../sandbox/reach.ts";
+import { shownPath } from "../../trust/path.ts";
 import { ancestors, isRepository, marksIn, rulesAbove } from "./rules.ts";
 
 /** Where a search looks, as plain data: it is sent to a worker. Every path in it is real. */

@@ -1,6 +1,6 @@
 import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { folded } from "../../trust/path.ts";
+import { folded } from "../../sandbox/reach.ts";
 import { isIgnored, type Rules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
 import type { Scope } from "./scope.ts";
 

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { isBelow, protectedName } from "../path.ts";
+import { isBelow, protectedName } from "../../sandbox/reach.ts";
 import type { Scope, Surroundings } from "./scope.ts";
 import type { Text } from "./text.ts";
 

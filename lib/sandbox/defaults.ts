@@ -1,0 +1,54 @@
+import { join } from "node:path";
+
+export type Homes = {
+  /** Empty where there is none. */
+  readonly home: string;
+  /** The one that the system knows for the account; `HOME` may say another. */
+  readonly accountHome: string | undefined;
+};
+
+/** Where programs keep what lets others in: keys, tokens, passwords. Relative to a home. */
+const secrets = [
+  ".ssh",
+  ".aws",
+  ".gnupg",
+  ".kube",
+  ".docker",
+  ".azure",
+  ".config/gh",
+  ".config/gcloud",
+  ".netrc",
+  ".npmrc",
+  ".pypirc",
+  ".git-credentials",
+  ".vault-token",
+] as const;
+
+/** The sockets of docker, D-Bus and agents: a process that is reached through one acts outside of the sandbox. */
+const sockets = "/run";
+
+/** What programs need of `/run` all the same: the programs of NixOS, and where systemd says how names are resolved. */
+export const shownByDefault: readonly string[] = [
+  "/run/current-system",
+  "/run/opengl-driver",
+  "/run/wrappers",
+  "/run/systemd/resolve/resolv.conf",
+  "/run/systemd/resolve/stub-resolv.conf",
+];
+
+/** Which programs git starts is said here too, and the user's next `git status` would start them. */
+const gitConfiguration = [".gitconfig", ".config/git"] as const;
+
+export function hiddenByDefault(homes: Homes): readonly string[] {
+  return [...inHomes(homes, secrets), sockets];
+}
+
+/** Matters only where a home is itself writable. */
+export function readonlyByDefault(homes: Homes): readonly string[] {
+  return inHomes(homes, gitConfiguration);
+}
+
+function inHomes({ home, accountHome = home }: Homes, names: readonly string[]): string[] {
+  const paths = [...new Set([home, accountHome])].filter((path) => path.startsWith("/"));
+  return paths.flatMap((path) => names.map((name) => join(path, name)));
+}

@@ -1,0 +1,84 @@
+import type { Policy } from "./policy.ts";
+
+/**
+ * What a policy says of one real path: file tools and `compose` ask here, so both mean the same by the same lists. The
+ * deepest rule wins: a hidden directory inside of a project stays hidden, and one may work inside of a hidden one.
+ */
+export function isHidden(real: string, policy: Policy): boolean {
+  return isHiddenBy(real, { hide: refusalsOf(policy).hide, show: policy.show, write: policy.write });
+}
+
+/** The same by single lists, of which `hide` is folded already. */
+export function isHiddenBy(real: string, { hide, show, write }: Pick<Policy, "hide" | "show" | "write">): boolean {
+  // Of rules about the very same path `show` wins against `hide`, and `hide` against `write`.
+  const hidden = deepestAbove(folded(real), hide);
+  return hidden > deepestAbove(real, show) && hidden >= deepestAbove(real, write) && hidden !== nowhere;
+}
+
+export type WriteRefusal = { kind: "outside" } | { kind: "protected"; name: string } | { kind: "readonly" };
+
+/** Why a path may not be written, if so; whether it is hidden is another question. */
+export function writeRefusal(real: string, policy: Policy): WriteRefusal | undefined {
+  const roots = policy.write.filter((root) => isBelow(real, root));
+  if (roots.length === 0) return { kind: "outside" };
+  const name = roots.map((root) => protectedName(real.slice(root.length))).find((found) => found !== undefined);
+  if (name !== undefined) return { kind: "protected", name };
+  return deepestAbove(folded(real), refusalsOf(policy).readonly) === nowhere ? undefined : { kind: "readonly" };
+}
+
+/** Is it the directory itself, or something in it? Both without a symlink. */
+export function isBelow(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
+}
+
+/** Directories that decide which code git and koda itself will run. */
+const protectedNames = /(?:^|\/)(\.git|\.koda)(?:\/|$)/;
+
+/** The one of them that a path names or leads through. */
+export function protectedName(path: string): string | undefined {
+  return protectedNames.exec(folded(path))?.[1];
+}
+
+/**
+ * Refusals are compared without capitals and Unicode forms: on a file system that does not tell `.GIT` from `.git`
+ * they are the same directory, and on the others nobody misses it.
+ */
+export function folded(path: string): string {
+  return path.normalize("NFC").toLowerCase();
+}
+
+/** How deep the deepest of the directories lies that hold the path. Not its length, which folding may change. */
+function deepestAbove(path: string, directories: readonly string[]): number {
+  return directories.reduce(
+    (deepest, directory) => (isBelow(path, directory) ? Math.max(deepest, depthOf(directory)) : deepest),
+    nowhere,
+  );
+}
+
+const nowhere = -1;
+
+function depthOf(path: string): number {
+  return path === "/" ? 0 : path.split("/").length - 1;
+}
+
+/** Commands have directories of their own in these places, so no rule keeps them away; file tools would see the host's. */
+const sharedMemory = "/dev/shm";
+export const hostTmp = "/tmp";
+
+type Refusals = Pick<Policy, "hide" | "readonly">;
+
+/** Deleting a tree asks about each of its entries, so the lists are folded only once. */
+const refusals = new WeakMap<Policy, Refusals>();
+
+function refusalsOf(policy: Policy): Refusals {
+  const known = refusals.get(policy);
+  if (known !== undefined) return known;
+  const made = { hide: hiddenFrom(policy).map(folded), readonly: policy.readonly.map(folded) };
+  refusals.set(policy, made);
+  return made;
+}
+
+/** Everything that file tools do not look at: what the policy hides, and what commands have another one of. */
+export function hiddenFrom({ hide, privateTmp }: Pick<Policy, "hide" | "privateTmp">): readonly string[] {
+  return [...hide, sharedMemory, ...(privateTmp ? [hostTmp] : [])];
+}

@@ -1,0 +1,21 @@
+import { expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { realPaths } from "../../lib/trust/real.ts";
+import { makePlace } from "../support/place.ts";
+
+test("a rule about a symlink is about the link and about what it leads to", async () => {
+  await using place = makePlace({ "keys/id": "k" });
+  const at = (path: string) => join(place.project, path);
+  symlinkSync("keys", at("one"));
+  symlinkSync("one", at("two"));
+  symlinkSync("not/there", at("dangling"));
+  symlinkSync("loop", at("loop"));
+
+  expect(realPaths(at("keys"))).toEqual([at("keys")]);
+  expect(realPaths(at("two"))).toEqual([at("two"), at("keys")]);
+  expect(realPaths(at("two/id"))).toEqual([at("keys/id")]);
+  expect(realPaths(at("dangling"))).toEqual([at("dangling"), at("not/there")]);
+  expect(realPaths(at("loop"))).toEqual([at("loop")]);
+  expect(realPaths(at("new/one"))).toEqual([at("new/one")]);
+});
