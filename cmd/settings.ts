@@ -1,9 +1,10 @@
 import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
+import { accountHome } from "../lib/config/account.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import type { Overrides } from "../lib/config/overrides.ts";
-import { databaseFile, dataDirectory } from "../lib/config/paths.ts";
+import { configDirectory, databaseFile, dataDirectory } from "../lib/config/paths.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
 import type { SessionChoice, Settings } from "../lib/engine/settings.ts";
 import { inMemory } from "../lib/session/database.ts";
@@ -27,6 +28,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     version,
     root,
     ...places,
+    accountHome: accountHome(),
     loaded,
     explicit: {
       mode: loaded.origins.get("mode")?.startsWith("flag") ?? false,
@@ -34,6 +36,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     },
     database: options.ephemeral ? inMemory : databaseFile(places),
     dataDirectory: options.ephemeral ? undefined : dataDirectory(places),
+    configDirectory: configDirectory(places),
     session: sessionChoice(options),
     waitMs: options.wait ?? 0,
     sandboxed: !options.noSandbox,

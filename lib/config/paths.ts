@@ -20,8 +20,12 @@ export function databaseFile(places: Places): string {
 }
 
 /** Undefined where there is no home to look in: then there is no user configuration. */
+export function configDirectory(places: Places): string | undefined {
+  return kodaHome(places) ?? baseDirectory(places, "XDG_CONFIG_HOME", ".config");
+}
+
 export function userConfigFile(places: Places): string | undefined {
-  const directory = kodaHome(places) ?? baseDirectory(places, "XDG_CONFIG_HOME", ".config");
+  const directory = configDirectory(places);
   return directory && join(directory, "config.json");
 }
 

@@ -18,6 +18,8 @@ export type Settings = {
   /** The project, absolute and real. */
   root: string;
   home: string;
+  /** The home that the system knows for the account, where it knows one. */
+  accountHome: string | undefined;
   env: Readonly<Record<string, string | undefined>>;
   loaded: LoadedConfig;
   /** What this very command line says, and not a file or a variable: only that widens a resumed session. */
@@ -26,6 +28,8 @@ export type Settings = {
   database: string;
   /** The directory of koda's own state: hidden from every tool. */
   dataDirectory: string | undefined;
+  /** Where the user's configuration is, whether there is one or not. */
+  configDirectory: string | undefined;
   session: SessionChoice;
   waitMs: number;
   /** False after --no-sandbox. */

@@ -7,6 +7,7 @@ import { type Policy, policyOf } from "../sandbox/policy.ts";
 import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";
+import { realPaths } from "../trust/real.ts";
 import type { Allowance } from "./resume.ts";
 import type { Notice } from "./engine.ts";
 import type { Settings } from "./settings.ts";
@@ -28,10 +29,20 @@ export function openSurroundings(
   held: AsyncDisposableStack,
 ): Surroundings {
   const backend = backendFor(settings, allowance);
-  const { root, home, env, dataDirectory, loaded } = settings;
+  const { env, loaded } = settings;
   const tmp = makeTemporary();
   held.defer(() => rmSync(tmp, { recursive: true, force: true }));
-  const policy = policyOf({ root, home, tmp, dataDirectory, write: allowance.write });
+  const policy = policyOf({
+    ...settings,
+    ...allowance,
+    tmp,
+    privateTmp: false,
+    read: [],
+    hide: [],
+    allowGit: false,
+    network: "allowlist",
+    resolve: realPaths,
+  });
 
   const { limits, sandbox } = loaded.config;
   const rules = { pass: sandbox.passEnv, tmp, providerKeys: keyVariables };
