@@ -98,6 +98,22 @@ const trust = {
     group: "Trust",
     about: "One more directory that may be written to; may be repeated",
   },
+  "allow-read": {
+    value: value.list(value.path),
+    many: true,
+    group: "Trust",
+    about: "Open a path that is hidden from every run, as ~/.ssh is; may be repeated",
+  },
+  "deny-read": {
+    value: value.list(value.path),
+    many: true,
+    group: "Trust",
+    about: "Hide one more path; may be repeated",
+  },
+  "allow-git": {
+    group: "Trust",
+    about: "Let commands commit in the project's repository; its hooks and settings stay protected",
+  },
   "allow-env": {
     aliases: ["pass-env"],
     value: value.list(value.variable),

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { accountHome } from "../lib/config/account.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import type { Overrides } from "../lib/config/overrides.ts";
-import { configDirectory, databaseFile, dataDirectory } from "../lib/config/paths.ts";
+import { configDirectory, databaseFile, findDataDirectory } from "../lib/config/paths.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
 import type { SessionChoice, Settings } from "../lib/engine/settings.ts";
 import { inMemory } from "../lib/session/database.ts";
@@ -35,7 +35,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       write: options.allowWrite.map((path) => resolve(root, path)),
     },
     database: options.ephemeral ? inMemory : databaseFile(places),
-    dataDirectory: options.ephemeral ? undefined : dataDirectory(places),
+    dataDirectory: findDataDirectory(places),
     configDirectory: configDirectory(places),
     session: sessionChoice(options),
     waitMs: options.wait ?? 0,
@@ -76,7 +76,8 @@ export function rootOf(directory: string | undefined): string {
 }
 
 function overridesOf(options: ExecOptions): Overrides {
-  const { model, mode, maxTurns, maxTokens, timeout, idleTimeout, maxCommandTime, allowWrite, allowEnv } = options;
+  const { model, mode, maxTurns, maxTokens, timeout, idleTimeout, maxCommandTime } = options;
+  const { allowWrite, allowRead, denyRead, allowGit, allowEnv } = options;
   const given = <T>(value: T | undefined, flag: `-${string}`) => (value === undefined ? undefined : { value, flag });
   return {
     model: given(model, "--model"),
@@ -87,6 +88,9 @@ function overridesOf(options: ExecOptions): Overrides {
     "limits.idle_timeout": given(idleTimeout, "--idle-timeout"),
     "limits.max_command_time": given(maxCommandTime, "--max-command-time"),
     "sandbox.write": given(allowWrite.length > 0 ? allowWrite : undefined, "--allow-write"),
+    "sandbox.read": given(allowRead.length > 0 ? allowRead : undefined, "--allow-read"),
+    "sandbox.hide": given(denyRead.length > 0 ? denyRead : undefined, "--deny-read"),
+    "sandbox.allow_git": given(allowGit || undefined, "--allow-git"),
     "sandbox.pass_env": given(allowEnv.length > 0 ? allowEnv : undefined, "--allow-env"),
   };
 }

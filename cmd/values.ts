@@ -28,6 +28,8 @@ export function sentence(placeholder: string): Value<string> {
 export const file: Value<string> = { ...text("FILE"), expected: "the name of a file", completes: "file" };
 export const directory: Value<string> = { ...text("DIR"), expected: "the name of a directory", completes: "directory" };
 
+export const path: Value<string> = { ...text("PATH"), expected: "the name of a file or directory", completes: "file" };
+
 export function oneOf<const T extends string>(...choices: readonly T[]): Value<T> {
   return {
     placeholder: choices.join("|"),

@@ -11,6 +11,7 @@ type Bases = { readonly root: string; readonly home: string };
 /** The values in force as the program wants them: in its names, in milliseconds, with absolute paths. */
 export function assemble(inForce: InForce, bases: Bases): Config {
   const value = <K extends PlainKeyName>(key: K) => standing(inForce, key);
+  const pathsAt = (key: PathsKey) => [...new Set(value(key).map((path) => absolute(path, key, bases)))];
   return {
     model: value("model") ?? undefined,
     mode: value("mode"),
@@ -27,7 +28,10 @@ export function assemble(inForce: InForce, bases: Bases): Config {
       maxCommandTimeMs: value("limits.max_command_time"),
     },
     sandbox: {
-      write: [...new Set(value("sandbox.write").map((path) => absolute(path, bases)))],
+      write: pathsAt("sandbox.write"),
+      read: pathsAt("sandbox.read"),
+      hide: pathsAt("sandbox.hide"),
+      allowGit: value("sandbox.allow_git"),
       passEnv: [...new Set(value("sandbox.pass_env"))],
     },
   };
@@ -95,8 +99,10 @@ function namesAt(inForce: InForce, path: KeyPath): string[] {
   return [...new Set(below.map((setting) => setting.path[path.length] ?? ""))];
 }
 
-function absolute(path: string, { root, home }: Bases): string {
+type PathsKey = "sandbox.write" | "sandbox.read" | "sandbox.hide";
+
+function absolute(path: string, key: PathsKey, { root, home }: Bases): string {
   if (path !== "~" && !path.startsWith("~/")) return resolve(root, path);
   if (home !== "") return join(home, path.slice(1));
-  throw new KodaError("config", `Cannot use "${path}" in "sandbox.write": there is no home directory, HOME is not set`);
+  throw new KodaError("config", `Cannot use "${path}" in "${key}": there is no home directory, HOME is not set`);
 }

@@ -19,6 +19,12 @@ export type Config = {
   readonly sandbox: {
     /** More writable roots. */
     readonly write: readonly string[];
+    /** What may be read though it is hidden by default. */
+    readonly read: readonly string[];
+    /** What is hidden beside that. */
+    readonly hide: readonly string[];
+    /** Whether commands may commit. */
+    readonly allowGit: boolean;
     /** Names of variables that commands may see. */
     readonly passEnv: readonly string[];
   };

@@ -19,3 +19,15 @@ export function standards(): InForce {
 export function put(inForce: InForce, settings: readonly Setting[], origin: Origin): void {
   for (const setting of settings) inForce.set(formatPath(setting.path), { ...setting, origin });
 }
+
+/** Adds to a list what somebody else says of it, and names both. */
+export function add(inForce: InForce, setting: Setting, origin: Exclude<Origin, "default">): void {
+  const before = inForce.get(formatPath(setting.path));
+  if (before === undefined) return put(inForce, [setting], origin);
+  const written = joined(before.written, setting.written);
+  put(inForce, [{ ...setting, written }], before.origin === "default" ? origin : `${before.origin}, ${origin}`);
+}
+
+function joined(before: unknown, added: unknown): unknown {
+  return Array.isArray(before) && Array.isArray(added) ? [...before, ...added] : added;
+}

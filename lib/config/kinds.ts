@@ -12,6 +12,8 @@ export type Kind<T> = {
   readonly write?: (value: unknown) => unknown;
   /** A list: what a flag says is added to what files say. */
   readonly adds?: true;
+  /** A list of what is refused: what a project says is added to it too, so that nothing can be dropped from it. */
+  readonly denies?: true;
   /** A refused value is not repeated in the message: it may be a key that was put in the wrong place. */
   readonly secret?: true;
 };
@@ -24,10 +26,11 @@ export const text: Kind<string> = {
   narrows: neverNarrows,
 };
 
+/** Whether something is allowed. */
 export const yesNo: Kind<boolean> = {
   expected: "true or false",
   read: (written) => (typeof written === "boolean" ? written : undefined),
-  narrows: neverNarrows,
+  narrows: (written, base) => written === false || base === true,
 };
 
 /** The choices are in order: an earlier one is narrower. */
@@ -82,6 +85,7 @@ export const variable: Kind<string> = {
 };
 
 export const texts = listOf(text, "a list of texts");
+export const denials: Kind<readonly string[]> = { ...texts, narrows: () => true, denies: true };
 export const variables = listOf(variable, "a list of names of environment variables");
 
 /** `null` says "none", of a limit for example: there is nothing wider. */

@@ -2,7 +2,7 @@ import { assemble } from "./assemble.ts";
 import type { LoadedConfig } from "./config.ts";
 import { readConfigFile } from "./configfile.ts";
 import { applyEnvironment, applyFlags, applySet, type Overrides } from "./overrides.ts";
-import { put, standards, type InForce } from "./inforce.ts";
+import { add, put, standards, type InForce } from "./inforce.ts";
 import { formatPath } from "./keypath.ts";
 import { projectConfigFile, projectConfigName, userConfigFile, type Places } from "./paths.ts";
 import { keys } from "./schema.ts";
@@ -48,8 +48,10 @@ async function applyFiles(inForce: InForce, request: ConfigRequest): Promise<str
 /** A project file comes with somebody's repository: what it says holds only where that allows less than before. */
 function applyProject(inForce: InForce, settings: readonly Setting[]): string[] {
   const skipped = new Set<string>();
+  const origin = `project ${projectConfigName}` as const;
   for (const setting of settings) {
-    if (isNarrower(setting, inForce)) put(inForce, [setting], `project ${projectConfigName}`);
+    if (keys[setting.key].kind.denies) add(inForce, setting, origin);
+    else if (isNarrower(setting, inForce)) put(inForce, [setting], origin);
     else skipped.add(`${projectConfigName}: ${nameOfSkipped(setting)}`);
   }
   return [...skipped];

@@ -1,6 +1,5 @@
 import { KodaError } from "../errors.ts";
-import type { Origin } from "./config.ts";
-import { put, type InForce } from "./inforce.ts";
+import { add, put, type InForce } from "./inforce.ts";
 import { isKeyName, parsePath, type KeyPath } from "./keypath.ts";
 import { keys, type KeyName, type PlainKeyName } from "./schema.ts";
 import { settingsIn, type Refuse } from "./settings.ts";
@@ -58,12 +57,6 @@ function applyFlag(inForce: InForce, name: KeyName, value: unknown, flag: string
   const [setting] = settingsIn(kind.write?.(value) ?? value, refuse, name.split("."), name);
   if (setting === undefined) return;
 
-  const before = inForce.get(name);
-  if (!kind.adds || before === undefined) return put(inForce, [setting], `flag ${flag}`);
-  const origin: Origin = before.origin === "default" ? `flag ${flag}` : `${before.origin}, flag ${flag}`;
-  put(inForce, [{ ...setting, written: joined(before.written, setting.written) }], origin);
-}
-
-function joined(before: unknown, added: unknown): unknown {
-  return Array.isArray(before) && Array.isArray(added) ? [...before, ...added] : added;
+  if (kind.adds) add(inForce, setting, `flag ${flag}`);
+  else put(inForce, [setting], `flag ${flag}`);
 }

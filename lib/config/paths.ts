@@ -6,13 +6,18 @@ export type Places = { readonly env: Readonly<Record<string, string | undefined>
 
 /** koda's own state: the database lies here, and commands may neither read nor write it. */
 export function dataDirectory(places: Places): string {
-  const directory = kodaHome(places) ?? baseDirectory(places, "XDG_DATA_HOME", ".local/share");
+  const directory = findDataDirectory(places);
   if (directory !== undefined) return directory;
   throw new KodaError(
     "config",
     "Cannot tell where sessions are kept: none of KODA_HOME, XDG_DATA_HOME and HOME is an absolute path. " +
       "Set one of them, or keep nothing with --ephemeral.",
   );
+}
+
+/** Undefined where nothing says where it is, which is no error for a run that keeps nothing. */
+export function findDataDirectory(places: Places): string | undefined {
+  return kodaHome(places) ?? baseDirectory(places, "XDG_DATA_HOME", ".local/share");
 }
 
 export function databaseFile(places: Places): string {

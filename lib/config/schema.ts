@@ -3,6 +3,7 @@ import {
   address,
   amount,
   count,
+  denials,
   oneOf,
   optional,
   text,
@@ -49,6 +50,9 @@ export const keys = {
   "limits.max_command_time": { kind: timeout, standard: "300s" },
 
   "sandbox.write": { kind: texts, standard: [] },
+  "sandbox.read": { kind: texts, standard: [] },
+  "sandbox.hide": { kind: denials, standard: [] },
+  "sandbox.allow_git": { kind: yesNo, standard: false },
   "sandbox.pass_env": { kind: variables, standard: [] },
 } as const satisfies Readonly<Record<string, Key>>;
 

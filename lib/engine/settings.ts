@@ -26,7 +26,7 @@ export type Settings = {
   explicit: Explicit;
   /** The database's path, or ":memory:". */
   database: string;
-  /** The directory of koda's own state: hidden from every tool. */
+  /** The directory of koda's own state: hidden from every tool, also of a run that keeps nothing there itself. */
   dataDirectory: string | undefined;
   /** Where the user's configuration is, whether there is one or not. */
   configDirectory: string | undefined;

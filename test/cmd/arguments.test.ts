@@ -39,6 +39,9 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
   [["--allow-write", "a", "--add-dir=b"], { allowWrite: ["a", "b"] }],
   [["--allow-write=a,b", "--allow-write", "c,,d"], { allowWrite: ["a", "b", "c,d"] }],
   [["--allow-write", "a,,"], { allowWrite: ["a,"] }],
+  [["--allow-read", "~/.npmrc", "--allow-read=a,b"], { allowRead: ["~/.npmrc", "a", "b"] }],
+  [["--deny-read=a,b", "--deny-read", "c"], { denyRead: ["a", "b", "c"] }],
+  [["--allow-git"], { allowGit: true }],
   [["--allow-env", "A,B", "--pass-env", "C"], { allowEnv: ["A", "B", "C"] }],
   [["--mode", "plan"], { mode: "plan" }],
   [
@@ -93,6 +96,7 @@ describe("koda exec takes", () => {
 
 test("what is not given is absent, so that the environment and the configuration can say it", () => {
   const switches = [
+    "allowGit",
     "noSandbox",
     "last",
     "ephemeral",
@@ -103,7 +107,17 @@ test("what is not given is absent, so that the environment and the configuration
     "replayLoose",
     "bare",
   ];
-  const lists = ["image", "allowWrite", "allowEnv", "allowTool", "denyTool", "failOn", "config"];
+  const lists = [
+    "image",
+    "allowWrite",
+    "allowRead",
+    "denyRead",
+    "allowEnv",
+    "allowTool",
+    "denyTool",
+    "failOn",
+    "config",
+  ];
   expect(nothing).toEqual({
     ...Object.fromEntries(switches.map((name) => [name, false])),
     ...Object.fromEntries(lists.map((name) => [name, []])),
@@ -169,6 +183,9 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["exec", ["--session", "x".repeat(65)], "expected 1 to 64 of the characters"],
   ["exec", ["--session", "../x"], "expected 1 to 64 of the characters"],
   ["exec", ["--allow-write", "a,"], '--allow-write "a,": expected the name of a directory'],
+  ["exec", ["--allow-read="], '--allow-read "": expected the name of a file or directory'],
+  ["exec", ["--deny-read", "a,"], '--deny-read "a,": expected the name of a file or directory'],
+  ["exec", ["--allow-git=yes"], '--allow-git takes no value, but was given "yes"'],
   ["exec", ["--allow-write=,a"], '--allow-write ",a": expected the name of a directory'],
 
   ["exec", ["-m", "a", "-m", "b"], '--model was given twice, as "a" and as "b": give it once'],
@@ -224,17 +241,7 @@ describe("a value that may be a key in the wrong place is not repeated", () => {
 });
 
 describe("flags that are not there yet are unknown", () => {
-  const missing = [
-    "allow-read",
-    "deny-read",
-    "allow-git",
-    "allow-net",
-    "deny-net",
-    "net",
-    "allow-host",
-    "verify",
-    "verify-attempts",
-  ];
+  const missing = ["allow-net", "deny-net", "net", "allow-host", "verify", "verify-attempts"];
   for (const flag of [...missing, "patch", "max-cost", "trust-project", "agent", "mcp-config"])
     test(`--${flag}`, () => {
       expect(refusalOf("exec", [`--${flag}`, "x"]).message).toContain(`Unknown flag "--${flag}"`);

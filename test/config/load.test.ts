@@ -55,7 +55,7 @@ test("without any file the defaults hold, and say so", async () => {
       idleTimeoutMs: undefined,
       maxCommandTimeMs: 300_000,
     },
-    sandbox: { write: [], passEnv: [] },
+    sandbox: { write: [], read: [], hide: [], allowGit: false, passEnv: [] },
   });
   expect(new Set(origins.values())).toEqual(new Set(["default"]));
   expect(skipped).toEqual([]);
@@ -72,7 +72,8 @@ test("every key of a file arrives, in the program's own names and units", async 
           "price": { "input": 1.25, "cached": 0.125, "output": 10 } } } } },
       "model_defaults": { "context_window": 32000, "stream_idle": "10s" },
       "limits": { "max_turns": 5, "max_tokens": 1000, "timeout": "10m", "idle_timeout": "1.5s", "max_command_time": "2h" },
-      "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"] },
+      "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"],
+        "read": ["~/.npmrc"], "hide": ["private", "/srv/secret"], "allow_git": true },
     }`,
   });
   expect(config).toEqual({
@@ -101,7 +102,13 @@ test("every key of a file arrives, in the program's own names and units", async 
     ]),
     modelDefaults: { contextWindow: 32_000, streamIdleMs: 10_000 },
     limits: { maxTurns: 5, maxTokens: 1000, timeoutMs: 600_000, idleTimeoutMs: 1500, maxCommandTimeMs: 7_200_000 },
-    sandbox: { write: [join(place.home, "notes"), "/srv/data", join(place.project, "build")], passEnv: ["CC"] },
+    sandbox: {
+      write: [join(place.home, "notes"), "/srv/data", join(place.project, "build")],
+      read: [join(place.home, ".npmrc")],
+      hide: [join(place.project, "private"), "/srv/secret"],
+      allowGit: true,
+      passEnv: ["CC"],
+    },
   });
   expect(origins.get("providers.corp.models.big.price.cached")).toBe(`user ${userFile(place)}`);
 });
@@ -150,6 +157,26 @@ const narrowings: [what: string, user: object, project: object, value: object][]
     { sandbox: { pass_env: ["B"] } },
     { sandbox: { passEnv: ["B"] } },
   ],
+  [
+    "nothing of what is hidden",
+    { sandbox: { read: ["/a", "/b"] } },
+    { sandbox: { read: ["/b"] } },
+    { sandbox: { read: ["/b"] } },
+  ],
+  ["no commits", { sandbox: { allow_git: true } }, { sandbox: { allow_git: false } }, { sandbox: { allowGit: false } }],
+  ["no commits, as before", {}, { sandbox: { allow_git: false } }, { sandbox: { allowGit: false } }],
+  [
+    "one more hidden path",
+    { sandbox: { hide: ["/a"] } },
+    { sandbox: { hide: ["/b"] } },
+    { sandbox: { hide: ["/a", "/b"] } },
+  ],
+  [
+    "the hidden paths, but to none",
+    { sandbox: { hide: ["/a"] } },
+    { sandbox: { hide: [] } },
+    { sandbox: { hide: ["/a"] } },
+  ],
   ["no writable root", { sandbox: { write: ["/srv"] } }, { sandbox: { write: [] } }, { sandbox: { write: [] } }],
 ];
 
@@ -178,6 +205,8 @@ const widenings: [what: string, user: object, project: object, skipped: string[]
     ["sandbox.pass_env"],
     { sandbox: { passEnv: ["A"] } },
   ],
+  ["one more thing to read", {}, { sandbox: { read: ["~/.ssh"] } }, ["sandbox.read"], { sandbox: { read: [] } }],
+  ["commits", {}, { sandbox: { allow_git: true } }, ["sandbox.allow_git"], { sandbox: { allowGit: false } }],
   ["another model", { model: "corp/small" }, { model: "corp/huge" }, ["model"], { model: "corp/small" }],
   [
     "a provider, named once",
@@ -229,7 +258,10 @@ test("with KODA_HOME in the project its file is the user's, and may say everythi
 const refused: [content: unknown, problem: string][] = [
   [{ modle: "x" }, 'unknown key "modle" at the top level (did you mean "model"?)'],
   [{ limits: { max_turn: 1 } }, 'unknown key "max_turn" in "limits" (did you mean "max_turns"?)'],
-  [{ sandbox: { zzzzzz: 1 } }, 'unknown key "zzzzzz" in "sandbox" (the keys there are write, pass_env)'],
+  [
+    { sandbox: { zzzzzz: 1 } },
+    'unknown key "zzzzzz" in "sandbox" (the keys there are write, read, hide, allow_git, pass_env)',
+  ],
   [{ providers: { corp: { baseurl: "x" } } }, 'unknown key "baseurl" in "providers.corp" (did you mean "base_url"?)'],
   [
     { providers: { "my.corp": { models: { "m.1": { window: 1 } } } } },
@@ -416,6 +448,22 @@ test("a flag's list is added to the files', and its time may be milliseconds", a
   expect(written.get("limits.timeout")).toBe("90s");
 });
 
+test("what is hidden is hidden by everybody who says so", async () => {
+  await using place = makePlace();
+  const { config, origins } = await loadIn(place, {
+    user: { sandbox: { hide: ["/a"] } },
+    project: { sandbox: { hide: ["private"] } },
+    overrides: {
+      "sandbox.hide": { value: ["/c"], flag: "--deny-read" },
+      "sandbox.allow_git": { value: true, flag: "--allow-git" },
+    },
+  });
+  expect(config.sandbox).toMatchObject({ hide: ["/a", join(place.project, "private"), "/c"], allowGit: true });
+  const project = "project .koda/config.json";
+  expect(origins.get("sandbox.hide")).toBe(`user ${userFile(place)}, ${project}, flag --deny-read`);
+  expect(origins.get("sandbox.allow_git")).toBe("flag --allow-git");
+});
+
 test("a flag's bad value names the flag", async () => {
   const overrides = { "limits.timeout": { value: 2 ** 31, flag: "--timeout" } } as const;
   const { code, message } = await failureOf(load({ overrides }));
@@ -423,9 +471,9 @@ test("a flag's bad value names the flag", async () => {
   expect(message).toStartWith('Cannot use --timeout: "limits.timeout" is "2147483648ms", expected a time');
 });
 
-test("a home path without a home is an error", async () => {
-  const { message } = await failureOf(load({ home: "", sets: ['sandbox.write=["~/x"]'] }));
-  expect(message).toBe('Cannot use "~/x" in "sandbox.write": there is no home directory, HOME is not set');
+test.each(["write", "read", "hide"])("a home path without a home is an error in sandbox.%s", async (key) => {
+  const { message } = await failureOf(load({ home: "", sets: [`sandbox.${key}=["~/x"]`] }));
+  expect(message).toBe(`Cannot use "~/x" in "sandbox.${key}": there is no home directory, HOME is not set`);
 });
 
 test("every value is described with its origin, as it was written", async () => {
