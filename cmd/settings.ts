@@ -8,6 +8,7 @@ import { configDirectory, databaseFile, findDataDirectory } from "../lib/config/
 import { KodaError, reasonOf } from "../lib/errors.ts";
 import type { SessionChoice, Settings } from "../lib/engine/settings.ts";
 import { inMemory } from "../lib/session/database.ts";
+import { realPaths } from "../lib/trust/real.ts";
 import type { ExecOptions } from "./options.ts";
 import { readAnswerSchema } from "./schema.ts";
 import { version } from "./version.ts";
@@ -32,7 +33,9 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     loaded,
     explicit: {
       mode: loaded.origins.get("mode")?.startsWith("flag") ?? false,
-      write: options.allowWrite.map((path) => resolve(root, path)),
+      write: options.allowWrite.flatMap((path) => realPaths(resolve(root, path))),
+      read: options.allowRead.flatMap((path) => realPaths(resolve(root, path))),
+      allowGit: options.allowGit,
     },
     database: options.ephemeral ? inMemory : databaseFile(places),
     dataDirectory: findDataDirectory(places),

@@ -5,7 +5,8 @@ import type { Instructions } from "./instructions.ts";
 export function describeEnvironment(now: Environment, { blocks, repository }: Instructions): string {
   const lines = linesOf(now);
   const git = repository === undefined ? [] : [`git repository: ${oneLine(repository)}`];
-  const environment = tagged("environment", [...lines.values(), `os: ${process.platform} ${process.arch}`, ...git]);
+  const unusual = [...lines].flatMap(([name, line]) => (line === lineOf(name, usual[name]) ? [] : [line]));
+  const environment = tagged("environment", [...unusual, `os: ${process.platform} ${process.arch}`, ...git]);
   if (blocks.length === 0) return environment;
   const files = blocks.map(({ path, text }) => tagged(`instructions file="${oneLine(path)}"`, [text.trim()]));
   return [environment, instructionsHeader, ...files].join("\n\n");
@@ -30,15 +31,33 @@ const meaningOfMode = {
   auto: "calls that read, write below the writable paths or use the network are allowed; destructive ones are denied",
 } as const satisfies Record<Environment["mode"], string>;
 
-function linesOf({ cwd, date, mode, sandbox, writable }: Environment): Map<string, string> {
+/** What is only worth a word where it is otherwise. */
+const usual: Record<string, string> = {
+  "also readable": "nothing",
+  "also hidden": "nothing",
+  commits: "commands cannot commit",
+};
+
+function linesOf({ cwd, date, mode, sandbox, writable, granted }: Environment): Map<string, string> {
   const facts = {
     cwd,
     date,
     mode: `${mode} (${meaningOfMode[mode]})`,
     sandbox,
-    writable: writable.join(", ") || "nothing",
+    writable: listed(writable),
+    "also readable": listed(granted?.read),
+    "also hidden": listed(granted?.hide),
+    commits: granted?.allowGit === true ? "commands can commit in the project's own repository" : usual.commits,
   };
-  return new Map(Object.entries(facts).map(([name, value]) => [name, `${name}: ${oneLine(value)}`]));
+  return new Map(Object.entries(facts).map(([name, value]) => [name, lineOf(name, value)]));
+}
+
+function listed(paths: readonly string[] = []): string {
+  return paths.join(", ") || "nothing";
+}
+
+function lineOf(name: string, value = ""): string {
+  return `${name}: ${oneLine(value)}`;
 }
 
 function modelOf({ provider, model }: Environment): string {

@@ -28,14 +28,16 @@ export function tellSurroundings(session: Session, facts: Facts): void {
 
 function environmentOf({ settings, allowance, surroundings, info }: Facts): Environment {
   const { root, tmp, write } = surroundings.policy;
+  const { mode, ...granted } = allowance;
   return {
     cwd: root,
     date: new Date().toISOString().slice(0, 10),
-    mode: allowance.mode,
+    mode,
     sandbox: settings.sandboxed ? surroundings.backend.name : "off",
     // The directory for temporary files is another one in every run, and commands find it in TMPDIR.
     writable: write.filter((path) => path !== tmp),
     model: info.name,
     provider: info.provider,
+    granted,
   };
 }

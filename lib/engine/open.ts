@@ -1,17 +1,16 @@
-import { realpathSync } from "node:fs";
 import { loadInstructions, noInstructions } from "../agents/instructions.ts";
-import { KodaError, reasonOf } from "../errors.ts";
 import { noCommands } from "../sandbox/backend.ts";
 import { inMemory } from "../session/database.ts";
 import { openStore } from "../session/store.ts";
 import { builtInTools } from "../tools/registry.ts";
 import { buildGate, offeredTools } from "../trust/gate.ts";
+import { wantedOf } from "./allowance.ts";
 import { trackChanges } from "./changes.ts";
 import { connectionFor } from "./connection.ts";
 import { tellSurroundings } from "./conversation.ts";
 import type { Engine, Notice } from "./engine.ts";
 import { type Limits, openLedger } from "./ledger.ts";
-import { type Allowance, keepToRecord, modelChange } from "./resume.ts";
+import { keepToRecord, modelChange } from "./resume.ts";
 import type { Opening } from "./run.ts";
 import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
@@ -46,7 +45,11 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
   const session = held.use(await openSession(store, { settings, recorded, info }, signal));
 
   for (const notice of modelChange(session.environment, { model: info.name, provider: info.provider })) tell(notice);
-  const { allowance, notices: narrowed } = keepToRecord(session.environment, wantedOf(settings), settings.explicit);
+  const { allowance, notices: narrowed } = keepToRecord(
+    session.environment,
+    wantedOf(settings.loaded.config),
+    settings.explicit,
+  );
   for (const notice of narrowed) tell(notice);
   const surroundings = openSurroundings({ settings, allowance, keyVariables, tell }, held);
   const { policy, backend, shell, tasks } = surroundings;
@@ -85,19 +88,6 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
     close: () => resources.disposeAsync(),
     killNow: () => shell.killNow(),
   };
-}
-
-function wantedOf({ loaded: { config } }: Settings): Allowance {
-  return { mode: config.mode, write: config.sandbox.write.map(realRoot) };
-}
-
-/** Paths are compared with real ones later on, so a writable root has to be real, and there. */
-function realRoot(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    throw new KodaError("usage", `Cannot make "${path}" writable: ${reasonOf(error)} (--allow-write)`);
-  }
 }
 
 function limitsOf({ loaded: { config } }: Settings): Limits {

@@ -2,33 +2,60 @@ import type { Environment } from "../session/item.ts";
 import { lowerMode, type Mode } from "../trust/mode.ts";
 import type { Notice } from "./engine.ts";
 
-/** What a run may do, as far as a session records it. */
-export type Allowance = { mode: Mode; write: readonly string[] };
+/** What a run may do, as far as a session records it. All paths are real. */
+export type Allowance = {
+  mode: Mode;
+  /** Writable roots beside the project. */
+  write: readonly string[];
+  /** What may be read though it is hidden by default. */
+  read: readonly string[];
+  /** What is hidden beside that. */
+  hide: readonly string[];
+  allowGit: boolean;
+};
 
 /** What this very command line says, and not some file or variable that was there before. */
-export type Explicit = { mode: boolean; write: readonly string[] };
+export type Explicit = { mode: boolean; write: readonly string[]; read: readonly string[]; allowGit: boolean };
 
 /**
  * A resumed session stays within what it was allowed when it was recorded. Only a flag on this command line widens it:
  * a configuration that changed in the meantime does not.
  */
 export function keepToRecord(
-  recorded: Environment | undefined,
+  environment: Environment | undefined,
   wanted: Allowance,
   explicit: Explicit,
 ): { allowance: Allowance; notices: Notice[] } {
-  if (recorded === undefined) return { allowance: wanted, notices: [] };
+  if (environment === undefined) return { allowance: wanted, notices: [] };
 
+  const recorded = recordOf(environment);
   const mode = explicit.mode ? wanted.mode : lowerMode(wanted.mode, recorded.mode);
-  const known = new Set([...recorded.writable, ...explicit.write]);
-  const write = wanted.write.filter((path) => known.has(path));
-  const notices: Notice[] = [];
-  if (mode !== wanted.mode)
-    notices.push(notice(`the session was recorded in mode "${mode}" and stays there: pass --mode to change it`));
-  for (const path of wanted.write)
-    if (!known.has(path))
-      notices.push(notice(`"${path}" was not writable in this session: pass --allow-write to make it so`));
-  return { allowance: { mode, write }, notices };
+  const write = within(wanted.write, [...recorded.write, ...explicit.write]);
+  const read = within(wanted.read, [...recorded.read, ...explicit.read]);
+  const forgotten = recorded.hide.filter((path) => !wanted.hide.includes(path) && !explicit.read.includes(path));
+  const allowGit = wanted.allowGit && (recorded.allowGit || explicit.allowGit);
+
+  const kept = [
+    mode !== wanted.mode && `the session was recorded in mode "${mode}" and stays there: pass --mode to change it`,
+    ...write.refused.map((path) => `"${path}" was not writable in this session: pass --allow-write to make it so`),
+    ...read.refused.map((path) => `"${path}" was not opened in this session: pass --allow-read to open it`),
+    ...forgotten.map((path) => `"${path}" was hidden in this session and stays so: pass --allow-read to open it`),
+    allowGit !== wanted.allowGit && "commands could not commit in this session: pass --allow-git to let them",
+  ];
+  return {
+    allowance: { mode, write: write.allowed, read: read.allowed, hide: [...wanted.hide, ...forgotten], allowGit },
+    notices: kept.filter((message) => message !== false).map(notice),
+  };
+}
+
+/** A session of an earlier koda was never granted what that did not know of. */
+function recordOf({ mode, writable, granted }: Environment): Allowance {
+  return { mode, ...(granted ?? { write: writable, read: [], hide: [], allowGit: false }) };
+}
+
+function within(wanted: readonly string[], known: readonly string[]): Record<"allowed" | "refused", readonly string[]> {
+  const isKnown = (path: string) => known.includes(path);
+  return { allowed: wanted.filter(isKnown), refused: wanted.filter((path) => !isKnown(path)) };
 }
 
 /** Another model goes on with what this one said: worth a word, since answers and costs may differ. */

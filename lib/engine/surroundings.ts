@@ -37,9 +37,6 @@ export function openSurroundings(
     ...allowance,
     tmp,
     privateTmp: false,
-    read: [],
-    hide: [],
-    allowGit: false,
     network: "allowlist",
     resolve: realPaths,
   });

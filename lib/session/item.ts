@@ -15,6 +15,14 @@ const shown = z.array(z.discriminatedUnion("type", [text, image])).readonly();
 const figure = z.number().nullable();
 const usage = z.object({ input: figure, cached: figure, output: figure, reasoning: figure });
 
+/** What a run may do beyond its mode, by real paths. Sessions of earlier versions of koda have no record of it. */
+const granted = z.object({
+  write: z.array(z.string()).readonly(),
+  read: z.array(z.string()).readonly(),
+  hide: z.array(z.string()).readonly(),
+  allowGit: z.boolean(),
+});
+
 /** The surroundings a turn ran in. A resumed session compares them with today's and tells the model only what differs. */
 const environment = z.object({
   cwd: z.string(),
@@ -24,6 +32,7 @@ const environment = z.object({
   writable: z.array(z.string()).readonly(),
   model: z.string(),
   provider: z.string(),
+  granted: granted.exactOptional(),
 });
 
 const todoItem = z.object({ text: z.string(), status: z.enum(todoStates) });

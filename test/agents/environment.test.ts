@@ -54,6 +54,30 @@ test("nothing is said of surroundings that stayed the same", () => {
   expect(describeChanges(before, { ...before, writable: [...before.writable] })).toBeUndefined();
 });
 
+const granted = { write: [], read: [], hide: [], allowGit: false };
+
+test("what nobody granted goes without saying, until it is otherwise", () => {
+  const text = describeEnvironment({ ...before, granted }, noInstructions);
+  expect(text).toBe(describeEnvironment(before, noInstructions));
+  expect(describeChanges(before, { ...before, granted })).toBeUndefined();
+
+  const more = { ...before, granted: { ...granted, read: ["/a", "/b"], hide: ["/c"], allowGit: true } };
+  const lines = [
+    "also readable: /a, /b",
+    "also hidden: /c",
+    "commits: commands can commit in the project's own repository",
+  ];
+  for (const line of lines) {
+    expect(describeEnvironment(more, noInstructions)).toContain(`\n${line}\n`);
+    expect(describeChanges(before, more)).toContain(`\n${line}\n`);
+  }
+  expect(
+    describeChanges(more, { ...before, granted })
+      ?.split("\n")
+      .slice(2, -1),
+  ).toEqual(["also readable: nothing", "also hidden: nothing", "commits: commands cannot commit"]);
+});
+
 const changes: [change: Partial<Environment>, lines: string[]][] = [
   [{ cwd: "/work" }, ["cwd: /work"]],
   [{ date: "2026-11-19" }, ["date: 2026-11-19"]],
