@@ -51,7 +51,8 @@ function toolRule(tool: string, { allow = [], deny = [] }: ToolChoice): string |
 /** The matrix of effect and mode. What is asked about in every mode is named by itself, the rest by the mode. */
 function claimRule({ effect, outside, reason }: Claim, mode: Mode): string | undefined {
   if (effect === "destructive") return destructiveRule(reason ?? "it cannot be undone");
-  if (outside !== undefined) return outsideRule(outside);
+  // In mode plan nothing of the project is writable, so there "outside" would only hide the reason.
+  if (outside !== undefined && (effect === "read" || mode !== "plan")) return outsideRule(outside);
   switch (effect) {
     case "read":
       return undefined;

@@ -23,8 +23,14 @@ const matrix: [what: string, claim: Claim, plan: string, safe: string, auto: str
     "destructive: git push --force",
     "destructive: git push --force",
   ],
-  ["a write outside", outside, "outside: /etc/hosts", "outside: /etc/hosts", "outside: /etc/hosts"],
-  ["a remote call that writes outside", remoteOutside, ...same("outside: /etc/hosts")],
+  ["a write outside", outside, "mode plan: write", "outside: /etc/hosts", "outside: /etc/hosts"],
+  [
+    "a remote call that writes outside",
+    remoteOutside,
+    "mode plan: remote",
+    "outside: /etc/hosts",
+    "outside: /etc/hosts",
+  ],
   ["a destructive call outside", { ...destructive, outside: "/" }, ...same("destructive: git push --force")],
   [
     "a destructive call without a reason",
