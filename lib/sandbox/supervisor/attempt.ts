@@ -1,0 +1,54 @@
+import { constants } from "node:os";
+import { close, connect } from "./calls.ts";
+import type { Call } from "./notification.ts";
+import type { Socket } from "./socket.ts";
+
+const { EAGAIN, EALREADY, EINPROGRESS, EISCONN } = constants.errno;
+
+/** A connection that is being made for a command. */
+export class Attempt implements Disposable {
+  readonly call: Call;
+  readonly #socket: Socket;
+  readonly #address: Uint8Array;
+  /** The file of the socket to connect to: its address names it by this descriptor. */
+  readonly #held: number | undefined;
+  #tries = 0;
+  /** What the next try waits for: an answer from the other side, or a while, in which its queue may have got room. */
+  #waitsFor: "answer" | "while" = "answer";
+
+  constructor(
+    call: Call,
+    { socket, address, held }: { socket: Socket; address: Uint8Array; held?: number | undefined },
+  ) {
+    this.call = call;
+    this.#socket = socket;
+    this.#address = address;
+    this.#held = held;
+  }
+
+  /** The descriptor whose readiness to be written tells that there is an answer; undefined when nothing tells. */
+  get writable(): number | undefined {
+    return this.#waitsFor === "answer" ? this.#socket.descriptor : undefined;
+  }
+
+  /**
+   * Connects; the result for the command, or undefined when that is not known yet. A second connect() of a socket that
+   * has its answer is how the kernel completes the first one.
+   */
+  try(): number | undefined {
+    const result = connect(this.#socket.descriptor, this.#address);
+    const isFirst = this.#tries++ === 0;
+    if (result === 0 || (result === -EISCONN && !isFirst)) return this.#socket.deliver();
+    if (!this.#socket.waits) return result;
+    const isOnItsWay = result === -EINPROGRESS || result === -EALREADY;
+    if (!isOnItsWay && result !== -EAGAIN) return result;
+    // The second time its readiness told nothing: from then on it is asked now and then, and not without pause.
+    this.#waitsFor = isOnItsWay && isFirst ? "answer" : "while";
+    return undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket[Symbol.dispose]();
+    if (this.#held !== undefined) close(this.#held);
+  }
+}

@@ -1,0 +1,85 @@
+import { constants } from "node:os";
+import type { Address } from "./address.ts";
+import type { ConnectRules } from "./rules.ts";
+
+const { EACCES, ENOENT } = constants.errno;
+
+/** SOCK_STREAM and SOCK_SEQPACKET; a datagram socket could be turned to something else by every message. */
+const [stream, wholeMessages] = [1, 5] as const;
+
+export type Decision =
+  /** Connects a socket of one of the types, if they matter, to exactly these bytes. */
+  | { do: "connect"; bytes: Uint8Array; types?: readonly number[]; what: string }
+  /** Finds the file by its absolute path, as the command sees it; `mayConnectTo` then has the last word. */
+  | { do: "find"; path: string; types: readonly number[] }
+  /** With `what` the rules refuse; without, the address makes no sense. */
+  | { do: "refuse"; errno: number; what?: string };
+
+/** What to do about a connect() by a process in the directory `cwd`. */
+export function decide(address: Address, { cwd }: { cwd: string }, rules: ConnectRules): Decision {
+  switch (address.family) {
+    case "unspecified":
+      return { do: "connect", bytes: address.bytes, what: "no address" };
+    case "path":
+      return findPath(address.path, cwd);
+    case "abstract": {
+      const what = `the abstract unix socket "@${readable(address.name)}"`;
+      if (!rules.abstract) return { do: "refuse", errno: EACCES, what };
+      return { do: "connect", bytes: address.bytes, types: [stream, wholeMessages], what };
+    }
+    case "inet":
+    case "inet6":
+      return decideInternet(address, rules);
+    default:
+      return address satisfies never;
+  }
+}
+
+/** A directory that is gone is told by its name, which nothing below it has any more. */
+function findPath(path: string, cwd: string): Decision {
+  if (path === "") return { do: "refuse", errno: ENOENT };
+  const types = [stream, wholeMessages];
+  return { do: "find", path: path.startsWith("/") ? path : `${cwd}/${path}`, types };
+}
+
+type Internet = Extract<Address, { family: "inet" | "inet6" }>;
+
+/** Exactly these: the same address in the form of IPv6, or another one of this machine at the same port, is another. */
+function decideInternet({ family, host, port, bytes }: Internet, { tcp }: ConnectRules): Decision {
+  const what = family === "inet" ? `${host}:${port}` : `[${host}]:${port}`;
+  if (tcp === "any") return { do: "connect", bytes, what };
+  const isListed = family === "inet" && tcp.some((one) => one.address === host && one.port === port);
+  return isListed ? { do: "connect", bytes, types: [stream], what } : { do: "refuse", errno: EACCES, what };
+}
+
+/** Directories whose content git and koda obey: nobody has a socket there that a command would need. */
+const ownNames = new Set([".git", ".koda"]);
+
+/** Whether the rules allow the socket at a real path of the host. */
+export function mayConnectTo(real: string, { sockets, except }: ConnectRules): boolean {
+  if (except.some((path) => real === bytewise(path) || isBelow(real, bytewise(path)))) return false;
+  return sockets.some((root) => {
+    const above = bytewise(root);
+    return (
+      isBelow(real, above) &&
+      !real
+        .slice(above.length)
+        .split("/")
+        .some((name) => ownNames.has(name))
+    );
+  });
+}
+
+export function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(directory === "/" ? "/" : `${directory}/`);
+}
+
+/** A text as its bytes, each one character: what paths of commands and of the kernel are compared with. */
+export function bytewise(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}
+
+/** The text that such bytes are. */
+export function readable(bytes: string): string {
+  return Buffer.from(bytes, "latin1").toString();
+}

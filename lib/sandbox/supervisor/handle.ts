@@ -1,0 +1,81 @@
+import { fstatSync } from "node:fs";
+import { constants } from "node:os";
+import { unlessRefused } from "../../errors.ts";
+import type { Address } from "./address.ts";
+import { Attempt } from "./attempt.ts";
+import { close } from "./calls.ts";
+import { type Decision, decide, mayConnectTo, readable } from "./decide.ts";
+import { locate } from "./locate.ts";
+import type { Call } from "./notification.ts";
+import { addressOf, directoryOf } from "./process.ts";
+import type { ConnectRules } from "./rules.ts";
+import { type Socket, socketFor } from "./socket.ts";
+
+const { EACCES, ECONNREFUSED, ENOENT, EPERM } = constants.errno;
+
+export type Report = (call: Call, what: string) => void;
+
+/** Deals with a call: either with its result, a negative errno or zero, or with an attempt that has yet to be made. */
+export function handle(call: Call, rules: ConnectRules, report: Report): number | Attempt {
+  const address = addressOf(call);
+  if (typeof address === "number") return address;
+  const cwd = isRelative(address) ? directoryOf(call.pid) : "/";
+  if (cwd === undefined) return -EACCES;
+  const decision = decide(address, { cwd }, rules);
+  if (decision.do === "refuse") {
+    if (decision.what !== undefined) report(call, decision.what);
+    return -decision.errno;
+  }
+
+  const target = targetOf(decision, call, rules);
+  if ("errno" in target) {
+    if (target.what !== undefined) report(call, target.what);
+    return -target.errno;
+  }
+  const socket = socketFor(call, address, rules);
+  const fault = faultOf(socket, decision);
+  if (typeof socket !== "number" && fault === 0) return new Attempt(call, { socket, ...target });
+  if (typeof socket !== "number") socket[Symbol.dispose]();
+  if (target.held !== undefined) close(target.held);
+  return fault;
+}
+
+function isRelative(address: Address): boolean {
+  return address.family === "path" && !address.path.startsWith("/");
+}
+
+type Target = { address: Uint8Array; held?: number } | { errno: number; what?: string };
+
+function targetOf(decision: Exclude<Decision, { do: "refuse" }>, call: Call, rules: ConnectRules): Target {
+  if (decision.do === "connect") return { address: decision.bytes };
+  const located = locate(decision.path, { ...rules, pid: call.pid });
+  const isAllowed = mayConnectTo(located.real, rules);
+  if ("errno" in located && isAllowed) return { errno: located.errno };
+  if ("held" in located && isAllowed && isSocket(located.held))
+    return { address: addressOfHeld(located.held), held: located.held };
+
+  // Every program that looks up a user asks for a service that seldom exists: that is refused without a word.
+  if ("errno" in located) return { errno: EACCES, ...(located.errno !== ENOENT && { what: socketAt(located.real) }) };
+  close(located.held);
+  // As the kernel answers for a file that nobody listens at.
+  return isAllowed ? { errno: ECONNREFUSED } : { errno: EACCES, what: socketAt(located.real) };
+}
+
+function socketAt(real: string): string {
+  return `the unix socket "${readable(real)}"`;
+}
+
+function isSocket(held: number): boolean {
+  return unlessRefused(() => fstatSync(held).isSocket()) ?? false;
+}
+
+/** What was checked is what is connected to, wherever its name leads by then. */
+function addressOfHeld(held: number): Uint8Array {
+  return Buffer.from(`\x01\0/proc/self/fd/${held}\0`, "latin1");
+}
+
+/** Zero when the socket may be connected as was decided. */
+function faultOf(socket: Socket | number, { types }: { types?: readonly number[] }): number {
+  if (typeof socket === "number") return socket;
+  return types === undefined || types.includes(socket.type) ? 0 : -EPERM;
+}

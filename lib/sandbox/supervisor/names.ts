@@ -1,0 +1,22 @@
+import { isBelow } from "./decide.ts";
+import type { ConnectRules, Name } from "./rules.ts";
+
+/**
+ * Where on the host a path lies that a command names, if not simply in its parent: a directory with another name, what
+ * is seen by its own name within such a directory, and what lies beside that.
+ */
+export function placeOf(path: string, { names, sockets }: Pick<ConnectRules, "names" | "sockets">): string | undefined {
+  const name = names.find(({ from }) => path === from || isBelow(path, from));
+  if (name === undefined) return undefined;
+  if (path === name.from) return name.to;
+  if (leadsToRoot(path, name, sockets)) return path;
+  const parent = path.slice(0, path.lastIndexOf("/"));
+  return leadsToRoot(parent, name, sockets) && !sockets.some((root) => isBelow(path, root))
+    ? `${name.to}${path.slice(name.from.length)}`
+    : undefined;
+}
+
+/** Whether a path within a renamed directory is one of the roots, or on the way to one. */
+function leadsToRoot(path: string, { from }: Name, sockets: readonly string[]): boolean {
+  return isBelow(path, from) && sockets.some((root) => root === path || isBelow(root, path));
+}

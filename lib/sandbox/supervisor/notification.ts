@@ -1,0 +1,70 @@
+import { syscalls } from "../syscalls.ts";
+import { ioctl } from "./calls.ts";
+
+/** A connect() that waits for its answer. */
+export type Call = {
+  listener: number;
+  id: bigint;
+  /** The thread's number, as this process sees it. */
+  pid: number;
+  /** Its arguments: a descriptor of the command's, and an address in its memory. */
+  descriptor: number;
+  address: bigint;
+  length: number;
+};
+
+const [RECV, SEND, ID_VALID, ADDFD] = [0xc0502100, 0xc0182101, 0x40082102, 0x40182103] as const;
+/** struct seccomp_notif: u64 id, u32 pid, u32 flags, and struct seccomp_data with its arguments at 32. */
+const notificationBytes = 80;
+/** struct seccomp_notif_resp and struct seccomp_notif_addfd are equally long. */
+const answerBytes = 24;
+
+/** Takes the next call; undefined when it is gone meanwhile, or is none that the filter should have sent. */
+export function takeCall(listener: number): Call | undefined {
+  const bytes = new Uint8Array(notificationBytes);
+  if (ioctl(listener, RECV, bytes) < 0) return undefined;
+  const view = new DataView(bytes.buffer);
+  const call = {
+    listener,
+    id: view.getBigUint64(0, true),
+    pid: view.getUint32(8, true),
+    descriptor: view.getInt32(32, true),
+    address: view.getBigUint64(40, true),
+    length: view.getInt32(48, true),
+  };
+  if (view.getInt32(16, true) === syscalls.connect[process.arch === "arm64" ? 1 : 0]) return call;
+  answer(call, -noSuchCall);
+  return undefined;
+}
+
+const noSuchCall = 38;
+
+/** Whether the call still waits; if so, all that was read of its process before was read of that one, and not of a later one by its number. */
+export function stillWaits({ listener, id }: Call): boolean {
+  return ioctl(listener, ID_VALID, new Uint8Array(new BigUint64Array([id]).buffer)) === 0;
+}
+
+/** Ends the call as the kernel would: with zero or a negative errno. False when nobody waits for it any more. */
+export function answer({ listener, id }: Call, result: number): boolean {
+  const bytes = new Uint8Array(answerBytes);
+  const view = new DataView(bytes.buffer);
+  view.setBigUint64(0, id, true);
+  view.setInt32(16, result, true);
+  return ioctl(listener, SEND, bytes) === 0;
+}
+
+const replacing = 1;
+const O_CLOEXEC = 0o2000000;
+
+/** Puts a descriptor of ours where the command has the one that it wants to connect. */
+export function putInPlace(call: Call, { source, closeOnExec }: { source: number; closeOnExec: boolean }): number {
+  const bytes = new Uint8Array(answerBytes);
+  const view = new DataView(bytes.buffer);
+  view.setBigUint64(0, call.id, true);
+  view.setUint32(8, replacing, true);
+  view.setUint32(12, source, true);
+  view.setUint32(16, call.descriptor, true);
+  view.setUint32(20, closeOnExec ? O_CLOEXEC : 0, true);
+  const result = ioctl(call.listener, ADDFD, bytes);
+  return Math.min(result, 0);
+}

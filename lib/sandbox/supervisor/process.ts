@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
+import { unlessRefused } from "../../errors.ts";
+import { type Address, mostAddressBytes, parseAddress } from "./address.ts";
+import { nowhere, readLink, readMemory } from "./calls.ts";
+import type { Call } from "./notification.ts";
+
+const { EFAULT, EINVAL } = constants.errno;
+
+/** A copy of the address that a command wants to connect to: it may change in its memory, and this does not. */
+export function addressOf({ pid, address, length }: Call): Address | number {
+  if (length < 0 || length > mostAddressBytes) return -EINVAL;
+  const into = new Uint8Array(length);
+  if (length === 0) return parseAddress(into);
+  const count = readMemory(pid, { address, into });
+  if (count < 0) return count;
+  return count === length ? parseAddress(into) : -EFAULT;
+}
+
+/** The directory that a thread is in, as its process sees it. */
+export function directoryOf(pid: number): string | undefined {
+  return readLink(nowhere, `/proc/${pid}/cwd`);
+}
+
+/** Zero when it is gone. */
+export function sessionOf(pid: number): number {
+  const stat = read(`/proc/${pid}/stat`);
+  // The program's name stands in parentheses, and may contain some; then come state, parent, group and session.
+  const [, , , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(session ?? 0);
+}
+
+/** The number of the process that a thread belongs to. */
+export function processOf(thread: number): number {
+  return Number(/^Tgid:\s*(\d+)$/m.exec(read(`/proc/${thread}/status`))?.[1] ?? thread);
+}
+
+export type Descriptor = { inode: string; blocks: boolean; closeOnExec: boolean };
+
+/** What /proc tells of a socket of another process; undefined where it is none. */
+export function describeSocket({ pid, descriptor }: Call): Descriptor | undefined {
+  const inode = /^socket:\[(\d+)\]$/.exec(readLink(nowhere, `/proc/${pid}/fd/${descriptor}`) ?? "")?.[1];
+  const flags = /^flags:\s*([0-7]+)$/m.exec(read(`/proc/${pid}/fdinfo/${descriptor}`))?.[1];
+  if (inode === undefined || flags === undefined) return undefined;
+  const bits = Number.parseInt(flags, 8);
+  return { inode, blocks: (bits & O_NONBLOCK) === 0, closeOnExec: (bits & O_CLOEXEC) !== 0 };
+}
+
+const [O_NONBLOCK, O_CLOEXEC] = [0o4000, 0o2000000] as const;
+
+/** The type of a unix socket, by the kernel's list of them; undefined when it is none of these. */
+export function unixTypeOf(pid: number, inode: string): number | undefined {
+  const rows = read(`/proc/${pid}/net/unix`).split("\n");
+  // Num, RefCount, Protocol, Flags, Type (in hexadecimal), St, Inode, Path
+  const row = rows.map((line) => line.split(/\s+/)).find((columns) => columns[6] === inode);
+  return row?.[4] === undefined ? undefined : Number.parseInt(row[4], 16);
+}
+
+function read(path: string): string {
+  return unlessRefused(() => readFileSync(path, "latin1")) ?? "";
+}

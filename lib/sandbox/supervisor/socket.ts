@@ -1,0 +1,95 @@
+import { constants } from "node:os";
+import type { Address } from "./address.ts";
+import {
+  close,
+  duplicate,
+  isBlocking,
+  nonBlockingSocket,
+  ofThread,
+  openProcess,
+  setBlocking,
+  socketType,
+} from "./calls.ts";
+import { type Call, putInPlace } from "./notification.ts";
+import { describeSocket, processOf, unixTypeOf } from "./process.ts";
+import type { ConnectRules } from "./rules.ts";
+
+const { EINVAL, ENOSYS, ENOTSOCK, EPERM } = constants.errno;
+
+/** A socket to connect on a command's behalf. It never blocks us, whatever the command's does. */
+export type Socket = Disposable & {
+  readonly descriptor: number;
+  readonly type: number;
+  /** Whether the command waits until it is connected. */
+  readonly waits: boolean;
+  /** Once it is connected: lets the command have it; zero or a negative errno. */
+  deliver(): number;
+};
+
+/** The command's own socket, or where the kernel lets nobody have that, another to take its place. */
+export function socketFor(call: Call, address: Address, rules: ConnectRules): Socket | number {
+  const borrowed = rules.borrow === false ? -EPERM : borrow(call);
+  return borrowed === -EPERM || borrowed === -ENOSYS ? substitute(call, address, rules) : borrowed;
+}
+
+/** A duplicate: what is done to it is done to the command's. */
+function borrow({ pid, descriptor: theirs }: Call): Socket | number {
+  const descriptor = duplicateOf(pid, theirs);
+  if (descriptor < 0) return descriptor;
+  const type = socketType(descriptor);
+  if (type < 0) {
+    close(descriptor);
+    return type;
+  }
+  const waits = isBlocking(descriptor);
+  if (waits) setBlocking(descriptor, false);
+  return {
+    descriptor,
+    type,
+    waits,
+    deliver: () => 0,
+    [Symbol.dispose]() {
+      if (waits) setBlocking(descriptor, true);
+      close(descriptor);
+    },
+  };
+}
+
+function duplicateOf(pid: number, descriptor: number): number {
+  let holder = openProcess(pid, ofThread);
+  // Kernels before 6.9 know processes only.
+  if (holder === -EINVAL) holder = openProcess(processOf(pid), 0);
+  if (holder < 0) return holder;
+  const result = duplicate(holder, descriptor);
+  close(holder);
+  return result;
+}
+
+const [unix, inet] = [1, 2] as const;
+const stream = 1;
+
+/**
+ * A socket of koda's own, in koda's network. It is put in place when it is connected, so a command that does not wait
+ * is served as if it did. What the command's had before (options, an address of its own) is lost, duplicates of it stay
+ * unconnected.
+ */
+function substitute(call: Call, { family }: Address, { tcp }: ConnectRules): Socket | number {
+  const isUnix = family === "path";
+  if (!isUnix && !(family === "inet" && tcp !== "any")) return -EPERM;
+  const theirs = describeSocket(call);
+  if (theirs === undefined) return -ENOTSOCK;
+
+  const type = isUnix ? (unixTypeOf(call.pid, theirs.inode) ?? stream) : stream;
+  const descriptor = nonBlockingSocket(isUnix ? unix : inet, type);
+  if (descriptor < 0) return descriptor;
+  return {
+    descriptor,
+    type,
+    waits: theirs.blocks || !isUnix,
+    deliver() {
+      if (theirs.blocks) setBlocking(descriptor, true);
+      return putInPlace(call, { source: descriptor, closeOnExec: theirs.closeOnExec });
+    },
+    [Symbol.dispose]: () => close(descriptor),
+  };
+}

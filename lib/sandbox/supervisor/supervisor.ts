@@ -1,0 +1,72 @@
+import { closeSync } from "node:fs";
+import { KodaError } from "../../errors.ts";
+import { socketPair, type SocketPair } from "../descriptors.ts";
+import { workerUrl } from "./built.ts";
+import { needCalls, shutDown } from "./calls.ts";
+import type { ConnectRules, Refusal } from "./rules.ts";
+import type { News, Task } from "./worker.ts";
+
+/**
+ * Answers every connect() of the commands of a session, in a thread of its own: it decides by the rules, and connects
+ * the command's socket itself, to its own copy of the address. A command's program installs the filter, sends the
+ * listener that it got for it over the socket, and closes its end before it becomes the command.
+ *
+ * The other side of a unix socket sees koda's process, not the command's, as the one that connected.
+ */
+export class Supervisor implements Disposable {
+  /** The commands' end: given to each command's program as an extra descriptor. */
+  readonly socket: number;
+  /** Settles when the thread runs. Until then a connect() waits. */
+  readonly ready: Promise<void>;
+  readonly #here: number;
+  readonly #worker: Worker;
+  #isOpen = true;
+
+  static start(rules: ConnectRules, onRefusal: (refusal: Refusal) => void): Supervisor {
+    needCalls();
+    const pair = socketPair();
+    if (pair === undefined)
+      throw new KodaError("sandbox", "Cannot watch over what commands connect to: the system gives koda no socket");
+    return new Supervisor(pair, rules, onRefusal);
+  }
+
+  private constructor({ here, there }: SocketPair, rules: ConnectRules, onRefusal: (refusal: Refusal) => void) {
+    this.#here = here;
+    this.socket = there;
+    this.#worker = new Worker(workerUrl, { env: {}, ref: false });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.ready = promise;
+    this.#worker.addEventListener("message", ({ data }: MessageEvent<News>) => {
+      switch (data.kind) {
+        case "ready":
+          return resolve();
+        case "refusal":
+          return onRefusal(data.refusal);
+        case "ended":
+          return this.#close();
+        default:
+          return data satisfies never;
+      }
+    });
+    this.#worker.addEventListener("error", ({ message }) => {
+      reject(new KodaError("sandbox", `Cannot watch over what commands connect to: ${message}`));
+      this.#close();
+    });
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- between threads there are no origins
+    this.#worker.postMessage({ socket: here, rules } satisfies Task);
+  }
+
+  /** The thread notices, closes what it has and says so; a connect() that still waits then fails. */
+  [Symbol.dispose](): void {
+    if (this.#isOpen) shutDown(this.#here);
+  }
+
+  /** Only when the thread uses them no more: their numbers may be another file's at once. */
+  #close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    closeSync(this.#here);
+    closeSync(this.socket);
+    this.#worker.terminate();
+  }
+}
