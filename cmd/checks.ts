@@ -3,12 +3,19 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Config, LoadedConfig } from "../lib/config/config.ts";
 import { loadConfig } from "../lib/config/load.ts";
-import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
+import { accountHome } from "../lib/config/account.ts";
+import {
+  configDirectory,
+  databaseFile,
+  findDataDirectory,
+  projectConfigFile,
+  userConfigFile,
+} from "../lib/config/paths.ts";
+import { openConfinement } from "../lib/engine/confinement.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
 import { offerOf } from "../lib/model/offer.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
-import { noCommands, sandboxNeeded } from "../lib/sandbox/backend.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
 import { type Here, loadHere } from "./here.ts";
@@ -32,7 +39,7 @@ export async function checkAll(places: Here): Promise<Check[]> {
     ...(await checked("configuration", async () => await checkConfiguration(places))),
     ...(await checked("database", async () => [await checkDatabase(places)])),
     ...(await checked("model", async () => [await checkModel(config, places)])),
-    ...(await checked("sandbox", async () => [checkSandbox(config)])),
+    ...(await checked("sandbox", async () => [await checkSandbox(config, places)])),
     ...(await checked("temporary files", async () => [checkTemporary()])),
     ...(await checked("git", async () => [checkGit(places)])),
     ...(await checked("shell", async () => [checkShell(places)])),
@@ -110,9 +117,18 @@ async function checkModel(config: Config, { env }: Here): Promise<Finding> {
   };
 }
 
-function checkSandbox({ mode }: Config): Finding {
-  if (mode === "auto") return { status: "fail", message: sandboxNeeded(mode).message };
-  return { status: "warn", message: noCommands.notes.join("; ") };
+async function checkSandbox(config: Config, places: Here): Promise<Finding> {
+  const { mode, sandbox } = config;
+  const settings = { ...places, ...stateOf(places), accountHome: accountHome(), sandboxed: true };
+  const { write, read, hide, allowGit } = sandbox;
+  using confinement = await openConfinement({ settings, allowance: { mode, write, read, hide, allowGit } });
+  const { name, filesystem, network, notes } = confinement.backend;
+  const message = [`${name}: files ${filesystem}, network ${network}`, ...notes].join("\n");
+  return { status: name === "none" ? "warn" : "ok", message };
+}
+
+function stateOf(places: Here) {
+  return { dataDirectory: findDataDirectory(places), configDirectory: configDirectory(places) };
 }
 
 function checkTemporary(): Finding {

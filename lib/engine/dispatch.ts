@@ -141,6 +141,7 @@ function count({ ledger }: Engine, result: ToolResult): void {
   if (result.denied !== undefined) ledger.calls.denied++;
   else if (result.ok) ledger.calls.ok++;
   else ledger.calls.failed++;
+  if (result.confined !== undefined) ledger.commands[result.confined ? "begun" : "refused"]++;
 }
 
 /** What the result says, but for the id under which this one is stored: that is new each time. */

@@ -16,10 +16,19 @@ export type Ledger = {
   tokens: number;
   usage: Figures;
   readonly calls: { ok: number; failed: number; denied: number };
+  /** Commands that the sandbox let begin, and those for which it could not be set up. */
+  readonly commands: { begun: number; refused: number };
 };
 
 export function openLedger(limits: Limits): Ledger {
-  return { limits, requests: 0, tokens: 0, usage: noUsage, calls: { ok: 0, failed: 0, denied: 0 } };
+  return {
+    limits,
+    requests: 0,
+    tokens: 0,
+    usage: noUsage,
+    calls: { ok: 0, failed: 0, denied: 0 },
+    commands: { begun: 0, refused: 0 },
+  };
 }
 
 export function spend(ledger: Ledger, usage: Usage, estimate: number): void {

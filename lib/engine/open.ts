@@ -1,5 +1,4 @@
 import { loadInstructions, noInstructions } from "../agents/instructions.ts";
-import { noCommands } from "../sandbox/backend.ts";
 import { inMemory } from "../session/database.ts";
 import { openStore } from "../session/store.ts";
 import { builtInTools } from "../tools/registry.ts";
@@ -51,7 +50,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
     settings.explicit,
   );
   for (const notice of narrowed) tell(notice);
-  const surroundings = openSurroundings({ settings, allowance, keyVariables, tell }, held);
+  const surroundings = await openSurroundings({ settings, allowance, keyVariables, tell }, held);
   const { policy, backend, shell, tasks } = surroundings;
   for (const message of instructions.notices) tell({ type: "notice", level: "warn", code: "instructions", message });
   tellSurroundings(session, { settings, allowance, surroundings, info, instructions });
@@ -60,7 +59,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
     model,
     info,
     system,
-    tools: offeredTools(builtInTools, settings.tools, backend === noCommands),
+    tools: offeredTools(builtInTools, settings.tools, backend.filesystem === "no commands"),
     gate: buildGate({ mode: allowance.mode, ...settings.tools }),
     ledger: openLedger(limitsOf(settings)),
     session,

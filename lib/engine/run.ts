@@ -31,11 +31,18 @@ export async function* run(
 /** A run that went to its end fails all the same when it had what the user named with --fail-on. */
 function named(outcome: Outcome, { failOn, ledger }: Engine): Outcome {
   if (outcome.status !== "done") return outcome;
+  if (ledger.commands.refused > 0 && ledger.commands.begun === 0) return withoutCommands(outcome.text, ledger);
   const code = failOn.find((name) => happened(name, ledger) > 0);
   if (code === undefined) return outcome;
   const calls = counted(happened(code, ledger), `${code === "denied" ? "denied" : "failed"} tool call`);
   const message = `${calls}, and --fail-on ${code.replace("_", "-")} is set`;
   return { status: "failed", text: outcome.text, error: { code, message, retryable: false } };
+}
+
+/** An answer that was found although no command could run is not to be trusted like one. */
+function withoutCommands(text: string, { commands }: Ledger): Outcome {
+  const message = `The sandbox could be set up for none of ${counted(commands.refused, "command")}: koda doctor says more`;
+  return { status: "failed", text, error: { code: "sandbox", message, retryable: false } };
 }
 
 function happened(name: FailOn, { calls }: Ledger): number {

@@ -1,13 +1,9 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { KodaError, reasonOf } from "../errors.ts";
-import { type Backend, noCommands, sandboxNeeded, unconfined } from "../sandbox/backend.ts";
-import { type Policy, policyOf } from "../sandbox/policy.ts";
+import type { Backend } from "../sandbox/backend.ts";
+import type { Policy } from "../sandbox/policy.ts";
 import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";
-import { realPaths } from "../trust/real.ts";
+import { openConfinement } from "./confinement.ts";
 import type { Allowance } from "./resume.ts";
 import type { Notice } from "./engine.ts";
 import type { Settings } from "./settings.ts";
@@ -24,25 +20,15 @@ type Wishes = {
 };
 
 /** Makes the surroundings; closing `held` stops every command and removes the run's own directory. */
-export function openSurroundings(
+export async function openSurroundings(
   { settings, allowance, keyVariables, tell }: Wishes,
   held: AsyncDisposableStack,
-): Surroundings {
-  const backend = backendFor(settings, allowance);
+): Promise<Surroundings> {
   const { env, loaded } = settings;
-  const tmp = makeTemporary();
-  held.defer(() => rmSync(tmp, { recursive: true, force: true }));
-  const policy = policyOf({
-    ...settings,
-    ...allowance,
-    tmp,
-    privateTmp: false,
-    network: "allowlist",
-    resolve: realPaths,
-  });
+  const { policy, backend } = held.use(await openConfinement({ settings, allowance }));
 
   const { limits, sandbox } = loaded.config;
-  const rules = { pass: sandbox.passEnv, tmp, providerKeys: keyVariables };
+  const rules = { pass: sandbox.passEnv, tmp: policy.privateTmp ? "/tmp" : policy.tmp, providerKeys: keyVariables };
   const { env: variables, notes } = childEnv(env, rules);
   for (const message of notes) tell({ type: "notice", level: "warn", code: "environment", message });
 
@@ -52,20 +38,4 @@ export function openSurroundings(
   held.defer(() => shell.stopAll());
   held.defer(() => tasks.stopAll());
   return { policy, backend, shell, tasks };
-}
-
-function makeTemporary(): string {
-  try {
-    return realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
-  } catch (error) {
-    const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a directory that can be written to.`;
-    throw new KodaError("config", message, { cause: error });
-  }
-}
-
-/** Without a sandbox nothing runs by itself, unless the user accepts that. */
-function backendFor({ sandboxed }: Settings, { mode }: Allowance): Backend {
-  if (!sandboxed) return unconfined;
-  if (mode === "auto") throw sandboxNeeded(mode);
-  return noCommands;
 }

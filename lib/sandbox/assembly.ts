@@ -1,5 +1,6 @@
 import { dataAddress, elfFile } from "./elf.ts";
 import type { Branch, Condition, Processor, Register } from "./processor.ts";
+import { setupFailed } from "./failure.ts";
 import { type Syscall, syscalls } from "./syscalls.ts";
 
 /** Eight bytes of the program's data, known by their address. */
@@ -26,9 +27,6 @@ export type StepOptions = {
 
 /** By the last result. */
 export type JumpCondition = "always" | "zero" | "nonzero" | "negative" | { equals: Variable } | { is: number };
-
-/** The exit code of a program that could not be set up: never one that the command itself would choose. */
-export const setupFailed = 126;
 
 /**
  * Writes a program that is a list of system calls, without a library and without a compiler. A step's arguments are

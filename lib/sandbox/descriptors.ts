@@ -1,6 +1,5 @@
 import { closeSync, writeSync } from "node:fs";
-import { ptr } from "bun:ffi";
-import { openLibrary } from "../shell/clibrary.ts";
+import { addressOf, openLibrary } from "../shell/clibrary.ts";
 
 /** What only Linux has, and node:fs has no name for: files without a name, and descriptors sent from one process to another. */
 const functions = {
@@ -28,7 +27,7 @@ const everySeal = 0xf;
 /** A file of the given content that has no name, cannot be changed and may be executed; undefined where there is none to be had. */
 export function sealedFile(name: string, content: Uint8Array): number | undefined {
   const label = Buffer.from(`${name}\0`);
-  const make = (flags: number) => libc()?.memfd_create(ptr(label), flags) ?? -1;
+  const make = (flags: number) => libc()?.memfd_create(addressOf(label), flags) ?? -1;
   let file = make(sealable | executable);
   if (file < 0) file = make(sealable);
   if (file < 0) return undefined;
@@ -45,7 +44,7 @@ const [unix, wholeMessages, closeOnExec] = [1, 5, 0o2000000] as const;
 /** Two connected sockets that keep messages apart (SOCK_SEQPACKET); `there` is for a child. */
 export function socketPair(): SocketPair | undefined {
   const ends = new Int32Array(2);
-  if (libc()?.socketpair(unix, wholeMessages | closeOnExec, 0, ptr(ends)) !== 0) return undefined;
+  if (libc()?.socketpair(unix, wholeMessages | closeOnExec, 0, addressOf(ends)) !== 0) return undefined;
   const [here = -1, there = -1] = ends;
   return { here, there };
 }
@@ -64,11 +63,19 @@ export type Message = { text: string; descriptors: readonly number[] };
 export function receive(socket: number, { wait = true } = {}): Message | undefined {
   const text = Buffer.alloc(64);
   const control = Buffer.alloc(headerBytes + 4 * mostDescriptors);
-  const part = new BigUint64Array([BigInt(ptr(text)), BigInt(text.length)]);
+  const part = new BigUint64Array([BigInt(addressOf(text)), BigInt(text.length)]);
   // struct msghdr: no address, one part, the control data, no flags.
-  const header = new BigUint64Array([0n, 0n, BigInt(ptr(part)), 1n, BigInt(ptr(control)), BigInt(control.length), 0n]);
+  const header = new BigUint64Array([
+    0n,
+    0n,
+    BigInt(addressOf(part)),
+    1n,
+    BigInt(addressOf(control)),
+    BigInt(control.length),
+    0n,
+  ]);
   const flags = MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT);
-  const length = Number(libc()?.recvmsg(socket, ptr(header), flags) ?? -1);
+  const length = Number(libc()?.recvmsg(socket, addressOf(header), flags) ?? -1);
   if (length <= 0) return undefined;
   const controlLength = Number(header[5] ?? 0n) === 0 ? 0 : Number(control.readBigUInt64LE(0));
   const count = Math.max(0, Math.floor((controlLength - headerBytes) / 4));
@@ -79,7 +86,7 @@ export function receive(socket: number, { wait = true } = {}): Message | undefin
 /** A pipe whose ends no other program inherits. */
 export function openPipe(): { read: number; write: number } | undefined {
   const ends = new Int32Array(2);
-  if (libc()?.pipe2(ptr(ends), closeOnExec) !== 0) return undefined;
+  if (libc()?.pipe2(addressOf(ends), closeOnExec) !== 0) return undefined;
   const [read = -1, write = -1] = ends;
   return { read, write };
 }

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import type { Policy } from "./policy.ts";
+import { isBelow } from "./reach.ts";
 
 /**
  * What a command sees of the file system, as data: the host's tree, read-only, and over it, in this order, what is
@@ -104,10 +105,12 @@ function depth(path: string): number {
   return path.split("/").length;
 }
 
-function withInside({ rank: _, ...mount }: Placed, placed: readonly Placed[], look: Scenery["look"]): Mount {
-  if (mount.kind === "blank") return mount;
-  const replaces = mount.kind === "cover" || mount.from !== mount.at;
-  return { ...mount, inside: replaces ? placesIn(mount.at, placed, look) : [] };
+function withInside(mount: Placed, placed: readonly Placed[], look: Scenery["look"]): Mount {
+  const { kind, at } = mount;
+  if (kind === "blank") return { kind, at };
+  if (kind === "cover") return { kind, at, inside: placesIn(at, placed, look) };
+  const { from, writable } = mount;
+  return { kind, from, at, writable, inside: from === at ? [] : placesIn(at, placed, look) };
 }
 
 /** The places whose nearest mount above is the one at `at`. */
@@ -135,8 +138,4 @@ function frozenIn(paths: readonly string[], look: Scenery["look"]): Mount[] {
   for (const path of [...new Set(paths)].sort((a, b) => depth(a) - depth(b)))
     if (look(path) !== undefined && !kept.some((above) => isBelow(path, above))) kept.push(path);
   return kept.map((at) => ({ kind: "frozen", at }));
-}
-
-function isBelow(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
 }

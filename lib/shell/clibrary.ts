@@ -1,4 +1,4 @@
-import { dlopen, type FFIFunction } from "bun:ffi";
+import { dlopen, type FFIFunction, ptr, read } from "bun:ffi";
 
 /** By the names that the C library goes by on Linux. */
 const names = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
@@ -19,3 +19,9 @@ export function openLibrary<const Functions extends Record<string, FFIFunction>>
   }
   return undefined;
 }
+
+/** Where a buffer lies, for a structure that holds its address: the buffer has to be kept until the call is over. */
+export const addressOf = ptr;
+
+/** Reads what lies at an address that the C library gave. */
+export const readAt = read;

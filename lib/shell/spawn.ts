@@ -2,7 +2,7 @@ import { messageOf } from "../errors.ts";
 import { closeSync } from "node:fs";
 import type { Backend, Confined } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy.ts";
-import { closeOutlet, drain, openOutlet, type Drain } from "./drain.ts";
+import { closeOutlet, drain, openOutlet } from "./drain.ts";
 import { isGroupAlive, killNow, takeDown } from "./kill.ts";
 import { withOpenFilesLimit } from "./libc.ts";
 import { originalOpenFiles } from "./limits.ts";

@@ -1,5 +1,6 @@
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
+import { failedStep, setupFailed } from "../sandbox/failure.ts";
 import { createCapture } from "../shell/capture.ts";
 import { showLive } from "../shell/live.ts";
 import { signalBehind, summarize, type Output } from "../shell/summary.ts";
@@ -56,7 +57,7 @@ async function run(input: Input, context: Context): Promise<ToolResult> {
     if (!(error instanceof KodaError)) throw error;
     // A line that cannot be started is for the model to mend, and what the sandbox refuses is for it to know.
     if (error.code === "config") return failed(error.message);
-    if (error.code === "sandbox") return { ...failed(error.message), denied: error.message };
+    if (error.code === "sandbox") return { ...failed(error.message), denied: error.message, confined: false };
     throw error;
   }
 }
@@ -121,6 +122,7 @@ function resultOf(ended: Ended, output: Output, { notes, context }: Told): ToolR
   const text = summarize(ended, output, { notes, storeAll: () => (stored = store(output, context)) });
   const signal = signalBehind(ended);
   return {
+    confined: !isRefusal(ended, output),
     ok: ended.exitCode === 0 && ended.stopped === undefined,
     parts: [{ type: "text", text }],
     exitCode: ended.exitCode,
@@ -128,6 +130,11 @@ function resultOf(ended: Ended, output: Output, { notes, context }: Told): ToolR
     ...(ended.stopped === "timeout" && { timedOut: true }),
     ...(stored !== undefined && { output: stored }),
   };
+}
+
+/** The program that confines a command says when it cannot, in a way that no command says it by accident. */
+function isRefusal({ exitCode }: Ended, { stderr }: Output): boolean {
+  return exitCode === setupFailed && failedStep(Buffer.from(stderr.head).toString("latin1")) !== undefined;
 }
 
 function inBackground({ command, timeout }: Input, { call, tasks, outputs }: Context): ToolResult {

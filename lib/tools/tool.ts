@@ -30,6 +30,8 @@ export type ToolResult = {
   exitCode?: number;
   signal?: string;
   timedOut?: boolean;
+  /** Of a command: whether the sandbox could be set up for it. */
+  confined?: boolean;
   /** The id under which the whole output is stored, when the model was shown less than all of it. */
   output?: string;
   /** Set when the tool itself refused on a rule, as the gate would have: counted as denied, not as failed. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { noCommands } from "../../lib/sandbox/backend.ts";
+import { noCommands, unconfined } from "../../lib/sandbox/backend.ts";
 import { createShell } from "../../lib/shell/spawn.ts";
 import { bashTool } from "../../lib/tools/bash.ts";
 import type { ToolResult } from "../../lib/tools/tool.ts";
@@ -128,7 +128,7 @@ test("what cannot be started is a result that the model can act on", async () =>
   expect(textOf(tooLong)).toContain("write it to a file");
   mkdirSync(join(place.project, "gone"));
   const lost = createShell({
-    backend: { ...noCommands, confine: (command) => command },
+    backend: unconfined,
     policy: policyOf(place, { root: join(place.project, "gone") }),
     env: place.env,
   });
@@ -140,7 +140,7 @@ test("what cannot be started is a result that the model can act on", async () =>
 
 test("without a sandbox, and without leave to go without, a command is denied", async () => {
   await using place = makePlace();
-  const shell = createShell({ backend: noCommands, policy: policyOf(place), env: place.env });
+  const shell = createShell({ backend: noCommands([]), policy: policyOf(place), env: place.env });
   const result = await bashTool.run({ command: "touch ran" }, callContext(shell));
   expect(result).toMatchObject({ ok: false, denied: expect.stringContaining("no sandbox") });
   expect(await Bun.file(join(place.project, "ran")).exists()).toBe(false);

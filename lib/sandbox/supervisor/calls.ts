@@ -1,6 +1,5 @@
-import { ptr, read } from "bun:ffi";
 import { KodaError } from "../../errors.ts";
-import { openLibrary } from "../../shell/clibrary.ts";
+import { addressOf as ptr, openLibrary, readAt as read } from "../../shell/clibrary.ts";
 
 /** Every call below answers as the kernel does: a negative number is an errno. */
 const functions = {

@@ -8,11 +8,3 @@ export class Unavailable extends Error {
     this.fix = fix;
   }
 }
-
-const saidByProgram = /koda sandbox: (.+) failed, errno (\d+)/;
-
-/** What a program of ours says when one of its steps failed, which is never the command's own failure. */
-export function failedStep(text: string): { step: string; errno: number } | undefined {
-  const [, step, errno] = saidByProgram.exec(text) ?? [];
-  return step === undefined ? undefined : { step, errno: Number(errno) };
-}

@@ -2,7 +2,8 @@ import { closeSync } from "node:fs";
 import { receive, socketPair } from "../../descriptors.ts";
 import { ProgramFile } from "../../programfile.ts";
 import type { Arch } from "../../program.ts";
-import { failedStep, Unavailable } from "../unavailable.ts";
+import { failedStep } from "../../failure.ts";
+import { Unavailable } from "../unavailable.ts";
 import { whyStepFailed } from "./failures.ts";
 import { makerProgram } from "./maker.ts";
 

@@ -1,18 +1,20 @@
-import { closeSync } from "node:fs";
 import { release as kernelRelease } from "node:os";
 import type { Backend, Command, Confined } from "../../backend.ts";
+import { Connections } from "../../connections.ts";
 import { openPipe } from "../../descriptors.ts";
 import { neededAbi } from "../../landlock.ts";
 import { canReplaceTmp, type Layout, layoutOf } from "../../layout.ts";
 import type { Policy } from "../../policy.ts";
+import { Failed, probe } from "../../probe.ts";
 import { confiningProgram } from "../../program.ts";
 import { ProgramFile } from "../../programfile.ts";
 import { kernelMounts, look } from "../../scenery.ts";
 import { seccompFilter } from "../../seccomp.ts";
-import { StandIn } from "../../standin.ts";
+import { standInsFor } from "../../standin.ts";
 import { accessIn } from "../access.ts";
-import type { Surroundings } from "../tier.ts";
+import { type Circumstances, connectRulesOf } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
+import { whyStepFailed } from "./failures.ts";
 import { openNamespaces } from "./session.ts";
 
 /** The numbers of the descriptors that each command's program is given. */
@@ -24,19 +26,27 @@ export type Shape = {
 };
 
 /** The strongest tier: namespaces that koda makes by itself, Landlock and a filter inside of them. */
-export async function openNamespacesTier(policy: Policy, around: Surroundings, { processes }: Shape): Promise<Backend> {
-  const { arch, abi, connections } = around;
+export async function openNamespacesTier(
+  policy: Policy,
+  around: Circumstances,
+  { processes }: Shape,
+): Promise<Backend> {
+  const { arch, abi } = around;
   mustSuffice(abi, processes);
-  const namespaces = await openNamespaces(arch, around.ports);
+  using held = new DisposableStack();
+  const namespaces = held.use(await openNamespaces(arch, around.ports));
+  const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around.onRefusal));
+  const programs = held.use(new Programs((layout) => build(layout, { policy, around, processes })));
   const kernel = kernelMounts();
-  const filter = seccompFilter(arch, {
-    network: policy.network === "none" ? "tcp" : "tcp",
-    unixSockets: connections !== undefined,
-    superviseConnect: connections !== undefined,
-  });
   let protect: readonly string[] = [];
-  let cached: { key: string; program: ProgramFile } | undefined;
 
+  try {
+    await probe(prepare, policy.root);
+  } catch (error) {
+    if (error instanceof Failed && error.step !== undefined) throw whyStepFailed(error.step);
+    throw error;
+  }
+  const opened = held.move();
   return {
     name: "namespaces",
     filesystem: "confined",
@@ -45,59 +55,65 @@ export async function openNamespacesTier(policy: Policy, around: Surroundings, {
     privateTmp: canReplaceTmp(policy, look),
     ownProcesses: processes,
     protect: (paths) => void (protect = paths),
-    confine,
-    [Symbol.dispose]() {
-      cached?.program[Symbol.dispose]();
-      namespaces[Symbol.dispose]();
-    },
+    confine: (command) => prepare(command, connections.socket),
+    [Symbol.dispose]: () => opened.dispose(),
   };
 
-  function confine(command: Command): Confined {
-    const standIns = missing(policy).flatMap((path) => StandIn.hold(path) ?? []);
+  function prepare(command: Command, socket: number): Confined {
+    const standIns = standInsFor(policy);
     const status = processes ? openPipe() : undefined;
-    const program = programFor(layoutOf(policy, { look, protect, kernelMounts: kernel }));
+    const program = programs.of(layoutOf(policy, { look, protect, kernelMounts: kernel }));
     return {
       ...command,
       argv: [program.path, ...command.argv],
-      // What is not used holds the place of its number all the same.
-      descriptors: [
-        namespaces.user,
-        namespaces.network,
-        connections?.socket ?? namespaces.user,
-        ...(status ? [status.write] : []),
-      ],
+      descriptors: [namespaces.user, namespaces.network, socket, ...(status ? [status.write] : [])],
       ...(status && { status }),
-      release() {
-        for (const standIn of standIns) standIn[Symbol.dispose]();
-      },
+      release: () => standIns[Symbol.dispose](),
     };
   }
+}
 
-  /** Commands differ in their arguments only, so one program serves until something else is there to be seen. */
-  function programFor(layout: Layout): ProgramFile {
-    const key = JSON.stringify(layout);
-    if (cached?.key === key) return cached.program;
-    cached?.program[Symbol.dispose]();
-    cached = { key, program: new ProgramFile(build(layout)) };
-    return cached.program;
+type Building = { policy: Policy; around: Circumstances; processes: boolean };
+
+function build(layout: Layout, { policy, around: { arch, abi }, processes }: Building): Uint8Array {
+  const most = hasOwnPidLimit() ? policy.limits.processes : undefined;
+  return confiningProgram({
+    arch,
+    parent: process.pid,
+    namespaces: {
+      user,
+      network,
+      layout,
+      ...(processes && { processes: { report, ...(most !== undefined && { most }) } }),
+    },
+    ...(abi > 0 && { landlock: accessIn(layout, abi) }),
+    limits: policy.limits,
+    filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true }),
+    supervisor,
+  });
+}
+
+/** Commands differ in their arguments only, so one program serves until something else is there to be seen. */
+class Programs implements Disposable {
+  readonly #build: (layout: Layout) => Uint8Array;
+  #last: { key: string; program: ProgramFile } | undefined;
+
+  constructor(build: (layout: Layout) => Uint8Array) {
+    this.#build = build;
   }
 
-  function build(layout: Layout): Uint8Array {
-    const most = hasOwnPidLimit() ? policy.limits.processes : undefined;
-    return confiningProgram({
-      arch,
-      parent: process.pid,
-      namespaces: {
-        user,
-        network,
-        layout,
-        ...(processes && { processes: { report, ...(most !== undefined && { most }) } }),
-      },
-      ...(abi > 0 && { landlock: accessIn(layout, abi) }),
-      limits: policy.limits,
-      filter,
-      ...(connections !== undefined && { supervisor }),
-    });
+  of(layout: Layout): ProgramFile {
+    const key = JSON.stringify(layout);
+    if (this.#last?.key === key) return this.#last.program;
+    this[Symbol.dispose]();
+    const program = new ProgramFile(this.#build(layout));
+    this.#last = { key, program };
+    return program;
+  }
+
+  [Symbol.dispose](): void {
+    this.#last?.program[Symbol.dispose]();
+    this.#last = undefined;
   }
 }
 
@@ -111,11 +127,6 @@ function mustSuffice(abi: number, processes: boolean): void {
     throw new Unavailable(
       `without a process namespace Landlock version ${neededAbi} is needed, this kernel has ${abi}`,
     );
-}
-
-/** Those of the root that have to be protected before they are there. */
-function missing({ readonly }: Policy): string[] {
-  return readonly.filter((path) => look(path) === undefined);
 }
 
 /** Before 6.14 the number of processes is limited for the whole machine, which is not ours to change. */

@@ -1,0 +1,54 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KodaError, reasonOf } from "../errors.ts";
+import { unconfined } from "../sandbox/backend.ts";
+import { described, detect, type Detected } from "../sandbox/detect.ts";
+import { policyOf } from "../sandbox/policy.ts";
+import { realPaths } from "../trust/real.ts";
+import type { Allowance } from "./resume.ts";
+import type { Settings } from "./settings.ts";
+
+/** What commands may touch, and what holds them to it; closing it removes the directory for temporary files. */
+export type Confinement = Detected & Disposable;
+
+export type Wishes = {
+  settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
+  allowance: Allowance;
+};
+
+/** The strongest sandbox that can be had here. Without one nothing runs by itself, unless the user accepts that. */
+export async function openConfinement({ settings, allowance }: Wishes): Promise<Confinement> {
+  using held = new DisposableStack();
+  const tmp = makeTemporary();
+  held.defer(() => rmSync(tmp, { recursive: true, force: true }));
+  const policyFor = (privateTmp: boolean) =>
+    policyOf({ ...settings, ...allowance, tmp, privateTmp, network: "allowlist", resolve: realPaths });
+
+  const detected = settings.sandboxed
+    ? await detect({ policyFor, ports: [], searchPath: settings.env.PATH, onRefusal: () => {} })
+    : { backend: unconfined, policy: policyFor(false), missed: [] };
+  held.use(detected.backend);
+  if (settings.sandboxed && detected.backend.name === "none" && allowance.mode === "auto")
+    throw sandboxNeeded(detected);
+  const opened = held.move();
+  return { ...detected, [Symbol.dispose]: () => opened.dispose() };
+}
+
+function makeTemporary(): string {
+  try {
+    return realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
+  } catch (error) {
+    const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a directory that can be written to.`;
+    throw new KodaError("config", message, { cause: error });
+  }
+}
+
+function sandboxNeeded({ missed }: Detected): KodaError {
+  const reasons = missed.map((tier) => `\n- ${described(tier)}`).join("");
+  return new KodaError(
+    "sandbox",
+    `Cannot run in mode "auto": no sandbox can be had here, and without one commands would run with your own rights.${reasons}\n` +
+      "Mend one of these, accept it with --no-sandbox, or take --mode plan, which runs no command then.",
+  );
+}

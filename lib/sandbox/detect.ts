@@ -1,0 +1,79 @@
+import { landlockAbi } from "./abi.ts";
+import { type Backend, noCommands } from "./backend.ts";
+import { canReplaceTmp } from "./layout.ts";
+import type { Policy } from "./policy.ts";
+import { Failed } from "./probe.ts";
+import { look } from "./scenery.ts";
+import type { Circumstances } from "./tiers/tier.ts";
+import { Unavailable } from "./tiers/unavailable.ts";
+
+export type Wanted = Omit<Circumstances, "arch" | "abi"> & {
+  /** The policy, by whether commands will find the run's own directory in the place of `/tmp`. */
+  policyFor(privateTmp: boolean): Policy;
+};
+
+/** A tier that was not taken, and why. */
+export type Missed = { tier: string; reason: string; fix?: string };
+
+export type Detected = { backend: Backend; policy: Policy; missed: readonly Missed[] };
+
+type Tier = { name: string; open(policy: Policy, around: Circumstances): Promise<Backend> };
+
+/** The strongest first; each is opened, with a command run in it, until one works. */
+const tiers: readonly Tier[] = [
+  {
+    name: "namespaces",
+    async open(policy, around) {
+      const { openNamespacesTier } = await import("./tiers/namespaces/tier.ts");
+      return await openNamespacesTier(policy, around, { processes: true });
+    },
+  },
+  {
+    name: "namespaces without a process namespace",
+    async open(policy, around) {
+      const { openNamespacesTier } = await import("./tiers/namespaces/tier.ts");
+      return await openNamespacesTier(policy, around, { processes: false });
+    },
+  },
+];
+
+/** The strongest sandbox that can be had here, and why it is no stronger. */
+export async function detect({ policyFor, ...wanted }: Wanted): Promise<Detected> {
+  const arch = process.arch === "x64" || process.arch === "arm64" ? process.arch : undefined;
+  if (process.platform !== "linux" || arch === undefined) return nothing(policyFor, [notHere()]);
+  const around: Circumstances = { ...wanted, arch, abi: landlockAbi() };
+  const missed: Missed[] = [];
+  for (const { name, open } of tiers) {
+    try {
+      const draft = policyFor(false);
+      const policy = canReplaceTmp(draft, look) ? policyFor(true) : draft;
+      const backend = await open(policy, around);
+      return { backend: withReasons(backend, missed), policy: backend.privateTmp ? policy : draft, missed };
+    } catch (error) {
+      if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
+      const fix = error instanceof Unavailable ? error.fix : undefined;
+      missed.push({ tier: name, reason: error.message, ...(fix !== undefined && { fix }) });
+    }
+  }
+  return nothing(policyFor, missed);
+}
+
+function nothing(policyFor: Wanted["policyFor"], missed: readonly Missed[]): Detected {
+  return { backend: noCommands(missed.map(described)), policy: policyFor(false), missed };
+}
+
+function withReasons(backend: Backend, missed: readonly Missed[]): Backend {
+  return missed.length === 0 ? backend : { ...backend, notes: [...backend.notes, ...missed.map(described)] };
+}
+
+/** One line for people. */
+export function described({ tier, reason, fix }: Missed): string {
+  return `${tier}: ${reason}${fix === undefined ? "" : ` (fix: ${fix})`}`;
+}
+
+function notHere(): Missed {
+  return {
+    tier: "every tier",
+    reason: `koda confines commands on Linux on x86-64 and arm64, this is ${process.platform} on ${process.arch}`,
+  };
+}

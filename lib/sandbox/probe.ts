@@ -1,0 +1,48 @@
+import { closeSync } from "node:fs";
+import type { Command, Confined } from "./backend.ts";
+import { socketPair } from "./descriptors.ts";
+import { failedStep } from "./failure.ts";
+import { Unavailable } from "./tiers/unavailable.ts";
+import { look } from "./scenery.ts";
+
+/** Does nothing, and is on every system in one of these places. */
+const nothing = look("/bin/true") === undefined ? (["/bin/sh", "-c", ":"] as const) : (["/bin/true"] as const);
+
+/**
+ * Whether a tier works is seen by running a command in it, never by looking for a file. `prepare` is the tier's own
+ * way to confine a command; nobody supervises this one, since it connects to nothing.
+ */
+export async function probe(prepare: (command: Command, supervisor: number) => Confined, cwd: string): Promise<void> {
+  const pair = socketPair();
+  if (pair === undefined) throw new Unavailable("no socket could be made");
+  try {
+    const confined = prepare({ argv: nothing, cwd, env: {} }, pair.there);
+    await runToItsEnd(confined);
+  } finally {
+    closeSync(pair.here);
+    closeSync(pair.there);
+  }
+}
+
+async function runToItsEnd({ argv, cwd, env, descriptors, status, release }: Confined): Promise<void> {
+  try {
+    const child = Bun.spawn([...argv], { cwd, env, stdio: ["ignore", "ignore", "pipe", ...descriptors] });
+    const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
+    if (exit === 0) return;
+    throw new Failed(said.trim(), exit);
+  } finally {
+    if (status !== undefined) for (const end of [status.read, status.write]) closeSync(end);
+    release();
+  }
+}
+
+/** The tier's own programs say which step failed; others say something else. */
+export class Failed extends Error {
+  override readonly name = "Failed";
+  readonly step: { step: string; errno: number } | undefined;
+
+  constructor(said: string, exit: number) {
+    super(said === "" ? `a command in it ended with exit ${exit}` : said);
+    this.step = failedStep(said);
+  }
+}
