@@ -28,8 +28,10 @@ export type Supervised = AsyncDisposable & {
   run(program: string, options?: { filter?: "whole" | "connect" }): Promise<Ended>;
 };
 
+type Directories = Pick<Supervised, "inside" | "outside">;
+
 /** Commands whose connect() is answered by a supervisor; by default sockets in `inside` may be connected to. */
-export async function supervised(rules: (directories: { inside: string; outside: string }) => Partial<ConnectRules>) {
+export async function supervised(rules: (directories: Directories) => Partial<ConnectRules>): Promise<Supervised> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "koda-supervised-")));
   const [inside, outside] = [join(base, "inside"), join(base, "outside")];
   for (const directory of [inside, outside]) mkdirSync(directory);
@@ -65,7 +67,7 @@ export async function supervised(rules: (directories: { inside: string; outside:
       supervisor[Symbol.dispose]();
       rmSync(base, { recursive: true, force: true });
     },
-  } satisfies Supervised;
+  };
 }
 
 /** What the programs below have at hand: each way to connect tells how it went, or what the other side said. */
@@ -133,4 +135,9 @@ export function greeter(where: { unix: string } | { hostname: string; port: numb
   const socket = { open: (peer: Bun.Socket) => void peer.end(greeting), data() {} };
   const server = "unix" in where ? Bun.listen({ ...where, socket }) : Bun.listen({ ...where, socket });
   return { port: "port" in server ? Number(server.port) : 0, [Symbol.dispose]: () => server.stop(true) };
+}
+
+/** Settles when it has come true; a test that waits in vain ends by its own timeout. */
+export async function eventually(hasCome: () => boolean): Promise<void> {
+  while (!hasCome()) await Bun.sleep(10);
 }
