@@ -4,6 +4,7 @@
  */
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { embedSupervisor, supervisorWorker } from "./lib/sandbox/supervisor/embed.ts";
 import { embedSearch, searchWorker } from "./lib/tools/search/embed.ts";
 import { version } from "./package.json";
 
@@ -35,8 +36,8 @@ for (const name of options.target ?? []) {
 async function compile(outfile: string, target?: Target): Promise<void> {
   const started = performance.now();
   await Bun.build({
-    entrypoints: ["cmd/main.ts", searchWorker],
-    plugins: [embedSearch(target)],
+    entrypoints: ["cmd/main.ts", searchWorker, supervisorWorker],
+    plugins: [embedSearch(target), embedSupervisor()],
     define: { KODA_VERSION: JSON.stringify(version) },
     minify: true,
     // Bytecode needs esm, or the build "succeeds" and the binary dies at its first import.meta.
