@@ -54,7 +54,7 @@ export const commands = {
       { line: 'koda exec --last "now write the changelog"', about: "Go on where the last run here stopped" },
       { line: 'koda exec --json "fix the lint errors" | jq -r .type', about: "Follow the run as events" },
       { line: 'koda exec --mode plan --timeout 10m -o review.md "review src/"', about: "Read only, with a limit" },
-      { line: "koda exec -m demo --no-sandbox", about: "See it work, without a key and without a network" },
+      { line: "koda exec -m demo", about: "See it work, without a key and without a network" },
     ],
   },
   "session list": {

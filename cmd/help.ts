@@ -37,7 +37,7 @@ function familyPage(path: string, width: number): string[] {
 }
 
 const rootExamples: readonly Example[] = [
-  { line: "koda exec -m demo --no-sandbox", about: "See it work, without a key and without a network" },
+  { line: "koda exec -m demo", about: "See it work, without a key and without a network" },
   { line: 'koda exec "make the tests pass"', about: "One task in this directory" },
   { line: "koda doctor", about: "What is missing for a run, and how to fix it" },
 ];

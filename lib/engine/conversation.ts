@@ -33,7 +33,7 @@ function environmentOf({ settings, allowance, surroundings, info }: Facts): Envi
     cwd: root,
     date: new Date().toISOString().slice(0, 10),
     mode,
-    sandbox: settings.sandboxed ? surroundings.backend.name : "off",
+    sandbox: settings.sandboxed ? "on" : "off",
     // The directory for temporary files is another one in every run, and commands find it in TMPDIR.
     writable: write.filter((path) => path !== tmp),
     model: info.name,

@@ -9,7 +9,7 @@ import { repairProject, repairPrompt, repairTape } from "../support/record-repai
 
 /** No server, no key and no network: whatever a replay needs is in the file. */
 async function replay(place: Place, args: readonly string[]) {
-  const ran = await koda(place, ["exec", "--json", "--no-sandbox", ...args]);
+  const ran = await koda(place, ["exec", "--json", ...args]);
   return { ...ran, ...checkLines(ran) };
 }
 
@@ -70,7 +70,7 @@ test("--replay-loose says so and goes on", async () => {
 
 test("a tape is played with its own model, whatever the environment names for every run", async () => {
   await using place = makePlace(repairProject);
-  const args = ["exec", "--json", "--no-sandbox", "--replay", resolve(repairTape), repairPrompt];
+  const args = ["exec", "--json", "--replay", resolve(repairTape), repairPrompt];
   const ran = await koda(place, args, { env: { KODA_MODEL: "openai/gpt-5.5" } });
   expect(checkLines(ran).end.status).toBe("done");
 });
@@ -97,7 +97,7 @@ test("no key gets into a cassette, not even one that the model was shown", async
 
 test("the demo works in an empty home, leaves its session, and does not touch an older demo", async () => {
   await using place = makePlace();
-  const demo = ["exec", "--json", "-m", "demo", "--no-sandbox"];
+  const demo = ["exec", "--json", "-m", "demo"];
   const first = await koda(place, demo);
   const { end } = checkLines(first);
   expect(end).toMatchObject({ status: "done", files_changed: 2, tools: { ok: 5, failed: 1, denied: 0 } });
@@ -112,7 +112,7 @@ test("the demo works in an empty home, leaves its session, and does not touch an
 
 test("a recorded demo can be replayed", async () => {
   await using place = makePlace();
-  const record = ["exec", "--json", "-m", "demo", "--no-sandbox", "--record", "../demo.tape"];
+  const record = ["exec", "--json", "-m", "demo", "--record", "../demo.tape"];
   expect(checkLines(await koda(place, record)).end.status).toBe("done");
   await using elsewhere = makePlace();
   const { end } = await replay(elsewhere, [

@@ -254,7 +254,7 @@ describe("koda exec ends with", () => {
 test("a provider that refuses connections is exit 9", async () => {
   await using place = makePlace();
   const url = await refusingUrl();
-  const ran = await koda(place, ["exec", "--json", "-m", "x", "--base-url", url, "--no-sandbox", "hi"]);
+  const ran = await koda(place, ["exec", "--json", "-m", "x", "--base-url", url, "hi"]);
   expect(checkLines(ran).end).toMatchObject({ exit: 9, error: { code: "network", retryable: true } });
 });
 
@@ -265,7 +265,7 @@ test("the demo needs no prompt, by whatever name and from wherever it is asked f
   ];
   for (const { args, env } of ways) {
     await using place = makePlace();
-    const { stdout, exit } = await koda(place, ["exec", "--no-sandbox", ...args], { env });
+    const { stdout, exit } = await koda(place, ["exec", ...args], { env });
     expect({ exit, answer: stdout.slice(0, 13) }).toEqual({ exit: 0, answer: "Scripted demo" });
   }
 });
@@ -278,18 +278,9 @@ test("a run that is stopped says in the middle of which command", async () => {
   expect(ran.stderr).toContain("● Bash sleep 30 ✗ [interrupted: The run took longer");
 });
 
-test("auto mode without a sandbox is refused with the way on", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([]);
-  const ran = await koda(place, ["exec", "--json", "-m", "x", "--base-url", server.url, "hi"]);
-  const { end } = checkLines(ran);
-  expect(end).toMatchObject({ exit: 7, session: null, error: { code: "sandbox" } });
-  expect(ran.stderr).toContain("--no-sandbox");
-});
-
 test("no credentials are exit 4 with three ways on", async () => {
   await using place = makePlace();
-  const ran = await koda(place, ["exec", "--json", "--no-sandbox", "hi"]);
+  const ran = await koda(place, ["exec", "--json", "hi"]);
   expect(checkLines(ran).end).toMatchObject({ exit: 4, error: { code: "credentials" } });
   for (const way of ["OPENAI_API_KEY", "-m demo", "ollama"]) expect(ran.stderr).toContain(way);
 });
@@ -319,18 +310,22 @@ for (const [name, exit] of [
 test("a signal while a command runs leaves no process behind", async () => {
   await using place = makePlace();
   await using server = await startModelServer([
-    call("Bash", { command: "echo $$; setsid sh -c 'echo $$; exec sleep 1000' & exec sleep 1000" }),
+    // Each process carries the name of this test's own directory.
+    call("Bash", {
+      command: `setsid sh -c 'echo 1; exec tail -f "$0"' ${place.project} & echo 2; exec tail -f ${place.project}`,
+    }),
   ]);
   const child = start(place, ["exec", "--json", ...using(server), "do it"]);
   const running = follow(child);
-  const pids: number[] = [];
-  while (pids.length < 2) {
+  let said = "";
+  while (!(said.includes("1") && said.includes("2"))) {
     const line = await running.until(({ type }) => type === "tool.output");
-    if (line.type === "tool.output") pids.push(...line.text.trim().split("\n").map(Number));
+    if (line.type === "tool.output") said += line.text;
   }
+  expect(processesNaming(`\0${place.project}`)).not.toEqual([]);
   child.kill("SIGTERM");
   expect((await running.finished()).end).toMatchObject({ exit: 143 });
-  expect(pids.filter(isAlive)).toEqual([]);
+  expect(processesNaming(`\0${place.project}`)).toEqual([]);
 });
 
 test("a reader that goes away ends the run with 141 and no stack trace", async () => {

@@ -114,7 +114,7 @@ test("a killed run's session is free at once, and its open calls are accounted f
 
 test("a start that fails leaves no session", async () => {
   await using place = makePlace();
-  const ran = await koda(place, ["exec", "--json", "--no-sandbox", "-m", "openai/gpt-5", "--session", "early", "hi"]);
+  const ran = await koda(place, ["exec", "--json", "-m", "openai/gpt-5", "--session", "early", "hi"]);
   expect(checkLines(ran).end).toMatchObject({ exit: 4, session: null });
   expect(await listed(place)).toEqual([]);
 });

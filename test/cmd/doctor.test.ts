@@ -63,7 +63,6 @@ describe("what would keep a run from beginning is told, with exit 1", () => {
     message: string;
   };
   const rows: readonly Row[] = [
-    { name: "the mode needs a sandbox", check: "sandbox", message: "--no-sandbox" },
     {
       name: "a key is missing",
       env: () => ({ OPENAI_API_KEY: "", KODA_MODEL: "anthropic/claude-sonnet-4-5" }),

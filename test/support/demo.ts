@@ -10,7 +10,7 @@ const scratch = mkdtempSync(join(tmpdir(), "koda-demo-"));
 const [home, project] = [join(scratch, "home"), join(scratch, "project")];
 for (const directory of [home, project]) mkdirSync(directory);
 
-const run = Bun.spawnSync([resolve("dist/koda"), "exec", "-m", "demo", "--no-sandbox"], {
+const run = Bun.spawnSync([resolve("dist/koda"), "exec", "-m", "demo"], {
   cwd: project,
   env: { HOME: home, PATH: process.env.PATH ?? "", TERM: process.env.TERM ?? "" },
   stdin: "ignore",

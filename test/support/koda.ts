@@ -39,7 +39,7 @@ export async function finished(child: Running): Promise<Ran> {
 
 /** The flags that point `koda exec` at a scripted server. */
 export function using({ url }: Pick<ModelServer, "url">, model = "scripted"): string[] {
-  return ["-m", model, "--base-url", url, "--no-sandbox"];
+  return ["-m", model, "--base-url", url];
 }
 
 /**

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { unlessRefused } from "../../lib/errors.ts";
 import { unconfined } from "../../lib/sandbox/backend.ts";
 import type { StoredOutput } from "../../lib/session/outputs.ts";
 import { createTasks } from "../../lib/shell/background.ts";
@@ -44,6 +45,14 @@ export function isAlive(pid: number): boolean {
   const path = `/proc/${pid}/stat`;
   if (!existsSync(path)) return false;
   return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(path, "latin1"));
+}
+
+/** The living processes in whose command line a text stands; its arguments are told apart by NUL bytes. */
+export function processesNaming(text: string): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids
+    .map(Number)
+    .filter((pid) => unlessRefused(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"))?.includes(text));
 }
 
 /** What a shell tool gets of a call, with a store that a test can look into. */

@@ -18,6 +18,7 @@ test("a command's status and output are the result, and nothing is stored", asyn
   const context = callContext(shell);
   const result = await bashTool.run({ command: "echo out; echo err >&2" }, context);
   expect(result).toEqual({
+    confined: true,
     ok: true,
     parts: [{ type: "text", text: "Exit code: 0 | stdout: 1 lines | stderr: 1 lines\nstderr:\nerr\nstdout:\nout" }],
     exitCode: 0,
@@ -37,7 +38,8 @@ test.each([
   await using place = makePlace();
   await using shell = shellIn(place);
   const result = await bashTool.run({ command }, callContext(shell));
-  const { parts, ...rest } = result;
+  const { parts, confined, ...rest } = result;
+  expect(confined).toBe(true);
   expect(rest).toEqual(status);
   expect(textOf({ ok: false, parts })).toStartWith(`Exit code: ${status.exitCode}`);
   if ("signal" in status) expect(textOf(result)).toContain(`killed by ${status.signal}`);

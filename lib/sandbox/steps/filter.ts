@@ -2,6 +2,9 @@ import type { Assembly, Variable } from "../assembly.ts";
 
 const SECCOMP_SET_MODE_FILTER = 1;
 const SECCOMP_FILTER_FLAG_NEW_LISTENER = 8;
+/** Since Linux 5.19. */
+const SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV = 32;
+const EINVAL = 22;
 const instructionBytes = 8;
 const [SOL_SOCKET, SCM_RIGHTS] = [1, 1] as const;
 
@@ -13,10 +16,21 @@ export function filterCalls(program: Assembly, { filter, listener }: { filter: U
     return;
   }
   const notifications = program.variable();
-  program.step("seccomp", [SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, description], {
+  const [older, listening] = [program.label("an older kernel"), program.label("somebody is asked")];
+  const install = (flags: number) => [SECCOMP_SET_MODE_FILTER, flags, description];
+  // A call that is being answered is not cut off by signals, of which some languages send many.
+  program.step("seccomp", install(SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), {
+    onErrno: { errno: EINVAL, to: older },
     must: "seccomp(NEW_LISTENER)",
     into: notifications,
   });
+  program.jump("always", listening);
+  program.place(older);
+  program.step("seccomp", install(SECCOMP_FILTER_FLAG_NEW_LISTENER), {
+    must: "seccomp(NEW_LISTENER)",
+    into: notifications,
+  });
+  program.place(listening);
   handOver(program, { socket: listener, descriptors: [notifications] });
 }
 
