@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { close, connect } from "./calls.ts";
+import { connect } from "./calls.ts";
 import type { Call } from "./notification.ts";
 import type { Socket } from "./socket.ts";
 
@@ -10,20 +10,17 @@ export class Attempt implements Disposable {
   readonly call: Call;
   readonly #socket: Socket;
   readonly #address: Uint8Array;
-  /** The file of the socket to connect to: its address names it by this descriptor. */
-  readonly #held: number | undefined;
+  /** What it needs until it is over: the socket, and the file that the address names by its descriptor. */
+  readonly #holds: DisposableStack;
   #tries = 0;
   /** What the next try waits for: an answer from the other side, or a while, in which its queue may have got room. */
   #waitsFor: "answer" | "while" = "answer";
 
-  constructor(
-    call: Call,
-    { socket, address, held }: { socket: Socket; address: Uint8Array; held?: number | undefined },
-  ) {
+  constructor(call: Call, { socket, address, holds }: { socket: Socket; address: Uint8Array; holds: DisposableStack }) {
     this.call = call;
     this.#socket = socket;
     this.#address = address;
-    this.#held = held;
+    this.#holds = holds;
   }
 
   /** The descriptor whose readiness to be written tells that there is an answer; undefined when nothing tells. */
@@ -48,7 +45,6 @@ export class Attempt implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#socket[Symbol.dispose]();
-    if (this.#held !== undefined) close(this.#held);
+    this.#holds.dispose();
   }
 }

@@ -9,7 +9,7 @@ const [stream, wholeMessages] = [1, 5] as const;
 
 export type Decision =
   /** Connects a socket of one of the types, if they matter, to exactly these bytes. */
-  | { do: "connect"; bytes: Uint8Array; types?: readonly number[]; what: string }
+  | { do: "connect"; bytes: Uint8Array; types?: readonly number[] }
   /** Finds the file by its absolute path, as the command sees it; `mayConnectTo` then has the last word. */
   | { do: "find"; path: string; types: readonly number[] }
   /** With `what` the rules refuse; without, the address makes no sense. */
@@ -19,13 +19,13 @@ export type Decision =
 export function decide(address: Address, { cwd }: { cwd: string }, rules: ConnectRules): Decision {
   switch (address.family) {
     case "unspecified":
-      return { do: "connect", bytes: address.bytes, what: "no address" };
+      return { do: "connect", bytes: address.bytes };
     case "path":
       return findPath(address.path, cwd);
     case "abstract": {
       const what = `the abstract unix socket "@${readable(address.name)}"`;
       if (!rules.abstract) return { do: "refuse", errno: EACCES, what };
-      return { do: "connect", bytes: address.bytes, types: [stream, wholeMessages], what };
+      return { do: "connect", bytes: address.bytes, types: [stream, wholeMessages] };
     }
     case "inet":
     case "inet6":
@@ -35,7 +35,7 @@ export function decide(address: Address, { cwd }: { cwd: string }, rules: Connec
   }
 }
 
-/** A directory that is gone is told by its name, which nothing below it has any more. */
+/** The system's name for a directory that is gone leads nowhere, and so does what is relative to it. */
 function findPath(path: string, cwd: string): Decision {
   if (path === "") return { do: "refuse", errno: ENOENT };
   const types = [stream, wholeMessages];
@@ -47,9 +47,9 @@ type Internet = Extract<Address, { family: "inet" | "inet6" }>;
 /** Exactly these: the same address in the form of IPv6, or another one of this machine at the same port, is another. */
 function decideInternet({ family, host, port, bytes }: Internet, { tcp }: ConnectRules): Decision {
   const what = family === "inet" ? `${host}:${port}` : `[${host}]:${port}`;
-  if (tcp === "any") return { do: "connect", bytes, what };
+  if (tcp === "any") return { do: "connect", bytes };
   const isListed = family === "inet" && tcp.some((one) => one.address === host && one.port === port);
-  return isListed ? { do: "connect", bytes, types: [stream], what } : { do: "refuse", errno: EACCES, what };
+  return isListed ? { do: "connect", bytes, types: [stream] } : { do: "refuse", errno: EACCES, what };
 }
 
 /** Directories whose content git and koda obey: nobody has a socket there that a command would need. */

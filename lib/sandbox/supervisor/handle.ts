@@ -9,7 +9,7 @@ import { locate } from "./locate.ts";
 import type { Call } from "./notification.ts";
 import { addressOf, directoryOf } from "./process.ts";
 import type { ConnectRules } from "./rules.ts";
-import { type Socket, socketFor } from "./socket.ts";
+import { socketFor } from "./socket.ts";
 
 const { EACCES, ECONNREFUSED, ENOENT, EPERM } = constants.errno;
 
@@ -27,17 +27,18 @@ export function handle(call: Call, rules: ConnectRules, report: Report): number 
     return -decision.errno;
   }
 
+  using holds = new DisposableStack();
   const target = targetOf(decision, call, rules);
   if ("errno" in target) {
     if (target.what !== undefined) report(call, target.what);
     return -target.errno;
   }
+  if (target.held !== undefined) holds.adopt(target.held, close);
   const socket = socketFor(call, address, rules);
-  const fault = faultOf(socket, decision);
-  if (typeof socket !== "number" && fault === 0) return new Attempt(call, { socket, ...target });
-  if (typeof socket !== "number") socket[Symbol.dispose]();
-  if (target.held !== undefined) close(target.held);
-  return fault;
+  if (typeof socket === "number") return socket;
+  holds.use(socket);
+  if (decision.types !== undefined && !decision.types.includes(socket.type)) return -EPERM;
+  return new Attempt(call, { socket, address: target.address, holds: holds.move() });
 }
 
 function isRelative(address: Address): boolean {
@@ -72,10 +73,4 @@ function isSocket(held: number): boolean {
 /** What was checked is what is connected to, wherever its name leads by then. */
 function addressOfHeld(held: number): Uint8Array {
   return Buffer.from(`\x01\0/proc/self/fd/${held}\0`, "latin1");
-}
-
-/** Zero when the socket may be connected as was decided. */
-function faultOf(socket: Socket | number, { types }: { types?: readonly number[] }): number {
-  if (typeof socket === "number") return socket;
-  return types === undefined || types.includes(socket.type) ? 0 : -EPERM;
 }

@@ -35,25 +35,30 @@ export function processOf(thread: number): number {
   return Number(/^Tgid:\s*(\d+)$/m.exec(read(`/proc/${thread}/status`))?.[1] ?? thread);
 }
 
-export type Descriptor = { inode: string; blocks: boolean; closeOnExec: boolean };
-
-/** What /proc tells of a socket of another process; undefined where it is none. */
-export function describeSocket({ pid, descriptor }: Call): Descriptor | undefined {
-  const inode = /^socket:\[(\d+)\]$/.exec(readLink(nowhere, `/proc/${pid}/fd/${descriptor}`) ?? "")?.[1];
-  const flags = /^flags:\s*([0-7]+)$/m.exec(read(`/proc/${pid}/fdinfo/${descriptor}`))?.[1];
-  if (inode === undefined || flags === undefined) return undefined;
-  const bits = Number.parseInt(flags, 8);
-  return { inode, blocks: (bits & O_NONBLOCK) === 0, closeOnExec: (bits & O_CLOEXEC) !== 0 };
-}
+export type Described = { name: string; blocks: boolean; closeOnExec: boolean };
 
 const [O_NONBLOCK, O_CLOEXEC] = [0o4000, 0o2000000] as const;
 
-/** The type of a unix socket, by the kernel's list of them; undefined when it is none of these. */
-export function unixTypeOf(pid: number, inode: string): number | undefined {
+/** What /proc tells of a socket of another process; undefined where it is none. */
+export function describeSocket({ pid, descriptor }: Call): Described | undefined {
+  const name = socketName(pid, descriptor);
+  const flags = /^flags:\s*([0-7]+)$/m.exec(read(`/proc/${pid}/fdinfo/${descriptor}`))?.[1];
+  if (name === undefined || flags === undefined) return undefined;
+  const bits = Number.parseInt(flags, 8);
+  return { name, blocks: (bits & O_NONBLOCK) === 0, closeOnExec: (bits & O_CLOEXEC) !== 0 };
+}
+
+/** The number that the system has for a socket, of which no other one has the same. */
+export function socketName(pid: number | "self", descriptor: number): string | undefined {
+  return /^socket:\[(\d+)\]$/.exec(readLink(nowhere, `/proc/${pid}/fd/${descriptor}`) ?? "")?.[1];
+}
+
+/** The type of a unix socket by the kernel's list of them; undefined when it is none. */
+export function unixType(pid: number, name: string): number | undefined {
   const rows = read(`/proc/${pid}/net/unix`).split("\n");
   // Num, RefCount, Protocol, Flags, Type (in hexadecimal), St, Inode, Path
-  const row = rows.map((line) => line.split(/\s+/)).find((columns) => columns[6] === inode);
-  return row?.[4] === undefined ? undefined : Number.parseInt(row[4], 16);
+  const type = rows.map((row) => row.split(/\s+/)).find((columns) => columns[6] === name)?.[4];
+  return type === undefined ? undefined : Number.parseInt(type, 16);
 }
 
 function read(path: string): string {

@@ -11,10 +11,10 @@ import {
   socketType,
 } from "./calls.ts";
 import { type Call, putInPlace } from "./notification.ts";
-import { describeSocket, processOf, unixTypeOf } from "./process.ts";
+import { describeSocket, processOf, socketName, unixType } from "./process.ts";
 import type { ConnectRules } from "./rules.ts";
 
-const { EINVAL, ENOSYS, ENOTSOCK, EPERM } = constants.errno;
+const { EINVAL, EISCONN, ENOSYS, ENOTSOCK, EPERM } = constants.errno;
 
 /** A socket to connect on a command's behalf. It never blocks us, whatever the command's does. */
 export type Socket = Disposable & {
@@ -65,7 +65,7 @@ function duplicateOf(pid: number, descriptor: number): number {
   return result;
 }
 
-const [unix, inet] = [1, 2] as const;
+const families = { unix: 1, tcp: 2 } as const;
 const stream = 1;
 
 /**
@@ -73,23 +73,44 @@ const stream = 1;
  * is served as if it did. What the command's had before (options, an address of its own) is lost, duplicates of it stay
  * unconnected.
  */
-function substitute(call: Call, { family }: Address, { tcp }: ConnectRules): Socket | number {
-  const isUnix = family === "path";
-  if (!isUnix && !(family === "inet" && tcp !== "any")) return -EPERM;
+function substitute(call: Call, address: Address, { tcp }: ConnectRules): Socket | number {
+  const family = familyOf(address, tcp);
+  if (family === undefined) return -EPERM;
   const theirs = describeSocket(call);
   if (theirs === undefined) return -ENOTSOCK;
+  if (placed.has(theirs.name)) return -EISCONN;
 
-  const type = isUnix ? (unixTypeOf(call.pid, theirs.inode) ?? stream) : stream;
-  const descriptor = nonBlockingSocket(isUnix ? unix : inet, type);
+  const type = family === "unix" ? (unixType(call.pid, theirs.name) ?? stream) : stream;
+  const descriptor = nonBlockingSocket(families[family], type);
   if (descriptor < 0) return descriptor;
   return {
     descriptor,
     type,
-    waits: theirs.blocks || !isUnix,
+    waits: theirs.blocks || family === "tcp",
     deliver() {
       if (theirs.blocks) setBlocking(descriptor, true);
+      remember(socketName("self", descriptor));
       return putInPlace(call, { source: descriptor, closeOnExec: theirs.closeOnExec });
     },
     [Symbol.dispose]: () => close(descriptor),
   };
+}
+
+/** What koda can connect for a command: files are the same in every network, addresses only in its own. */
+function familyOf({ family }: Address, tcp: ConnectRules["tcp"]): keyof typeof families | undefined {
+  if (family === "path") return "unix";
+  return family === "inet" && tcp !== "any" ? "tcp" : undefined;
+}
+
+/** The sockets that were put in place last: they are connected, and are not replaced once more. */
+const placed = new Set<string>();
+const mostPlaced = 1000;
+
+function remember(name: string | undefined): void {
+  if (name === undefined) return;
+  placed.add(name);
+  for (const oldest of placed) {
+    if (placed.size <= mostPlaced) return;
+    placed.delete(oldest);
+  }
 }

@@ -169,6 +169,22 @@ thread.join()
     expect(output.split("\n")).toEqual(["EAGAIN", "waits True others do not inside", "late 0"]);
   });
 
+  test("what is connected stays connected", async () => {
+    await using here = await surroundings({ borrow });
+    const { output } = await here.run(`
+with socket.socket() as s:
+    s.setblocking(False)
+    while True:
+        result = s.connect_ex(("127.0.0.1", ${here.port}))
+        if result not in (errno.EINPROGRESS, errno.EALREADY): break
+    s.setblocking(True)
+    print(result in (0, errno.EISCONN), attempt(s, ("127.0.0.1", ${here.port})), s.recv(64).decode())
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect("s"); print(attempt(s, INSIDE + "/sub/s"), s.recv(64).decode())
+`);
+    expect(output.split("\n")).toEqual(["True EISCONN the listed port", "EISCONN inside"]);
+  });
+
   test("nothing listens: the command is told as ever", async () => {
     const closed = greeter({ hostname: "127.0.0.1", port: 0 }, "gone");
     closed[Symbol.dispose]();
@@ -332,6 +348,22 @@ print(unix(os.path.dirname(INSIDE) + "/s"), unix(INSIDE + "/s"), unix("../s"), u
 `);
     expect(output).toBe("by another name, by its own name, by another name, by another name");
     expect((await here.run(`print(unix("/koda-elsewhere/s"))`)).output).toBe("EACCES");
+  });
+
+  test("leaves it to the commands' network where that decides", async () => {
+    await using here = await surroundings({ tcp: "any", abstract: true });
+    const { output } = await here.run(`
+server = socket.socket(socket.AF_UNIX); server.bind("\\0" + INSIDE); server.listen()
+client = socket.socket(socket.AF_UNIX); client.connect("\\0" + INSIDE)
+print(client.getpeername().decode() == "\\0" + INSIDE, tcp("127.0.0.2", ${here.port}), tcp("127.0.0.1", ${here.otherPort}))
+`);
+    expect(output).toBe("True another address another port");
+  });
+
+  test("gives no command a socket in koda's network instead of its own", async () => {
+    await using here = await surroundings({ tcp: "any", abstract: true, borrow: false });
+    const { output } = await here.run(`print(tcp("127.0.0.1", ${here.port}), unix("\\0" + INSIDE), unix("s"))`);
+    expect(output).toBe("EPERM EPERM inside");
   });
 
   test("a second name for a socket is a socket at that place", async () => {
