@@ -55,9 +55,9 @@ export function socketName(pid: number | "self", descriptor: number): string | u
 
 /** The type of a unix socket by the kernel's list of them; undefined when it is none. */
 export function unixType(pid: number, name: string): number | undefined {
-  const rows = read(`/proc/${pid}/net/unix`).split("\n");
   // Num, RefCount, Protocol, Flags, Type (in hexadecimal), St, Inode, Path
-  const type = rows.map((row) => row.split(/\s+/)).find((columns) => columns[6] === name)?.[4];
+  const row = new RegExp(`^\\S+ \\S+ \\S+ \\S+ (\\S+) \\S+ +${name}(?: |$)`, "m");
+  const type = row.exec(read(`/proc/${pid}/net/unix`))?.[1];
   return type === undefined ? undefined : Number.parseInt(type, 16);
 }
 
