@@ -15,26 +15,51 @@ const build = Bun.spawnSync([bun, "build.ts"], { stdout: "inherit", stderr: "inh
 if (build.exitCode !== 0) finish(0, 1);
 
 const scratch = mkdtempSync(join(tmpdir(), "koda-test-run-"));
-const report = join(scratch, "junit.xml");
-const tests = Bun.spawnSync(
-  [bun, "test", "--parallel", "--timeout=60000", "--reporter=junit", `--reporter-outfile=${report}`, ...chosen],
-  { stdout: "inherit", stderr: "inherit" },
-);
-const { total, failed, skipped } = readCounts();
+const all = ["--parallel", ...chosen];
+const first = runTests(all, "first");
+const again = first.exitCode === 0 ? first : runTests(first.failed.length > 0 ? filesOf(first.failed) : all, "again");
 rmSync(scratch, { recursive: true, force: true });
 
-const passed = total - failed - skipped;
-finish(passed, failed === 0 && (tests.exitCode !== 0 || passed === 0) ? 1 : failed, skipped);
+// A machine that many share makes some test late now and then. What fails alone as well has failed; what does not is
+// named, since its cause is still to be found.
+const flaky = first.failed.filter(
+  (test) => !again.failed.some(({ name, file }) => name === test.name && file === test.file),
+);
+for (const { name, file } of flaky) console.log(`flaky: failed beside the others and passed alone: ${file}: ${name}`);
 
-function readCounts(): { total: number; failed: number; skipped: number } {
-  const head = /<testsuites [^>]*>/.exec(readReport())?.[0] ?? "";
-  const count = (name: string) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(head)?.[1] ?? 0);
-  return { total: count("tests"), failed: count("failures") + count("errors"), skipped: count("skipped") };
+const failed = again.failed.length;
+const passed = first.total - first.skipped - failed;
+const brokeOff = again.exitCode !== 0 && failed === 0;
+finish(passed, brokeOff || passed === 0 ? Math.max(1, failed) : failed, first.skipped);
+
+type Case = { name: string; file: string };
+type Result = { exitCode: number; total: number; skipped: number; failed: readonly Case[] };
+
+function runTests(args: readonly string[], name: string): Result {
+  const report = join(scratch, `${name}.xml`);
+  const { exitCode } = Bun.spawnSync(
+    [bun, "test", "--timeout=60000", "--reporter=junit", `--reporter-outfile=${report}`, ...args],
+    { stdout: "inherit", stderr: "inherit" },
+  );
+  return { exitCode, ...readReport(report) };
 }
 
-function readReport(): string {
+function filesOf(cases: readonly Case[]): string[] {
+  return [...new Set(cases.map(({ file }) => file))];
+}
+
+function readReport(path: string): Omit<Result, "exitCode"> {
+  const text = textOf(path);
+  const head = /<testsuites [^>]*>/.exec(text)?.[0] ?? "";
+  const count = (name: string) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(head)?.[1] ?? 0);
+  const broken = text.matchAll(/<testcase name="([^"]*)"[^>]* file="([^"]*)"[^>]*>\s*<(?:failure|error)/g);
+  const failed = [...broken].map(([, name = "", file = ""]) => ({ name, file }));
+  return { total: count("tests"), skipped: count("skipped"), failed };
+}
+
+function textOf(path: string): string {
   try {
-    return readFileSync(report, "utf8");
+    return readFileSync(path, "utf8");
   } catch (error) {
     console.error(`The test run left no report: ${String(error)}`);
     return "";

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ErrorCode } from "../../lib/errors.ts";
 import { binary, checkLines, exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, problem, reply, say, silence, status } from "../support/model-reply.ts";
 import { refusingUrl, startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
+import { processesNaming } from "../support/shell.ts";
 
 /**
  * The outcome, the last event and the exit code: `exec` checks on every run that they agree, so a row here says only
@@ -382,14 +383,3 @@ test("an answer file that cannot be written is exit 11, and an old answer does n
   expect(failed.end.exit).toBe(1);
   expect(await Bun.file(answer).exists()).toBe(false);
 });
-
-/** A zombie runs no more: it waits for its new parent to take notice. */
-function isAlive(pid: number): boolean {
-  try {
-    const [, state] = readFileSync(`/proc/${pid}/stat`, "latin1").split(/\) /);
-    return state?.startsWith("Z") === false;
-  } catch {
-    // No such process: what the test hopes for.
-    return false;
-  }
-}
