@@ -31,7 +31,8 @@ export function sealedFile(name: string, content: Uint8Array): number | undefine
   let file = make(sealable | executable);
   if (file < 0) file = make(sealable);
   if (file < 0) return undefined;
-  for (let at = 0; at < content.length;) at += writeSync(file, content, at);
+  // At its place, so that whoever is handed the descriptor reads from the beginning.
+  for (let at = 0; at < content.length;) at += writeSync(file, content, at, content.length - at, at);
   if (libc()?.fcntl(file, F_ADD_SEALS, everySeal) === 0) return file;
   closeSync(file);
   return undefined;

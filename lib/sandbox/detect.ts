@@ -35,6 +35,13 @@ const tiers: readonly Tier[] = [
       return await openNamespacesTier(policy, around, { processes: false });
     },
   },
+  {
+    name: "bwrap",
+    async open(policy, around) {
+      const { openBwrapTier } = await import("./tiers/bwrap/tier.ts");
+      return await openBwrapTier(policy, around);
+    },
+  },
 ];
 
 /** The strongest sandbox that can be had here, and why it is no stronger. */

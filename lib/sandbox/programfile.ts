@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sealedFile } from "./descriptors.ts";
@@ -12,11 +12,10 @@ export class ProgramFile implements Disposable {
 
   constructor(content: Uint8Array) {
     this.descriptor = sealedFile("koda-sandbox", content);
-    if (this.descriptor !== undefined) {
-      this.path = `/proc/self/fd/${this.descriptor}`;
-      return;
-    }
-    // Some systems let nobody execute what is only in memory (vm.memfd_noexec).
+    // Koda's own descriptor: by that number the child may have got another one.
+    this.path = `/proc/${process.pid}/fd/${this.descriptor}`;
+    if (this.descriptor !== undefined && existsSync(this.path)) return;
+    // Some systems let nobody execute what is only in memory (vm.memfd_noexec), or show another namespace's /proc.
     this.#directory = mkdtempSync(join(tmpdir(), "koda-program-"));
     this.path = join(this.#directory, "koda-sandbox");
     writeFileSync(this.path, content, { mode: 0o500 });

@@ -7,11 +7,11 @@ import { canReplaceTmp, type Layout, layoutOf } from "../../layout.ts";
 import type { Policy } from "../../policy.ts";
 import { Failed, probe } from "../../probe.ts";
 import { confiningProgram } from "../../program.ts";
-import { ProgramFile } from "../../programfile.ts";
 import { kernelMounts, look } from "../../scenery.ts";
 import { seccompFilter } from "../../seccomp.ts";
 import { standInsFor } from "../../standin.ts";
 import { accessIn } from "../access.ts";
+import { Programs } from "../programs.ts";
 import { type Circumstances, connectRulesOf } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { whyStepFailed } from "./failures.ts";
@@ -91,30 +91,6 @@ function build(layout: Layout, { policy, around: { arch, abi }, processes }: Bui
     filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true }),
     supervisor,
   });
-}
-
-/** Commands differ in their arguments only, so one program serves until something else is there to be seen. */
-class Programs implements Disposable {
-  readonly #build: (layout: Layout) => Uint8Array;
-  #last: { key: string; program: ProgramFile } | undefined;
-
-  constructor(build: (layout: Layout) => Uint8Array) {
-    this.#build = build;
-  }
-
-  of(layout: Layout): ProgramFile {
-    const key = JSON.stringify(layout);
-    if (this.#last?.key === key) return this.#last.program;
-    this[Symbol.dispose]();
-    const program = new ProgramFile(this.#build(layout));
-    this.#last = { key, program };
-    return program;
-  }
-
-  [Symbol.dispose](): void {
-    this.#last?.program[Symbol.dispose]();
-    this.#last = undefined;
-  }
 }
 
 function mustSuffice(abi: number, processes: boolean): void {

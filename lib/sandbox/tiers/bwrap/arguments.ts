@@ -1,0 +1,35 @@
+import type { Layout, Mount } from "../../layout.ts";
+
+/** The layout in bubblewrap's words. Its options are carried out in their order, and it makes the places that it needs. */
+export function bwrapArguments({ readonlyTree, mounts }: Layout, cwd: string): string[] {
+  const covers = mounts.flatMap((mount) => (mount.kind === "cover" ? [mount.at] : []));
+  return [
+    ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"],
+    ...["--die-with-parent", "--cap-drop", "ALL"],
+    ...[readonlyTree ? "--ro-bind" : "--bind", "/", "/"],
+    // Of the kernel's own file systems nothing is writable; terminals and shared memory are new.
+    ...["--ro-bind", "/sys", "/sys", "--proc", "/proc", "--remount-ro", "/proc"],
+    ...["--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+    ...mounts.flatMap(argumentsFor),
+    // Only now: until here places were made inside of them.
+    ...covers.flatMap((at) => ["--remount-ro", at]),
+    ...["--chdir", cwd],
+  ];
+}
+
+function argumentsFor(mount: Mount): string[] {
+  switch (mount.kind) {
+    case "tree":
+      return [mount.writable ? "--bind" : "--ro-bind", mount.from, mount.at];
+    case "cover":
+      return ["--perms", mount.inside.length > 0 ? "0755" : "0000", "--tmpfs", mount.at];
+    case "blank":
+      return ["--ro-bind", "/dev/null", mount.at];
+    case "frozen":
+      // It may have been removed since it was looked at.
+      return ["--ro-bind-try", mount.at, mount.at];
+    default:
+      mount satisfies never;
+      return [];
+  }
+}

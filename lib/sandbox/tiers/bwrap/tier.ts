@@ -1,0 +1,103 @@
+import { closeSync } from "node:fs";
+import { arm64 } from "../../arm64.ts";
+import { Assembly } from "../../assembly.ts";
+import type { Backend, Command, Confined } from "../../backend.ts";
+import { Connections } from "../../connections.ts";
+import { sealedFile } from "../../descriptors.ts";
+import { canReplaceTmp, type Layout, layoutOf } from "../../layout.ts";
+import type { Policy } from "../../policy.ts";
+import { probe } from "../../probe.ts";
+import { type Arch, confiningProgram } from "../../program.ts";
+import { ProgramFile } from "../../programfile.ts";
+import { kernelMounts, look } from "../../scenery.ts";
+import { seccompFilter } from "../../seccomp.ts";
+import { standInsFor } from "../../standin.ts";
+import { holdSignals } from "../../steps/process.ts";
+import { x64 } from "../../x64.ts";
+import { accessIn } from "../access.ts";
+import { Programs } from "../programs.ts";
+import { type Circumstances, connectRulesOf } from "../tier.ts";
+import { Unavailable } from "../unavailable.ts";
+import { bwrapArguments } from "./arguments.ts";
+import { findBwrap } from "./find.ts";
+
+/** The numbers of the descriptors that each command is given; bubblewrap hands on what it does not use itself. */
+const [supervisor, options, program] = [3, 4, 5] as const;
+
+/**
+ * The second tier: bubblewrap makes the namespaces where koda may not, and in them runs the program that sets Landlock
+ * and the filter. Each command has a network of its own, and what it leaves running ends with it.
+ */
+export async function openBwrapTier(policy: Policy, around: Circumstances): Promise<Backend> {
+  const { arch, abi } = around;
+  if (abi === 0 && process.getuid?.() === 0)
+    throw new Unavailable(
+      "without Landlock, user 0 could change the machine through /proc",
+      "boot with lsm=landlock,…",
+    );
+  const bwrap = findBwrap(around.searchPath, policy.write);
+  using held = new DisposableStack();
+  const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around.onRefusal));
+  const patient = held.use(new ProgramFile(patientProgram(arch)));
+  const programs = held.use(new Programs((layout) => build(layout, { policy, around })));
+  const kernel = kernelMounts();
+  let protect: readonly string[] = [];
+  await probe(prepare, policy.root);
+
+  const opened = held.move();
+  return {
+    name: "bwrap",
+    filesystem: "confined",
+    network: policy.network === "none" ? "none" : "loopback",
+    notes: [
+      "what a command leaves running ends with it, and commands do not reach each other's servers",
+      "a .git or .koda that is a symlink is protected only where it leads to",
+    ],
+    privateTmp: canReplaceTmp(policy, look),
+    ownProcesses: true,
+    protect: (paths) => void (protect = paths),
+    confine: (command) => prepare(command, connections.socket),
+    [Symbol.dispose]: () => opened.dispose(),
+  };
+
+  function prepare(command: Command, socket: number): Confined {
+    const standIns = standInsFor(policy);
+    const layout = layoutOf(policy, { look, protect, kernelMounts: kernel });
+    const inner = programs.of(layout);
+    const list = bwrapArguments(layout, command.cwd).map((argument) => `${argument}\0`);
+    // Not on the command line, which everyone can read, and which has an end.
+    const argumentFile = sealedFile("koda-bwrap", Buffer.from(list.join("")));
+    if (argumentFile === undefined || inner.descriptor === undefined)
+      throw new Unavailable("no memory file can be made");
+    return {
+      ...command,
+      argv: [patient.path, bwrap, "--args", String(options), "--", `/proc/self/fd/${program}`, ...command.argv],
+      descriptors: [socket, argumentFile, inner.descriptor],
+      release() {
+        closeSync(argumentFile);
+        standIns[Symbol.dispose]();
+      },
+    };
+  }
+}
+
+function build(
+  layout: Layout,
+  { policy, around: { arch, abi } }: { policy: Policy; around: Circumstances },
+): Uint8Array {
+  return confiningProgram({
+    arch,
+    ...(abi > 0 && { landlock: accessIn(layout, abi) }),
+    limits: policy.limits,
+    filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true }),
+    supervisor,
+  });
+}
+
+/** bubblewrap would end at a signal to the group, and everything in it at once; like this it waits for its command. */
+function patientProgram(arch: Arch): Uint8Array {
+  const assembly = new Assembly(arch === "arm64" ? arm64 : x64);
+  holdSignals(assembly);
+  assembly.step("execve", [assembly.program, assembly.argv, assembly.environment], { must: "execve bwrap" });
+  return assembly.finish();
+}
