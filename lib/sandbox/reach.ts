@@ -15,7 +15,7 @@ export function isHiddenBy(real: string, { hide, show, write }: Pick<Policy, "hi
   return hidden > deepestAbove(real, show) && hidden >= deepestAbove(real, write) && hidden !== nowhere;
 }
 
-export type WriteRefusal = { kind: "outside" } | { kind: "protected"; name: string } | { kind: "readonly" };
+export type WriteRefusal = { kind: "outside" | "readonly" | "kernel" } | { kind: "protected"; name: string };
 
 /** Why a path may not be written, if so; whether it is hidden is another question. */
 export function writeRefusal(real: string, policy: Policy): WriteRefusal | undefined {
@@ -23,7 +23,13 @@ export function writeRefusal(real: string, policy: Policy): WriteRefusal | undef
   if (roots.length === 0) return { kind: "outside" };
   const name = roots.map((root) => protectedName(real.slice(root.length))).find((found) => found !== undefined);
   if (name !== undefined) return { kind: "protected", name };
-  return deepestAbove(folded(real), refusalsOf(policy).readonly) === nowhere ? undefined : { kind: "readonly" };
+  if (deepestAbove(folded(real), refusalsOf(policy).readonly) !== nowhere) return { kind: "readonly" };
+  // With a project at `/` these lie in a writable root, and what is written there changes the machine.
+  return isInKernelTree(real) && !roots.some(isInKernelTree) ? { kind: "kernel" } : undefined;
+}
+
+function isInKernelTree(path: string): boolean {
+  return ["/proc", "/sys", "/dev"].some((tree) => isBelow(path, tree));
 }
 
 /** Is it the directory itself, or something in it? Both without a symlink. */

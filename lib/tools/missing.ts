@@ -1,11 +1,19 @@
 import { dirname, join } from "node:path";
 import { nearest } from "../nearest.ts";
 import type { Policy } from "../sandbox/policy.ts";
+import { isBelow } from "../sandbox/reach.ts";
 import { HeldDirectory } from "../trust/held.ts";
 import { locate, shownPath, type Place } from "../trust/path.ts";
 
 /** What to tell a model that named a file which is not there: what it may have meant, or where its path ends. */
-export function missingText({ real, shown }: Place, policy: Policy): string {
+export function missingText(place: Place, policy: Policy): string {
+  const isOwnTmp = policy.privateTmp && isBelow(place.real, policy.tmp);
+  return isOwnTmp ? `${absenceOf(place, policy)} ${ownTmp}` : absenceOf(place, policy);
+}
+
+const ownTmp = "This run has a /tmp of its own: what the user has there is not in it, unless --allow-read names it.";
+
+function absenceOf({ real, shown }: Place, policy: Policy): string {
   const parent = locate(dirname(real), policy);
   if (parent.kind !== "directory") return `"${shown}" does not exist: there is no "${firstMissing(real, policy)}".`;
   const names = similarNames(parent.real, real.slice(dirname(real).length).replace("/", ""));

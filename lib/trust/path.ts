@@ -1,7 +1,8 @@
 import { basename, isAbsolute, relative } from "node:path";
 import type { Policy } from "../sandbox/policy.ts";
 import { folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/reach.ts";
-import { walk, type Kind, type Walk } from "./walk.ts";
+import { hostPath, lookAsSeen, seenPath } from "./seen.ts";
+import { look, walk, type Kind, type Walk } from "./walk.ts";
 
 /** Where a path that the model gave leads, judged by the policy. Nothing here throws: the gate and the tool decide. */
 export type Place = {
@@ -28,13 +29,25 @@ export function locateEntry(given: string, policy: Policy): Place {
   return judge(given, walkFrom(given, policy, false), policy);
 }
 
-function walkFrom(given: string, { root, home }: Policy, follow: boolean): Walk {
+function walkFrom(given: string, policy: Policy, follow: boolean): Walk {
+  const { root, home } = policy;
   const unusable = (fault: string): Walk => ({ real: root, kind: "missing", followed: [], fault });
   if (given === "") return unusable("it is empty");
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(given)) return unusable("it is a URL, and a path is wanted");
-  if (given === "~" || given.startsWith("~/")) return walk(home + given.slice(1), { follow });
+  const way = { follow, look: lookAsSeen(policy) };
+  if (given === "~" || given.startsWith("~/")) return onHost(walk(home + given.slice(1), way), policy);
   // Not node's join(): it would take `link/..` by its letters, before the link was looked at.
-  return walk(isAbsolute(given) ? given : `${root}/${given}`, { follow });
+  return onHost(walk(isAbsolute(given) ? given : `${root}/${given}`, way), policy);
+}
+
+/** The walk went by the names that commands see; files are opened by the host's. */
+function onHost({ followed, ...end }: Walk, policy: Policy): Walk {
+  const real = hostPath(end.real, policy);
+  const links = followed.map((link) => hostPath(link, policy));
+  if (real === end.real || end.kind !== "directory") return { ...end, real, followed: links };
+  // Of the directories on the way to a root only those are there that something was put into.
+  const found = look(real);
+  return { ...end, real, followed: links, kind: "kind" in found ? found.kind : "missing" };
 }
 
 function judge(given: string, { real, kind, followed, fault }: Walk, policy: Policy): Place {
@@ -51,9 +64,10 @@ function judge(given: string, { real, kind, followed, fault }: Walk, policy: Pol
   };
 }
 
-export function shownPath(real: string, { root }: Policy): string {
+export function shownPath(real: string, policy: Policy): string {
+  const { root } = policy;
   if (real === root) return ".";
-  return isBelow(real, root) ? relative(root, real) : real;
+  return isBelow(real, root) ? relative(root, real) : seenPath(real, policy);
 }
 
 /** Why a real path may not be read, if so. */
@@ -80,6 +94,8 @@ export function whyUnwritable(real: string, policy: Policy): string | undefined 
       return `"${shown}" is protected: ${refusal.name} is read-only`;
     case "readonly":
       return `"${shown}" is read-only`;
+    case "kernel":
+      return `"${shown}" is read-only: the kernel makes it up`;
     default:
       return refusal satisfies never;
   }

@@ -19,12 +19,15 @@ const maxHops = 40;
 const maxNameBytes = 255;
 const maxPathBytes = 4095;
 
+/** `look` says what lies at a path, where that is not for the file system alone to say. */
+type Way = { follow: boolean; look?: (path: string) => Found };
+
 /**
  * Follows an absolute path as the kernel would, hop by hop: `..` after a symlink is the parent of what it points to.
  * Only below something that does not exist is `..` taken by its letters. With `follow: false` a symlink at the end is
  * itself the goal.
  */
-export function walk(absolute: string, { follow }: { follow: boolean }): Walk {
+export function walk(absolute: string, { follow, look: lookAt = look }: Way): Walk {
   const fault = faultOfText(absolute);
   if (fault !== undefined) return { real: "/", kind: "missing", followed: [], fault };
 
@@ -39,7 +42,7 @@ export function walk(absolute: string, { follow }: { follow: boolean }): Walk {
 
     const next = name === ".." ? dirname(real) : join(real, name);
     // Below what is missing there is nothing to ask the system for.
-    const found: Found = kind === "missing" && name !== ".." ? missing : look(next);
+    const found: Found = kind === "missing" && name !== ".." ? missing : lookAt(next);
     if ("fault" in found) return { real, kind, followed, fault: found.fault };
     const isGoal = !follow && pending.every((rest) => rest === "");
     if (found.kind !== "symlink" || isGoal) {
@@ -65,11 +68,11 @@ function faultOfText(path: string): string | undefined {
   return long ? `a name in it is longer than ${maxNameBytes} bytes` : undefined;
 }
 
-type Found = { kind: Exclude<Kind, "symlink"> } | { kind: "symlink"; target: string } | { fault: string };
+export type Found = { kind: Exclude<Kind, "symlink"> } | { kind: "symlink"; target: string } | { fault: string };
 
 const missing: Found = { kind: "missing" };
 
-function look(path: string): Found {
+export function look(path: string): Found {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return missing;

@@ -248,6 +248,33 @@ test("a writable root of / makes everything writable but what is protected, read
   expect(locate("~/.ssh/id", wide).outside).toContain("hidden");
 });
 
+test("what the kernel makes up is not written to, but for what is granted inside of it", () => {
+  const wide = { ...policy, write: ["/"] };
+  for (const path of ["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/kernel/x", "/dev/sda"])
+    expect(whyUnwritable(path, wide)).toContain("the kernel makes it up");
+  expect(whyUnwritable("/process", wide)).toBeUndefined();
+  const inMemory = { ...policy, write: ["/dev/shm/project"] };
+  expect(whyUnwritable("/dev/shm/project/a", inMemory)).toBeUndefined();
+  expect(whyHidden("/dev/shm/project/a", inMemory)).toBeUndefined();
+  expect(whyHidden("/dev/shm/other", inMemory)).toContain("hidden");
+});
+
+test("what is shown can be read, and not written, however much around it is hidden", () => {
+  const rules = { ...policy, hide: [join(home, ".ssh"), "/s/a/b"], show: [join(home, ".ssh/id"), "/s/a/b", "/s"] };
+  expect(locate("~/.ssh/id", rules)).toMatchObject({ kind: "file", outside: expect.stringContaining("outside") });
+  expect(locate("~/.ssh/id", rules).hidden).toBeUndefined();
+  expect(locate("to-ssh/id", rules).hidden).toBeUndefined();
+  expect(locate("~/.ssh", rules).hidden).toBeDefined();
+  expect(locate("~/.ssh/ID", rules).hidden).toBeDefined();
+  expect(whyHidden("/s/a/b/c", rules)).toBeUndefined();
+});
+
+test("allowing commits opens .git to commands only", () => {
+  const rules = { ...policy, allowGit: true, readonly: [] };
+  for (const path of [".git/config", ".git/refs/heads/x", "vendor/lib/.git/HEAD", ".GIT/HEAD"])
+    expect(locate(path, rules).outside).toContain("protected");
+});
+
 test("a project inside a directory called .koda is a project like any other", () => {
   const root = "/srv/.koda/work";
   expect(whyUnwritable(`${root}/a`, { ...policy, root, write: [root] })).toBeUndefined();

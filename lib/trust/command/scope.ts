@@ -5,7 +5,7 @@ import { exact, type Text } from "./text.ts";
 
 /** Where a command is judged from: the run's policy, as far as it is known, and the directory that it starts in. */
 export type Surroundings = Pick<Policy, "root" | "write" | "home"> &
-  Partial<Pick<Policy, "tmp" | "readonly">> & { readonly cwd: string };
+  Partial<Pick<Policy, "tmp" | "readonly" | "privateTmp" | "show">> & { readonly cwd: string };
 
 /** What is known of the shell at one point of the script. */
 export type Scope = {

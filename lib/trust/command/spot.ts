@@ -1,5 +1,6 @@
 import { posix } from "node:path";
-import { isBelow, protectedName } from "../../sandbox/reach.ts";
+import { hostTmp, isBelow, protectedName } from "../../sandbox/reach.ts";
+import { hostPath } from "../seen.ts";
 import type { Scope, Surroundings } from "./scope.ts";
 import type { Text } from "./text.ts";
 
@@ -34,11 +35,13 @@ export function nameOf({ path, prefix, exact }: Spot): string {
 }
 
 /** Why nothing may be written there, in the words that a rule is named with; undefined when it may. */
-export function whyOutside(spot: Spot, { write, readonly = [] }: Surroundings): string | undefined {
-  const roots = write.filter((root) => isBelow(spot.path, root));
+export function whyOutside(spot: Spot, around: Surroundings): string | undefined {
+  const { write, readonly = [], show = [], tmp = hostTmp, privateTmp = false } = around;
+  const place = hostPath(spot.path, { privateTmp, tmp, write, show });
+  const roots = write.filter((root) => isBelow(place, root));
   if (roots.length === 0) return nameOf(spot);
   const isProtected =
-    roots.some((root) => protectedName(spot.path.slice(root.length)) !== undefined) ||
-    readonly.some((path) => isBelow(spot.path, path));
+    roots.some((root) => protectedName(place.slice(root.length)) !== undefined) ||
+    readonly.some((path) => isBelow(place, path));
   return isProtected ? `${nameOf(spot)} is read-only` : undefined;
 }
