@@ -9,6 +9,7 @@ import {
   readdirSync,
   realpathSync,
   type BigIntStats,
+  type Dirent,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { errnoOf } from "../errors.ts";
@@ -54,6 +55,14 @@ export class HeldDirectory implements Disposable {
     return new HeldDirectory(path, this.#descriptors, undefined);
   }
 
+  /** Goes down to an entry below, name by name, and holds each directory on the way. */
+  reach<T>(path: string, use: (directory: HeldDirectory, name: string) => T): T {
+    const slash = path.indexOf("/");
+    if (slash === -1) return use(this, path);
+    using child = this.child(path.slice(0, slash));
+    return child.reach(path.slice(slash + 1), use);
+  }
+
   #make(name: string): void {
     try {
       mkdirSync(this.at(name));
@@ -77,6 +86,16 @@ export class HeldDirectory implements Disposable {
 
   names(): string[] {
     return readdirSync(this.#self()).sort();
+  }
+
+  /** By name. */
+  entries(): Dirent[] {
+    return readdirSync(this.#self(), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** The directory itself, for a process that is to be started in it. */
+  get cwd(): string {
+    return this.#descriptor === undefined ? this.#self() : `/proc/${process.pid}/fd/${this.#descriptor}`;
   }
 
   /** What the entry is now; a symlink is not followed. */

@@ -1,6 +1,9 @@
+import { join } from "node:path";
+import { folded, isBelow } from "../../sandbox/reach.ts";
 import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
 import { globFilter } from "./glob.ts";
 import { type Program, ripgrepProgram } from "./program.ts";
+import { holdBase, type Scope } from "./scope.ts";
 
 /**
  * Searches with ripgrep, in two runs: the first counts the matches in every file, so totals are exact and hardly any
@@ -13,14 +16,16 @@ export async function searchWithRipgrep(query: Query, signal: AbortSignal): Prom
   using program = await ripgrepProgram();
   if (program === undefined) return undefined;
   const { scope, pattern } = query;
+  using base = holdBase(scope);
+  if (base === undefined) return undefined;
   const run = (flags: string[], paths: string[]) =>
-    runProgram(program, [...commonFlags(query), ...flags, "-e", pattern, "--", ...paths], { cwd: scope.base, signal });
+    runProgram(program, [...commonFlags(query), ...flags, "-e", pattern, "--", ...paths], { cwd: base.cwd, signal });
 
   const counted = await run(["--count", ...scopeFlags(query)], ["./"]);
   if (counted === undefined) return undefined;
   const passes = query.glob === undefined ? () => true : globFilter(query.glob, scope);
   const files = countsIn(counted.output)
-    .filter(({ path }) => passes(path))
+    .filter(({ path }) => passes(path) && !isClosed(path, scope))
     .sort(byPath);
   const paths = firstFiles(files, query.wanted).map(({ path }) => `./${path}`);
   if (paths.length === 0) return { files, shown: [], unreadable: counted.unreadable };
@@ -28,6 +33,12 @@ export async function searchWithRipgrep(query: Query, signal: AbortSignal): Prom
   const printed = await run(lineFlags(query), paths);
   if (printed === undefined) return undefined;
   return { files, shown: firstMatches(linesIn(printed.output).sort(byPath), query), unreadable: counted.unreadable };
+}
+
+/** ripgrep was told; but it does not know all the ways in which a file system writes the same name. */
+function isClosed(path: string, { base, closed }: Scope): boolean {
+  const absolute = folded(join(base, path));
+  return closed.some((directory) => isBelow(absolute, folded(directory)));
 }
 
 /**

@@ -1,9 +1,9 @@
-import { join } from "node:path";
 import { errnoOf } from "../../errors.ts";
+import { type OpenFile, Replaced } from "../../trust/held.ts";
 import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
 import { type BadPattern, compilePattern } from "./dialect.ts";
 import { globFilter } from "./glob.ts";
-import type { Scope } from "./scope.ts";
+import { holdBase, type Scope } from "./scope.ts";
 import { NoText, piecesOf } from "./text.ts";
 import { walk } from "./walk.ts";
 
@@ -16,15 +16,19 @@ export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: Quer
   let missing = wanted;
   const files: FileMatches[] = [];
   const shown: FileLines[] = [];
+  using base = holdBase(scope);
+  if (base === undefined) return { files, shown, unreadable: 1 };
   for (const path of filesIn(scope, { glob, unreadable: () => unreadable++ })) {
     try {
-      const { count, lines } = scanFile(join(scope.base, path), { regex, context, wanted: missing });
+      // Since it was listed it can have turned into a FIFO or a link: neither is opened.
+      using file = base.reach(path, (directory, name) => directory.openFile(name));
+      const { count, lines } = scanFile(file, { regex, context, wanted: missing });
       if (count > 0) files.push({ path, count });
       if (lines.length > 0) shown.push({ path, lines });
       missing = Math.max(0, missing - count);
     } catch (error) {
       if (error instanceof NoText) continue;
-      if (errnoOf(error) === undefined) throw error;
+      if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
       unreadable++;
     }
   }
@@ -42,12 +46,12 @@ function filesIn(scope: Scope, { glob, unreadable }: { glob: string | undefined;
 
 type Scanning = { regex: RegExp; context: number; wanted: number };
 
-function scanFile(path: string, { regex, context, wanted }: Scanning): { count: number; lines: Line[] } {
+function scanFile(file: OpenFile, { regex, context, wanted }: Scanning): { count: number; lines: Line[] } {
   const lines: Line[] = [];
   let count = 0;
   let before: Line[] = [];
   let after = 0;
-  forEachLine(path, (text, number) => {
+  forEachLine(file, (text, number) => {
     if (count >= wanted && after === 0) {
       if (regex.test(text)) count++;
       return;
@@ -70,9 +74,9 @@ function scanFile(path: string, { regex, context, wanted }: Scanning): { count: 
   return { count, lines };
 }
 
-function forEachLine(path: string, visit: (text: string, number: number) => void): void {
+function forEachLine({ descriptor }: OpenFile, visit: (text: string, number: number) => void): void {
   let number = 0;
-  for (const piece of piecesOf(path))
+  for (const piece of piecesOf(descriptor))
     for (let from = 0; from < piece.length;) {
       const newline = piece.indexOf("\n", from);
       const end = newline === -1 ? piece.length : newline;

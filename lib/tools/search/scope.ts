@@ -1,5 +1,7 @@
+import { errnoOf } from "../../errors.ts";
 import type { Policy } from "../../sandbox/policy.ts";
-import { folded, isBelow } from "../../sandbox/reach.ts";
+import { folded, hiddenFrom, isBelow, isHidden } from "../../sandbox/reach.ts";
+import { HeldDirectory, Replaced } from "../../trust/held.ts";
 import { shownPath } from "../../trust/path.ts";
 import { ancestors, isRepository, marksIn, rulesAbove } from "./rules.ts";
 
@@ -30,8 +32,20 @@ export function scopeOf(base: string, policy: Policy): Scope {
     prefix: shown === "." ? "" : shown === "/" ? shown : `${shown}/`,
     top,
     inRepository,
-    closed: [...policy.hide, ...kernelTrees].filter((path) => isBelow(folded(path), folded(base))),
+    closed: [...hiddenFrom(policy).filter((path) => isHidden(path, policy)), ...kernelTrees].filter((path) =>
+      isBelow(folded(path), folded(base)),
+    ),
   };
+}
+
+/** Held, so that the search is in the directory that was judged, and not in what a command put in its place. */
+export function holdBase({ base }: Scope): HeldDirectory | undefined {
+  try {
+    return HeldDirectory.open(base);
+  } catch (error) {
+    if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
+    return undefined;
+  }
 }
 
 export function isKernelTree(path: string): boolean {

@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readFileSync, readSync } from "node:fs";
+import { readFileSync, readSync } from "node:fs";
 
 /** Reused for every file; only a line that does not fit makes it grow. */
 let buffer = Buffer.allocUnsafe(1 << 20);
@@ -9,30 +9,24 @@ const maxLineBytes = 1 << 28;
 export class NoText extends Error {}
 
 /**
- * A file's text in pieces of whole lines, so that a file of any size takes little memory: UTF-8, or UTF-16 that begins
- * with its mark. Throws `NoText` at a NUL byte, which may come late. One file is read at a time.
+ * An open file's text in pieces of whole lines, so that a file of any size takes little memory: UTF-8, or UTF-16 that
+ * begins with its mark. Throws `NoText` at a NUL byte, which may come late. One file is read at a time.
  */
-export function* piecesOf(path: string): Generator<string, void> {
-  // Since it was listed a file can have turned into a FIFO or a link: the one is not waited for, nor the other followed.
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-  try {
-    const utf8 = new TextDecoder();
-    for (let kept = 0, isFirst = true; ; isFirst = false) {
-      const read = readSync(file, buffer, kept, buffer.length - kept, null);
-      const filled = buffer.subarray(0, kept + read);
-      const wide = isFirst ? wideEncodingOf(filled) : undefined;
-      if (wide !== undefined) return yield textOf(path, wide);
-      if (filled.includes(0, kept)) throw new NoText();
+export function* piecesOf(file: number): Generator<string, void> {
+  const utf8 = new TextDecoder();
+  for (let kept = 0, isFirst = true; ; isFirst = false) {
+    const read = readSync(file, buffer, kept, buffer.length - kept, null);
+    const filled = buffer.subarray(0, kept + read);
+    const wide = isFirst ? wideEncodingOf(filled) : undefined;
+    if (wide !== undefined) return yield textOf(Buffer.concat([filled, readFileSync(file)]), wide);
+    if (filled.includes(0, kept)) throw new NoText();
 
-      const whole = read === 0 ? kept : filled.lastIndexOf("\n") + 1;
-      if (whole > 0) yield utf8.decode(filled.subarray(0, whole));
-      if (read === 0) return;
-      buffer.copyWithin(0, whole, filled.length);
-      kept = filled.length - whole;
-      if (kept === buffer.length) grow();
-    }
-  } finally {
-    closeSync(file);
+    const whole = read === 0 ? kept : filled.lastIndexOf("\n") + 1;
+    if (whole > 0) yield utf8.decode(filled.subarray(0, whole));
+    if (read === 0) return;
+    buffer.copyWithin(0, whole, filled.length);
+    kept = filled.length - whole;
+    if (kept === buffer.length) grow();
   }
 }
 
@@ -41,8 +35,8 @@ function wideEncodingOf(bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined 
   return bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : undefined;
 }
 
-function textOf(path: string, encoding: "utf-16le" | "utf-16be"): string {
-  const text = new TextDecoder(encoding).decode(readFileSync(path));
+function textOf(bytes: Uint8Array, encoding: "utf-16le" | "utf-16be"): string {
+  const text = new TextDecoder(encoding).decode(bytes);
   if (text.includes("\0")) throw new NoText();
   return text;
 }

@@ -1,8 +1,9 @@
-import { type Dirent, lstatSync, readdirSync } from "node:fs";
+import { type Dirent, lstatSync } from "node:fs";
 import { join } from "node:path";
+import type { HeldDirectory } from "../../trust/held.ts";
 import { folded } from "../../sandbox/reach.ts";
 import { isIgnored, type Rules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
-import type { Scope } from "./scope.ts";
+import { holdBase, type Scope } from "./scope.ts";
 
 export type Kind = "file" | "directory" | "symlink" | "special";
 
@@ -24,13 +25,15 @@ type Pending = { path: string; above: Rules | undefined };
  * named, never followed, and `.git` is left out.
  */
 export function* walk(scope: Scope, { depth = Infinity, unreadable }: WalkOptions): Generator<Entry, void> {
+  using base = holdBase(scope);
+  if (base === undefined) return unreadable();
   const isClosed = closedBy(scope);
   let level: Pending[] = [{ path: "", above: rulesAbove(scope.base, scope.top) }];
   for (let below = 1; below <= depth && level.length > 0; below++) {
     const next: Pending[] = [];
     for (const { path, above } of level) {
       const directory = join(scope.base, path);
-      const dirents = list(directory);
+      const dirents = list(base, path);
       if (dirents === undefined) {
         unreadable();
         continue;
@@ -60,9 +63,14 @@ function rulesAt(directory: string, dirents: readonly Dirent[], above: Rules | u
   return above === undefined ? rulesFrom(directory, names) : rulesIn(directory, names, above);
 }
 
-function list(directory: string): Dirent[] | undefined {
+/** By way of directories that are held, none of which is a symlink by now. */
+function list(base: HeldDirectory, path: string): Dirent[] | undefined {
   try {
-    return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    if (path === "") return base.entries();
+    return base.reach(path, (parent, name) => {
+      using directory = parent.child(name);
+      return directory.entries();
+    });
   } catch {
     // Not permitted, or gone since its parent was listed: the caller counts it.
     return undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { findLines } from "../../../lib/tools/search/lines.ts";
 import { searchWithRipgrep } from "../../../lib/tools/search/ripgrep.ts";
@@ -405,8 +405,22 @@ describe.each(engines)("%s", (name, engine) => {
     tree(place, ["open", "secrets/key", "a/Private [1]/x", "a/private 2/x", ".env"]);
     const hide = ["secrets", "a/private [1]", ".env"].map((path) => join(place.project, path));
     expect(await filesFound(engine, queryIn(place, { rules: { hide } }))).toEqual(["a/private 2/x", "open"]);
+    const shown = queryIn(place, { path: "secrets", rules: { hide, show: [join(place.project, "secrets")] } });
+    expect(await filesFound(engine, shown)).not.toEqual([]);
     const below = queryIn(place, { path: "a", rules: { hide } });
     expect(await filesFound(engine, below)).toEqual(["private 2/x"]);
+  });
+
+  test("what is put in the place of the directory meanwhile is not searched", async () => {
+    await using place = makePlace();
+    tree(place, ["src/a", "secrets/key"]);
+    const at = (path: string) => join(place.project, path);
+    const query = queryIn(place, { path: "src", rules: { hide: [at("secrets")] } });
+    expect(await filesFound(engine, query)).toEqual(["a"]);
+    renameSync(at("src"), at("moved"));
+    symlinkSync("secrets", at("src"));
+    const found = await engine(query, new AbortController().signal);
+    expect(JSON.stringify(found ?? "nothing")).not.toContain("key");
   });
 
   test("one file is searched by its name, whatever the rules and its name are", async () => {
