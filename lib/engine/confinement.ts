@@ -5,6 +5,7 @@ import { KodaError, reasonOf } from "../errors.ts";
 import { unconfined } from "../sandbox/backend.ts";
 import { described, detect, type Detected } from "../sandbox/detect.ts";
 import { policyOf } from "../sandbox/policy.ts";
+import { gitPlaces } from "../trust/gitplaces.ts";
 import { realPaths } from "../trust/real.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
@@ -22,8 +23,17 @@ export async function openConfinement({ settings, allowance }: Wishes): Promise<
   using held = new DisposableStack();
   const tmp = makeTemporary();
   held.defer(() => rmSync(tmp, { recursive: true, force: true }));
+  const places = gitPlaces(settings.root);
   const policyFor = (privateTmp: boolean) =>
-    policyOf({ ...settings, ...allowance, tmp, privateTmp, network: "allowlist", resolve: realPaths });
+    policyOf({
+      ...settings,
+      ...allowance,
+      tmp,
+      privateTmp,
+      network: "allowlist",
+      gitPlaces: places,
+      resolve: realPaths,
+    });
 
   const detected = settings.sandboxed
     ? await detect({ policyFor, ports: [], searchPath: settings.env.PATH, onRefusal: () => {} })

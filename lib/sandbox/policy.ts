@@ -58,6 +58,8 @@ export type Grants = {
   /** koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`. */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
+  /** Where the project's repository is when its `.git` is a file (`gitPlaces` in lib/trust). Goes through `resolve`. */
+  readonly gitPlaces: readonly string[];
   readonly allowGit: boolean;
   readonly network: Policy["network"];
   /** Overrides single standard limits. */
@@ -81,7 +83,9 @@ export function policyOf(grants: Grants): Policy {
   refuseHiddenRoot(root, { hide, show: read, denied });
 
   const write = unique(mode === "plan" ? [tmp] : [root, tmp, ...grants.write]);
-  const fixed = all([...present(grants.configDirectory), ...readonlyByDefault(grants)]);
+  // git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change.
+  const own = [join(root, ".git"), join(root, ".koda")];
+  const fixed = all([...own, ...grants.gitPlaces, ...present(grants.configDirectory), ...readonlyByDefault(grants)]);
   const covered = hiddenFrom({ hide, privateTmp });
   return {
     root,
@@ -89,8 +93,7 @@ export function policyOf(grants: Grants): Policy {
     tmp,
     privateTmp,
     write,
-    // git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change.
-    readonly: [join(root, ".git"), join(root, ".koda"), ...fixed.filter((path) => isIn(path, write))],
+    readonly: fixed.filter((path) => own.includes(path) || isIn(path, write)),
     hide,
     show: unique([root, ...read]).filter((path) => isIn(path, covered)),
     allowGit,

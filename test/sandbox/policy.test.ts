@@ -14,6 +14,7 @@ const plain: Grants = {
   hide: [],
   dataDirectory: "/home/me/.local/share/koda",
   configDirectory: "/home/me/.config/koda",
+  gitPlaces: [],
   allowGit: false,
   network: "allowlist",
   resolve: (path) => [path],
@@ -158,6 +159,14 @@ describe("where the project is", () => {
   test("its own .git and .koda are named as read-only, also at the top of the file system", () => {
     expect(granted({}).readonly).toEqual(["/home/me/code/.git", "/home/me/code/.koda"]);
     expect(granted({ root: "/" }).readonly).toContain("/.git");
+  });
+
+  test("a repository that lies elsewhere is read-only where it is, as is what .git and .koda lead to", () => {
+    const gitPlaces = ["/home/me/code/store", "/srv/other"];
+    const resolve = (path: string) => (path.endsWith(".koda") ? [path, "/home/me/code/settings"] : [path]);
+    const policy = granted({ gitPlaces, resolve });
+    expect(policy.readonly).toEqual([".git", ".koda", "settings", "store"].map((name) => `/home/me/code/${name}`));
+    expect(writes("/home/me/code/store/hooks/x", { gitPlaces })).toBe(false);
   });
 
   test("in shared memory or below /tmp it is itself to be read, in every mode", () => {
