@@ -1,7 +1,8 @@
 import { basename, isAbsolute, relative } from "node:path";
 import type { Policy } from "../sandbox/policy.ts";
 import { folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/reach.ts";
-import { hostPath, lookAsSeen, seenPath } from "./seen.ts";
+import { hostPath, seenPath } from "../sandbox/seen.ts";
+import { lookAsSeen } from "./seen.ts";
 import { look, walk, type Kind, type Walk } from "./walk.ts";
 
 /** Where a path that the model gave leads, judged by the policy. Nothing here throws: the gate and the tool decide. */

@@ -1,0 +1,19 @@
+import type { Policy } from "./policy.ts";
+import { hostTmp, isBelow } from "./reach.ts";
+
+type Tmp = Pick<Policy, "privateTmp" | "tmp" | "write" | "show">;
+
+/**
+ * Where a path lies that is named as commands see it. With a `/tmp` of their own they find the run's directory there,
+ * and file tools take the same names for the same files: what a command left in `/tmp/out` can be read by that name.
+ * Roots that lie in the host's `/tmp` are put in their own place, and so mean themselves.
+ */
+export function hostPath(seen: string, { privateTmp, tmp, write, show }: Tmp): string {
+  const isOwn = privateTmp && isBelow(seen, hostTmp) && ![...write, ...show].some((root) => isBelow(seen, root));
+  return isOwn ? tmp + seen.slice(hostTmp.length) : seen;
+}
+
+/** How commands call what lies there. */
+export function seenPath(real: string, { privateTmp, tmp }: Pick<Policy, "privateTmp" | "tmp">): string {
+  return privateTmp && isBelow(real, tmp) ? hostTmp + real.slice(tmp.length) : real;
+}

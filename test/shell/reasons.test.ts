@@ -1,0 +1,135 @@
+import { describe, expect, test } from "bun:test";
+import { explain, type Failure } from "../../lib/shell/reasons.ts";
+import type { Policy } from "../../lib/sandbox/policy.ts";
+
+const policy: Policy = {
+  root: "/code",
+  home: "/home/me",
+  tmp: "/tmp/koda-1",
+  privateTmp: true,
+  write: ["/code", "/tmp/koda-1"],
+  readonly: ["/code/.git", "/code/.koda", "/code/fixed"],
+  hide: ["/home/me/.ssh", "/run"],
+  show: [],
+  allowGit: false,
+  network: "allowlist",
+  limits: {},
+};
+const explained = (stderr: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
+  const { rules, ...rest } = failure;
+  return explain({ stderr, exitCode: 1, refusals: [], policy: { ...policy, ...rules }, ...rest });
+};
+
+const write = "sandbox: writing /etc/hosts is not allowed (--allow-write opens a directory)";
+const git = "sandbox: .git is read-only (--allow-git lets commands commit)";
+const ssh = "sandbox: reading /home/me/.ssh is not allowed (--allow-read opens what is hidden by default)";
+
+const lines: [line: string, reason: string][] = [
+  ["touch: cannot touch '/etc/hosts': Read-only file system", write],
+  ["sh: 1: cannot create /etc/hosts: Read-only file system", write],
+  ["bash: line 1: /etc/hosts: Read-only file system", write],
+  ["bash: line 1: /etc/hosts: Permission denied", write],
+  ["/bin/sh: 3: cannot create /etc/hosts: Permission denied", write],
+  ["rm: cannot remove '/etc/hosts': Operation not permitted", write],
+  ["mv: cannot move 'a' to '/etc/hosts': Read-only file system", write],
+  ["OSError: [Errno 30] Read-only file system: '/etc/hosts'", write],
+  ["Error: EROFS: read-only file system, open '/etc/hosts'", write],
+  ["open /etc/hosts: read-only file system", write],
+  ["touch: cannot touch '/etc/../etc/hosts': Read-only file system", write],
+  ["fatal: Unable to create '/code/.git/index.lock': Read-only file system", git],
+  ["error: could not lock config file .git/config: Read-only file system", git],
+  ["fatal: Unable to create '/code/vendor/lib/.git/index.lock': Permission denied", git],
+  ["cat: /home/me/.ssh/id_rsa: Permission denied", ssh],
+  ["PermissionError: [Errno 13] Permission denied: '/home/me/.ssh/config'", ssh],
+  ["touch: cannot touch '/code/.koda/x': Read-only file system", "sandbox: .koda is read-only, by design"],
+  ["touch: cannot touch '/code/fixed/x': Read-only file system", "sandbox: /code/fixed/x is read-only in this run"],
+  [
+    'sudo: The "no new privileges" flag is set, which prevents sudo from running as root.',
+    "sandbox: sudo and its like give no rights in a sandbox, by design",
+  ],
+  ["mount: /mnt: permission denied.", "sandbox: mounting is refused, by design"],
+  [
+    "chown: changing ownership of 'a': Operation not permitted",
+    "sandbox: files cannot be given to other users, by design",
+  ],
+  [
+    "strace: attach: ptrace(PTRACE_SEIZE, 1): Operation not permitted",
+    "sandbox: tracing processes is refused, by design",
+  ],
+  ["unshare: unshare failed: Operation not permitted", "sandbox: making namespaces is refused, by design"],
+  [
+    "curl: (6) Could not resolve host: example.com",
+    "sandbox: only koda's proxies lead to the network (HTTP_PROXY, ALL_PROXY), and nothing else resolves names",
+  ],
+];
+
+test.each(lines)("%s", (line, reason) => {
+  expect(explained(line)).toBe(reason);
+  expect(explained(`first this\n${line}\nand then that\n`)).toBe(reason);
+});
+
+describe("nothing is claimed", () => {
+  const innocent = [
+    "",
+    "make: *** [Makefile:3: test] Error 1",
+    "cat: /etc/shadow: Permission denied",
+    "bash: line 1: ./script.sh: Permission denied",
+    "touch: cannot touch '/code/a': Permission denied",
+    "touch: cannot touch 'a': Read-only file system",
+    "/usr/bin/touch: cannot touch '/code/a': Read-only file system",
+    "touch: cannot touch '/tmp/a': No space left on device",
+    "touch: cannot touch '/tmp/a': Permission denied",
+    "curl: (7) Failed to connect to 127.0.0.1 port 8123: Connection refused",
+    "kill: (12) - Operation not permitted",
+    "TypeError: write is not a function",
+  ];
+  test.each(innocent)("of %j", (line) => expect(explained(line)).toBeUndefined());
+
+  test("of a command that went well", () => {
+    expect(explained("touch: cannot touch '/etc/hosts': Read-only file system", { exitCode: 0 })).toBeUndefined();
+  });
+
+  test("of a file that could not be started", () => {
+    expect(explained("bash: line 1: /etc/hosts: Permission denied", { exitCode: 126 })).toBeUndefined();
+  });
+
+  test("of what the policy allows", () => {
+    const rules = { write: ["/etc"], show: ["/home/me/.ssh"] };
+    expect(explained("touch: cannot touch '/etc/hosts': Read-only file system", { rules })).toBeUndefined();
+    expect(explained("cat: /home/me/.ssh/id: Permission denied", { rules })).toBeUndefined();
+  });
+
+  test("of what was said long before the end", () => {
+    const noise = "noise\n".repeat(30);
+    expect(explained(`touch: cannot touch '/etc/hosts': Read-only file system\n${noise}`)).toBeUndefined();
+  });
+});
+
+test("with --allow-git only what git would run stays read-only", () => {
+  const rules = { allowGit: true };
+  const on = (path: string) => explained(`fatal: Unable to create '${path}': Read-only file system`, { rules });
+  expect(on("/code/.git/index.lock")).toBeUndefined();
+  expect(on("/code/.git/hooks/post-commit")).toBe("sandbox: post-commit of .git stays read-only, by design");
+  expect(on("/code/.git/config")).toBe("sandbox: config of .git stays read-only, by design");
+  expect(on("/code/sub/.git/index.lock")).toBe("sandbox: --allow-git opens only the project's own .git");
+});
+
+test("in mode plan the mode is named, since no flag opens the project", () => {
+  const line = "touch: cannot touch 'a': Read-only file system";
+  expect(
+    explained(`${line}\ntouch: cannot touch './a': Read-only file system`, { rules: { write: ["/tmp/koda-1"] } }),
+  ).toBe("sandbox: writing /code/a is not allowed (mode plan writes nothing in the project)");
+});
+
+test("what the proxies refused is named with their reason", () => {
+  const refusals = [{ host: "evil.test", port: 443, reason: "it is not in the allowlist (--allow-net evil.test)" }];
+  const reason = "egress: evil.test:443 was refused: it is not in the allowlist (--allow-net evil.test)";
+  expect(explained("curl: (56) CONNECT tunnel failed, response 403", { refusals })).toBe(reason);
+  expect(explained("curl: (6) Could not resolve host: evil.test", { refusals })).toBe(reason);
+  expect(explained("make: *** Error 1", { refusals })).toBeUndefined();
+});
+
+test("without any network that is the reason", () => {
+  const line = "ping: connect: Network is unreachable";
+  expect(explained(line, { rules: { network: "none" } })).toBe("sandbox: the network is off (--net none)");
+});
