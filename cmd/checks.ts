@@ -118,10 +118,10 @@ async function checkModel(config: Config, { env }: Here): Promise<Finding> {
 }
 
 async function checkSandbox(config: Config, places: Here): Promise<Finding> {
-  const { mode, sandbox } = config;
+  const { mode, sandbox, egress } = config;
   const settings = { ...places, ...stateOf(places), accountHome: accountHome(), sandboxed: true };
   const { write, read, hide, allowGit } = sandbox;
-  using confinement = await openConfinement({ settings, allowance: { mode, write, read, hide, allowGit } });
+  using confinement = await openConfinement({ settings, allowance: { mode, write, read, hide, allowGit, egress } });
   const { name, filesystem, network, notes } = confinement.backend;
   const message = [`${name}: files ${filesystem}, network ${network}`, ...notes].join("\n");
   return { status: name === "none" ? "warn" : "ok", message };

@@ -114,6 +114,26 @@ const trust = {
     group: "Trust",
     about: "Let commands commit in the project's repository; its hooks and settings stay protected",
   },
+  "allow-net": {
+    aliases: ["allow-host"],
+    value: value.list(value.host),
+    many: true,
+    group: "Trust",
+    about: "One more host that commands may reach, as *.example.com or example.com:22; may be repeated",
+  },
+  "deny-net": {
+    aliases: ["deny-host"],
+    value: value.list(value.host),
+    many: true,
+    group: "Trust",
+    about: "A host that commands may not reach, whatever allows it; may be repeated",
+  },
+  net: {
+    value: value.oneOf("allowlist", "none", "open"),
+    group: "Trust",
+    about: "What commands may reach: the hosts of development and of --allow-net, nothing, or every public host",
+    standard: "allowlist",
+  },
   "allow-env": {
     aliases: ["pass-env"],
     value: value.list(value.variable),

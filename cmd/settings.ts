@@ -36,6 +36,8 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       write: options.allowWrite.flatMap((path) => realPaths(resolve(root, path))),
       read: options.allowRead.flatMap((path) => realPaths(resolve(root, path))),
       allowGit: options.allowGit,
+      net: loaded.origins.get("egress.mode")?.startsWith("flag") ?? false,
+      allowNet: options.allowNet,
     },
     database: options.ephemeral ? inMemory : databaseFile(places),
     dataDirectory: findDataDirectory(places),
@@ -80,7 +82,7 @@ export function rootOf(directory: string | undefined): string {
 
 function overridesOf(options: ExecOptions): Overrides {
   const { model, mode, maxTurns, maxTokens, timeout, idleTimeout, maxCommandTime } = options;
-  const { allowWrite, allowRead, denyRead, allowGit, allowEnv } = options;
+  const { allowWrite, allowRead, denyRead, allowGit, net, allowNet, denyNet, allowEnv } = options;
   const given = <T>(value: T | undefined, flag: `-${string}`) => (value === undefined ? undefined : { value, flag });
   return {
     model: given(model, "--model"),
@@ -94,6 +96,9 @@ function overridesOf(options: ExecOptions): Overrides {
     "sandbox.read": given(allowRead.length > 0 ? allowRead : undefined, "--allow-read"),
     "sandbox.hide": given(denyRead.length > 0 ? denyRead : undefined, "--deny-read"),
     "sandbox.allow_git": given(allowGit || undefined, "--allow-git"),
+    "egress.mode": given(net, "--net"),
+    "egress.allow": given(allowNet.length > 0 ? allowNet : undefined, "--allow-net"),
+    "egress.deny": given(denyNet.length > 0 ? denyNet : undefined, "--deny-net"),
     "sandbox.pass_env": given(allowEnv.length > 0 ? allowEnv : undefined, "--allow-env"),
   };
 }

@@ -30,6 +30,9 @@ export const directory: Value<string> = { ...text("DIR"), expected: "the name of
 
 export const path: Value<string> = { ...text("PATH"), expected: "the name of a file or directory", completes: "file" };
 
+/** Whether it makes a rule, the rules say. */
+export const host: Value<string> = { ...text("PATTERN"), expected: "a host, as in *.example.com or example.com:22" };
+
 export function oneOf<const T extends string>(...choices: readonly T[]): Value<T> {
   return {
     placeholder: choices.join("|"),

@@ -36,6 +36,9 @@ const usual: Record<string, string> = {
   "also readable": "nothing",
   "also hidden": "nothing",
   commits: "commands cannot commit",
+  network: "allowlist",
+  "also reachable": "nothing",
+  "not reachable": "nothing",
 };
 
 function linesOf({ cwd, date, mode, sandbox, writable, granted }: Environment): Map<string, string> {
@@ -48,6 +51,9 @@ function linesOf({ cwd, date, mode, sandbox, writable, granted }: Environment): 
     "also readable": listed(granted?.read),
     "also hidden": listed(granted?.hide),
     commits: granted?.allowGit === true ? "commands can commit in the project's own repository" : usual.commits,
+    network: granted?.egress?.mode ?? usual.network,
+    "also reachable": listed(granted?.egress?.allow),
+    "not reachable": listed(granted?.egress?.deny),
   };
   return new Map(Object.entries(facts).map(([name, value]) => [name, lineOf(name, value)]));
 }

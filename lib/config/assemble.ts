@@ -34,6 +34,11 @@ export function assemble(inForce: InForce, bases: Bases): Config {
       allowGit: value("sandbox.allow_git"),
       passEnv: [...new Set(value("sandbox.pass_env"))],
     },
+    egress: {
+      mode: value("egress.mode"),
+      allow: [...new Set(value("egress.allow"))],
+      deny: [...new Set(value("egress.deny"))],
+    },
   };
 }
 

@@ -28,11 +28,24 @@ export type Config = {
     /** Names of variables that commands may see. */
     readonly passEnv: readonly string[];
   };
+  readonly egress: EgressConfig;
 };
 
 /** How far a run is trusted, least first: a project file may only move it towards the front. */
 export const modes = ["plan", "safe", "auto"] as const;
 export type Mode = (typeof modes)[number];
+
+/** What commands may reach, least first: nothing, the hosts on a list, every public host. */
+export const networks = ["none", "allowlist", "open"] as const;
+export type Network = (typeof networks)[number];
+
+/** Patterns of hosts as they were written: lib/egress says what they mean, and which of them mean nothing. */
+export type EgressConfig = {
+  readonly mode: Network;
+  /** Beside the hosts of development. */
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+};
 
 /** The protocols that a provider may speak. */
 export const wires = ["chat", "responses"] as const;

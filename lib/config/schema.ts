@@ -1,4 +1,4 @@
-import { modes, wires } from "./config.ts";
+import { modes, networks, wires } from "./config.ts";
 import {
   address,
   amount,
@@ -54,6 +54,10 @@ export const keys = {
   "sandbox.hide": { kind: denials, standard: [] },
   "sandbox.allow_git": { kind: yesNo, standard: false },
   "sandbox.pass_env": { kind: variables, standard: [] },
+
+  "egress.mode": { kind: oneOf(networks), standard: "allowlist" },
+  "egress.allow": { kind: texts, standard: [] },
+  "egress.deny": { kind: denials, standard: [] },
 } as const satisfies Readonly<Record<string, Key>>;
 
 export type KeyName = keyof typeof keys;

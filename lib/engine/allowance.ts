@@ -5,7 +5,7 @@ import { realPaths } from "../trust/real.ts";
 import type { Allowance } from "./resume.ts";
 
 /** What the configuration and the flags ask for, by the real paths that rules are compared with later on. */
-export function wantedOf({ mode, sandbox }: Config): Allowance {
+export function wantedOf({ mode, sandbox, egress }: Config): Allowance {
   const real = (paths: readonly string[]) => [...new Set(paths.flatMap(realPaths))];
   return {
     mode,
@@ -13,6 +13,7 @@ export function wantedOf({ mode, sandbox }: Config): Allowance {
     read: real(sandbox.read),
     hide: real(sandbox.hide),
     allowGit: sandbox.allowGit,
+    egress,
   };
 }
 

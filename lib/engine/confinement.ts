@@ -30,7 +30,7 @@ export async function openConfinement({ settings, allowance }: Wishes): Promise<
       ...allowance,
       tmp,
       privateTmp,
-      network: "allowlist",
+      network: allowance.egress.mode,
       gitPlaces: places,
       resolve: realPaths,
     });

@@ -1,3 +1,4 @@
+import { type EgressConfig, networks } from "../config/config.ts";
 import type { Environment } from "../session/item.ts";
 import { lowerMode, type Mode } from "../trust/mode.ts";
 import type { Notice } from "./engine.ts";
@@ -12,10 +13,18 @@ export type Allowance = {
   /** What is hidden beside that. */
   hide: readonly string[];
   allowGit: boolean;
+  egress: EgressConfig;
 };
 
 /** What this very command line says, and not some file or variable that was there before. */
-export type Explicit = { mode: boolean; write: readonly string[]; read: readonly string[]; allowGit: boolean };
+export type Explicit = {
+  mode: boolean;
+  write: readonly string[];
+  read: readonly string[];
+  allowGit: boolean;
+  net: boolean;
+  allowNet: readonly string[];
+};
 
 /**
  * A resumed session stays within what it was allowed when it was recorded. Only a flag on this command line widens it:
@@ -35,22 +44,52 @@ export function keepToRecord(
   const forgotten = recorded.hide.filter((path) => !wanted.hide.includes(path) && !explicit.read.includes(path));
   const allowGit = wanted.allowGit && (recorded.allowGit || explicit.allowGit);
 
+  const { egress, kept: keptEgress } = keepEgress(recorded.egress, wanted.egress, explicit);
+
   const kept = [
     mode !== wanted.mode && `the session was recorded in mode "${mode}" and stays there: pass --mode to change it`,
     ...write.refused.map((path) => `"${path}" was not writable in this session: pass --allow-write to make it so`),
     ...read.refused.map((path) => `"${path}" was not opened in this session: pass --allow-read to open it`),
     ...forgotten.map((path) => `"${path}" was hidden in this session and stays so: pass --allow-read to open it`),
     allowGit !== wanted.allowGit && "commands could not commit in this session: pass --allow-git to let them",
+    ...keptEgress,
   ];
   return {
-    allowance: { mode, write: write.allowed, read: read.allowed, hide: [...wanted.hide, ...forgotten], allowGit },
+    allowance: {
+      mode,
+      write: write.allowed,
+      read: read.allowed,
+      hide: [...wanted.hide, ...forgotten],
+      allowGit,
+      egress,
+    },
     notices: kept.filter((message) => message !== false).map(notice),
   };
 }
 
 /** A session of an earlier koda was never granted what that did not know of. */
 function recordOf({ mode, writable, granted }: Environment): Allowance {
-  return { mode, ...(granted ?? { write: writable, read: [], hide: [], allowGit: false }) };
+  return { mode, egress: plainEgress, ...(granted ?? { write: writable, read: [], hide: [], allowGit: false }) };
+}
+
+const plainEgress: EgressConfig = { mode: "allowlist", allow: [], deny: [] };
+
+/** The same for what commands may reach. */
+function keepEgress(
+  recorded: EgressConfig,
+  wanted: EgressConfig,
+  { net, allowNet }: Explicit,
+): { egress: EgressConfig; kept: readonly (string | false)[] } {
+  const isWider = networks.indexOf(wanted.mode) > networks.indexOf(recorded.mode);
+  const mode = isWider && !net ? recorded.mode : wanted.mode;
+  const allow = within(wanted.allow, [...recorded.allow, ...allowNet]);
+  const forgotten = recorded.deny.filter((host) => !wanted.deny.includes(host) && !allowNet.includes(host));
+  const kept = [
+    mode !== wanted.mode && `the network of this session was "${mode}" and stays so: pass --net to change it`,
+    ...allow.refused.map((host) => `"${host}" could not be reached in this session: pass --allow-net to allow it`),
+    ...forgotten.map((host) => `"${host}" was denied in this session and stays so: pass --allow-net to allow it`),
+  ];
+  return { egress: { mode, allow: allow.allowed, deny: [...wanted.deny, ...forgotten] }, kept };
 }
 
 function within(wanted: readonly string[], known: readonly string[]): Record<"allowed" | "refused", readonly string[]> {

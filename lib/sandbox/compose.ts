@@ -1,3 +1,4 @@
+import { type Network, networks } from "../config/config.ts";
 import type { Policy, ResourceLimits } from "./policy.ts";
 import { folded, hiddenFrom, isBelow, isHidden, writeRefusal } from "./reach.ts";
 
@@ -38,10 +39,7 @@ function isHiddenAbove(path: string, hide: readonly string[]): boolean {
   return hide.some((above) => isBelow(folded(path), folded(above)));
 }
 
-/** Strictest first. */
-const networks = ["none", "allowlist", "open"] as const satisfies readonly Policy["network"][];
-
-function stricter(a: Policy["network"], b: Policy["network"]): Policy["network"] {
+function stricter(a: Network, b: Network): Network {
   return networks.indexOf(a) < networks.indexOf(b) ? a : b;
 }
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Mode } from "../config/config.ts";
+import type { Mode, Network } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { hiddenByDefault, readonlyByDefault, shownByDefault } from "./defaults.ts";
 import { folded, hiddenFrom, isBelow, isHiddenBy } from "./reach.ts";
@@ -27,7 +27,7 @@ export type Policy = {
   readonly show: readonly string[];
   /** Commands may commit: the root's own `.git` is writable, but for what git would run. */
   readonly allowGit: boolean;
-  readonly network: "allowlist" | "none" | "open";
+  readonly network: Network;
   readonly limits: ResourceLimits;
 };
 
@@ -61,7 +61,7 @@ export type Grants = {
   /** Where the project's repository is when its `.git` is a file (`gitPlaces` in lib/trust). Goes through `resolve`. */
   readonly gitPlaces: readonly string[];
   readonly allowGit: boolean;
-  readonly network: Policy["network"];
+  readonly network: Network;
   /** Overrides single standard limits. */
   readonly limits?: ResourceLimits;
   /** All real paths that a rule about a path is about: `realPaths` in lib/trust, which looks at the file system. */

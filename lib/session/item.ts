@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { networks } from "../config/config.ts";
 import { modes } from "../trust/mode.ts";
 import { todoStates } from "./todo.ts";
 
@@ -21,6 +22,9 @@ const granted = z.object({
   read: z.array(z.string()).readonly(),
   hide: z.array(z.string()).readonly(),
   allowGit: z.boolean(),
+  egress: z
+    .object({ mode: z.enum(networks), allow: z.array(z.string()).readonly(), deny: z.array(z.string()).readonly() })
+    .exactOptional(),
 });
 
 /** The surroundings a turn ran in. A resumed session compares them with today's and tells the model only what differs. */

@@ -42,6 +42,12 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
   [["--allow-read", "~/.npmrc", "--allow-read=a,b"], { allowRead: ["~/.npmrc", "a", "b"] }],
   [["--deny-read=a,b", "--deny-read", "c"], { denyRead: ["a", "b", "c"] }],
   [["--allow-git"], { allowGit: true }],
+  [
+    ["--allow-net", "a.example", "--allow-host=*.b.example,c.example:22"],
+    { allowNet: ["a.example", "*.b.example", "c.example:22"] },
+  ],
+  [["--deny-net=a.example", "--deny-host", "b.example"], { denyNet: ["a.example", "b.example"] }],
+  [["--net", "open"], { net: "open" }],
   [["--allow-env", "A,B", "--pass-env", "C"], { allowEnv: ["A", "B", "C"] }],
   [["--mode", "plan"], { mode: "plan" }],
   [
@@ -112,6 +118,8 @@ test("what is not given is absent, so that the environment and the configuration
     "allowWrite",
     "allowRead",
     "denyRead",
+    "allowNet",
+    "denyNet",
     "allowEnv",
     "allowTool",
     "denyTool",
@@ -164,6 +172,8 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["exec", ["--wire", "grpc"], '--wire "grpc": expected chat or responses'],
   ["exec", ["--stdin", "maybe"], '--stdin "maybe": expected auto, append, require or ignore'],
   ["exec", ["--fail-on", "no-change"], '--fail-on "no-change": expected denied or tool-error'],
+  ["exec", ["--net", "all"], '--net "all": expected allowlist, none or open'],
+  ["exec", ["--allow-net="], '--allow-net "": expected a host'],
   ["exec", ["--color=yes"], '--color "yes": expected auto, always or never'],
   ["exec", ["--reasoning-effort", "max"], '--reasoning-effort "max": expected low, medium or high'],
   ["exec", ["--max-turns", "0"], '--max-turns "0": expected a whole number from 1 on'],
@@ -241,7 +251,7 @@ describe("a value that may be a key in the wrong place is not repeated", () => {
 });
 
 describe("flags that are not there yet are unknown", () => {
-  const missing = ["allow-net", "deny-net", "net", "allow-host", "verify", "verify-attempts"];
+  const missing = ["verify", "verify-attempts"];
   for (const flag of [...missing, "patch", "max-cost", "trust-project", "agent", "mcp-config"])
     test(`--${flag}`, () => {
       expect(refusalOf("exec", [`--${flag}`, "x"]).message).toContain(`Unknown flag "--${flag}"`);

@@ -56,6 +56,7 @@ test("without any file the defaults hold, and say so", async () => {
       maxCommandTimeMs: 300_000,
     },
     sandbox: { write: [], read: [], hide: [], allowGit: false, passEnv: [] },
+    egress: { mode: "allowlist", allow: [], deny: [] },
   });
   expect(new Set(origins.values())).toEqual(new Set(["default"]));
   expect(skipped).toEqual([]);
@@ -74,6 +75,7 @@ test("every key of a file arrives, in the program's own names and units", async 
       "limits": { "max_turns": 5, "max_tokens": 1000, "timeout": "10m", "idle_timeout": "1.5s", "max_command_time": "2h" },
       "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"],
         "read": ["~/.npmrc"], "hide": ["private", "/srv/secret"], "allow_git": true },
+      "egress": { "mode": "open", "allow": ["*.example.com", "git.example.com:22"], "deny": ["x.example.com"] },
     }`,
   });
   expect(config).toEqual({
@@ -109,6 +111,7 @@ test("every key of a file arrives, in the program's own names and units", async 
       allowGit: true,
       passEnv: ["CC"],
     },
+    egress: { mode: "open", allow: ["*.example.com", "git.example.com:22"], deny: ["x.example.com"] },
   });
   expect(origins.get("providers.corp.models.big.price.cached")).toBe(`user ${userFile(place)}`);
 });
@@ -177,6 +180,19 @@ const narrowings: [what: string, user: object, project: object, value: object][]
     { sandbox: { hide: [] } },
     { sandbox: { hide: ["/a"] } },
   ],
+  ["a stricter network", {}, { egress: { mode: "none" } }, { egress: { mode: "none" } }],
+  [
+    "fewer hosts",
+    { egress: { allow: ["a.example", "b.example"] } },
+    { egress: { allow: ["a.example"] } },
+    { egress: { allow: ["a.example"] } },
+  ],
+  [
+    "one more denied host",
+    { egress: { deny: ["a.example"] } },
+    { egress: { deny: ["b.example"] } },
+    { egress: { deny: ["a.example", "b.example"] } },
+  ],
   ["no writable root", { sandbox: { write: ["/srv"] } }, { sandbox: { write: [] } }, { sandbox: { write: [] } }],
 ];
 
@@ -207,6 +223,21 @@ const widenings: [what: string, user: object, project: object, skipped: string[]
   ],
   ["one more thing to read", {}, { sandbox: { read: ["~/.ssh"] } }, ["sandbox.read"], { sandbox: { read: [] } }],
   ["commits", {}, { sandbox: { allow_git: true } }, ["sandbox.allow_git"], { sandbox: { allowGit: false } }],
+  ["a wider network", {}, { egress: { mode: "open" } }, ["egress.mode"], { egress: { mode: "allowlist" } }],
+  [
+    "any network, where there is none",
+    { egress: { mode: "none" } },
+    { egress: { mode: "allowlist" } },
+    ["egress.mode"],
+    { egress: { mode: "none" } },
+  ],
+  [
+    "one more host",
+    { egress: { allow: ["a.example"] } },
+    { egress: { allow: ["a.example", "evil.example"] } },
+    ["egress.allow"],
+    { egress: { allow: ["a.example"] } },
+  ],
   ["another model", { model: "corp/small" }, { model: "corp/huge" }, ["model"], { model: "corp/small" }],
   [
     "a provider, named once",

@@ -11,8 +11,9 @@ const facts: Environment = {
   model: "big",
   provider: "corp",
 };
-const narrow: Allowance = { mode: "auto", write: [], read: [], hide: [], allowGit: false };
-const silent: Explicit = { mode: false, write: [], read: [], allowGit: false };
+const plain = { mode: "allowlist", allow: [], deny: [] } as const;
+const narrow: Allowance = { mode: "auto", write: [], read: [], hide: [], allowGit: false, egress: plain };
+const silent: Explicit = { mode: false, write: [], read: [], allowGit: false, net: false, allowNet: [] };
 
 const resumed = (record: Partial<Allowance>, wanted: Partial<Allowance>, explicit: Partial<Explicit> = {}) => {
   const { mode, ...granted } = { ...narrow, ...record };
@@ -28,6 +29,8 @@ const wider: [wanted: Partial<Allowance>, explicit: Partial<Explicit>, flag: str
   [{ write: ["/data"] }, { write: ["/data"] }, "--allow-write"],
   [{ read: ["/home/me/.npmrc"] }, { read: ["/home/me/.npmrc"] }, "--allow-read"],
   [{ allowGit: true }, { allowGit: true }, "--allow-git"],
+  [{ egress: { ...plain, mode: "open" } }, { net: true }, "--net"],
+  [{ egress: { ...plain, allow: ["a.example"] } }, { allowNet: ["a.example"] }, "--allow-net"],
 ];
 
 test.each(wider)("what a session was not granted, %j, only a flag grants later", (wanted, explicit, flag) => {
@@ -51,16 +54,37 @@ test("what a session hid stays hidden, until a flag opens it", () => {
   expect(opened).toEqual({ ...narrow, read: ["/a"], said: [] });
 });
 
+test("a host that a session was denied stays denied, until a flag allows it", () => {
+  const denied = { egress: { ...plain, deny: ["a.example"] } };
+  expect(resumed(denied, {})).toMatchObject({ ...denied, said: [expect.stringContaining("pass --allow-net")] });
+  expect(resumed(denied, {}, { allowNet: ["a.example"] })).toMatchObject({ egress: plain, said: [] });
+});
+
+test("a network without a record was the usual one, and a stricter one is taken at once", () => {
+  const before = { ...facts, granted: { write: [], read: [], hide: [], allowGit: false } };
+  const keep = (mode: "none" | "open") =>
+    keepToRecord(before, { ...narrow, egress: { ...plain, mode } }, silent).allowance.egress.mode;
+  expect(keep("open")).toBe("allowlist");
+  expect(keep("none")).toBe("none");
+});
+
 test("a session that an earlier koda kept was granted its writable roots and no more", () => {
   const old = itemSchema.parse({ kind: "environment", text: "", facts });
   if (old.kind !== "environment") throw new Error("another kind");
-  const wanted = { ...narrow, write: ["/srv", "/data"], read: ["/home/me/.npmrc"], hide: ["/a"], allowGit: true };
+  const wanted = {
+    ...narrow,
+    write: ["/srv", "/data"],
+    read: ["/home/me/.npmrc"],
+    hide: ["/a"],
+    allowGit: true,
+    egress: plain,
+  };
   const { allowance, notices } = keepToRecord(old.facts, wanted, silent);
   expect(allowance).toEqual({ ...narrow, write: ["/srv"], hide: ["/a"] });
   expect(notices).toHaveLength(3);
 });
 
 test("a new session is granted what is asked for", () => {
-  const wanted: Allowance = { mode: "auto", write: ["/data"], read: ["/x"], hide: [], allowGit: true };
+  const wanted: Allowance = { mode: "auto", write: ["/data"], read: ["/x"], hide: [], allowGit: true, egress: plain };
   expect(keepToRecord(undefined, wanted, silent)).toEqual({ allowance: wanted, notices: [] });
 });
