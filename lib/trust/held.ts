@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   constants,
   existsSync,
@@ -96,6 +97,10 @@ export class HeldDirectory implements Disposable {
   /** The directory itself, for a process that is to be started in it. */
   get cwd(): string {
     return this.#descriptor === undefined ? this.#self() : `/proc/${process.pid}/fd/${this.#descriptor}`;
+  }
+
+  chmod(mode: number): void {
+    chmodSync(this.#self(), mode);
   }
 
   /** What the entry is now; a symlink is not followed. */
