@@ -1,19 +1,28 @@
 import type { Layout, Mount } from "../../layout.ts";
 
+const alone = words(
+  "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-net --die-with-parent --cap-drop ALL",
+);
+
+/** Nothing is writable there; terminals and shared memory are new. */
+const ofTheKernel = words(
+  "--ro-bind /sys /sys --proc /proc --remount-ro /proc --dev /dev --perms 1777 --tmpfs /dev/shm --remount-ro /dev",
+);
+
 /** The layout in bubblewrap's words. Its options are carried out in their order, and it makes the places that it needs. */
 export function bwrapArguments({ readonlyTree, mounts }: Layout, cwd: string): string[] {
   const covers = mounts.flatMap((mount) => (mount.kind === "cover" ? [mount.at] : []));
   return [
-    ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"],
-    ...["--die-with-parent", "--cap-drop", "ALL"],
-    ...[readonlyTree ? "--ro-bind" : "--bind", "/", "/"],
-    // Of the kernel's own file systems nothing is writable; terminals and shared memory are new.
-    ...["--ro-bind", "/sys", "/sys", "--proc", "/proc", "--remount-ro", "/proc"],
-    ...["--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+    ...alone,
+    readonlyTree ? "--ro-bind" : "--bind",
+    "/",
+    "/",
+    ...ofTheKernel,
     ...mounts.flatMap(argumentsFor),
     // Only now: until here places were made inside of them.
     ...covers.flatMap((at) => ["--remount-ro", at]),
-    ...["--chdir", cwd],
+    "--chdir",
+    cwd,
   ];
 }
 
@@ -32,4 +41,8 @@ function argumentsFor(mount: Mount): string[] {
       mount satisfies never;
       return [];
   }
+}
+
+function words(text: string): string[] {
+  return text.split(" ");
 }
