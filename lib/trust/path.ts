@@ -65,12 +65,8 @@ function judge(given: string, { real, kind, followed, fault }: Walk, policy: Pol
   };
 }
 
-<<<<<<< HEAD
 export function shownPath(real: string, policy: Policy): string {
   const { root } = policy;
-=======
-export function shownPath(real: string, { root }: Pick<Policy, "root">): string {
->>>>>>> 366949b (trust: show a path by the root alone)
   if (real === root) return ".";
   return isBelow(real, root) ? relative(root, real) : seenPath(real, policy);
 }
