@@ -57,12 +57,12 @@ export function replaceFile({ directory, name }: Target, content: Uint8Array, ol
   }
 }
 
-const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+export const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Without set-user-id and its like: the kernel too drops those when somebody writes to a file. */
 const permissionBits = 0o777n;
 
-function keepOwner(descriptor: number, { uid, gid }: BigIntStats): void {
+export function keepOwner(descriptor: number, { uid, gid }: BigIntStats): void {
   const mine = fstatSync(descriptor, { bigint: true });
   if (mine.uid === uid && mine.gid === gid) return;
   try {
