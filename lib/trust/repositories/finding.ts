@@ -1,0 +1,68 @@
+import type { Policy } from "../../sandbox/policy.ts";
+import { counted } from "../../counted.ts";
+import { shownPath } from "../path.ts";
+
+/** What a command did to repositories; each is told once to people and to the model. */
+export type Finding = { path: string } & (
+  | {
+      /** A repository has appeared that does no harm. */
+      kind: "new";
+    }
+  | {
+      /** Something that git or koda would have obeyed was moved out of the way. */
+      kind: "set-aside";
+      reason: string;
+      movedTo: string;
+    }
+  | {
+      /** What a command changed of what is protected is as it was before. */
+      kind: "restored";
+      parts: readonly string[];
+      /** What could not be put back, and why not, if that is known. */
+      lost: readonly string[];
+      error?: string;
+    }
+  | {
+      /** It is still there: who uses it should look at it first. */
+      kind: "failed";
+      reason: string;
+      error: string;
+    }
+);
+
+export function levelOf({ kind, ...finding }: Finding): "notice" | "warning" | "error" {
+  if (kind === "failed") return "error";
+  if ("lost" in finding && finding.lost.length > 0) return "error";
+  return kind === "new" ? "notice" : "warning";
+}
+
+/** One line for people and the model. */
+export function describeFinding(finding: Finding, project: Pick<Policy, "root">): string {
+  const path = `"${oneLine(shownPath(finding.path, project))}"`;
+  switch (finding.kind) {
+    case "new":
+      return `A command made ${path}, a repository; nothing in it runs by itself.`;
+    case "set-aside":
+      return `Set aside ${path}, made by a command: ${oneLine(finding.reason)}. It is in "${oneLine(finding.movedTo)}" now.`;
+    case "restored":
+      return `A command changed ${path}, which is protected${list(": put back ", finding.parts)}${list("; lost is ", finding.lost)}${finding.error === undefined ? "" : ` (${oneLine(finding.error)})`}.`;
+    case "failed":
+      return `Do not use git in ${path} before you have looked at it: ${oneLine(finding.reason)}, and koda could not help it: ${oneLine(finding.error)}.`;
+    default:
+      return finding satisfies never;
+  }
+}
+
+const mostNamed = 5;
+
+function list(intro: string, parts: readonly string[]): string {
+  if (parts.length === 0) return "";
+  const named = parts.slice(0, mostNamed).map((part) => `"${oneLine(part)}"`);
+  const rest = parts.length - named.length;
+  return `${intro}${named.join(", ")}${rest > 0 ? ` and ${counted(rest, "more entry", "more entries")}` : ""}`;
+}
+
+/** Names are a command's choice, and could pretend to be another line or move a terminal's cursor. */
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?");
+}

@@ -1,0 +1,155 @@
+import { basename, dirname } from "node:path";
+import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
+import { HeldDirectory } from "../held.ts";
+import { parseConfig } from "./config.ts";
+import { alternatesDangers, hookDangers, linkDangers, stepDangers, whyLink, type Danger } from "./contents.ts";
+import { whySettingDangerous } from "./keys.ts";
+import { follow, gitdirIn, pathIn, textAt, textIn, whyOutside } from "./pointers.ts";
+
+export type Surroundings = {
+  /** The writable roots: what a repository outside of them says is not a command's doing. */
+  roots: readonly string[];
+  /** Git directories that were there before any command, and that none can have changed. */
+  trusted?: ReadonlySet<string>;
+};
+
+/**
+ * Why the user's next `git status`, `log`, `diff` or `commit` in a repository could run something, change something
+ * elsewhere or connect somewhere; undefined when it could not. The path is that of a git directory, or of the `.git`
+ * file or symlink that leads to one. What cannot be read or understood is dangerous.
+ */
+export function judgeRepository(path: string, surroundings: Surroundings): string | undefined {
+  return judge(path, caseOf(surroundings));
+}
+
+/** All that is dangerous in a git directory, were it trusted as a whole or not. */
+export function dangersIn(gitDirectory: string, surroundings: Surroundings): readonly Danger[] {
+  const whole = caseOf(surroundings);
+  whole.passed.add(gitDirectory);
+  return [...directoryDangers(gitDirectory, whole)];
+}
+
+type Case = {
+  roots: readonly string[];
+  /** Git directories that need no further look. */
+  passed: Set<string>;
+  /** How many more entries will be looked at. */
+  left: { entries: number };
+  /** How many repositories led here. */
+  depth: number;
+};
+
+/** Beside their objects; who fills a repository with more has no good reason. */
+const mostEntries = 20_000;
+
+/** Submodules of submodules, and the like: deeper than this nobody nests them. */
+const deepest = 10;
+const endless = "it has repositories in repositories without end";
+
+function caseOf({ roots, trusted = new Set() }: Surroundings): Case {
+  return { roots, passed: new Set(trusted), left: { entries: mostEntries }, depth: 0 };
+}
+
+const deeper = (whole: Case): Case => ({ ...whole, depth: whole.depth + 1 });
+
+function judge(path: string, whole: Case): string | undefined {
+  const { real, kind, fault } = follow("/", path);
+  if (fault !== undefined) return `it cannot be followed: ${fault}`;
+  const outside = whyOutside(real, whole.roots);
+  if (outside !== undefined) return outside;
+  if (whole.passed.has(real)) return undefined;
+  if (whole.depth > deepest) return endless;
+  whole.passed.add(real);
+  if (kind === "missing") return `it leads to "${real}", where nothing is`;
+  if (kind !== "directory" && kind !== "file") return `it leads to a ${kind}`;
+  const dangers = kind === "file" ? fileDangers(path, real, whole) : directoryDangers(real, whole);
+  return dangers[0]?.reason;
+}
+
+function fileDangers(path: string, real: string, whole: Case): readonly Danger[] {
+  return unlessUnreadable(function* () {
+    const written = gitdirIn(textAt(real));
+    if (written === undefined) return yield { part: "", reason: "it says something that git would not understand" };
+    // From a symlink to the file git goes on where the symlink lies.
+    for (const place of new Set([path, real])) {
+      const goal = follow(dirname(place), written);
+      const reason = goal.fault ?? judge(goal.real, deeper(whole));
+      if (reason !== undefined) yield { part: "", reason };
+    }
+  });
+}
+
+function directoryDangers(real: string, whole: Case): readonly Danger[] {
+  const checks: ((directory: HeldDirectory) => Generator<Danger>)[] = [
+    (directory) => linkDangers(directory, whole.left),
+    (directory) => pointerDangers(directory, whole),
+    (directory) => configDangers(directory, "config", whole),
+    (directory) => configDangers(directory, "config.worktree", whole),
+    (directory) => hookDangers(directory),
+    (directory) => alternatesDangers(directory, whole.roots),
+    (directory) => stepDangers(directory),
+    (directory) => innerDangers(directory, "modules", whole),
+    (directory) => innerDangers(directory, "worktrees", whole),
+  ];
+  return checks.flatMap((check) =>
+    unlessUnreadable(function* () {
+      using directory = HeldDirectory.open(real);
+      yield* check(directory);
+    }),
+  );
+}
+
+/** What a check finds until the system, or what was put there, lets it see no more: that is a danger as well. */
+function unlessUnreadable(check: () => Iterable<Danger>): readonly Danger[] {
+  try {
+    return [...check()];
+  } catch (error) {
+    const why = errnoOf(error) === undefined ? messageOf(error) : reasonOf(error);
+    return [{ part: "", reason: `it cannot be read: ${why}` }];
+  }
+}
+
+function* pointerDangers(directory: HeldDirectory, whole: Case): Generator<Danger> {
+  for (const part of ["commondir", "gitdir"]) {
+    if (directory.look(part) === undefined) continue;
+    const written = pathIn(textIn(directory, part));
+    const goal = written === undefined ? undefined : follow(directory.path, written);
+    if (goal === undefined || goal.fault !== undefined) {
+      yield { part, reason: `its "${part}" says something that git would not understand` };
+      continue;
+    }
+    // A work tree that is not there any more is only forgotten by git, but it would read the common directory.
+    const reason = part === "commondir" ? judge(goal.real, deeper(whole)) : whyOutside(goal.real, whole.roots);
+    if (reason !== undefined) yield { part, reason: `where its "${part}" leads to: ${reason}` };
+  }
+}
+
+function* configDangers(directory: HeldDirectory, part: string, { roots }: Case): Generator<Danger> {
+  if (directory.look(part) === undefined) return;
+  const settings = parseConfig(textIn(directory, part));
+  if (settings === undefined) return yield { part, reason: `its ${part} says something that cannot be understood` };
+  for (const setting of settings) {
+    const reason = whySettingDangerous(setting, { gitDirectory: directory.path, roots });
+    if (reason !== undefined) yield { part, reason };
+  }
+}
+
+/** The git directories of submodules and work trees; a name may have slashes in it, so they may lie deeper. */
+function* innerDangers(parent: HeldDirectory, part: string, whole: Case): Generator<Danger> {
+  const name = basename(part);
+  const stats = parent.look(name);
+  if (stats?.isSymbolicLink()) yield { part, reason: whyLink(part) };
+  if (!stats?.isDirectory()) return;
+  if (whole.depth > deepest || whole.left.entries-- <= 0) return yield { part, reason: endless };
+
+  using directory = parent.child(name);
+  if (directory.look("HEAD") === undefined) {
+    for (const inner of directory.names()) yield* innerDangers(directory, `${part}/${inner}`, deeper(whole));
+    return;
+  }
+  if (whole.passed.has(directory.path)) return;
+  for (const danger of directoryDangers(directory.path, deeper(whole))) {
+    const inner = danger.part === "" ? part : `${part}/${danger.part}`;
+    yield { part: inner, reason: `in "${part}" of it: ${danger.reason}` };
+  }
+}

@@ -1,0 +1,90 @@
+import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
+import { join } from "node:path";
+import { errnoOf } from "../../errors.ts";
+import { formOfName, isLaidOutBare, type Form } from "./names.ts";
+
+export type Mark = { path: string; form: Exclude<Form, "target"> };
+
+export type Listing = {
+  identity: string;
+  state: string;
+  /** It was read long enough after its last change: a later one cannot have the same time. */
+  isSettled: boolean;
+  isCached: boolean;
+  /** Those that are to be looked into. */
+  directories: readonly string[];
+  marks: readonly Mark[];
+};
+
+/** Undefined when it cannot be read; what is gone meanwhile is empty. */
+export function listDirectory(path: string, known: Listing | undefined): Listing | undefined {
+  try {
+    const before = look(path);
+    // A name that is not UTF-8 comes with another letter in it, and nothing is found by that.
+    if (before === undefined) return path.includes("\ufffd") ? undefined : empty;
+    if (!before.isDirectory()) return empty;
+    const state = stateOf(before);
+    if (known?.isSettled === true && known.state === state)
+      return known.isCached ? known : { ...known, isCached: true };
+
+    const entries = readdirSync(path, { withFileTypes: true });
+    const after = look(path);
+    const isSame = after !== undefined && stateOf(after) === state;
+    return {
+      identity: identityOf(before),
+      state,
+      isSettled: isSame && isSettled(before),
+      isCached: false,
+      ...sorted(path, entries),
+    };
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return errno === "ENOENT" || errno === "ENOTDIR" ? empty : undefined;
+  }
+}
+
+const empty: Listing = { identity: "", state: "", isSettled: false, isCached: false, directories: [], marks: [] };
+
+export function look(path: string): BigIntStats | undefined {
+  return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+}
+
+function stateOf({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${dev}:${ino}:${mtimeNs}:${ctimeNs}`;
+}
+
+function sorted(path: string, entries: readonly Dirent[]): Pick<Listing, "directories" | "marks"> {
+  const directories: string[] = [];
+  const marks: Mark[] = [];
+  for (const entry of entries) {
+    const form = formOfName(entry.name);
+    if (form !== undefined) marks.push({ path: join(path, entry.name), form });
+    else if (mayBeDirectory(entry)) directories.push(join(path, entry.name));
+  }
+  if (isLaidOutBare(entries.map(({ name }) => name))) marks.push({ path, form: "bare" });
+  return { directories, marks };
+}
+
+/** Some file systems do not say in the listing what an entry is. */
+function mayBeDirectory(entry: Dirent): boolean {
+  if (entry.isDirectory()) return true;
+  if (entry.isFile() || entry.isSymbolicLink() || entry.isFIFO() || entry.isSocket()) return false;
+  return !entry.isBlockDevice() && !entry.isCharacterDevice();
+}
+
+/** The coarsest clock of a file system in use ticks every two seconds. */
+const tickNs = 2_000_000_000n;
+
+/** A later change cannot have the same time any more. */
+export function isSettled({ ctimeNs }: BigIntStats): boolean {
+  return BigInt(Date.now()) * 1_000_000n - ctimeNs > tickNs;
+}
+
+/**
+ * Tells a thing from another that takes its place, even where it gets the same inode, and finds it again after a rename.
+ * Where the file system keeps no time of birth it is 0.
+ */
+export function identityOf({ dev, ino, birthtimeNs }: Pick<BigIntStats, "dev" | "ino" | "birthtimeNs">): string {
+  return `${dev}:${ino}:${birthtimeNs}`;
+}

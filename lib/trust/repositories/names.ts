@@ -1,0 +1,25 @@
+import { folded } from "../path.ts";
+
+/** How a repository, or koda's own configuration, shows itself in a directory. */
+export type Form =
+  /** An entry by the name of `.git`: a directory, a file that says where the directory is, or a symlink. */
+  | "git"
+  /** An entry by the name of `.koda`. */
+  | "koda"
+  /** A directory that has what a git directory has, under any name. */
+  | "bare"
+  /** What a `.git` or `.koda` elsewhere leads to, or passes on the way. */
+  | "target";
+
+/** The form of an entry, by its name alone; capitals do not matter on every file system. */
+export function formOfName(name: string): "git" | "koda" | undefined {
+  const plain = folded(name);
+  if (plain === ".git") return "git";
+  return plain === ".koda" ? "koda" : undefined;
+}
+
+/** Would git take the directory with these entries for a repository? A `commondir` says that the rest is elsewhere. */
+export function isLaidOutBare(names: readonly string[]): boolean {
+  const has = new Set(names.map(folded));
+  return has.has("head") && (has.has("commondir") || (has.has("objects") && has.has("refs")));
+}

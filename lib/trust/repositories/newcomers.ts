@@ -1,0 +1,123 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { unlessRefused } from "../../errors.ts";
+import { folded, isBelow } from "../path.ts";
+import type { Finding } from "./finding.ts";
+import { dangersIn, judgeRepository } from "./judge.ts";
+import { guardedParts } from "./parts.ts";
+import type { ProtectedPaths } from "./protected.ts";
+import { setAside } from "./setaside.ts";
+import type { Found } from "./tree.ts";
+import { identityAt } from "./whereabouts.ts";
+
+export type Handling = {
+  /** Where dangerous ones are moved to: best on the same file system, and where no command can reach it. */
+  quarantine: string;
+  /** The git directory in which commands may commit, if there is one. */
+  open?: string;
+};
+
+/**
+ * Repositories that appear during a run: legal work, and a trap for the user's next `git status`. After each command all
+ * of them are judged anew, since they are the commands' to change.
+ */
+export class Newcomers {
+  readonly #paths: ProtectedPaths;
+  readonly #handling: Handling;
+  readonly #guarded: readonly string[];
+  /** What needs no telling any more, or was so before any command. */
+  readonly #told: Set<string>;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** To be made when the protected paths were looked for the first time, before any command. */
+  constructor(paths: ProtectedPaths, handling: Handling) {
+    this.#paths = paths;
+    this.#handling = handling;
+    this.#guarded = handling.open === undefined ? [] : guardedParts(handling.open);
+    this.#told = new Set([...this.#openDangers().map(keyOf), ...paths.unreadable.map(blindSpot).map(keyOf)]);
+  }
+
+  /** What the commands since the last look have left behind; two looks at a time take turns. */
+  look(signal: AbortSignal): Promise<readonly Finding[]> {
+    const turn = this.#turn.then(() => this.#look(signal));
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #look(signal: AbortSignal): Promise<readonly Finding[]> {
+    await this.#paths.look(signal);
+    const findings: Finding[] = [];
+    for (const danger of this.#openDangers()) findings.push(...(await this.#close(danger)));
+    for (const found of this.#arrivals()) findings.push(...(await this.#receive(found)));
+    findings.push(...this.#paths.unreadable.map(blindSpot));
+    return findings.filter((finding) => this.#isNews(finding));
+  }
+
+  #isNews(finding: Finding): boolean {
+    if (finding.kind === "set-aside") return true;
+    const isNews = !this.#told.has(keyOf(finding));
+    this.#told.add(keyOf(finding));
+    return isNews;
+  }
+
+  /**
+   * What something new leads to is judged with that, and may be anything; but what a protected one leads to since now is
+   * obeyed.
+   */
+  #arrivals(): readonly Found[] {
+    const known = new Set(this.#paths.known.map(({ identity }) => identity));
+    return this.#paths.appeared.filter(({ from }) => from.length === 0 || from.some((identity) => known.has(identity)));
+  }
+
+  async #receive(found: Found): Promise<readonly Finding[]> {
+    // It may have been in something that was moved away just now.
+    if (identityAt(found.path) !== found.identity) return [];
+    const { roots, known } = this.#paths;
+    const trusted = new Set(known.map(({ path }) => path));
+    const reason = found.form === "koda" ? settings : judgeRepository(found.path, { roots, trusted });
+    if (reason === undefined) return [{ kind: "new", path: found.path }];
+    return this.#setAside(this.#leastOf(found), reason);
+  }
+
+  /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */
+  #leastOf({ path, form, identity }: Found): string {
+    if (form !== "bare" || !this.#paths.wasThere(identity)) return path;
+    const head = unlessRefused(() => readdirSync(path))?.find((name) => folded(name) === "head");
+    return join(path, head ?? "HEAD");
+  }
+
+  /** What is new and dangerous in the repository that commands may commit to; a `Guard` holds the rest. */
+  #openDangers(): readonly OpenDanger[] {
+    const { open } = this.#handling;
+    if (open === undefined) return [];
+    const { roots, known } = this.#paths;
+    const trusted = new Set(known.map(({ path }) => path).filter((path) => !isBelow(path, open)));
+    return dangersIn(open, { roots, trusted })
+      .map(({ part, reason }): OpenDanger => ({ path: join(open, part), reason }))
+      .filter(({ path }) => !this.#guarded.some((guarded) => isBelow(path, guarded)));
+  }
+
+  async #close(danger: OpenDanger): Promise<readonly Finding[]> {
+    if (this.#told.has(keyOf(danger))) return [];
+    const { path, reason } = danger;
+    if (path !== this.#handling.open) return this.#setAside(path, reason);
+    return [{ kind: "failed", path, reason, error: "the whole repository cannot be moved away" }];
+  }
+
+  async #setAside(path: string, reason: string): Promise<readonly Finding[]> {
+    const identity = identityAt(path);
+    return identity === undefined ? [] : [await setAside({ path, identity, reason }, this.#handling.quarantine)];
+  }
+}
+
+type OpenDanger = { path: string; reason: string };
+
+const settings = "koda would take settings from it at its next start";
+
+function keyOf({ path, reason = "" }: { path: string; reason?: string }): string {
+  return `${path}: ${reason}`;
+}
+
+function blindSpot(path: string): Finding {
+  return { kind: "failed", path, reason: "there may be repositories in it", error: "it cannot be looked into" };
+}

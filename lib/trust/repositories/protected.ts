@@ -1,0 +1,74 @@
+import { dirname } from "node:path";
+import { RepositoryTree, type Found, type Look } from "./tree.ts";
+
+/**
+ * What decides which code git and koda will run, below the writable roots, as it was when the run began: none of it is a
+ * command's to change. What appears later is not protected, since it may be what the command is for; see `Newcomers`.
+ */
+export class ProtectedPaths {
+  readonly #tree: RepositoryTree;
+  readonly #identities: ReadonlySet<string>;
+  readonly #directories: ReadonlySet<string>;
+  #last: Look;
+
+  private constructor(tree: RepositoryTree, first: Look) {
+    this.#tree = tree;
+    this.#identities = new Set(first.found.map(({ identity }) => identity));
+    this.#directories = first.directories;
+    this.#last = first;
+  }
+
+  /** Looks through the roots, which are real paths. */
+  static async find(roots: readonly string[], signal: AbortSignal): Promise<ProtectedPaths> {
+    const tree = new RepositoryTree(roots);
+    return new ProtectedPaths(tree, await tree.look(signal));
+  }
+
+  get roots(): readonly string[] {
+    return this.#tree.roots;
+  }
+
+  /**
+   * Where they were at the last look. Nothing is listed that lies below another, and a symlink is listed itself, beside
+   * what it leads to: no mount can hold a symlink in its place, but a `Guard` puts it back.
+   */
+  get entries(): readonly Found[] {
+    const known = this.known;
+    const directories = new Set(known.filter(({ kind }) => kind === "directory").map(({ path }) => path));
+    return known.filter(({ path }) => !hasAbove(path, directories));
+  }
+
+  get paths(): readonly string[] {
+    return this.entries.map(({ path }) => path);
+  }
+
+  /** All that was there at the beginning and still is, wherever it is now. */
+  get known(): readonly Found[] {
+    return this.#last.found.filter(({ identity }) => this.#identities.has(identity));
+  }
+
+  /** What has appeared since the beginning, or taken the place of what was there. */
+  get appeared(): readonly Found[] {
+    return this.#last.found.filter(({ identity }) => !this.#identities.has(identity));
+  }
+
+  /** Directories that could not be looked into, where anything may be. */
+  get unreadable(): readonly string[] {
+    return this.#last.unreadable;
+  }
+
+  /** Was this directory there at the beginning, whatever it is now? */
+  wasThere(identity: string): boolean {
+    return this.#directories.has(identity);
+  }
+
+  /** Looks again. */
+  async look(signal: AbortSignal): Promise<void> {
+    this.#last = await this.#tree.look(signal);
+  }
+}
+
+function hasAbove(path: string, directories: ReadonlySet<string>): boolean {
+  const parent = dirname(path);
+  return parent !== path && (directories.has(parent) || hasAbove(parent, directories));
+}

@@ -1,0 +1,93 @@
+import { unlessRefused } from "../../errors.ts";
+import { kindOf } from "../walk.ts";
+import { identityOf, listDirectory, look, type Listing, type Mark } from "./listing.ts";
+import type { Form } from "./names.ts";
+import { isInside, leadsTo } from "./pointers.ts";
+
+export type Found = {
+  /** Real but for its last part, which may be a symlink itself. */
+  path: string;
+  form: Form;
+  kind: ReturnType<typeof kindOf>;
+  /** Tells it from another thing that takes its place, and finds it again after a rename. */
+  identity: string;
+  /** For what was found only because something leads to it: the identities of that. */
+  from: readonly string[];
+};
+
+export type Look = {
+  found: readonly Found[];
+  /** Directories that could not be looked into. */
+  unreadable: readonly string[];
+  /** The identities of those that could. */
+  directories: ReadonlySet<string>;
+};
+
+/**
+ * Finds the repositories below some directories, again and again: the second look asks of each directory only whether
+ * it changed since, and reads those that did.
+ */
+export class RepositoryTree {
+  readonly roots: readonly string[];
+  #listings: ReadonlyMap<string, Listing> = new Map();
+
+  constructor(roots: readonly string[]) {
+    this.roots = roots;
+  }
+
+  async look(signal: AbortSignal): Promise<Look> {
+    const listings = new Map<string, Listing>();
+    const unreadable: string[] = [];
+    const pending = [...this.roots];
+    for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+      if (listings.has(path) || notFiles.has(path)) continue;
+      const listing = listDirectory(path, this.#listings.get(path));
+      if (listing === undefined) {
+        unreadable.push(path);
+        continue;
+      }
+      listings.set(path, listing);
+      pending.push(...listing.directories);
+      if (!listing.isCached || listings.size % cachedAtOnce === 0) await breathe(signal);
+    }
+    this.#listings = listings;
+    const all = [...listings.values()];
+    const marks = all.flatMap((listing) => listing.marks);
+    const directories = new Set(all.map(({ identity }) => identity));
+    return { found: withTargets(marks, this.roots), unreadable, directories };
+  }
+}
+
+/** Should somebody ever make `/` writable: there are no repositories in these, and there is no end to them. */
+const notFiles: ReadonlySet<string> = new Set(["/proc", "/sys", "/dev"]);
+
+const cachedAtOnce = 64;
+
+async function breathe(signal: AbortSignal): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  signal.throwIfAborted();
+}
+
+/** Without what lies outside of the roots, which nothing that runs in the sandbox could change. */
+function withTargets(marks: readonly Mark[], roots: readonly string[]): readonly Found[] {
+  const found = new Map<string, Found>();
+  for (const { path, form } of marks) {
+    const seen = foundAt(path, form);
+    if (seen !== undefined) found.set(path, seen);
+  }
+  const marked = [...found.values()];
+  for (const mark of marked) {
+    for (const path of leadsTo(mark.path).filter((target) => isInside(target, roots))) {
+      const form = mark.form === "koda" ? "koda" : "target";
+      const target = found.get(path) ?? foundAt(path, form);
+      const from = [...(target?.from ?? []), mark.identity];
+      if (target !== undefined) found.set(path, { ...target, from });
+    }
+  }
+  return [...found.values()];
+}
+
+function foundAt(path: string, form: Form): Found | undefined {
+  const stats = unlessRefused(() => look(path));
+  return stats && { path, form, kind: kindOf(stats), identity: identityOf(stats), from: [] };
+}

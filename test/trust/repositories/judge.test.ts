@@ -1,0 +1,436 @@
+import { describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { judgeRepository } from "../../../lib/trust/repositories/judge.ts";
+import { isRoot } from "../../support/nobody.ts";
+import { makePlace } from "../../support/place.ts";
+import { runGit } from "../../support/worktree.ts";
+import { directory, makeRepository, runAsUser, writeFiles, type Files } from "./repository.ts";
+
+/** What is said of a repository with these files in its git directory. */
+async function judged(files: Files): Promise<string | undefined> {
+  await using place = makeRepository(files);
+  return judgeRepository(place.gitDirectory, { roots: [place.project] });
+}
+
+const config = (text: string): Files => ({ config: text });
+
+/** A line for each dangerous setting: the configuration, and what the reason must name. */
+const settings: [text: string, named: string][] = [
+  ["[core]\nfsmonitor = /bin/evil", "core.fsmonitor, which git status would run"],
+  ["[core]\nfsmonitor = hooks/evil", "core.fsmonitor"],
+  ["[core]\nhooksPath = elsewhere", "core.hookspath"],
+  ["[core]\nsshCommand = evil", "core.sshcommand"],
+  ["[core]\ngitProxy = evil", "core.gitproxy"],
+  ["[core]\neditor = evil", "core.editor"],
+  ["[core]\npager = evil", "core.pager"],
+  ["[core]\naskPass = evil", "core.askpass"],
+  ["[core]\nalternateRefsCommand = evil", "core.alternaterefscommand"],
+  ["[core]\nworktree = /", "core.worktree"],
+  ["[core]\nworktree = ../../..", "core.worktree"],
+  ["[core]\nprotectHFS = false", "core.protecthfs"],
+  ["[core]\nprotectNTFS = 0", "core.protectntfs"],
+  ["[sequence]\neditor = evil", "sequence.editor"],
+  ["[pager]\nlog = evil", "pager.log"],
+  ["[alias]\nst = !evil", "alias.st"],
+  ["[alias]\nst = grep -Oevil x", "alias.st"],
+  ["[include]\npath = more", "include.path"],
+  ['[includeIf "gitdir:/"]\npath = more', "includeif.gitdir:/.path"],
+  ['[hook "x"]\ncommand = evil', "hook.x.command"],
+  ["[init]\ntemplateDir = evil", "init.templatedir"],
+  ["[gpg]\nprogram = evil", "gpg.program"],
+  ['[gpg "ssh"]\nprogram = evil', "gpg.ssh.program"],
+  ['[gpg "ssh"]\ndefaultKeyCommand = evil', "gpg.ssh.defaultkeycommand"],
+  ["[credential]\nhelper = !evil", "credential.helper"],
+  ['[credential "https://x"]\nhelper = evil', "credential.https://x.helper"],
+  ["[diff]\nexternal = evil", "diff.external"],
+  ['[diff "x"]\ncommand = evil', "diff.x.command"],
+  ['[diff "x"]\ntextconv = evil', "diff.x.textconv"],
+  ['[merge "x"]\ndriver = evil', "merge.x.driver"],
+  ['[filter "x"]\nclean = evil', "filter.x.clean"],
+  ['[filter "x"]\nsmudge = evil', "filter.x.smudge"],
+  ['[filter "x"]\nprocess = evil', "filter.x.process"],
+  ["[interactive]\ndiffFilter = evil", "interactive.difffilter"],
+  ['[trailer "x"]\ncmd = evil', "trailer.x.cmd"],
+  ['[trailer "x"]\ncommand = evil', "trailer.x.command"],
+  ['[tar "x"]\ncommand = evil', "tar.x.command"],
+  ["[gc]\nrecentObjectsHook = evil", "gc.recentobjectshook"],
+  ["[uploadpack]\npackObjectsHook = evil", "uploadpack.packobjectshook"],
+  ['[submodule "x"]\nupdate = !evil', "submodule.x.update"],
+  ['[submodule "x"]\nurl = ext::evil', "submodule.x.url"],
+  ["[pull]\ntwohead = ../../evil", "pull.twohead"],
+  ["[pull]\noctopus = ../../evil", "pull.octopus"],
+  ['[browser "x"]\ncmd = evil', "browser.x.cmd"],
+  ['[browser "x"]\npath = evil', "browser.x.path"],
+  ['[man "x"]\ncmd = evil', "man.x.cmd"],
+  ['[man "x"]\npath = evil', "man.x.path"],
+  ["[web]\nbrowser = evil", "web.browser"],
+  ["[help]\nbrowser = evil", "help.browser"],
+  ["[instaweb]\nhttpd = evil", "instaweb.httpd"],
+  ['[difftool "x"]\ncmd = evil', "difftool.x.cmd"],
+  ['[difftool "x"]\npath = evil', "difftool.x.path"],
+  ['[mergetool "x"]\ncmd = evil', "mergetool.x.cmd"],
+  ['[mergetool "x"]\npath = evil', "mergetool.x.path"],
+  ['[guitool "x"]\ncmd = evil', "guitool.x.cmd"],
+  ["[sendemail]\nsmtpServer = /bin/evil", "sendemail.smtpserver"],
+  ["[imap]\ntunnel = evil", "imap.tunnel"],
+  ["[svn]\nauthorsProg = evil", "svn.authorsprog"],
+  ['[remote "o"]\nuploadpack = evil', "remote.o.uploadpack"],
+  ['[remote "o"]\nreceivepack = evil', "remote.o.receivepack"],
+  ['[remote "o"]\nvcs = evil', "remote.o.vcs"],
+  ['[remote "o"]\nproxy = evil', "remote.o.proxy"],
+  ['[remote "o"]\nurl = ext::sh -c evil', "remote.o.url"],
+  ['[remote "o"]\nurl = ssh://-oProxyCommand=evil/x', "remote.o.url"],
+  ['[remote "o"]\npushurl = ext::evil', "remote.o.pushurl"],
+  ["[remote]\npushDefault = ext::evil", "remote.pushdefault"],
+  ['[branch "main"]\nremote = ext::evil', "branch.main.remote"],
+  ['[branch "main"]\npushRemote = ext::evil', "branch.main.pushremote"],
+  ['[remote "o"]\npromisor = true', "remote.o.promisor"],
+  ['[remote "o"]\npartialCloneFilter = blob:none', "remote.o.partialclonefilter"],
+  ["[extensions]\npartialClone = o", "extensions.partialclone"],
+  ['[url "ext::evil "]\ninsteadOf = https://', "url.ext::evil .insteadof"],
+  ['[url "ext::evil "]\npushInsteadOf = https://', "url.ext::evil .pushinsteadof"],
+  ["[protocol]\nallow = always", "protocol.allow"],
+  ['[protocol "ext"]\nallow = always', "protocol.ext.allow"],
+  ["[http]\nproxy = http://evil", "http.proxy"],
+  ['[http "https://x"]\nsslVerify = false', "http.https://x.sslverify"],
+  ["[http]\ncookieFile = /x", "http.cookiefile"],
+  ['[lfs "customtransfer.x"]\npath = evil', "lfs.customtransfer.x.path"],
+  ['[lfs "customtransfer.x"]\nargs = evil', "lfs.customtransfer.x.args"],
+  ['[lfs "extension.x"]\nclean = evil', "lfs.extension.x.clean"],
+  ['[lfs "extension.x"]\nsmudge = evil', "lfs.extension.x.smudge"],
+  ["[lfs]\nstandalonetransferagent = evil", "lfs.standalonetransferagent"],
+  ["[delta]\npager = evil", "delta.pager"],
+  ["[tig]\neditor = evil", "tig.editor"],
+];
+
+test.each(settings)("%j is dangerous", async (text, named) => {
+  expect(await judged(config(text))).toStartWith(`its config sets ${named}`);
+  // In a work tree's own configuration as well.
+  expect(await judged({ "config.worktree": text })).toContain(`sets ${named}`);
+});
+
+/** However it is written: the same setting, as git would read it. */
+const spellings: string[] = [
+  "[core] fsmonitor = evil",
+  "[CORE]\n\tFsMonitor=evil",
+  "\ufeff[core]\nfsmonitor=evil",
+  "[core]\r\nfsmonitor = evil\r\n",
+  "[core] ; a comment\n # another\n fsmonitor = evil # and one more",
+  "[core]\nbare = false # \\\nfsmonitor = evil",
+  "[core]\nbare = fal\\\nse\nfsmonitor = evil",
+  '[core]\neditors = "a ; b"\nfsmonitor = evil',
+  '[core]\nfsmonitor = "evil"',
+  "[core]\nfsmonitor = ev\\\nil",
+  "[core]\nfsmonitor =\\\nevil",
+  '[core]\nfsmonitor = "\\"evil\\""',
+  "[core.]\nfsmonitor = evil",
+  "[x]\ny = z\n[core]\nfsmonitor = evil",
+  "[core]\nbare\nfsmonitor = evil",
+  "[core]fsmonitor=evil",
+  "[core]\nfsmonitor = true evil",
+];
+
+test.each(spellings)("%j sets it, however it is written", async (text) => {
+  expect(await judged(config(text))).toContain("fsmonitor, which");
+});
+
+const spelledFilters = [
+  '[filter "a.b"]\nclean = x',
+  "[filter.a]\nclean = x",
+  '[filter "a\\"]"]\nclean = x',
+  '[filter   "]"]\nclean=x',
+];
+
+test.each(spelledFilters)("%j has a subsection", async (text) => {
+  expect(await judged(config(text))).toMatch(/^its config sets filter\..*\.clean, which git status would run$/);
+});
+
+/** git dies of most of them; whoever wrote it did not mean well, or we do not know what it means. */
+const incomprehensible: string[] = [
+  "fsmonitor = evil",
+  "[core\nfsmonitor = evil",
+  "[]\nfsmonitor = evil",
+  "[core]\nfsmonitor evil",
+  "[core]\n= evil",
+  '[core]\nfsmonitor = "evil',
+  "[core]\nx = \\q",
+  '[core "x]\ny = z',
+  "[core]\nfsmonitor = false\0evil",
+  "[core]\n1x = y",
+];
+
+test.each(incomprehensible)("%j is dangerous, since nobody knows what it says", async (text) => {
+  expect(await judged(config(text))).toBe("its config says something that cannot be understood");
+});
+
+const harmlessSettings: string[] = [
+  "",
+  "# nothing\n; at all",
+  "[core]\nfsmonitor = true",
+  "[core]\nfsmonitor = FALSE",
+  "[core]\nfsmonitor",
+  "[core]\nfsmonitor =",
+  '[core]\nfsmonitor = "false" # not evil',
+  "[core]\nworktree = ../sub",
+  "[core]\nignorecase = true\nautocrlf = input\nlogallrefupdates",
+  "[pager]\nlog = false",
+  '[remote "origin"]\nurl = https://example.com/x.git\nfetch = +refs/heads/*:refs/remotes/origin/*',
+  '[remote "origin"]\nurl = git@example.com:x/y.git',
+  '[remote "origin"]\nurl = ../other',
+  '[branch "main"]\nremote = origin\nmerge = refs/heads/main',
+  '[submodule "x"]\nactive = true\nurl = https://example.com/x.git\nupdate = rebase',
+  '[url "git@example.com:"]\ninsteadOf = https://example.com/',
+  "[user]\nname = x\nemail = y\nsigningkey = z\n[commit]\ngpgsign = true",
+  '[x "core"]\nfsmonitor = evil',
+  "[lfs]\nrepositoryformatversion = 0",
+];
+
+test.each(harmlessSettings)("%j does no harm", async (text) => {
+  expect(await judged(config(text))).toBeUndefined();
+});
+
+/** What else there can be in a git directory. */
+const contents: [title: string, files: Files, reason: RegExp][] = [
+  ["a hook", { "hooks/pre-commit": { program: "" } }, /^its hook "pre-commit" can be executed/],
+  [
+    "a hook that is a symlink",
+    { "hooks/pre-commit": { link: "/bin/true" } },
+    /^"hooks\/pre-commit" in it is a symlink/,
+  ],
+  ["hooks that are elsewhere", { hooks: { link: "../hooks" } }, /^"hooks" in it is a symlink/],
+  ["a config that is elsewhere", { config: { link: "../config" } }, /^"config" in it is a symlink/],
+  ["a HEAD that is elsewhere", { HEAD: { link: "../HEAD" } }, /^"HEAD" in it is a symlink/],
+  ["a FETCH_HEAD that is elsewhere", { FETCH_HEAD: { link: "/nowhere" } }, /^"FETCH_HEAD" in it is a symlink/],
+  ["a message that is elsewhere", { COMMIT_EDITMSG: { link: "/nowhere" } }, /^"COMMIT_EDITMSG" in it/],
+  ["a log that is elsewhere", { "logs/HEAD": { link: "/nowhere" } }, /^"logs\/HEAD" in it is a symlink/],
+  ["a branch's log that is elsewhere", { "logs/refs/heads/objects/x": { link: "/nowhere" } }, /is a symlink/],
+  ["packs that are elsewhere", { "objects/pack": { link: "/nowhere" } }, /^"objects\/pack" in it is a symlink/],
+  ["a commondir that is outside", { commondir: "/\n" }, /^where its "commondir" leads to: it leads to "\/", outside/],
+  ["a commondir that is missing", { commondir: "../none\n" }, /where nothing is$/],
+  ["a commondir that is no path", { commondir: "a\nb\n" }, /^its "commondir" says something/],
+  ["a commondir that is a directory", { commondir: directory }, /^it cannot be read/],
+  ["a gitdir that is outside", { gitdir: "/etc/.git\n" }, /^where its "gitdir" leads to: it leads to "\/etc/],
+  ["a config that is a directory", { config: directory }, /^it cannot be read/],
+  ["a config without end", config("# x\n".repeat(300_000)), /^it cannot be read: "config" in it is larger than 1 MB$/],
+  ["hooks that are a file", { hooks: "" }, /^it cannot be read/],
+  ["objects of others", { "objects/info/alternates": "# ok\n/etc\n" }, /^it takes objects from "\/etc"/],
+  ["objects of who knows whom", { "objects/info/alternates": '"../x"\n' }, /^it takes objects from/],
+  ["a rebase that runs", { "rebase-merge/git-rebase-todo": "pick a\nexec evil\n" }, /has an "exec" step/],
+  ["a rebase that runs, in short", { "rebase-merge/git-rebase-todo": " x evil\n" }, /has an "exec" step/],
+  ["another that does", { "rebase-apply/git-rebase-todo": "exec evil\n" }, /has an "exec" step/],
+  ["a strategy that is a path", { "rebase-merge/strategy": "../../evil\n" }, /names a program/],
+  ["options with a path", { "sequencer/opts": "[options]\nstrategy = ../x\n" }, /names a program/],
+  ["old remotes", { "remotes/origin": "URL: ext::evil\n" }, /^it has remotes in "remotes"/],
+  ["older remotes", { "branches/origin": "ext::evil\n" }, /^it has remotes in "branches"/],
+  [
+    "a submodule",
+    { "modules/x/HEAD": "", "modules/x/config": "[core]\npager=x" },
+    /^in "modules\/x" of it: its config sets/,
+  ],
+  [
+    "a submodule with slashes in its name",
+    { "modules/a/b/HEAD": "", "modules/a/b/hooks/pre-push": { program: "" } },
+    /^in "modules\/a\/b" of it: its hook "pre-push"/,
+  ],
+  [
+    "a submodule's submodule",
+    { "modules/a/HEAD": "", "modules/a/modules/b/HEAD": "", "modules/a/modules/b/config": "[alias]\nx=!y" },
+    /alias\.x/,
+  ],
+  ["a submodule that is elsewhere", { "modules/x": { link: "/nowhere" } }, /^"modules\/x" in it is a symlink/],
+  ["a submodule without end", { [`modules/${"x/".repeat(40)}HEAD`]: "" }, /without end$/],
+  [
+    "a work tree",
+    { "worktrees/x/HEAD": "", "worktrees/x/commondir": "../..\n", "worktrees/x/config.worktree": "[core]\npager=x" },
+    /^in "worktrees\/x" of it: its config sets core.pager/,
+  ],
+];
+
+test.each(contents)("%s is dangerous", async (_, files, reason) => {
+  expect(await judged(files)).toMatch(reason);
+});
+
+const harmless: [title: string, files: Files][] = [
+  ["nothing more than it needs", {}],
+  ["a hook that cannot be executed", { "hooks/pre-commit": "evil" }],
+  ["samples", { "hooks/pre-commit.sample": { program: "" } }],
+  ["an empty directory of remotes", { branches: directory, remotes: directory }],
+  ["a rebase that runs nothing", { "rebase-merge/git-rebase-todo": "pick a x\nfixup b exec\n# exec\n" }],
+  ["objects of the project", { "objects/info/alternates": "../../other/.git/objects\n" }],
+  ["itself as its common directory", { commondir: ".\n" }],
+  ["a submodule", { "modules/x/HEAD": "", "modules/x/config": "[core]\nworktree = ../../../x" }],
+];
+
+test.each(harmless)("%s does no harm", async (_, files) => {
+  expect(await judged(files)).toBeUndefined();
+});
+
+test("a name that is not UTF-8 hides nothing", async () => {
+  await using place = makeRepository({ "logs/x": "" });
+  const odd = Buffer.concat([Buffer.from(`${place.gitDirectory}/logs/`), Buffer.from([0xff])]);
+  renameSync(join(place.gitDirectory, "logs/x"), odd);
+  expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toContain("cannot be read");
+});
+
+test("more files than can be looked through are dangerous", async () => {
+  await using place = makeRepository({ "refs/x": directory });
+  for (let number = 0; number < 20_001; number++) writeFileSync(join(place.gitDirectory, `refs/x/${number}`), "");
+  expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toContain("more files than");
+});
+
+test.skipIf(isRoot)("what cannot be read is dangerous", async () => {
+  await using place = makeRepository();
+  chmodSync(join(place.gitDirectory, "config"), 0);
+  expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toContain("it cannot be read");
+});
+
+describe("a .git that leads elsewhere", () => {
+  const cases: [title: string, files: Files, reason: RegExp | undefined][] = [
+    ["a file to another repository of the project", { "sub/.git": "gitdir: ../good\n" }, undefined],
+    ["a file to a dangerous one", { "sub/.git": "gitdir: ../evil\n" }, /core\.pager/],
+    ["a file to somewhere outside", { "sub/.git": "gitdir: /etc\n" }, /^it leads to "\/etc", outside/],
+    ["a file to nothing", { "sub/.git": "gitdir: ../none\n" }, /where nothing is/],
+    ["a file that git would not understand", { "sub/.git": "gitdir:../good\n" }, /not understand/],
+    ["an empty file", { "sub/.git": "" }, /not understand/],
+    ["a file with two lines", { "sub/.git": "gitdir: ../good\nevil\n" }, /where nothing is|not understand/],
+    ["a symlink to another", { "sub/.git": { link: "../good" } }, undefined],
+    ["a symlink to a dangerous one", { "sub/.git": { link: "../evil" } }, /core\.pager/],
+    ["a symlink to somewhere outside", { "sub/.git": { link: "/etc" } }, /^it leads to "\/etc", outside/],
+    ["a symlink to nothing", { "sub/.git": { link: "none" } }, /where nothing is/],
+    ["a symlink in a circle", { "sub/.git": { link: ".git" } }, /^it cannot be followed/],
+    [
+      "a symlink to a file that leads",
+      { "sub/.git": { link: "../file" }, file: "gitdir: evil\n" },
+      /core\.pager|nothing is/,
+    ],
+    ["files in a circle", { "sub/.git": "gitdir: ../other/.git\n", "other/.git": "gitdir: ../sub/.git\n" }, undefined],
+    ["a commondir to a dangerous one", { "sub/.git/HEAD": "", "sub/.git/commondir": "../../evil\n" }, /core\.pager/],
+    ["a commondir to a good one", { "sub/.git/HEAD": "", "sub/.git/commondir": "../../good\n" }, undefined],
+    [
+      "a chain of files",
+      Object.fromEntries(
+        [...Array(20).keys()].map((n) => [n === 0 ? "sub/.git" : `${n}`, `gitdir: ${n === 0 ? "../" : ""}${n + 1}\n`]),
+      ),
+      /without end/,
+    ],
+  ];
+
+  test.each(cases)("%s", async (_, files, reason) => {
+    await using place = makePlace();
+    writeFiles(place.project, { "good/HEAD": "", "evil/HEAD": "", "evil/config": "[core]\npager = evil\n", ...files });
+    const judgement = judgeRepository(join(place.project, "sub/.git"), { roots: [place.project] });
+    if (reason === undefined) expect(judgement).toBeUndefined();
+    else expect(judgement).toMatch(reason);
+  });
+
+  test("is not judged again where it was there before any command", async () => {
+    await using place = makePlace();
+    writeFiles(place.project, {
+      "sub/.git": "gitdir: ../mine\n",
+      "mine/HEAD": "",
+      "mine/config": "[core]\npager = mine",
+    });
+    const trusted = new Set([join(place.project, "mine")]);
+    expect(judgeRepository(join(place.project, "sub/.git"), { roots: [place.project], trusted })).toBeUndefined();
+  });
+});
+
+describe("what git itself makes does no harm", () => {
+  test("init, clone, a work tree, a submodule and a bare repository", async () => {
+    await using place = makePlace({ "one/a": "a" });
+    const { project, env } = place;
+    const git = (cwd: string, ...args: string[]) => runGit(join(project, cwd), env, args);
+    git("one", "init", "-q");
+    git("one", "add", "a");
+    git("one", "commit", "-qm", "a");
+    git(".", "clone", "-q", "one", "two");
+    git("two", "submodule", "--quiet", "add", join(project, "one"), "part/of");
+    git("two", "commit", "-qm", "part");
+    git("two", "worktree", "add", "-q", "../three");
+    git("three", "submodule", "--quiet", "update", "--init");
+    git(".", "init", "-q", "--bare", "four");
+    git(".", "clone", "-q", "--shared", "one", "five");
+    const made = ["one/.git", "two/.git", "two/part/of/.git", "three/.git", "three/part/of/.git", "four", "five/.git"];
+    for (const path of made) {
+      expect(existsSync(join(project, path))).toBe(true);
+      expect([path, judgeRepository(join(project, path), { roots: [project] })]).toEqual([path, undefined]);
+    }
+  });
+});
+
+/** The table is about something: git does run these. Each leaves a file where the test looks for it. */
+describe("what is dangerous really runs", () => {
+  type Row = [title: string, files: (evil: string) => Files, commands: readonly (readonly string[])[]];
+  const commit = ["commit", "--allow-empty", "-m", "x"];
+  const rows: Row[] = [
+    ["core.fsmonitor", (evil) => config(`[core]\nfsmonitor = ${evil}`), [["status"]]],
+    ["core.hooksPath", () => config("[core]\nhooksPath = evil-hooks"), [commit]],
+    ["core.editor", (evil) => config(`[core]\neditor = ${evil}`), [["commit", "--allow-empty"]]],
+    [
+      "core.sshCommand",
+      (evil) => config(`[core]\nsshCommand = ${evil}\n[remote "o"]\nurl = ssh://localhost/x`),
+      [["fetch", "o"]],
+    ],
+    ["alias", (evil) => config(`[alias]\nst = !${evil}`), [["st"]]],
+    ["include", () => ({ ...config("[include]\npath = more"), more: "[core]\nfsmonitor = ./evil" }), [["status"]]],
+    [
+      "filter.clean",
+      (evil) => ({ ...config(`[filter "x"]\nclean = ${evil}`), "info/attributes": "* filter=x" }),
+      [["add", "file"]],
+    ],
+    [
+      "diff.external",
+      (evil) => config(`[diff]\nexternal = ${evil}`),
+      [
+        ["add", "file"],
+        commit,
+        ["diff", "HEAD~0", "--", "file"],
+        ["diff", "--cached", "4b825dc642cb6eb9a060e54bf8d69288fbee4904"],
+      ],
+    ],
+    ["gpg.program", (evil) => config(`[gpg]\nprogram = ${evil}\n[commit]\ngpgsign = true`), [commit]],
+    [
+      "credential and url ext",
+      (evil) => config(`[protocol "ext"]\nallow = always\n[remote "o"]\nurl = ext::${evil}`),
+      [["fetch", "o"]],
+    ],
+    ["a hook", (evil) => ({ "hooks/pre-commit": { program: `#!/bin/sh\n${evil}\n` } }), [commit]],
+    ["commondir", () => ({ commondir: "../common" }), [["status"]]],
+  ];
+
+  test.each(rows)("%s", async (_, files, commands) => {
+    await using place = makeRepository();
+    const evil = join(place.project, "evil");
+    const program = { program: `#!/bin/sh\necho ran > ${place.marker}\n` };
+    const common: Files = {
+      HEAD: "ref: refs/heads/main\n",
+      config: "[core]\nfsmonitor = ./evil\n",
+      objects: directory,
+      refs: directory,
+    };
+    writeFiles(place.project, { evil: program, file: "x", "evil-hooks/pre-commit": program });
+    writeFiles(join(place.project, "common"), common);
+    writeFiles(place.gitDirectory, files(evil));
+    expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toBeString();
+    for (const command of commands) runAsUser(place.project, place, command);
+    expect(existsSync(place.marker)).toBe(true);
+  });
+
+  test("a step of a rebase", async () => {
+    await using place = makeRepository();
+    for (const message of ["one", "two"]) runAsUser(place.project, place, ["commit", "--allow-empty", "-m", message]);
+    runAsUser(place.project, place, ["rebase", "--exec", "false", "HEAD~1"]);
+    writeFileSync(join(place.gitDirectory, "rebase-merge/git-rebase-todo"), `exec touch ${place.marker}\n`);
+    expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toContain('"exec" step');
+    runAsUser(place.project, place, ["rebase", "--continue"]);
+    expect(existsSync(place.marker)).toBe(true);
+  });
+
+  test("and a log that is a symlink is written through", async () => {
+    await using place = makeRepository({ "logs/HEAD": { link: "../../outside" } });
+    writeFileSync(join(place.project, "outside"), "");
+    runAsUser(place.project, place, ["commit", "--allow-empty", "-m", "words"]);
+    expect(readFileSync(join(place.project, "outside"), "utf8")).toContain("words");
+  });
+});
