@@ -1,0 +1,109 @@
+/**
+ * Holds one tier of the sandbox open and runs commands in it, in a process of its own: as koda does, and as whichever
+ * user. It is told what to do and tells what happens line by line in JSON; `tiers.ts` is the other side.
+ */
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { landlockAbi } from "../../lib/sandbox/abi.ts";
+import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
+import { canReplaceTmp } from "../../lib/sandbox/layout.ts";
+import { type Policy, policyOf } from "../../lib/sandbox/policy.ts";
+import { Failed } from "../../lib/sandbox/probe.ts";
+import { look } from "../../lib/sandbox/scenery.ts";
+import { openNamespacesTier } from "../../lib/sandbox/tiers/namespaces/tier.ts";
+import type { Circumstances } from "../../lib/sandbox/tiers/tier.ts";
+import { Unavailable } from "../../lib/sandbox/tiers/unavailable.ts";
+import { childEnv } from "../../lib/shell/env.ts";
+import { adoptOrphans } from "../../lib/shell/processes.ts";
+import { createShell, type Shell } from "../../lib/shell/spawn.ts";
+import type { Running } from "../../lib/shell/supervise.ts";
+import { realPaths } from "../../lib/trust/real.ts";
+import { hereArch } from "./assembled.ts";
+import type { Order, Report, TierName, Wanted } from "./tiers.ts";
+
+const wanted: Wanted = JSON.parse(process.argv[2] ?? "");
+adoptOrphans();
+await using held = new AsyncDisposableStack();
+const tmp = realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
+held.defer(() => rmSync(tmp, { recursive: true, force: true }));
+
+try {
+  const { backend, policy } = await openTier(wanted);
+  held.use(backend);
+  const rules = { pass: Object.keys(wanted.env), tmp: policy.privateTmp ? "/tmp" : tmp, providerKeys: [] };
+  const { env } = childEnv({ ...process.env, ...wanted.env }, rules);
+  const shell = createShell({ backend, policy, env });
+  held.defer(async () => shell.stopAll());
+  const { name, filesystem, network, notes, privateTmp, ownProcesses } = backend;
+  tell({ kind: "open", policy, backend: { name, filesystem, network, notes, privateTmp, ownProcesses } });
+  await obey(shell, backend);
+} catch (error) {
+  if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
+  tell({ kind: "unavailable", reason: error.message });
+}
+
+async function openTier({ tier, grants, circumstances }: Wanted): Promise<{ backend: Backend; policy: Policy }> {
+  const policyFor = (privateTmp: boolean) => policyOf({ ...grants, tmp, privateTmp, resolve: realPaths });
+  const draft = policyFor(false);
+  if (tier === "none") return { backend: unconfined, policy: draft };
+  const around: Circumstances = {
+    arch: hereArch,
+    abi: landlockAbi(),
+    ports: [],
+    searchPath: process.env.PATH,
+    onRefusal: ({ what }) => tell({ kind: "refusal", what }),
+    ...circumstances,
+  };
+  const inTmp = canReplaceTmp(draft, look) ? policyFor(true) : draft;
+  const backend = await open(tier, inTmp, around);
+  return { backend, policy: backend.privateTmp ? inTmp : draft };
+}
+
+async function open(tier: Exclude<TierName, "none">, policy: Policy, around: Circumstances): Promise<Backend> {
+  switch (tier) {
+    case "namespaces":
+      return await openNamespacesTier(policy, around, { processes: true });
+    case "bwrap":
+    case "landlock":
+      throw new Unavailable(`there is no tier "${tier}" yet`);
+    default:
+      return tier satisfies never;
+  }
+}
+
+/** Until nobody gives orders any more. */
+async function obey(shell: Shell, backend: Backend): Promise<void> {
+  const running = new Map<number, Running>();
+  for await (const line of console) {
+    // After the last line there is an empty one.
+    if (line === "") continue;
+    const order: Order = JSON.parse(line);
+    switch (order.do) {
+      case "start":
+        running.set(order.id, start(shell, order));
+        break;
+      case "stop":
+        void running.get(order.id)?.stop();
+        break;
+      case "protect":
+        backend.protect(order.paths);
+        break;
+      default:
+        order satisfies never;
+    }
+  }
+}
+
+function start(shell: Shell, { id, command, options }: Extract<Order, { do: "start" }>): Running {
+  const listen = (stream: "stdout" | "stderr") => (bytes: Uint8Array) =>
+    tell({ kind: "output", id, stream, text: Buffer.from(bytes).toString("latin1") });
+  const running = shell.start(command, { stdout: listen("stdout"), stderr: listen("stderr"), ...options });
+  tell({ kind: "started", id, pid: running.pid });
+  void running.ended.then((ended) => tell({ kind: "ended", id, ended }));
+  return running;
+}
+
+function tell(report: Report): void {
+  console.log(JSON.stringify(report));
+}
