@@ -46,7 +46,8 @@ async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Eve
     stopper.lastWill = () => opened.killNow();
     for await (const event of run(prompt, opened, signal)) {
       // What the run started is gone before its end is told.
-      yield isEnd(event) ? await closed(opened, event) : event;
+      if (isEnd(event)) yield* closed(opened, event);
+      else yield event;
     }
   } catch (error) {
     if (!(error instanceof KodaError)) await report(error);
@@ -56,13 +57,13 @@ async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Eve
   }
 }
 
-async function closed(opened: OpenRun, end: EventOf<"end">): Promise<Event> {
+async function* closed(opened: OpenRun, end: EventOf<"end">): AsyncGenerator<Event, void> {
   try {
-    await opened.close();
-    return end;
+    yield* await opened.close();
+    yield end;
   } catch (error) {
     if (!(error instanceof KodaError)) await report(error);
-    return failedAfterAll(end, error);
+    yield failedAfterAll(end, error);
   }
 }
 

@@ -3,7 +3,7 @@ import { KodaError, messageOf } from "../errors.ts";
 import type { CallPart } from "../model/message.ts";
 import { failed, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine, Notice } from "./engine.ts";
 import type { Event, EventOf } from "./event.ts";
 import type { LoopGuard } from "./loop.ts";
 import { prepare, type Prepared } from "./prepare.ts";
@@ -22,8 +22,32 @@ export async function* dispatch(
   for (const wave of waves(prepared)) {
     signal.throwIfAborted();
     if (wave.some(({ claim }) => claim.effect !== "read")) await engine.changes.watch(signal);
-    yield* runTogether(wave, (call, emit) => perform(engine, { call, loop, emit }, signal));
+    yield* withoutTraps(engine, { wave, signal }, (call, emit) => perform(engine, { call, loop, emit }, signal));
   }
+}
+
+type Wave = { wave: readonly Prepared[]; signal: AbortSignal };
+
+/** What a call may leave for git or koda to obey is looked for after it, and told; to the model as well. */
+async function* withoutTraps(
+  engine: Engine,
+  { wave, signal }: Wave,
+  perform: (call: Prepared, emit: Emit) => Promise<void>,
+): AsyncGenerator<Event, void> {
+  const { repositories, session } = engine;
+  const mayWrite = wave.some(({ claim, call }) => claim.effect !== "read" || call.tool === "Bash");
+  if (!mayWrite) return yield* runTogether(wave, perform);
+
+  await repositories.before(signal);
+  let notices: readonly Notice[] = [];
+  try {
+    yield* runTogether(wave, perform);
+  } finally {
+    notices = await repositories.after();
+    engine.notices.push(...notices);
+  }
+  const told = notices.filter(({ level }) => level !== "info");
+  if (told.length > 0) session.append({ kind: "note", text: told.map(({ message }) => message).join("\n") });
 }
 
 type Emit = (event: Event) => void;

@@ -5,6 +5,7 @@ import type { Gate } from "../trust/gate.ts";
 import type { Changes } from "./changes.ts";
 import type { Event, EventOf } from "./event.ts";
 import type { Ledger } from "./ledger.ts";
+import type { Repositories } from "./repositories.ts";
 
 /** Outcomes that the user wants to hear of by exit code, although the run itself went to its end. */
 export type FailOn = "denied" | "tool_error";
@@ -21,6 +22,7 @@ export type Engine = {
   /** What every call of this conversation may use. */
   readonly context: Omit<ToolContext, "call" | "signal" | "report">;
   readonly changes: Changes;
+  readonly repositories: Repositories;
   /** What somebody below wants said: it is, at the next step of the run. */
   readonly notices: Notice[];
   readonly answerSchema?: JsonSchema;

@@ -21,8 +21,8 @@ import system from "./system.md" with { type: "text" };
 export type OpenRun = {
   engine: Engine;
   opening: Opening;
-  /** Stops what still runs and lets go of everything. */
-  close(): Promise<void>;
+  /** Stops what still runs and lets go of everything; returns what is still to be said before the end. */
+  close(): Promise<readonly Notice[]>;
   /** The part of closing that must happen even when there is no time: nothing may outlive the run. */
   killNow(): void;
 };
@@ -74,6 +74,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
       contextWindow: info.contextWindow,
     },
     changes: held.use(trackChanges(policy, settings.env.PATH)),
+    repositories: surroundings.repositories,
     notices,
     failOn: settings.failOn,
     heard,
@@ -84,7 +85,10 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
   return {
     engine,
     opening: { start, startedAt, resumable: settings.database !== inMemory },
-    close: () => resources.disposeAsync(),
+    async close() {
+      await resources.disposeAsync();
+      return surroundings.lastNotices;
+    },
     killNow: () => shell.killNow(),
   };
 }

@@ -4,12 +4,21 @@ import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";
 import { openConfinement } from "./confinement.ts";
+import { careForRepositories, type Repositories } from "./repositories.ts";
 import type { Allowance } from "./resume.ts";
 import type { Notice } from "./engine.ts";
 import type { Settings } from "./settings.ts";
 
 /** Where a run's calls happen: what they may touch, and what starts commands for them. */
-export type Surroundings = { policy: Policy; backend: Backend; shell: Shell; tasks: Tasks };
+export type Surroundings = {
+  policy: Policy;
+  backend: Backend;
+  shell: Shell;
+  tasks: Tasks;
+  repositories: Repositories;
+  /** What was found when everything had been stopped: there once it is closed. */
+  lastNotices: readonly Notice[];
+};
 
 type Wishes = {
   settings: Settings;
@@ -34,8 +43,11 @@ export async function openSurroundings(
 
   const shell = createShell({ backend, policy, env: variables, maxSeconds: limits.maxCommandTimeMs / 1000 });
   const tasks = createTasks(shell);
+  const repositories = careForRepositories({ policy, backend, dataDirectory: settings.dataDirectory });
+  const lastNotices: Notice[] = [];
+  held.defer(async () => void lastNotices.push(...(await repositories.last())));
   // Last in, first out: tasks put away what they printed, then the shell takes down whatever is left.
   held.defer(() => shell.stopAll());
   held.defer(() => tasks.stopAll());
-  return { policy, backend, shell, tasks };
+  return { policy, backend, shell, tasks, repositories, lastNotices };
 }

@@ -37,6 +37,8 @@ export type Backend = Enforcement &
     privateTmp: boolean;
     /** Nothing that a command started can outlive it. */
     ownProcesses: boolean;
+    /** It cannot hold protected paths as they are: whoever runs commands has to put them back. */
+    guards: boolean;
     /** Paths below the writable roots that no command may change from now on: repositories that were found. */
     protect(paths: readonly string[]): void;
     /** Throws a KodaError when it cannot be confined. */
@@ -51,6 +53,7 @@ export const unconfined: Backend = {
   notes: ["commands run with your own rights: the sandbox is off (--no-sandbox)"],
   privateTmp: false,
   ownProcesses: false,
+  guards: false,
   protect: () => {},
   confine: (command) => ({ ...command, descriptors: [], release: () => {} }),
   [Symbol.dispose]: () => {},

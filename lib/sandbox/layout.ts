@@ -57,7 +57,7 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts }: Scener
 
   const placed = [...trees, ...covers, ...shown].sort(fromTheTop);
   const frozen = frozenIn(
-    [...policy.readonly, ...protect, ...kernelMounts].filter((path) => isWritten(path)),
+    [...protectedIn(policy), ...protect, ...kernelMounts].filter((path) => isWritten(path)),
     look,
   );
   const inDevices = placed
@@ -68,6 +68,15 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts }: Scener
     inDevices,
     mounts: [...placed.map((mount) => withInside(mount, placed, look)), ...frozen],
   };
+}
+
+/** What has to stay as it is wherever it lies; where commands may commit, of the root's own `.git` only its parts. */
+export function protectedIn({
+  root,
+  readonly,
+  allowGit,
+}: Pick<Policy, "root" | "readonly" | "allowGit">): readonly string[] {
+  return allowGit ? readonly.filter((path) => path !== `${root}/.git`) : readonly;
 }
 
 /** Only where there is a directory to put it on, and not where that would hide a writable root from itself. */

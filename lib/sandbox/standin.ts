@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, rmdirS
 import { dirname } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../errors.ts";
 import { tryLock } from "./descriptors.ts";
+import { protectedIn } from "./layout.ts";
 import type { Policy } from "./policy.ts";
 import { isBelow } from "./reach.ts";
 import { look } from "./scenery.ts";
@@ -17,10 +18,11 @@ type Kind = keyof typeof modes;
 const attempts = 10;
 
 /** Stand-ins for everything that a policy protects below a writable root, and that is not there yet. */
-export function standInsFor({ readonly, write }: Pick<Policy, "readonly" | "write">): Disposable {
+export function standInsFor(policy: Policy): Disposable {
+  const { write } = policy;
   const held = new DisposableStack();
   try {
-    for (const path of readonly)
+    for (const path of protectedIn(policy))
       if (write.some((root) => isBelow(path, root)) && isStandInOrMissing(path)) held.use(StandIn.hold(path));
     return held;
   } catch (error) {

@@ -65,7 +65,10 @@ function judge(given: string, { real, kind, followed, fault }: Walk, policy: Pol
   };
 }
 
-export function shownPath(real: string, policy: Policy): string {
+/** What the names of paths depend on. */
+export type Naming = Pick<Policy, "root" | "tmp" | "privateTmp">;
+
+export function shownPath(real: string, policy: Naming): string {
   const { root } = policy;
   if (real === root) return ".";
   return isBelow(real, root) ? relative(root, real) : seenPath(real, policy);

@@ -54,6 +54,7 @@ function engineWith(model: Model, tools: readonly Tool[] = []): Engine {
     // These tools use nothing of it but the list of work.
     context: { todo: session.todo } as unknown as Engine["context"],
     changes: unwatched,
+    repositories: { before: async () => {}, after: async () => [], last: async () => [] },
     notices: [],
     failOn: [],
     heard: () => {},

@@ -35,8 +35,8 @@ try {
   const { env } = childEnv({ ...process.env, ...wanted.env }, rules);
   const shell = createShell({ backend, policy, env });
   held.defer(async () => shell.stopAll());
-  const { name, filesystem, network, notes, privateTmp, ownProcesses } = backend;
-  tell({ kind: "open", policy, backend: { name, filesystem, network, notes, privateTmp, ownProcesses } });
+  const { name, filesystem, network, notes, privateTmp, ownProcesses, guards } = backend;
+  tell({ kind: "open", policy, backend: { name, filesystem, network, notes, privateTmp, ownProcesses, guards } });
   await obey(shell, backend);
 } catch (error) {
   if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;

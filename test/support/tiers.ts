@@ -149,6 +149,7 @@ function grantsIn({ home, project }: Place): Wanted["grants"] {
     hide: [],
     dataDirectory: join(home, ".local/share/koda"),
     configDirectory: join(home, ".config/koda"),
+    gitPlaces: [],
     allowGit: false,
     network: "allowlist",
   };

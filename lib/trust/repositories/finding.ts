@@ -1,6 +1,5 @@
-import type { Policy } from "../../sandbox/policy.ts";
 import { counted } from "../../counted.ts";
-import { shownPath } from "../path.ts";
+import { type Naming, shownPath } from "../path.ts";
 
 /** What a command did to repositories; each is told once to people and to the model. */
 export type Finding = { path: string } & (
@@ -37,8 +36,8 @@ export function levelOf({ kind, ...finding }: Finding): "notice" | "warning" | "
 }
 
 /** One line for people and the model. */
-export function describeFinding(finding: Finding, project: Pick<Policy, "root">): string {
-  const path = `"${oneLine(shownPath(finding.path, project))}"`;
+export function describeFinding(finding: Finding, naming: Naming): string {
+  const path = `"${oneLine(shownPath(finding.path, naming))}"`;
   switch (finding.kind) {
     case "new":
       return `A command made ${path}, a repository; nothing in it runs by itself.`;

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
-import { folded, isBelow } from "../path.ts";
+import { folded, isBelow } from "../../sandbox/reach.ts";
 import type { Finding } from "./finding.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";

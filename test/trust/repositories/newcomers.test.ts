@@ -54,6 +54,9 @@ const under = (path: string, files: Files) =>
     Object.entries(files).map(([name, content]): [string, Files[string]] => [`${path}/${name}`, content]),
   );
 
+/** Paths as they are in a project without a /tmp of its own. */
+const named = (root: string) => ({ root, tmp: "/nowhere", privateTmp: false });
+
 describe("a repository that appears", () => {
   test("is named once when it does no harm, and stays", async () => {
     await using run = await begin({ ".git/HEAD": "" });
@@ -74,7 +77,7 @@ describe("a repository that appears", () => {
     if (finding?.kind !== "set-aside") throw new Error("it was set aside");
     expect(finding.movedTo).toStartWith(run.quarantine);
     expect(readFileSync(join(finding.movedTo, "config"), "utf8")).toBe(pager);
-    expect(describeFinding(finding, { root: run.project })).toBe(
+    expect(describeFinding(finding, named(run.project))).toBe(
       `Set aside "sub/.git", made by a command: its config sets core.pager, which git log would run. It is in "${finding.movedTo}" now.`,
     );
   });
@@ -260,7 +263,7 @@ describe("setting aside", () => {
     await using place = makePlace({ x: "" });
     const found = await setAside({ ...doomed(join(place.project, "none")), identity: "gone" }, place.home);
     expect(levelOf(found)).toBe("error");
-    expect(describeFinding(found, { root: place.project })).toContain('Do not use git in "none"');
+    expect(describeFinding(found, named(place.project))).toContain('Do not use git in "none"');
   });
 
   test("leaves alone what was not judged", async () => {
@@ -318,10 +321,10 @@ test("a command that makes and renames repositories all the time hides none that
 
 test("names cannot pretend to be another line, nor to be longer than people read", () => {
   const path = join("/p", "a\nb\u001b[2Jc");
-  const text = describeFinding({ kind: "new", path }, { root: "/p" });
+  const text = describeFinding({ kind: "new", path }, named("/p"));
   expect(text).not.toMatch(/[\p{Cc}]/u);
   const parts = [...Array(20).keys()].map(String);
-  const restored = describeFinding({ kind: "restored", path: "/p/.git", parts, lost: ["objects"] }, { root: "/p" });
+  const restored = describeFinding({ kind: "restored", path: "/p/.git", parts, lost: ["objects"] }, named("/p"));
   expect(restored).toBe(
     'A command changed ".git", which is protected: put back "0", "1", "2", "3", "4" and 15 more entries; lost is "objects".',
   );

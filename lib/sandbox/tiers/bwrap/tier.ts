@@ -55,6 +55,7 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
     ],
     privateTmp: canReplaceTmp(policy, look),
     ownProcesses: true,
+    guards: false,
     protect: (paths) => void (protect = paths),
     confine: (command) => prepare(command, connections.socket),
     [Symbol.dispose]: () => opened.dispose(),

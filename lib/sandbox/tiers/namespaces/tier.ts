@@ -54,6 +54,7 @@ export async function openNamespacesTier(
     notes: notesOf(abi, processes),
     privateTmp: canReplaceTmp(policy, look),
     ownProcesses: processes,
+    guards: false,
     protect: (paths) => void (protect = paths),
     confine: (command) => prepare(command, connections.socket),
     [Symbol.dispose]: () => opened.dispose(),

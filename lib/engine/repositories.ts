@@ -1,0 +1,106 @@
+import { existsSync, lstatSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Backend } from "../sandbox/backend.ts";
+import type { Policy } from "../sandbox/policy.ts";
+import { isBelow } from "../sandbox/reach.ts";
+import { describeFinding, type Finding, levelOf } from "../trust/repositories/finding.ts";
+import { Guard } from "../trust/repositories/guard.ts";
+import { Newcomers } from "../trust/repositories/newcomers.ts";
+import { guardedParts } from "../trust/repositories/parts.ts";
+import { ProtectedPaths } from "../trust/repositories/protected.ts";
+import type { Notice } from "./engine.ts";
+
+/**
+ * Keeps what git and koda would obey as it was: repositories that were there when the run began are protected in every
+ * command, and what commands leave behind is judged after each. The first walk through the writable roots begins with
+ * the run; nothing that may write starts before it is over.
+ */
+export type Repositories = {
+  /** Before calls that may write. */
+  before(signal: AbortSignal): Promise<void>;
+  /** After each of these. */
+  after(): Promise<readonly Notice[]>;
+  /** When everything has been stopped. */
+  last(): Promise<readonly Notice[]>;
+};
+
+type Given = { policy: Policy; backend: Backend; dataDirectory: string | undefined };
+
+export function careForRepositories({ policy, backend, dataDirectory }: Given): Repositories {
+  // Without a sandbox commands can do all this elsewhere as well.
+  if (backend.filesystem === "open") return { before: async () => {}, after: async () => [], last: async () => [] };
+  const life = new AbortController();
+  const open = openRepository(policy);
+  const quarantine = join(dataDirectory ?? tmpdir(), "quarantine");
+  const handling = { quarantine, ...(open !== undefined && { open }) };
+  const guard = backend.guards || open !== undefined ? new Guard({ roots: policy.write, ...handling }) : undefined;
+  const first = ProtectedPaths.find(policy.write, life.signal).then((paths) => {
+    protect(paths);
+    return { paths, newcomers: new Newcomers(paths, handling) };
+  });
+  // It is awaited before anything could be written.
+  first.catch(() => undefined);
+  let isUsed = false;
+
+  return {
+    async before(signal) {
+      const { paths } = await abortable(first, signal);
+      isUsed = true;
+      await guard?.take(guarded(paths));
+    },
+
+    after: async () => look((await guard?.restore()) ?? []),
+
+    async last() {
+      if (isUsed) return look((await guard?.mend()) ?? []);
+      life.abort();
+      return [];
+    },
+  };
+
+  async function look(restored: readonly Finding[]): Promise<readonly Notice[]> {
+    const { paths, newcomers } = await first;
+    const found = await newcomers.look(life.signal);
+    protect(paths);
+    return [...restored, ...found].map((finding) => noticeOf(finding, policy));
+  }
+
+  function protect(paths: ProtectedPaths): void {
+    backend.protect(open === undefined ? paths.paths : [...outside(paths.paths, open), ...guardedParts(open)]);
+  }
+
+  /** Where mounts hold the others, only what may be changed at all has to be watched. */
+  function guarded(paths: ProtectedPaths): readonly string[] {
+    return backend.guards ? paths.paths : [];
+  }
+}
+
+/** The git directory in which commands may commit: the root's own. */
+function openRepository({ root, allowGit }: Policy): string | undefined {
+  const own = join(root, ".git");
+  return allowGit && existsSync(own) && lstatSync(own).isDirectory() ? own : undefined;
+}
+
+function outside(paths: readonly string[], directory: string): string[] {
+  return paths.filter((path) => !isBelow(path, directory));
+}
+
+async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+const levels = { notice: "info", warning: "warn", error: "error" } as const;
+
+function noticeOf(finding: Finding, policy: Policy): Notice {
+  const message = describeFinding(finding, policy);
+  return { type: "notice", level: levels[levelOf(finding)], code: "repository", message };
+}
