@@ -26,6 +26,8 @@ export type StartOptions = Supervision & {
 export type Shell = {
   /** How long one command may take at most. */
   readonly maxSeconds: number;
+  /** Whether a sandbox may be the reason that a command fails. */
+  readonly confined: boolean;
   /** Throws a KodaError when nothing could be started at all. */
   start(line: CommandLine, options: StartOptions): Running;
   /** Stops everything that was started here and still runs, what escaped its group included. */
@@ -50,6 +52,7 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
 
   return {
     maxSeconds,
+    confined: backend.filesystem === "confined",
 
     start(line, options) {
       const mark = `${family}${++count}/`;

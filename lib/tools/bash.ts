@@ -3,6 +3,7 @@ import type { JsonSchema } from "../model/model.ts";
 import { failedStep, setupFailed } from "../sandbox/failure.ts";
 import { createCapture } from "../shell/capture.ts";
 import { showLive } from "../shell/live.ts";
+import { explain } from "../shell/reasons.ts";
 import { signalBehind, summarize, type Output } from "../shell/summary.ts";
 import type { Ended } from "../shell/supervise.ts";
 import about from "./bash.md" with { type: "text" };
@@ -44,7 +45,7 @@ async function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy"
   return claimed.effect === "read" ? claimed : { ...claimed, writes: "unknown" };
 }
 
-type Context = Pick<ToolContext, "call" | "signal" | "shell" | "tasks" | "outputs" | "report">;
+type Context = Pick<ToolContext, "call" | "signal" | "policy" | "shell" | "tasks" | "outputs" | "report">;
 
 async function run(input: Input, context: Context): Promise<ToolResult> {
   context.signal.throwIfAborted();
@@ -90,7 +91,15 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
     if (output.stdout.totalBytes + output.stderr.totalBytes > 0) store(output, context);
     throw signal.reason;
   }
-  return resultOf(ended, output, { notes: [...notes, ...remarksOn(ended, seconds)], context });
+  const remarks = [...notes, ...remarksOn(ended, seconds), ...whyRefused(ended, output, context)];
+  return resultOf(ended, output, { notes: remarks, context });
+}
+
+/** What a program makes of a refusal seldom says who refused, and never what would allow it. */
+function whyRefused({ exitCode }: Ended, { stderr }: Output, { shell, policy }: Context): string[] {
+  if (!shell.confined || exitCode === 0) return [];
+  const said = Buffer.concat([stderr.head, stderr.tail]).toString("utf8");
+  return [explain({ stderr: said, exitCode, policy, refusals: [] }) ?? []].flat();
 }
 
 /** A stream that is both kept and shown as it comes. */

@@ -3,7 +3,7 @@ import type { Policy } from "../../lib/sandbox/policy.ts";
 import type { Place } from "./place.ts";
 
 /** The policy of a run in a test's own project; what is not said is empty. */
-export function policyOf({ home, project }: Place, rules: Partial<Policy> = {}): Policy {
+export function policyOf({ home, project }: Pick<Place, "home" | "project">, rules: Partial<Policy> = {}): Policy {
   const tmp = join(dirname(project), "tmp");
   return {
     root: project,

@@ -64,6 +64,7 @@ export function callContext(shell: Shell, signal = new AbortController().signal)
   return {
     call: "call-1",
     signal,
+    policy: policyOf({ home: "/nowhere/home", project: "/nowhere/project" }),
     shell,
     tasks: createTasks(shell),
     outputs: {
