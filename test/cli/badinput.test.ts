@@ -155,6 +155,18 @@ const rows: Row[] = [
     exit: 2,
     says: ["nowhere"],
   },
+  {
+    name: "a project in a hidden directory",
+    spoil: ({ home }) => (mkdirSync(join(home, ".ssh/x"), { recursive: true }), ["-C", join(home, ".ssh/x")]),
+    exit: 2,
+    says: [".ssh/x", "--allow-read"],
+  },
+  {
+    name: "opening koda's own state",
+    spoil: (p) => ["--allow-read", join(database(p), "..")],
+    exit: 2,
+    says: ["koda keeps its own state there"],
+  },
   { name: "a bad session id", spoil: () => ["--session", "a/b"], exit: 2, says: ["a/b"] },
   { name: "a KODA_HOME that is relative", spoil: (p) => void (p.env.KODA_HOME = "here"), exit: 2, says: ["KODA_HOME"] },
 ];
