@@ -41,13 +41,16 @@ export class Assembly {
   readonly #jumps: { branch: Branch; at: number; label: Label }[] = [];
   readonly #failures: { label: Label; message: string }[] = [];
   readonly #errno: Variable;
+  readonly #complaints: number;
   /** The program's own arguments, without its name, and its environment, as execve wants them. */
   readonly program: Variable;
   readonly argv: Variable;
   readonly environment: Variable;
 
-  constructor(processor: Processor) {
+  /** `complaints` is the descriptor to which a failed step is told: that of stderr, or one that the command never sees. */
+  constructor(processor: Processor, { complaints = 2 } = {}) {
     this.#processor = processor;
+    this.#complaints = complaints;
     this.#errno = this.variable();
     this.program = this.variable();
     this.argv = this.variable();
@@ -187,12 +190,12 @@ export class Assembly {
       this.jump("always", end);
     }
     this.place(end);
-    this.step("write", [2, address, length]);
+    this.step("write", [this.#complaints, address, length]);
     const digits = this.bytes(Buffer.from("000\n"), 1);
     this.take(this.#errno);
     this.#emit(this.#processor.negate());
     for (const at of [2, 1, 0]) this.#emit(this.#processor.digit(digits + at));
-    this.step("write", [2, digits, 4]);
+    this.step("write", [this.#complaints, digits, 4]);
     this.step("exit_group", [setupFailed]);
   }
 

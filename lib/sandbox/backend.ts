@@ -8,13 +8,21 @@ export type Confined = Command & {
   /** Descriptors that it gets beside its streams: the first one is 3 for it. */
   descriptors: readonly number[];
   /** Where the command's own status comes from, when the spawned process outlives it: that of what it left running. */
-  status?: StatusReport;
+  status?: Pipe;
+  /** Where it is said that the command could not be confined, when its stderr is not koda's to read. */
+  complaints?: Pipe;
   /** Lets go of all that, when nothing of the command is left or it could not be started. */
   release(): void;
 };
 
-/** Four bytes, as wait() gives them, come from `read`; `write` is the command's end. */
-export type StatusReport = { read: number; write: number };
+/** Of a status four bytes, as wait() gives them, come from `read`; `write` is the command's end. */
+export type Pipe = { read: number; write: number };
+
+/**
+ * "watched": koda reads what the command prints, and lets what it leaves running go on as long as koda pleases.
+ * "attached": the command has koda's own streams, and nothing goes on when it is over.
+ */
+export type Manner = "watched" | "attached";
 
 export type BackendName = "namespaces" | "bwrap" | "landlock" | "none";
 
@@ -39,10 +47,12 @@ export type Backend = Enforcement &
     ownProcesses: boolean;
     /** It cannot hold protected paths as they are: whoever runs commands has to put them back. */
     guards: boolean;
+    /** A command may be in koda's own process group: what it signals to all of that reaches nobody but itself. */
+    mayShareGroup: boolean;
     /** Paths below the writable roots that no command may change from now on: repositories that were found. */
     protect(paths: readonly string[]): void;
     /** Throws a KodaError when it cannot be confined. */
-    confine(command: Command): Confined;
+    confine(command: Command, manner?: Manner): Confined;
   };
 
 /** What `--no-sandbox` asks for: the command runs with the user's own rights. */
@@ -54,6 +64,7 @@ export const unconfined: Backend = {
   privateTmp: false,
   ownProcesses: false,
   guards: false,
+  mayShareGroup: true,
   protect: () => {},
   confine: (command) => ({ ...command, descriptors: [], release: () => {} }),
   [Symbol.dispose]: () => {},

@@ -8,7 +8,7 @@ import { filterCalls } from "./steps/filter.ts";
 import { arrange } from "./steps/mounts.ts";
 import { inOwnProcessTree } from "./steps/pids.ts";
 import {
-  closeFrom,
+  closeOnExecFrom,
   dieWithParent,
   giveUpRights,
   holdSignals,
@@ -31,7 +31,7 @@ export type Plan = {
     user: number;
     network: number;
     layout: Layout;
-    /** A process namespace too. */
+    /** A process namespace too. Without a report what the command leaves running is killed. */
     processes?: { report?: number; most?: number };
   };
   landlock?: Restriction;
@@ -39,6 +39,8 @@ export type Plan = {
   filter: Uint8Array;
   /** The socket to whoever supervises connections. */
   supervisor?: number;
+  /** Where it is said what failed, when stderr is the command's alone. */
+  complaints?: number;
 };
 
 const [CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC] = [0x20000, 0x4000000, 0x8000000] as const;
@@ -47,7 +49,10 @@ const firstDescriptor = 3;
 
 /** The program that confines itself as planned and then becomes the command that its arguments name. */
 export function confiningProgram(plan: Plan): Uint8Array {
-  const program = new Assembly(plan.arch === "arm64" ? arm64 : x64);
+  const { complaints } = plan;
+  const program = new Assembly(plan.arch === "arm64" ? arm64 : x64, {
+    ...(complaints !== undefined && { complaints }),
+  });
   holdSignals(program);
   dieWithParent(program);
   if (plan.parent !== undefined) leaveUnlessChildOf(program, plan.parent);
@@ -57,7 +62,7 @@ export function confiningProgram(plan: Plan): Uint8Array {
   if (plan.landlock !== undefined) restrict(program, plan.landlock);
   limitResources(program, plan.limits);
   filterCalls(program, { filter: plan.filter, ...(plan.supervisor !== undefined && { listener: plan.supervisor }) });
-  closeFrom(program, firstDescriptor);
+  closeOnExecFrom(program, firstDescriptor);
   letSignalsThrough(program);
   program.step("execve", [program.program, program.argv, program.environment], { must: "execve" });
   return program.finish();

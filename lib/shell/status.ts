@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import { constants } from "node:os";
-import type { StatusReport } from "../sandbox/backend.ts";
+import type { Pipe } from "../sandbox/backend.ts";
 
 /** `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
 export type ExitStatus = { exitCode: number; signal?: string };
@@ -13,7 +13,7 @@ export function statusOf({ exitCode, signalCode }: Bun.Subprocess): ExitStatus {
 }
 
 /** Reads the report of a command that has just been started; undefined when it ends without one. */
-export async function readStatus({ read, write }: StatusReport): Promise<ExitStatus | undefined> {
+export async function readStatus({ read, write }: Pipe): Promise<ExitStatus | undefined> {
   closeSync(write);
   const reader = Bun.file(read).stream().getReader();
   // The reader has a duplicate of its own by now.

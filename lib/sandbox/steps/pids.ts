@@ -11,7 +11,10 @@ const anyChild = -1;
 const [pipeEnd, reportEnd] = [100, 101] as const;
 
 type Family = {
-  /** Writes the command's status there (four bytes, as wait() gives it) and then waits for what it left running. */
+  /**
+   * Writes the command's status there (four bytes, as wait() gives it) and then waits for what it left running. Without,
+   * all that is killed.
+   */
   report?: number;
   mostProcesses?: number;
 };
@@ -25,12 +28,12 @@ type Family = {
 export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: Family): void {
   const [first, command] = [program.label("first process"), program.label("command")];
   const ends = program.bytes(new Uint8Array(8));
-  const status = program.variable();
+  const [status, namespace] = [program.variable(), program.variable()];
   program.step("pipe2", [ends, O_CLOEXEC], { must: "pipe2" });
 
-  program.step("clone", [CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0], { must: "clone(NEWPID)" });
+  program.step("clone", [CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0], { must: "clone(NEWPID)", into: namespace });
   program.jump("zero", first);
-  waitOutside(program, { status, pipe: { half: ends }, report });
+  waitOutside(program, { status, namespace, pipe: { half: ends }, report });
 
   program.place(first);
   dieWithParent(program);
@@ -45,10 +48,10 @@ export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: F
 
 type End = { half: number };
 
-function waitOutside(
-  program: Assembly,
-  { status, pipe, report }: { status: Variable; pipe: End; report?: number | undefined },
-): void {
+/** `namespace` is its first process: nobody in there outlives it. */
+type Outside = { status: Variable; namespace: Variable; pipe: End; report?: number | undefined };
+
+function waitOutside(program: Assembly, { status, namespace, pipe, report }: Outside): void {
   const known = program.label("the status is known");
   program.step("dup3", [pipe, pipeEnd, 0], { must: "dup3" });
   if (report !== undefined) program.step("dup3", [report, reportEnd, 0], { must: "dup3" });
@@ -64,9 +67,10 @@ function waitOutside(
   if (report !== undefined) {
     program.step("write", [reportEnd, status.address, 4]);
     closeFrom(program, reportEnd, reportEnd);
-    const gone = program.variable();
-    program.step("wait4", [anyChild, gone.address, 0, 0]);
   }
+  if (report === undefined) program.step("kill", [namespace, SIGKILL]);
+  const gone = program.variable();
+  program.step("wait4", [anyChild, gone.address, 0, 0]);
   program.exitLike(status);
 }
 

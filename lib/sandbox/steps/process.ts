@@ -38,6 +38,13 @@ export function giveUpRights(program: Assembly): void {
   program.step("prctl", [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0], { must: "prctl(NO_NEW_PRIVS)" });
 }
 
+const CLOSE_RANGE_CLOEXEC = 4;
+
+/** The command gets none of them; until it is there, they may still be needed to say what failed. */
+export function closeOnExecFrom(program: Assembly, first: number): void {
+  program.step("close_range", [first, 0xffff_ffff, CLOSE_RANGE_CLOEXEC], { must: "close_range" });
+}
+
 /** From this number on, to the last. */
 export function closeFrom(program: Assembly, first: Value, last: number = 0xffff_ffff): void {
   program.step("close_range", [first, last, 0], { must: "close_range" });

@@ -9,13 +9,13 @@ import type { Policy } from "../../policy.ts";
 import { probe } from "../../probe.ts";
 import { type Arch, confiningProgram } from "../../program.ts";
 import { ProgramFile } from "../../programfile.ts";
+import { Programs } from "../../programs.ts";
 import { kernelMounts, look } from "../../scenery.ts";
 import { seccompFilter } from "../../seccomp.ts";
 import { standInsFor } from "../../standin.ts";
 import { holdSignals } from "../../steps/process.ts";
 import { x64 } from "../../x64.ts";
 import { accessIn } from "../access.ts";
-import { Programs } from "../programs.ts";
 import { type Circumstances, connectRulesOf } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { bwrapArguments } from "./arguments.ts";
@@ -39,7 +39,7 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
   using held = new DisposableStack();
   const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around.onRefusal));
   const patient = held.use(new ProgramFile(patientProgram(arch)));
-  const programs = held.use(new Programs((layout) => build(layout, { policy, around })));
+  const programs = held.use(new Programs((layout: Layout) => build(layout, { policy, around })));
   const kernel = kernelMounts();
   let protect: readonly string[] = [];
   await probe(prepare, policy.root);
@@ -56,6 +56,7 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
     privateTmp: canReplaceTmp(policy, look),
     ownProcesses: true,
     guards: false,
+    mayShareGroup: true,
     protect: (paths) => void (protect = paths),
     confine: (command) => prepare(command, connections.socket),
     [Symbol.dispose]: () => opened.dispose(),

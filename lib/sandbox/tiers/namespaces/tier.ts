@@ -1,5 +1,5 @@
 import { release as kernelRelease } from "node:os";
-import type { Backend, Command, Confined } from "../../backend.ts";
+import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { Connections } from "../../connections.ts";
 import { openPipe } from "../../descriptors.ts";
 import { neededAbi } from "../../landlock.ts";
@@ -7,18 +7,18 @@ import { canReplaceTmp, type Layout, layoutOf } from "../../layout.ts";
 import type { Policy } from "../../policy.ts";
 import { Failed, probe } from "../../probe.ts";
 import { confiningProgram } from "../../program.ts";
+import { Programs } from "../../programs.ts";
 import { kernelMounts, look } from "../../scenery.ts";
 import { seccompFilter } from "../../seccomp.ts";
 import { standInsFor } from "../../standin.ts";
 import { accessIn } from "../access.ts";
-import { Programs } from "../programs.ts";
 import { type Circumstances, connectRulesOf } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { whyStepFailed } from "./failures.ts";
 import { openNamespaces } from "./session.ts";
 
 /** The numbers of the descriptors that each command's program is given. */
-const [user, network, supervisor, report] = [3, 4, 5, 6] as const;
+const [user, network, supervisor, channel] = [3, 4, 5, 6] as const;
 
 export type Shape = {
   /** With a process namespace, or without where no new /proc can be mounted. */
@@ -36,12 +36,12 @@ export async function openNamespacesTier(
   using held = new DisposableStack();
   const namespaces = held.use(await openNamespaces(arch, around.ports));
   const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around.onRefusal));
-  const programs = held.use(new Programs((layout) => build(layout, { policy, around, processes })));
+  const programs = held.use(new Programs((wanted: Wanted) => build(wanted, { policy, around, processes })));
   const kernel = kernelMounts();
   let protect: readonly string[] = [];
 
   try {
-    await probe(prepare, policy.root);
+    await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
   } catch (error) {
     if (error instanceof Failed && error.step !== undefined) throw whyStepFailed(error.step);
     throw error;
@@ -55,28 +55,40 @@ export async function openNamespacesTier(
     privateTmp: canReplaceTmp(policy, look),
     ownProcesses: processes,
     guards: false,
+    mayShareGroup: abi >= neededAbi,
     protect: (paths) => void (protect = paths),
-    confine: (command) => prepare(command, connections.socket),
+    confine: (command, manner = "watched") => prepare(command, { socket: connections.socket, manner }),
     [Symbol.dispose]: () => opened.dispose(),
   };
 
-  function prepare(command: Command, socket: number): Confined {
+  function prepare(command: Command, { socket, manner }: { socket: number; manner: Manner }): Confined {
     const standIns = standInsFor(policy);
-    const status = processes ? openPipe() : undefined;
-    const program = programs.of(layoutOf(policy, { look, protect, kernelMounts: kernel }));
+    const purpose = purposeOf(manner, processes);
+    const pipe = purpose === undefined ? undefined : openPipe();
+    const layout = layoutOf(policy, { look, protect, kernelMounts: kernel });
+    const program = programs.of({ layout, purpose: pipe && purpose });
     return {
       ...command,
       argv: [program.path, ...command.argv],
-      descriptors: [namespaces.user, namespaces.network, socket, ...(status ? [status.write] : [])],
-      ...(status && { status }),
+      descriptors: [namespaces.user, namespaces.network, socket, ...(pipe ? [pipe.write] : [])],
+      ...(pipe && purpose && { [purpose]: pipe }),
       release: () => standIns[Symbol.dispose](),
     };
   }
 }
 
+/** What the channel to koda is for. A namespace that dies with its command has no more to report than its exit code. */
+type Purpose = "status" | "complaints" | undefined;
+
+function purposeOf(manner: Manner, processes: boolean): Purpose {
+  if (manner === "attached") return "complaints";
+  return processes ? "status" : undefined;
+}
+
+type Wanted = { layout: Layout; purpose: Purpose };
 type Building = { policy: Policy; around: Circumstances; processes: boolean };
 
-function build(layout: Layout, { policy, around: { arch, abi }, processes }: Building): Uint8Array {
+function build({ layout, purpose }: Wanted, { policy, around: { arch, abi }, processes }: Building): Uint8Array {
   const most = hasOwnPidLimit() ? policy.limits.processes : undefined;
   return confiningProgram({
     arch,
@@ -85,12 +97,15 @@ function build(layout: Layout, { policy, around: { arch, abi }, processes }: Bui
       user,
       network,
       layout,
-      ...(processes && { processes: { report, ...(most !== undefined && { most }) } }),
+      ...(processes && {
+        processes: { ...(purpose === "status" && { report: channel }), ...(most !== undefined && { most }) },
+      }),
     },
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
     filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true }),
     supervisor,
+    ...(purpose === "complaints" && { complaints: channel }),
   });
 }
 
