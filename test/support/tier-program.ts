@@ -35,8 +35,12 @@ try {
   const { env } = childEnv({ ...process.env, ...wanted.env }, rules);
   const shell = createShell({ backend, policy, env });
   held.defer(async () => shell.stopAll());
-  const { name, filesystem, network, notes, privateTmp, ownProcesses, guards } = backend;
-  tell({ kind: "open", policy, backend: { name, filesystem, network, notes, privateTmp, ownProcesses, guards } });
+  const { name, filesystem, network, notes, privateTmp, ownProcesses, guards, mayShareGroup } = backend;
+  tell({
+    kind: "open",
+    policy,
+    backend: { name, filesystem, network, notes, privateTmp, ownProcesses, guards, mayShareGroup },
+  });
   await obey(shell, backend);
 } catch (error) {
   if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
