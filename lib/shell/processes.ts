@@ -33,16 +33,17 @@ export function marked(prefix: string): ProcessStat[] {
 }
 
 /**
- * What a command started and then stripped of its mark (`env -i`), as far as this process adopts orphans. Every
- * command begins a session of its own and none can come back to ours, so whatever lives below us in another session
- * was started by one.
+ * What a command started and then stripped of its mark (`env -i`), as far as this process adopts orphans. A command
+ * begins a session of its own and can never come back to ours, so whatever lives below us in another session was
+ * started by one. Where a command shares our session, nothing else may be started beside it: then it is all that lives
+ * below us.
  */
-export function unmarked(): ProcessStat[] {
+export function unmarked({ sharesSession = false } = {}): ProcessStat[] {
   if (!subreaper) return [];
   const all = livingProcesses() ?? [];
   const own = all.find(({ pid }) => pid === process.pid);
   if (own === undefined) return [];
-  const strangers = descendants(all, own.pid).filter(({ session }) => session !== own.session);
+  const strangers = descendants(all, own.pid).filter(({ session }) => sharesSession || session !== own.session);
   return strangers.filter(({ pid }) => markOf(pid) === undefined);
 }
 

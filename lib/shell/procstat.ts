@@ -16,18 +16,16 @@ export type ProcessStat = {
 
 /** Undefined when there is no such process, or no /proc. */
 export function statOf(pid: number): ProcessStat | undefined {
-  const stat = unlessRefused(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
-  if (stat === undefined) return undefined;
-  // "pid (name) state parent group session …": the name may itself hold spaces and parentheses.
-  const [nameStart, nameEnd] = [stat.indexOf("(") + 1, stat.lastIndexOf(")")];
-  const fields = stat.slice(nameEnd + 2).split(" ");
+  const found = readStat(pid);
+  if (found === undefined) return undefined;
+  const { name, fields } = found;
   const [state, parent, group, session] = fields;
   // The 22nd of all fields; these begin with the third.
   const started = fields[22 - 3];
   if (started === undefined) return undefined;
   return {
     pid,
-    name: stat.slice(nameStart, nameEnd),
+    name,
     isDead: state === "Z" || state === "X",
     parent: Number(parent),
     group: Number(group),
@@ -36,8 +34,26 @@ export function statOf(pid: number): ProcessStat | undefined {
   };
 }
 
+/** A process's group, and the group that its terminal is for at this moment. */
+export type Terminal = { group: number; inFront: number };
+
+/** Undefined when the process has no terminal, or that cannot be seen. */
+export function terminalOf(pid: number): Terminal | undefined {
+  const [, , group, , terminal, inFront] = readStat(pid)?.fields ?? [];
+  if (terminal === undefined || Number(terminal) === 0) return undefined;
+  return { group: Number(group), inFront: Number(inFront) };
+}
+
 /** Every process that can be seen; undefined where there is no /proc. */
 export function allPids(): number[] | undefined {
   const names = unlessRefused(() => readdirSync("/proc"));
   return names?.filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+/** "pid (name) state parent group session …": the name may itself hold spaces and parentheses. */
+function readStat(pid: number): { name: string; fields: string[] } | undefined {
+  const stat = unlessRefused(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
+  if (stat === undefined) return undefined;
+  const [nameStart, nameEnd] = [stat.indexOf("(") + 1, stat.lastIndexOf(")")];
+  return { name: stat.slice(nameStart, nameEnd), fields: stat.slice(nameEnd + 2).split(" ") };
 }

@@ -1,10 +1,11 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { KodaError, unlessRefused } from "../errors.ts";
 import type { Command } from "../sandbox/backend.ts";
 
 /** A line for the shell to interpret, or a program with its arguments, where nothing is interpreted. */
-export type CommandLine = string | readonly [program: string, ...args: string[]];
+export type CommandLine = string | ProgramLine;
+export type ProgramLine = readonly [program: string, ...args: string[]];
 
 type Surroundings = { cwd: string; env: Record<string, string> };
 
@@ -26,11 +27,27 @@ export function commandOf(line: CommandLine, { cwd, env }: Surroundings): Comman
   return { argv, cwd, env };
 }
 
+/** What a shell would exit with: there is no such program, or there is one and it cannot be started. */
+export type ShellExit = 126 | 127;
+
+export class CannotStart extends KodaError {
+  readonly shellExit: ShellExit;
+
+  constructor(message: string, { shellExit = 126, cause }: { shellExit?: ShellExit; cause?: unknown } = {}) {
+    super("config", message, { cause });
+    this.shellExit = shellExit;
+  }
+}
+
 /** Also for what only the attempt shows. */
-export function cannotStart(line: CommandLine, reason: string, cause?: unknown): KodaError {
+export function cannotStart(
+  line: CommandLine,
+  reason: string,
+  details?: { shellExit?: ShellExit; cause?: unknown },
+): CannotStart {
   const text = typeof line === "string" ? line : line.join(" ");
   const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
-  return new KodaError("config", `Cannot run "${shown}": ${reason}`, { cause });
+  return new CannotStart(`Cannot run "${shown}": ${reason}`, details);
 }
 
 function shellArguments(line: string, env: Record<string, string>): Command["argv"] {
@@ -44,15 +61,24 @@ function programArguments(
   cwd: string,
   env: Record<string, string>,
 ): Command["argv"] {
-  const path = program.includes("/") ? resolve(cwd, program) : find(program, env.PATH);
-  if (path === undefined) throw cannotStart([program, ...args], `there is no program "${program}" on the PATH`);
-  return [path, ...args];
+  const line = [program, ...args] as const;
+  const places = program.includes("/") ? [resolve(cwd, program)] : placesOf(program, env.PATH);
+  const path = places.find(isExecutable);
+  if (path !== undefined) return [path, ...args];
+  const other = places.find((place) => existsSync(place));
+  if (other !== undefined) throw cannotStart(line, `"${other}" is no executable file`);
+  const where = program.includes("/") ? "" : " on the PATH";
+  throw cannotStart(line, `there is no program "${program}"${where}`, { shellExit: 127 });
+}
+
+function find(program: string, path?: string): string | undefined {
+  return placesOf(program, path).find(isExecutable);
 }
 
 /** Only absolute directories of the PATH count: `.` in it would run what the project brought along. */
-function find(program: string, path = usualPath): string | undefined {
+function placesOf(program: string, path = usualPath): string[] {
   const directories = path.split(":").filter((directory) => isAbsolute(directory));
-  return directories.map((directory) => join(directory, program)).find(isExecutable);
+  return directories.map((directory) => join(directory, program));
 }
 
 function isExecutable(path: string): boolean {

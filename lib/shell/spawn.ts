@@ -2,20 +2,25 @@ import { messageOf } from "../errors.ts";
 import { closeSync } from "node:fs";
 import type { Backend, Confined } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy.ts";
+import { attach, type Attached } from "./attach.ts";
 import { closeOutlet, drain, openOutlet } from "./drain.ts";
 import { isGroupAlive, killNow, takeDown } from "./kill.ts";
 import { withOpenFilesLimit } from "./libc.ts";
 import { originalOpenFiles } from "./limits.ts";
 import { marked, markVariable, mayHaveChildren, newFamily, unmarked } from "./processes.ts";
-import type { ProcessStat } from "./procstat.ts";
-import { cannotStart, commandOf, type CommandLine } from "./program.ts";
+import { type ProcessStat, terminalOf } from "./procstat.ts";
+import { cannotStart, commandOf, type CommandLine, type ProgramLine } from "./program.ts";
 import { readStatus } from "./status.ts";
 import { type Child, supervise, type Running, type Supervision } from "./supervise.ts";
 
-export type StartOptions = Supervision & {
-  /** Called with every piece of output as it comes. The bytes are only lent: they are gone after the call. */
-  stdout(bytes: Uint8Array): void;
-  stderr(bytes: Uint8Array): void;
+export type StartOptions = Supervision &
+  Where & {
+    /** Called with every piece of output as it comes. The bytes are only lent: they are gone after the call. */
+    stdout(bytes: Uint8Array): void;
+    stderr(bytes: Uint8Array): void;
+  };
+
+type Where = {
   /** The policy's root when absent. */
   cwd?: string;
   /** Variables on top of the shell's environment. */
@@ -30,6 +35,8 @@ export type Shell = {
   readonly confined: boolean;
   /** Throws a KodaError when nothing could be started at all. */
   start(line: CommandLine, options: StartOptions): Running;
+  /** Gives a program koda's own streams. Throws like `start`; `stopAll` ends what it leaves behind. */
+  attach(line: ProgramLine, options?: Where): Attached;
   /** Stops everything that was started here and still runs, what escaped its group included. */
   stopAll(): Promise<void>;
   /** The same with KILL and without waiting, for a program that exits right now. */
@@ -49,15 +56,15 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
   const running = new Map<number, Running>();
   const openFiles = originalOpenFiles();
   let count = 0;
+  let sharesSession = false;
 
   return {
     maxSeconds,
     confined: backend.filesystem === "confined",
 
     start(line, options) {
-      const mark = `${family}${++count}/`;
-      const variables = { ...env, ...options.env, [markVariable]: mark };
-      const command = backend.confine(commandOf(line, { cwd: options.cwd ?? policy.root, env: variables }));
+      const mark = nextMark();
+      const command = backend.confine(commandOf(line, surroundings(mark, options)));
       const launched = withOpenFilesLimit(openFiles, () => launch(line, command, options));
 
       const started = supervise({ ...launched, mark }, options);
@@ -68,6 +75,16 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
       running.set(started.pid, started);
       started.ended.then(forget, forget);
       return started;
+    },
+
+    attach(line, where = {}) {
+      const mark = nextMark();
+      const command = backend.confine(commandOf(line, surroundings(mark, where)), "attached");
+      const sharesGroup = backend.mayShareGroup && terminalOf(process.pid) !== undefined;
+      sharesSession ||= sharesGroup;
+      const attached = withOpenFilesLimit(openFiles, () => attach(line, { command, mark, sharesGroup }));
+      attached.ended.then(command.release, command.release);
+      return attached;
     },
 
     async stopAll() {
@@ -82,10 +99,18 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
     },
   };
 
+  function nextMark(): string {
+    return `${family}${++count}/`;
+  }
+
+  function surroundings(mark: string, { cwd = policy.root, env: more }: Where) {
+    return { cwd, env: { ...env, ...more, [markVariable]: mark } };
+  }
+
   /** What left its group, and what is left of groups whose command is over. */
   function strays(): number[] {
     const isStray = ({ group }: ProcessStat) => !running.has(group);
-    return [...marked(family), ...unmarked()].filter(isStray).map(({ pid }) => pid);
+    return [...marked(family), ...unmarked({ sharesSession })].filter(isStray).map(({ pid }) => pid);
   }
 }
 
@@ -112,6 +137,6 @@ function launch(line: CommandLine, command: Confined, { stdout, stderr }: StartO
     closeOutlet(err);
     if (status !== undefined) for (const end of [status.read, status.write]) closeSync(end);
     command.release();
-    throw cannotStart(line, messageOf(error), error);
+    throw cannotStart(line, messageOf(error), { cause: error });
   }
 }

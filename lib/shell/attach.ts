@@ -1,0 +1,103 @@
+import { closeSync } from "node:fs";
+import { constants } from "node:os";
+import { errnoOf, KodaError, messageOf } from "../errors.ts";
+import type { Confined, Pipe } from "../sandbox/backend.ts";
+import { failedStep } from "../sandbox/failure.ts";
+import { marked, unmarked } from "./processes.ts";
+import { terminalOf } from "./procstat.ts";
+import { cannotStart, type ProgramLine, type ShellExit } from "./program.ts";
+import { type ExitStatus, statusOf } from "./status.ts";
+
+/** A program that has koda's own streams. */
+export type Attached = {
+  /** Settles when the program itself is over; rejects with a KodaError when it never began. */
+  readonly ended: Promise<ExitStatus>;
+  /** Hands a signal that koda was sent on to all of it. */
+  forward(signal: NodeJS.Signals): void;
+};
+
+export type Attachment = {
+  command: Confined;
+  mark: string;
+  /** It stays in koda's process group, so that a terminal treats both as one job. */
+  sharesGroup: boolean;
+};
+
+/** What a terminal itself sends to everyone in the group in front. */
+const keys: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
+
+export function attach(line: ProgramLine, { command, mark, sharesGroup }: Attachment): Attached {
+  const { process: child, complaint } = spawn(line, command, sharesGroup);
+  return {
+    ended: hasEnded(),
+
+    forward(signal) {
+      if (!sharesGroup) return send(-child.pid, signal);
+      if (keys.includes(signal) && isInFront()) return;
+      const all = [...marked(mark), ...unmarked({ sharesSession: true })];
+      for (const pid of new Set(all.map(({ pid }) => pid))) send(pid, signal);
+    },
+  };
+
+  async function hasEnded(): Promise<ExitStatus> {
+    const said = await complaint;
+    await child.exited;
+    const failed = failedStep(said);
+    if (failed !== undefined) throw whyNotBegun(line, failed);
+    return statusOf(child);
+  }
+}
+
+function spawn(
+  line: ProgramLine,
+  { argv, cwd, env, descriptors, complaints, release }: Confined,
+  sharesGroup: boolean,
+) {
+  try {
+    const stdio = ["inherit", "inherit", "inherit", ...descriptors] as const;
+    const child = Bun.spawn([...argv], { cwd, env, detached: !sharesGroup, stdio: [...stdio] });
+    return { process: child, complaint: complaints === undefined ? Promise.resolve("") : readToEnd(complaints) };
+  } catch (error) {
+    if (complaints !== undefined) for (const end of [complaints.read, complaints.write]) closeSync(end);
+    release();
+    throw cannotStart(line, messageOf(error), { cause: error });
+  }
+}
+
+/** It ends when the program begins, or when there is nobody left to begin it. */
+async function readToEnd({ read, write }: Pipe): Promise<string> {
+  closeSync(write);
+  const reader = Bun.file(read).stream();
+  // The reader has a duplicate of its own by now.
+  closeSync(read);
+  return await new Response(reader).text();
+}
+
+const { ENOENT, EACCES, ENOEXEC } = constants.errno;
+
+const reasons: Readonly<Record<number, { reason: string; shellExit?: ShellExit }>> = {
+  [ENOENT]: { reason: "in the sandbox there is no such program, or not the interpreter that it names", shellExit: 127 },
+  [EACCES]: { reason: "in the sandbox it may not be executed" },
+  [ENOEXEC]: { reason: "it is no program for this machine, and no script whose first line says what runs it" },
+};
+
+function whyNotBegun(line: ProgramLine, { step, errno }: { step: string; errno: number }): KodaError {
+  if (step !== "execve")
+    return new KodaError("sandbox", `Cannot confine "${line.join(" ")}": ${step} failed, errno ${errno}`);
+  const { reason, ...exit } = reasons[errno] ?? { reason: `execve failed, errno ${errno}` };
+  return cannotStart(line, reason, exit);
+}
+
+function isInFront(): boolean {
+  const terminal = terminalOf(process.pid);
+  return terminal !== undefined && terminal.inFront === terminal.group;
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // It has just ended, or was never ours to signal.
+    if (errnoOf(error) !== "ESRCH" && errnoOf(error) !== "EPERM") throw error;
+  }
+}
