@@ -1,6 +1,6 @@
 import type { Policy } from "../policy.ts";
 import type { Arch } from "../program.ts";
-import type { ConnectRules, Refusal } from "../supervisor/rules.ts";
+import type { ConnectRules, Endpoint, Refusal } from "../supervisor/rules.ts";
 
 /** What every tier is given beside the policy. */
 export type Circumstances = {
@@ -9,6 +9,8 @@ export type Circumstances = {
   abi: number;
   /** Ports on which the proxies listen inside, where a tier has a network of its own. */
   ports: readonly number[];
+  /** Where the proxies listen on this machine, where a tier has no network of its own. */
+  endpoints?: readonly Endpoint[];
   /** The PATH on which programs of the system are looked for. */
   searchPath: string | undefined;
   onRefusal: (refusal: Refusal) => void;
