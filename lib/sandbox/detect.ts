@@ -42,6 +42,13 @@ const tiers: readonly Tier[] = [
       return await openBwrapTier(policy, around);
     },
   },
+  {
+    name: "landlock",
+    async open(policy, around) {
+      const { openLandlockTier } = await import("./tiers/landlock/tier.ts");
+      return await openLandlockTier(policy, around);
+    },
+  },
 ];
 
 /** The strongest sandbox that can be had here, and why it is no stronger. */

@@ -11,6 +11,7 @@ import { canReplaceTmp } from "../../lib/sandbox/layout.ts";
 import { type Policy, policyOf } from "../../lib/sandbox/policy.ts";
 import { Failed } from "../../lib/sandbox/probe.ts";
 import { look } from "../../lib/sandbox/scenery.ts";
+import { openLandlockTier } from "../../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../../lib/sandbox/tiers/namespaces/tier.ts";
 import type { Circumstances } from "../../lib/sandbox/tiers/tier.ts";
 import { Unavailable } from "../../lib/sandbox/tiers/unavailable.ts";
@@ -68,8 +69,9 @@ async function open(tier: Exclude<TierName, "none">, policy: Policy, around: Cir
   switch (tier) {
     case "namespaces":
       return await openNamespacesTier(policy, around, { processes: true });
-    case "bwrap":
     case "landlock":
+      return await openLandlockTier(policy, around);
+    case "bwrap":
       throw new Unavailable(`there is no tier "${tier}" yet`);
     default:
       return tier satisfies never;

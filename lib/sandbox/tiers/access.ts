@@ -1,7 +1,7 @@
 import { listing, reading, usingDevice, writing, type PathRule, type Restriction } from "../landlock.ts";
 import type { Layout } from "../layout.ts";
 
-const devices = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
+export const devices = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
 
 /**
  * Landlock on top of mounts: nothing but what the layout has writable can be written, however else it may be reached,

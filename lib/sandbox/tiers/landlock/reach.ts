@@ -1,0 +1,73 @@
+import { realpathSync } from "node:fs";
+import { unlessRefused } from "../../../errors.ts";
+import { listing, reading, type Restriction, usingDevice, writing } from "../../landlock.ts";
+import type { Policy } from "../../policy.ts";
+import { folded, isBelow, isHidden } from "../../reach.ts";
+import { kernelMounts } from "../../scenery.ts";
+import { devices } from "../access.ts";
+import { Unavailable } from "../unavailable.ts";
+import { everythingExcept, isThere } from "./except.ts";
+
+/** What a command can reach of the file system, as data: trees and files that can be read, and those of them that can be written. */
+export type Reach = { readable: readonly string[]; writable: readonly string[] };
+
+/** Other tiers have these places anew: here they are the host's, with what belongs to the user's other programs. */
+const shared = ["/dev", "/dev/shm", "/tmp"] as const;
+
+/** Throws Unavailable where Landlock cannot hold what the policy says. */
+export function reachOf(policy: Policy): Reach {
+  const writable = outermost(policy.write.filter((root) => !isHidden(root, policy)));
+  refuseHiddenInside(writable, policy);
+  refuseKernelInside(writable);
+  const hide = [...policy.hide, ...shared.flatMap(realPath)].filter((path) => !isIn(path, writable));
+  return { readable: everythingExcept({ hide, show: [...policy.show, policy.root, ...writable] }), writable };
+}
+
+/** In a directory that a command may change it could put a symlink where the next command's rule looks for a root. */
+function outermost(roots: readonly string[]): readonly string[] {
+  return roots.filter((root) => !roots.some((other) => other !== root && isBelow(root, other)));
+}
+
+/** What is written as a whole is read as a whole: what a command makes there has no rule of its own. */
+function refuseHiddenInside(roots: readonly string[], policy: Policy): void {
+  const inside = policy.hide.find((path) => isIn(path, roots) && isHidden(path, policy) && isThere(path));
+  if (inside === undefined) return;
+  throw new Unavailable(
+    `"${inside}" is hidden and lies where commands may write, of which Landlock can except nothing`,
+    "work in a directory that holds nothing hidden",
+  );
+}
+
+/** As user 0 a command could change the machine through one, whatever else it may not do. */
+function refuseKernelInside(roots: readonly string[]): void {
+  const inside = kernelMounts().find((place) => isIn(place, roots));
+  if (inside === undefined) return;
+  throw new Unavailable(
+    `a file system of the kernel is mounted at "${inside}", where commands may write, and Landlock can except nothing`,
+    "work in a directory in which none is mounted",
+  );
+}
+
+function isIn(path: string, directories: readonly string[]): boolean {
+  return directories.some((directory) => isBelow(folded(path), folded(directory)));
+}
+
+function realPath(path: string): readonly string[] {
+  const real = unlessRefused(() => realpathSync(path));
+  return real === undefined ? [] : [real];
+}
+
+/** Nothing that is not named can be read or written; but names can be listed everywhere, or no directory on the way could. */
+export function restrictionTo({ readable, writable }: Reach, abi: number): Restriction {
+  return {
+    abi,
+    paths: [
+      { path: "/", access: listing },
+      ...readable.map((path) => ({ path, access: reading })),
+      ...writable.map((path) => ({ path, access: reading | writing })),
+      ...devices.map((path) => ({ path, access: usingDevice })),
+    ],
+    // The supervisor connects in the command's stead, and is not restricted itself.
+    ports: [],
+  };
+}

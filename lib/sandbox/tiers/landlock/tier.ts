@@ -1,0 +1,88 @@
+import { KodaError } from "../../../errors.ts";
+import type { Backend, Command, Confined } from "../../backend.ts";
+import { Connections } from "../../connections.ts";
+import { neededAbi } from "../../landlock.ts";
+import type { Policy } from "../../policy.ts";
+import { probe } from "../../probe.ts";
+import { confiningProgram } from "../../program.ts";
+import { Programs } from "../../programs.ts";
+import { seccompFilter } from "../../seccomp.ts";
+import type { ConnectRules } from "../../supervisor/rules.ts";
+import type { Circumstances } from "../tier.ts";
+import { Unavailable } from "../unavailable.ts";
+import { gaps } from "./notes.ts";
+import { type Reach, reachOf, restrictionTo } from "./reach.ts";
+
+/** The number of the one descriptor that each command's program is given. */
+const supervisor = 3;
+
+/** Where no namespaces can be had: Landlock, a filter, and a supervisor that connects to nothing but the proxies. */
+export async function openLandlockTier(policy: Policy, around: Circumstances): Promise<Backend> {
+  mustSuffice(around.abi);
+  const rules = connectRulesOf(policy, around);
+  using held = new DisposableStack();
+  const connections = held.use(new Connections(rules, around.onRefusal));
+  const programs = held.use(new Programs((reach: Reach) => build(reach, policy, around)));
+  await probe(prepare, policy.root);
+  const opened = held.move();
+  return {
+    name: "landlock",
+    filesystem: "confined",
+    network: rules.tcp.length === 0 ? "none" : "proxies",
+    notes: gaps,
+    privateTmp: false,
+    ownProcesses: false,
+    guards: true,
+    mayShareGroup: true,
+    // Whoever guards has been told as well.
+    protect: () => {},
+    confine: (command) => orRefuse(() => prepare(command, connections.socket)),
+    [Symbol.dispose]: () => opened.dispose(),
+  };
+
+  function prepare(command: Command, socket: number): Confined {
+    const program = programs.of(reachOf(policy));
+    return { ...command, argv: [program.path, ...command.argv], descriptors: [socket], release: () => {} };
+  }
+}
+
+function mustSuffice(abi: number): void {
+  if (abi >= neededAbi) return;
+  if (abi === 0) throw new Unavailable("this kernel has no Landlock", "boot with lsm=landlock,…");
+  throw new Unavailable(
+    `Landlock version ${neededAbi} is needed, this kernel has version ${abi}`,
+    "use Linux 6.12 or later",
+  );
+}
+
+type Rules = ConnectRules & { tcp: Exclude<ConnectRules["tcp"], "any"> };
+
+/** Exactly these: in the host's own network everything else is somebody else's. */
+function connectRulesOf({ write, hide, network }: Policy, { endpoints = [] }: Circumstances): Rules {
+  return { sockets: write, except: hide, names: [], tcp: network === "none" ? [] : endpoints, abstract: false };
+}
+
+function build(reach: Reach, { limits, network }: Policy, { arch, abi }: Circumstances): Uint8Array {
+  return confiningProgram({
+    arch,
+    parent: process.pid,
+    landlock: restrictionTo(reach, abi),
+    limits,
+    filter: seccompFilter(arch, {
+      network: network === "none" ? "none" : "tcp",
+      unixSockets: true,
+      superviseConnect: true,
+    }),
+    supervisor,
+  });
+}
+
+/** What was there when the tier was opened may have changed: something hidden has come to lie in the project. */
+function orRefuse(prepare: () => Confined): Confined {
+  try {
+    return prepare();
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error;
+    throw new KodaError("sandbox", `Cannot run a command: ${error.message}`, { cause: error });
+  }
+}
