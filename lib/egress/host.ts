@@ -1,0 +1,103 @@
+import { domainToASCII, domainToUnicode } from "node:url";
+import { formatAddress, parseAddress, type Address } from "./address.ts";
+
+/** Whom somebody wants to reach, in the one spelling in which it is compared, looked up and connected to. */
+export type Host =
+  | { readonly kind: "name"; readonly text: string }
+  | { readonly kind: "address"; readonly text: string; readonly address: Address };
+
+export type Target = { readonly host: Host; readonly port: number };
+
+/** Why a text was not understood: a clause on one line of ASCII, fit for a header, that quotes the text. */
+export type Fault = { readonly fault: string };
+
+const longestName = 253;
+const longestQuote = 80;
+
+/**
+ * Reads a host: exactly one well-formed name, IPv4 address or IPv6 address (with or without brackets). A name comes out
+ * in lower case, without the dot at its end, international ones in punycode. What another reader could take for
+ * another host is refused, not repaired.
+ */
+export function parseHost(text: string): Host | Fault {
+  const fault = (why: string) => ({ fault: `${quoted(text)} is not a host: ${why}` });
+  if (text === "") return fault("it is empty");
+  if (text.length > longestName + 1) return fault(`it is longer than ${longestName} characters`);
+
+  const address = /[:[\]]/.test(text) ? parseAddress(withoutBrackets(text)) : parseAddress(text);
+  if (address !== undefined) return { kind: "address", text: formatAddress(address), address };
+  if (/[:[\]]/.test(text)) return fault("it is neither a name nor an IPv6 address");
+
+  const name = asciiName(text);
+  const why =
+    name === undefined ? "its letters are not those of an international name in its plain form" : nameFault(name);
+  return name === undefined || why !== undefined ? fault(why ?? "") : { kind: "name", text: name };
+}
+
+/** The address between brackets; only IPv6 may stand in them. */
+function withoutBrackets(text: string): string {
+  const inner = /^\[([^[\]]*:[^[\]]*)\]$/.exec(text)?.[1];
+  return inner ?? text;
+}
+
+/** The name as it is looked up; undefined when its letters would have to be changed into others for that. */
+function asciiName(text: string): string | undefined {
+  // Only A to Z: there are other letters (the sign for Kelvin) whose lower case is a letter of ASCII.
+  const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(/\.$/, "");
+  const plain = /^[\0-\x7f]*$/.test(lower);
+  if (plain && !/(?:^|\.)xn--/.test(lower)) return lower;
+  // The converter takes what looks like the rest of a URL away: such a name is left to be refused by its letters.
+  if (/[^\w.\-\u0080-\uffff]/.test(lower)) return plain ? lower : undefined;
+  const ascii = domainToASCII(lower);
+  if (ascii === "") return undefined;
+  const unchanged = plain ? ascii === lower : domainToUnicode(ascii) === lower;
+  return unchanged ? ascii : undefined;
+}
+
+function nameFault(name: string): string | undefined {
+  if (name.length > longestName) return `it is longer than ${longestName} characters`;
+  const labels = name.split(".");
+  for (const label of labels) {
+    if (label === "") return "a label is empty";
+    if (label.length > 63) return "a label is longer than 63 characters";
+    const foreign = /[^a-z0-9_-]/.exec(label)?.[0];
+    if (foreign !== undefined) return `${quoted(foreign)} may not stand in a name`;
+    if (label.startsWith("-") || label.endsWith("-")) return "a label begins or ends with a hyphen";
+  }
+  // Many programs read such a name as an IPv4 address: 127.1, 0x7f.1, 017700000001.
+  const looksNumeric = /^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "");
+  return looksNumeric ? "it ends in a number and is not an IPv4 address of four decimal octets" : undefined;
+}
+
+/** Reads `host:port`, or `host` alone where a default port is given. IPv6 has to stand in brackets. */
+export function parseAuthority(text: string, defaultPort?: number): Target | Fault {
+  const parts = splitPort(text);
+  const port = parts.port === undefined ? defaultPort : parsePort(parts.port);
+  if (port === undefined) {
+    const why = parts.port === undefined ? "it names no port" : "its port is not a number from 1 to 65535";
+    return { fault: `${quoted(text)} is not host:port: ${why}` };
+  }
+  if (parts.host.includes(":") && !parts.host.startsWith("[")) {
+    return { fault: `${quoted(text)} is not host:port: an IPv6 address has to stand in brackets` };
+  }
+  const host = parseHost(parts.host);
+  return "fault" in host ? host : { host, port };
+}
+
+/** What stands before and after the last colon that is not inside brackets. */
+export function splitPort(text: string): { host: string; port: string | undefined } {
+  const [, host = text, port] = /^([^]*):([^:\]]*)$/.exec(text) ?? [];
+  return { host, port };
+}
+
+export function parsePort(text: string): number | undefined {
+  if (!/^[1-9]\d{0,4}$/.test(text)) return undefined;
+  const port = Number(text);
+  return port <= 65_535 ? port : undefined;
+}
+
+/** A text somebody else wrote, in quotes, cut, and with everything escaped that is not printable ASCII. */
+export function quoted(text: string): string {
+  const cut = text.length > longestQuote ? `${text.slice(0, longestQuote)}...` : text;
+  return JSON.stringify(cut).replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,92 @@
+import { isSameAddress, type Address } from "./address.ts";
+import { parseHost, parsePort, quoted, splitPort, type Fault, type Target } from "./host.ts";
+import { embedded } from "./special.ts";
+
+/** A host, one label below a suffix (`*.example.com`), or an address; with a port or without. */
+export type Pattern = {
+  /** As it was given. */
+  readonly text: string;
+  readonly port: number | undefined;
+  /** The host takes git over SSH: an allowance includes port 22. */
+  readonly git?: true;
+} & (
+  | { readonly kind: "name"; readonly name: string }
+  | { readonly kind: "below"; readonly suffix: string }
+  | { readonly kind: "address"; readonly address: Address }
+);
+
+/** What an allowance without a port means. */
+export const webPorts: readonly number[] = [80, 443];
+const sshPort = 22;
+
+/** `wide`: a denial may name a suffix of one label (`*.example`), with which an allowance would allow too much. */
+export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern | Fault {
+  const fault = (why: string) => ({ fault: `${quoted(text)} is not a host pattern: ${why}` });
+  if (text === "") return fault("it is empty");
+  if (text.includes("://")) return fault("it is a URL, and only its host is wanted");
+
+  const { host: hostText, port: portText } = splitPort(text);
+  const port = portText === undefined ? undefined : parsePort(portText);
+  if (hostText === "*") return fault("it is every host; --net open allows every public one");
+  const isBelow = hostText.startsWith("*.");
+  const rest = isBelow ? hostText.slice(2) : hostText;
+  if (rest.includes("*")) return fault('"*" stands for one whole label, the first');
+  if (rest.includes(":") && !rest.startsWith("[")) return fault("an IPv6 address has to stand in brackets");
+  if (portText !== undefined && port === undefined) return fault("its port is not a number from 1 to 65535");
+
+  const host = parseHost(rest);
+  if ("fault" in host) return host;
+  if (host.kind === "address") {
+    return isBelow ? fault("an address has no labels") : { kind: "address", address: host.address, text, port };
+  }
+  if (!isBelow) return { kind: "name", name: host.text, text, port };
+  if (!wide && !host.text.includes(".")) return fault(`it would allow every name in ".${host.text}"`);
+  return { kind: "below", suffix: `.${host.text}`, text, port };
+}
+
+/** Whether an allowance includes a target: `*` is exactly one label, and without a port it is those of the web. */
+export function allows(pattern: Pattern, { host, port }: Target): boolean {
+  if (!allowsPort(pattern, port)) return false;
+  switch (pattern.kind) {
+    case "name":
+      return host.kind === "name" && host.text === pattern.name;
+    case "below":
+      return host.kind === "name" && isOneBelow(host.text, pattern.suffix);
+    case "address":
+      return host.kind === "address" && isSameAddress(host.address, pattern.address);
+    default:
+      return pattern satisfies never;
+  }
+}
+
+function isOneBelow(name: string, suffix: string): boolean {
+  return name.endsWith(suffix) && !name.slice(0, -suffix.length).includes(".");
+}
+
+function allowsPort({ port: named, git }: Pattern, port: number): boolean {
+  if (named !== undefined) return named === port;
+  return webPorts.includes(port) || (git === true && port === sshPort);
+}
+
+/**
+ * Whether a denial includes a target. It is read widely: `*` is one label or more, no port is every port, and an IPv4
+ * address is also meant where it stands inside an IPv6 address.
+ */
+export function denies(pattern: Pattern, { host, port }: Target): boolean {
+  if (pattern.port !== undefined && pattern.port !== port) return false;
+  switch (pattern.kind) {
+    case "name":
+      return host.kind === "name" && host.text === pattern.name;
+    case "below":
+      return host.kind === "name" && host.text.endsWith(pattern.suffix);
+    case "address":
+      return host.kind === "address" && facesOf(host.address).some((face) => isSameAddress(face, pattern.address));
+    default:
+      return pattern satisfies never;
+  }
+}
+
+function facesOf(address: Address): Address[] {
+  const inner = embedded(address);
+  return inner === undefined ? [address] : [address, inner.address];
+}
