@@ -24,34 +24,29 @@ export function parseHost(text: string): Host | Fault {
   if (text === "") return fault("it is empty");
   if (text.length > longestName + 1) return fault(`it is longer than ${longestName} characters`);
 
-  const address = /[:[\]]/.test(text) ? parseAddress(withoutBrackets(text)) : parseAddress(text);
+  const address = parseAddress(/^\[(.*:.*)\]$/.exec(text)?.[1] ?? text);
   if (address !== undefined) return { kind: "address", text: formatAddress(address), address };
   if (/[:[\]]/.test(text)) return fault("it is neither a name nor an IPv6 address");
 
-  const name = asciiName(text);
-  const why =
-    name === undefined ? "its letters are not those of an international name in its plain form" : nameFault(name);
-  return name === undefined || why !== undefined ? fault(why ?? "") : { kind: "name", text: name };
-}
-
-/** The address between brackets; only IPv6 may stand in them. */
-function withoutBrackets(text: string): string {
-  const inner = /^\[([^[\]]*:[^[\]]*)\]$/.exec(text)?.[1];
-  return inner ?? text;
-}
-
-/** The name as it is looked up; undefined when its letters would have to be changed into others for that. */
-function asciiName(text: string): string | undefined {
   // Only A to Z: there are other letters (the sign for Kelvin) whose lower case is a letter of ASCII.
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(/\.$/, "");
-  const plain = /^[\0-\x7f]*$/.test(lower);
-  if (plain && !/(?:^|\.)xn--/.test(lower)) return lower;
-  // The converter takes what looks like the rest of a URL away: such a name is left to be refused by its letters.
-  if (/[^\w.\-\u0080-\uffff]/.test(lower)) return plain ? lower : undefined;
-  const ascii = domainToASCII(lower);
-  if (ascii === "") return undefined;
-  const unchanged = plain ? ascii === lower : domainToUnicode(ascii) === lower;
-  return unchanged ? ascii : undefined;
+  const foreign = /[^\w.\-\u0080-\uffff]/.exec(lower)?.[0];
+  if (foreign !== undefined) return fault(`${quoted(foreign)} may not stand in a name`);
+  const name = asciiName(lower);
+  if (name === undefined) return fault("it is no international name in its plain form (lower case, composed letters)");
+  const why = nameFault(name);
+  return why === undefined ? { kind: "name", text: name } : fault(why);
+}
+
+/**
+ * The name as it is looked up; undefined when letters would have to be replaced for that: `GITHUB.COM` in full-width
+ * letters would turn out to be github.com for one program and a strange name for the next.
+ */
+function asciiName(name: string): string | undefined {
+  const isPlain = /^[\w.-]*$/.test(name);
+  if (isPlain && !/(?:^|\.)xn--/.test(name)) return name;
+  const ascii = domainToASCII(name);
+  return (isPlain ? ascii : domainToUnicode(ascii)) === name ? ascii : undefined;
 }
 
 function nameFault(name: string): string | undefined {
@@ -60,8 +55,6 @@ function nameFault(name: string): string | undefined {
   for (const label of labels) {
     if (label === "") return "a label is empty";
     if (label.length > 63) return "a label is longer than 63 characters";
-    const foreign = /[^a-z0-9_-]/.exec(label)?.[0];
-    if (foreign !== undefined) return `${quoted(foreign)} may not stand in a name`;
     if (label.startsWith("-") || label.endsWith("-")) return "a label begins or ends with a hyphen";
   }
   // Many programs read such a name as an IPv4 address: 127.1, 0x7f.1, 017700000001.
@@ -86,7 +79,7 @@ export function parseAuthority(text: string, defaultPort?: number): Target | Fau
 
 /** What stands before and after the last colon that is not inside brackets. */
 export function splitPort(text: string): { host: string; port: string | undefined } {
-  const [, host = text, port] = /^([^]*):([^:\]]*)$/.exec(text) ?? [];
+  const [, host = text, port] = /^(\[[^\]]*\]|[^[\]]*):([^:]*)$/.exec(text) ?? [];
   return { host, port };
 }
 
