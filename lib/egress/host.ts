@@ -32,6 +32,7 @@ export function parseHost(text: string): Host | Fault {
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(/\.$/, "");
   const foreign = /[^\w.\-\u0080-\uffff]/.exec(lower)?.[0];
   if (foreign !== undefined) return fault(`${quoted(foreign)} may not stand in a name`);
+  if (/(?:^|\.)-|-(?:\.|$)/.test(lower)) return fault("a label begins or ends with a hyphen");
   const name = asciiName(lower);
   if (name === undefined) return fault("it is no international name in its plain form (lower case, composed letters)");
   const why = nameFault(name);
@@ -55,7 +56,6 @@ function nameFault(name: string): string | undefined {
   for (const label of labels) {
     if (label === "") return "a label is empty";
     if (label.length > 63) return "a label is longer than 63 characters";
-    if (label.startsWith("-") || label.endsWith("-")) return "a label begins or ends with a hyphen";
   }
   // Many programs read such a name as an IPv4 address: 127.1, 0x7f.1, 017700000001.
   const looksNumeric = /^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "");
