@@ -51,7 +51,9 @@ async function addressesOf({ host }: Target, { resolver, signal, limitMs = looku
 /** The system's look-up cannot be stopped, so it is left behind. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
   });
 }
 
