@@ -1,0 +1,41 @@
+import { parseAuthority } from "../../lib/egress/host.ts";
+import { resolveChecked, type Resolved } from "../../lib/egress/resolve.ts";
+import { parseRules, type RulesGiven } from "../../lib/egress/rules.ts";
+
+/** A host of the public Internet, as far as its address goes. */
+export const publicAddress = "93.184.216.34";
+
+export type Answers = (name: string) => readonly string[];
+
+/** Rules with what a test says of them; the allowlist and nothing else where it says nothing. */
+export function rulesOf(given: Partial<RulesGiven> = {}) {
+  return parseRules({ mode: "allowlist", allow: [], deny: [], ...given });
+}
+
+/** What a proxy does with `host:port`: where it would connect to, or why it does not. */
+export async function reach(
+  authority: string,
+  rules: Partial<RulesGiven> = {},
+  answers: Answers = () => [publicAddress],
+): Promise<Resolved> {
+  const target = parseAuthority(authority);
+  if ("fault" in target) return { refused: target.fault, kind: "rule" };
+  const signal = new AbortController().signal;
+  return resolveChecked(target, rulesOf(rules), { resolver: async (name) => answers(name), signal });
+}
+
+/** Of these authorities, those that would be connected to. */
+export async function reached(
+  authorities: readonly string[],
+  rules: Partial<RulesGiven> = {},
+  answers?: Answers,
+): Promise<string[]> {
+  const results = await Promise.all(authorities.map((authority) => reach(authority, rules, answers)));
+  return authorities.filter((_, index) => "addresses" in (results[index] ?? {}));
+}
+
+/** Why it is refused; a connection instead is a failure that names its addresses. */
+export async function refusal(authority: string, rules: Partial<RulesGiven> = {}, answers?: Answers): Promise<string> {
+  const result = await reach(authority, rules, answers);
+  return "refused" in result ? result.refused : `connected to ${result.addresses.join(", ")}`;
+}
