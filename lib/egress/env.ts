@@ -1,0 +1,90 @@
+/** Where a proxy listens, as a command finds it. */
+export type Listener = { host: string; port: number };
+
+export type Proxies = {
+  http: Listener;
+  socks: Listener;
+  /** What ssh runs as its `ProxyCommand`, such as `nc -X 5 -x 127.0.0.1:1080 %h %p`; absent where no tool for it exists. */
+  gitSsh?: string;
+  /** The certificates of the user's own authorities, when there are any. */
+  caFile?: string;
+};
+
+/** A command's own servers are reached directly; in a sandbox with a network of its own nothing else is there. */
+const direct = ["localhost", "127.0.0.1", "::1"];
+
+/**
+ * The variables by which commands find the proxies. They are set after the environment was rebuilt: the user's own
+ * proxy would be out of reach for a command, and is used by ours.
+ */
+export function proxyVariables({ http, socks, gitSsh, caFile }: Proxies): Record<string, string> {
+  return {
+    ...everyCase(urlOf("http", http)),
+    SOCKS_PROXY: urlOf("socks5h", socks),
+    // Node's fetch obeys the variables above only when it is told to.
+    NODE_USE_ENV_PROXY: "1",
+    ...ofPackageManagers(urlOf("http", http)),
+    JAVA_TOOL_OPTIONS: javaOptions(http),
+    ...(gitSsh !== undefined && { GIT_SSH_COMMAND: `ssh -o ${shellQuoted(`ProxyCommand=${gitSsh}`)}` }),
+    ...(caFile !== undefined && certificates(caFile)),
+  };
+}
+
+/** `ALL_PROXY` is the HTTP proxy as well: several clients give up when they find a SOCKS URL there. */
+function everyCase(proxy: string): Record<string, string> {
+  const none = direct.join(",");
+  return {
+    HTTP_PROXY: proxy,
+    HTTPS_PROXY: proxy,
+    ALL_PROXY: proxy,
+    NO_PROXY: none,
+    http_proxy: proxy,
+    https_proxy: proxy,
+    all_proxy: proxy,
+    no_proxy: none,
+  };
+}
+
+/** Those that a configuration file of the user would otherwise lead elsewhere. */
+function ofPackageManagers(proxy: string): Record<string, string> {
+  return {
+    npm_config_proxy: proxy,
+    npm_config_https_proxy: proxy,
+    npm_config_noproxy: direct.join(","),
+    YARN_HTTP_PROXY: proxy,
+    YARN_HTTPS_PROXY: proxy,
+    PIP_PROXY: proxy,
+    CARGO_HTTP_PROXY: proxy,
+  };
+}
+
+function javaOptions({ host, port }: Listener): string {
+  const servers = ["http", "https"].flatMap((scheme) => [
+    `-D${scheme}.proxyHost=${host}`,
+    `-D${scheme}.proxyPort=${port}`,
+  ]);
+  return [...servers, "-Dhttp.nonProxyHosts=localhost|127.*|[::1]"].join(" ");
+}
+
+function certificates(file: string): Record<string, string> {
+  return {
+    SSL_CERT_FILE: file,
+    NODE_EXTRA_CA_CERTS: file,
+    REQUESTS_CA_BUNDLE: file,
+    CURL_CA_BUNDLE: file,
+    GIT_SSL_CAINFO: file,
+    CARGO_HTTP_CAINFO: file,
+    PIP_CERT: file,
+    AWS_CA_BUNDLE: file,
+    DENO_CERT: file,
+  };
+}
+
+function urlOf(scheme: string, { host, port }: Listener): string {
+  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** git hands the command to a shell. */
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
