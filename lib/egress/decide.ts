@@ -65,7 +65,7 @@ function whyNotAddress(target: Target, address: Address, { mode, allow, deny }: 
 }
 
 function deniedBy(what: string, pattern: string): string {
-  return `${what} is denied by the pattern ${quoted(pattern)} (--deny-net, which no --allow-net overrules)`;
+  return `${what} is denied by the pattern ${quoted(pattern)} (--deny-net or egress.deny, which no --allow-net overrules)`;
 }
 
 function networkOff(target: Target): string {

@@ -27,7 +27,7 @@ export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern
 
   const { host: hostText, port: portText } = splitPort(text);
   const port = portText === undefined ? undefined : parsePort(portText);
-  if (hostText === "*") return fault("it is every host; --net open allows every public one");
+  if (hostText === "*") return fault("it is every host; --net open and --net none are for that");
   const isBelow = hostText.startsWith("*.");
   const rest = isBelow ? hostText.slice(2) : hostText;
   if (rest.includes("*")) return fault('"*" stands for one whole label, the first');

@@ -1,5 +1,5 @@
-import { formatAddress, parseAddress } from "./address.ts";
 import { errnoOf, messageOf } from "../errors.ts";
+import { formatAddress, parseAddress } from "./address.ts";
 import { decideAddress, decideName } from "./decide.ts";
 import { quoted, type Target } from "./host.ts";
 import type { Rules } from "./rules.ts";

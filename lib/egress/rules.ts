@@ -21,12 +21,12 @@ export type RulesGiven = { mode: EgressMode; allow: readonly string[]; deny: rea
 
 /** The rules that patterns make. In the mode `allowlist` the hosts of development are allowed beside the given ones. */
 export function parseRules({ mode, allow, deny }: RulesGiven): Rules {
-  const given = allow.map((text) => patternOf(text, "--allow-net"));
+  const given = allow.map((text) => patternOf(text, "allow"));
   return [
     {
       mode,
       allow: mode === "allowlist" ? [...developmentAllowlist(), ...given] : given,
-      deny: deny.map((text) => patternOf(text, "--deny-net")),
+      deny: deny.map((text) => patternOf(text, "deny")),
     },
   ];
 }
@@ -36,12 +36,12 @@ export function narrow(rules: Rules, further: Rules): Rules {
   return [...rules, ...further];
 }
 
-function patternOf(text: string, flag: "--allow-net" | "--deny-net"): Pattern {
-  const pattern = parsePattern(text, { wide: flag === "--deny-net" });
+function patternOf(text: string, list: "allow" | "deny"): Pattern {
+  const pattern = parsePattern(text, { wide: list === "deny" });
   if (!("fault" in pattern)) return pattern;
   throw new KodaError(
     "usage",
-    `${flag}: ${pattern.fault}. Expected is a host (example.com), one label below a host (*.example.com) or an address ` +
+    `--${list}-net or egress.${list}: ${pattern.fault}. Expected is a host (example.com), one label below a host (*.example.com) or an address ` +
       `(10.1.2.3, [::1]), each with a port (example.com:8080) or without.`,
   );
 }
@@ -51,8 +51,8 @@ let development: readonly Pattern[] | undefined;
 /** Parsed when it is first needed. */
 function developmentAllowlist(): readonly Pattern[] {
   development ??= [
-    ...developmentHosts.map((text) => patternOf(text, "--allow-net")),
-    ...gitHosts.map((text): Pattern => ({ ...patternOf(text, "--allow-net"), git: true })),
+    ...developmentHosts.map((text) => patternOf(text, "allow")),
+    ...gitHosts.map((text): Pattern => ({ ...patternOf(text, "allow"), git: true })),
   ];
   return development;
 }

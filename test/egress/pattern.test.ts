@@ -57,7 +57,7 @@ test("a wildcard before a single label would allow too much, but may be denied",
 
 test("a bad pattern is named, with what is expected and where it came from", () => {
   expect(() => rulesOf({ deny: ["ok.com", "foo.*"] })).toThrow(
-    '--deny-net: "foo.*" is not a host pattern: "*" stands for one whole label, the first. Expected is a host ' +
+    '--deny-net or egress.deny: "foo.*" is not a host pattern: "*" stands for one whole label, the first. Expected is a host ' +
       "(example.com), one label below a host (*.example.com) or an address (10.1.2.3, [::1]), each with a port " +
       "(example.com:8080) or without.",
   );
@@ -128,7 +128,7 @@ test("a refusal is one line that names the host and the flag", async () => {
   );
   expect(await refusal("[::1]:3000")).toBe("[::1]:3000 is not on the allowlist (--allow-net '[::1]:3000' allows it)");
   expect(await refusal("github.com:443", { deny: ["github.com"] })).toBe(
-    'github.com is denied by the pattern "github.com" (--deny-net, which no --allow-net overrules)',
+    'github.com is denied by the pattern "github.com" (--deny-net or egress.deny, which no --allow-net overrules)',
   );
   expect(await refusal("github.com:443", { mode: "none" })).toBe(
     "github.com cannot be reached with --net none (--net allowlist --allow-net github.com allows it)",
