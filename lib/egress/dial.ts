@@ -1,0 +1,47 @@
+import { connect, type Socket } from "node:net";
+
+/** How long an address is waited for alone before the next one is tried beside it (RFC 8305). */
+const staggerMs = 250;
+
+export type Place = { addresses: readonly string[]; port: number };
+
+/** Connects to the first of the addresses that answers. Rejects with the reason of the last one that did not. */
+export async function dial({ addresses, port }: Place, signal: AbortSignal): Promise<Socket> {
+  signal.throwIfAborted();
+  if (addresses.length === 0) throw new Error("there is no address to connect to");
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const waiting = [...addresses];
+  const trying = new Set<Socket>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const tryNext = () => {
+    clearTimeout(timer);
+    const host = waiting.shift();
+    if (host === undefined) return;
+    // A peer that has said its end may still want to hear ours.
+    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
+    trying.add(socket);
+    socket.once("connect", () => resolve(socket));
+    // Stays after the connection is made: until somebody else listens, an error must not be nobody's.
+    socket.on("error", (error) => {
+      trying.delete(socket);
+      if (waiting.length === 0 && trying.size === 0) reject(error);
+      tryNext();
+    });
+    if (waiting.length > 0) timer = setTimeout(tryNext, staggerMs);
+  };
+  const giveUp = () => reject(signal.reason);
+
+  signal.addEventListener("abort", giveUp, { once: true });
+  tryNext();
+  try {
+    const socket = await promise;
+    trying.delete(socket);
+    return socket;
+  } finally {
+    clearTimeout(timer);
+    waiting.length = 0;
+    signal.removeEventListener("abort", giveUp);
+    for (const socket of trying) socket.destroy();
+  }
+}

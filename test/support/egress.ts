@@ -1,0 +1,153 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { once } from "node:events";
+import type { Limits } from "../../lib/egress/flows.ts";
+import { EgressProxies, type EgressRequest, type ProxyOptions } from "../../lib/egress/proxy.ts";
+import { parseRules } from "../../lib/egress/rules.ts";
+
+/** A server on loopback that treats every connection as the test wants. */
+export type Origin = AsyncDisposable & { port: number; connections: Set<Socket> };
+
+export async function startOrigin(serve: (socket: Socket) => void): Promise<Origin> {
+  const connections = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+    socket.on("error", () => {});
+    serve(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: portOf(server),
+    connections,
+    async [Symbol.asyncDispose]() {
+      for (const socket of connections) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+/** Gives back what it gets, and ends when it is told the end. */
+export const echo = (socket: Socket) => void socket.pipe(socket);
+
+export type Opened = AsyncDisposable & { proxies: EgressProxies; requests: EgressRequest[] };
+
+/** Proxies that allow `origin.test` with the given ports, which is this machine. */
+export async function openProxies(
+  ports: readonly number[],
+  options: Partial<Omit<ProxyOptions, "limits">> & { limits?: Partial<Limits>; allow?: string[] } = {},
+): Promise<Opened> {
+  const { allow = [], ...rest } = options;
+  const requests: EgressRequest[] = [];
+  const hosts = ports.flatMap((port) => [`origin.test:${port}`, `127.0.0.1:${port}`]);
+  const proxies = await EgressProxies.open(
+    {
+      rules: parseRules({ mode: "allowlist", allow: [...hosts, ...allow], deny: [] }),
+      resolver: async () => ["127.0.0.1"],
+      onRequest: (request) => requests.push(request),
+      ...rest,
+    },
+    { http: { host: "127.0.0.1", port: 0 }, socks: { host: "127.0.0.1", port: 0 } },
+  );
+  return { proxies, requests, [Symbol.asyncDispose]: () => proxies[Symbol.asyncDispose]() };
+}
+
+/** What a proxy was asked for, and what it said; `socket` goes on where that ended. */
+export type Reply = { said: Buffer; socket: Socket };
+
+/** One way to open a tunnel, for tests that hold for both. */
+export type Way = {
+  name: string;
+  port(proxies: EgressProxies): number;
+  /** Everything the client says up to the tunnel. */
+  hello(host: string, port: number): Buffer[];
+  /** Whether this much of an answer is the whole of it, and whether it is a yes. */
+  isWhole(said: Buffer): boolean;
+  isYes(said: Buffer): boolean;
+};
+
+export const connectWay: Way = {
+  name: "CONNECT",
+  port: (proxies) => proxies.httpPort,
+  hello: (host, port) => [Buffer.from(`CONNECT ${host}:${port} HTTP/1.1\r\nHost: ${host}:${port}\r\n\r\n`)],
+  isWhole: (said) => said.includes("\r\n\r\n"),
+  isYes: (said) => said.toString("latin1").startsWith("HTTP/1.1 200 "),
+};
+
+export const socksWay: Way = {
+  name: "SOCKS5",
+  port: (proxies) => proxies.socksPort,
+  hello: (host, port) => [Buffer.of(5, 1, 0), socksRequest(host, port)],
+  isWhole: (said) => said.length >= 12,
+  isYes: (said) => said[3] === 0,
+};
+
+export const ways: readonly Way[] = [connectWay, socksWay];
+
+export function socksRequest(host: string, port: number, command = 1): Buffer {
+  const name = Buffer.from(host, "latin1");
+  return Buffer.concat([Buffer.of(5, command, 0, 3, name.length), name, Buffer.of(port >> 8, port & 0xff)]);
+}
+
+/** Says hello, then `early` in the same breath; the reply is read byte-exact, so that `socket` begins with the tunnel. */
+export async function ask(
+  way: Way,
+  proxies: EgressProxies,
+  port: number,
+  { host = "origin.test", early = Buffer.alloc(0) }: { host?: string; early?: Buffer } = {},
+): Promise<Reply> {
+  const socket = dialProxy(way.port(proxies));
+  socket.write(Buffer.concat([...way.hello(host, port), early]));
+  return { said: await readReply(way, socket), socket };
+}
+
+export function dialProxy(port: number): Socket {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {});
+  return socket;
+}
+
+export async function readReply(way: Way, socket: Socket): Promise<Buffer> {
+  let said = Buffer.alloc(0);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const take = (chunk: Buffer) => {
+    said = Buffer.concat([said, chunk]);
+    if (!way.isWhole(said)) return;
+    const length = way === socksWay ? 12 : said.indexOf("\r\n\r\n") + 4;
+    socket.off("data", take).pause();
+    if (way.isYes(said) && said.length > length) {
+      socket.unshift(said.subarray(length));
+      said = said.subarray(0, length);
+    }
+    resolve();
+  };
+  socket.on("data", take).once("end", resolve).once("close", resolve);
+  await promise;
+  socket.off("end", resolve).off("close", resolve);
+  return said;
+}
+
+/** Everything up to the other side's end; rejects when the connection was reset instead. */
+export async function readAll(socket: Socket): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+  socket.once("end", resolve).once("error", reject);
+  socket.once("close", () => reject(new Error("closed without an end")));
+  socket.resume();
+  await promise;
+  return Buffer.concat(chunks);
+}
+
+/** Waits for what no event tells. */
+export async function until(holds: () => boolean, what: string): Promise<void> {
+  const start = performance.now();
+  while (!holds()) {
+    if (performance.now() - start > 20_000) throw new Error(`${what} did not happen within 20 s`);
+    await Bun.sleep(5);
+  }
+}
