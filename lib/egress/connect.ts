@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { answerTo, rawAnswer, type Answer } from "./answer.ts";
+import { readAuthority } from "./authority.ts";
 import { farewell } from "./farewell.ts";
 import type { Gateway } from "./gateway.ts";
-import { parseAuthority } from "./host.ts";
 import { reach } from "./reach.ts";
 import { relay } from "./relay.ts";
 
@@ -15,9 +15,7 @@ export async function connectTunnel({ authority, client, early }: ConnectRequest
   // What was sent along with the head belongs into the tunnel.
   if (early.length > 0) client.unshift(early);
 
-  // What stands before the host is often a password: not to be repeated.
-  if (authority.includes("@")) return refuse({ status: 400, reason: "CONNECT takes host:port and no credentials" });
-  const target = parseAuthority(authority);
+  const target = readAuthority(authority);
   if ("fault" in target) return refuse({ status: 400, reason: `CONNECT: ${target.fault}` });
 
   const stop = () => client.resetAndDestroy();

@@ -1,5 +1,5 @@
 import { formatAddress } from "./address.ts";
-import { parseHost, type Fault, type Target } from "./host.ts";
+import { parseHost, type Target } from "./host.ts";
 
 /** What a client of SOCKS5 says first; undefined while there is not enough of it. RFC 1928, sections 3 and 4. */
 export type Said<T> = { value: T; length: number } | undefined;
@@ -41,19 +41,16 @@ export function readRequest(bytes: Buffer): Said<SocksRequest> {
     if (first !== version || reserved !== 0) return { kind: "fault", fault: "the request is not SOCKS5" };
     if (command !== connectCommand) return { kind: "other command" };
     const named = bytes.subarray(start, start + length);
-    // Latin-1 keeps every byte: what is no ASCII name is refused, not understood in one way out of several.
     return targetOf(isName ? named.toString("latin1") : formatAddress(named), bytes.readUInt16BE(start + length));
   };
   return { value: value(), length: end };
 }
 
 function targetOf(text: string, port: number): SocksRequest {
-  const host: ReturnType<typeof parseHost> = parseHost(text);
-  if (isFault(host)) return { kind: "fault", fault: host.fault };
+  // Nobody says in which encoding: what one reader takes for a name is another one's other name.
+  if (/[^!-~]/.test(text)) return { kind: "fault", fault: "the name is not ASCII" };
+  const host = parseHost(text);
+  if ("fault" in host) return { kind: "fault", fault: host.fault };
   if (port === 0) return { kind: "fault", fault: "there is no port 0" };
   return { kind: "connect", target: { host, port } };
-}
-
-function isFault(value: object): value is Fault {
-  return "fault" in value;
 }

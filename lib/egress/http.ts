@@ -19,11 +19,12 @@ export function createHttpProxy(gateway: Gateway): Server {
     farewell(client, rawAnswer(tooLate(limits)));
   });
 
+  // What goes wrong with one connection ends that connection, and not the session.
   const begin = (exchange: Exchange) => {
     const { socket } = exchange.request;
     clients.asked(socket);
     exchange.response.once("close", () => clients.answered(socket));
-    void forward(exchange, gateway);
+    forward(exchange, gateway).catch(() => socket.destroy());
   };
   http.on("request", (request, response) => begin({ request, response, waits: false }));
   http.on("checkContinue", (request, response) => begin({ request, response, waits: true }));
@@ -33,7 +34,7 @@ export function createHttpProxy(gateway: Gateway): Server {
     // Our words about the tunnel would stand in the middle of an answer to what came before.
     if (clients.isWaitingForAnswer(client)) return client.resetAndDestroy();
     clients.leave(client);
-    void connectTunnel({ authority: request.url ?? "", client, early }, gateway);
+    connectTunnel({ authority: request.url ?? "", client, early }, gateway).catch(() => client.destroy());
   });
 
   http.on("clientError", (error, client) => {

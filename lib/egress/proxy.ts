@@ -93,7 +93,8 @@ export class EgressProxies implements AsyncDisposable {
         cause: error,
       });
     }
-    server.off("error", reject);
+    // A connection that cannot be accepted (too many files are open) is that client's trouble: the listener stays.
+    server.on("error", () => {});
     this.#servers.add(server);
     return portOf(server.address());
   }

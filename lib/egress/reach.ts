@@ -66,9 +66,13 @@ async function connection(wish: Wish, gateway: Gateway): Promise<Omit<Reached, "
     if (!("kind" in outcome) && client.destroyed) outcome.socket.destroy();
     return outcome;
   } catch (error) {
-    if (gone.signal.aborted) return { kind: "broken", reason: `the client left before ${shown(target)} answered` };
+    if (gone.signal.aborted)
+      return { kind: "broken", reason: `the client left before ${authorityOf(target)} answered` };
     if (late.aborted) {
-      return { kind: "late", reason: `${shown(target)} did not answer within ${gateway.limits.connectMs / 1000} s` };
+      return {
+        kind: "late",
+        reason: `${authorityOf(target)} did not answer within ${gateway.limits.connectMs / 1000} s`,
+      };
     }
     return failureOf(error, target);
   } finally {
@@ -107,10 +111,6 @@ const kinds: Readonly<Record<string, Failure["kind"]>> = {
 function failureOf(error: unknown, target: Target): Failure {
   if (error instanceof UpstreamFailure) return { kind: "upstream", reason: error.message };
   const errno = errnoOf(error);
-  const reason = `${shown(target)} cannot be reached (${errno ?? quoted(messageOf(error))})`;
+  const reason = `${authorityOf(target)} cannot be reached (${errno ?? quoted(messageOf(error))})`;
   return { kind: kinds[errno ?? ""] ?? "broken", reason };
-}
-
-function shown(target: Target): string {
-  return authorityOf(target);
 }

@@ -27,7 +27,8 @@ export function createSocksProxy(gateway: Gateway): Server {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     // "close" follows every error, and is what the flows listen to.
     client.on("error", () => {});
-    void serve(client, gateway);
+    // What goes wrong with one connection ends that connection, and not the session.
+    serve(client, gateway).catch(() => client.destroy());
   });
   server.maxConnections = gateway.limits.clients;
   return server;

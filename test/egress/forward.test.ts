@@ -2,7 +2,16 @@ import { describe, expect, test } from "bun:test";
 import { request } from "node:http";
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { dialProxy, openProxies, readAll, startOrigin, until, type Opened } from "../support/egress.ts";
+import {
+  dialProxy,
+  fill,
+  fillLimit,
+  openProxies,
+  readAll,
+  startOrigin,
+  until,
+  type Opened,
+} from "../support/egress.ts";
 
 /** An origin that answers each connection with these bytes as soon as a head has come; `heard` is what it got. */
 async function startScripted(...answers: string[]) {
@@ -279,11 +288,7 @@ describe("a request in absolute form", () => {
       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
       /broke off/,
     ],
-    [
-      "is coded as nobody asked",
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-      /gzip, chunked/,
-    ],
+    ["is coded as nobody asked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", /coded/],
     [
       "changes the protocol",
       "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
@@ -304,6 +309,51 @@ describe("a request in absolute form", () => {
     expect(said).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
     expect(/x-koda-egress: (.*)\r\n/i.exec(said)?.[1]).toMatch(why);
     expect(said).toEndWith("hi");
+  });
+
+  const oddReplies: [name: string, reply: string, said: RegExp][] = [
+    ["a hint that is none", `HTTP/1.1 103 x\r\nLink: \x80 ;;\r\n\r\n${ok}`, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nhi$/],
+    ["a status below all", "HTTP/1.1 099 x\r\nContent-Length: 2\r\n\r\nhi", /^HTTP\/1\.1 502 /],
+    ["a status above all", "HTTP/1.1 999 x\r\nContent-Length: 2\r\n\r\nhi", /^HTTP\/1\.1 999 x\r\n/],
+    ["a status with control characters", "HTTP/1.1 200 \x01\x7f\r\nContent-Length: 2\r\n\r\nhi", /^HTTP\/1\.1 200 /],
+    ["a header with a zero byte", "HTTP/1.1 200 OK\r\nA: b\0c\r\nContent-Length: 2\r\n\r\nhi", /^HTTP\/1\.1 502 /],
+    ["more than its length", `${ok} and more`, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nhi$/],
+    [
+      "a length that is named in Connection",
+      `HTTP/1.1 200 OK\r\nConnection: content-length\r\nContent-Length: 2\r\n\r\nhi`,
+      /Content-Length: 2\r\n[^]*hi$/,
+    ],
+    ["a head without an end", `HTTP/1.1 200 OK\r\n${"A: b\r\n".repeat(500_000)}`, /^HTTP\/1\.1 502 /],
+  ];
+  test.each(oddReplies)("%s from an origin harms nobody", async (_, reply, expected) => {
+    await using origin = await startScripted(reply);
+    await using opened = await openProxies([origin.port]);
+    expect(await say(opened, `GET http://origin.test:${origin.port}/ HTTP/1.1\r\nHost: x\r\n${closing}`)).toMatch(
+      expected,
+    );
+    await until(() => opened.proxies.flows === 0, "the end of the flow");
+  });
+
+  test("a client that takes nothing holds its origin back, and so does an origin its client", async () => {
+    const filled = Promise.withResolvers<number>();
+    await using down = await startOrigin((socket) => {
+      socket.once("data", () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${fillLimit}\r\n\r\n`);
+        filled.resolve(fill(socket));
+      });
+    });
+    await using up = await startOrigin((socket) => void socket.pause());
+    await using opened = await openProxies([down.port, up.port]);
+
+    const reader = dialProxy(opened.proxies.httpPort);
+    reader.write(`GET http://origin.test:${down.port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect(await filled.promise).toBeLessThan(fillLimit / 4);
+
+    const writer = dialProxy(opened.proxies.httpPort);
+    writer.write(`POST http://origin.test:${up.port}/ HTTP/1.1\r\nHost: x\r\nContent-Length: ${fillLimit}\r\n\r\n`);
+    expect(await fill(writer)).toBeLessThan(fillLimit / 4);
+    reader.destroy();
+    writer.destroy();
   });
 
   test("an origin that never answers is given up with 504", async () => {
@@ -359,6 +409,8 @@ describe("what is no request to a host is answered by the proxy", () => {
     ["a host that is none", `GET http://origin%2etest/ HTTP/1.1\r\nHost: x\r\n${closing}`, 400],
     ["an address in octal", `GET http://0177.0.0.1/ HTTP/1.1\r\nHost: x\r\n${closing}`, 400],
     ["a backslash", `GET http://origin.test\\@evil.test/ HTTP/1.1\r\nHost: x\r\n${closing}`, 400],
+    ["a host that is no ASCII", `GET http://\xf6rigin.test/ HTTP/1.1\r\nHost: x\r\n${closing}`, 400],
+    ["CONNECT to a host that is no ASCII", "CONNECT \xf6rigin.test:443 HTTP/1.1\r\nHost: x\r\n\r\n", 400],
     ["a port that is none", `GET http://origin.test:0/ HTTP/1.1\r\nHost: x\r\n${closing}`, 400],
     ["TRACE", `TRACE http://origin.test/ HTTP/1.1\r\nHost: x\r\n${closing}`, 405],
     ["a method nobody knows", `FROB http://origin.test/ HTTP/1.1\r\nHost: x\r\n${closing}`, 405],
@@ -408,6 +460,39 @@ describe("what is no request to a host is answered by the proxy", () => {
     expect(said).toEndWith(`\r\n\r\n${reason}\n`);
     expect(said).toMatch(/content-type: text\/plain; charset=utf-8\r\n/i);
     expect(opened.requests).toEqual([]);
+  });
+
+  test("no garbage of any kind breaks the proxies", async () => {
+    await using origin = await startScripted(ok);
+    await using opened = await openProxies([origin.port]);
+    const good = `GET http://origin.test:${origin.port}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n${closing}0\r\n\r\n`;
+    const heads = [
+      good,
+      `CONNECT origin.test:${origin.port} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      "\x05\x01\x00\x05\x01\x00\x03\x0borigin.test\x01\xbb",
+    ];
+    // Always the same numbers: a failure can be had again.
+    let state = 1;
+    const random = (below: number) => (state = (state * 48_271) % 2_147_483_647) % below;
+    const spoiled = (text: string) => {
+      const bytes = Buffer.from(text, "latin1");
+      for (let n = random(4); n >= 0; n--) bytes[random(bytes.length)] = random(256);
+      return bytes.subarray(0, random(10) === 0 ? random(bytes.length) : bytes.length);
+    };
+    const one = async (port: number, bytes: Buffer) => {
+      const socket = dialProxy(port);
+      socket.end(bytes);
+      await readAll(socket).catch(() => undefined);
+      socket.destroy();
+    };
+    for (let round = 0; round < 20; round++) {
+      const all = Array.from({ length: 20 }, () => spoiled(heads[random(heads.length)] ?? ""));
+      await Promise.all(
+        all.flatMap((bytes) => [one(opened.proxies.httpPort, bytes), one(opened.proxies.socksPort, bytes)]),
+      );
+    }
+    expect(await say(opened, good)).toEndWith("hi");
+    await until(() => opened.proxies.flows === 0, "the end of all flows");
   });
 
   test("a refusal names the host and the flag that would allow it", async () => {

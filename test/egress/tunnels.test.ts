@@ -6,6 +6,8 @@ import {
   connectWay,
   dialProxy,
   echo,
+  fill,
+  fillLimit,
   openProxies,
   readAll,
   readReply,
@@ -95,6 +97,20 @@ describe.each([...ways])("$name", (way: Way) => {
     const data = bytes(50 * megabyte);
     socket.end(data);
     expect(sumOf(await readAll(socket))).toBe(sumOf(data));
+  });
+
+  test("who takes nothing holds the other side back, in both directions", async () => {
+    const filled = Promise.withResolvers<number>();
+    await using origin = await startOrigin((socket) => {
+      socket.pause();
+      filled.resolve(fill(socket));
+    });
+    await using opened = await openProxies([origin.port]);
+    const { socket } = await ask(way, opened.proxies, origin.port);
+    socket.pause();
+    expect(await fill(socket)).toBeLessThan(fillLimit / 4);
+    expect(await filled.promise).toBeLessThan(fillLimit / 4);
+    socket.destroy();
   });
 
   test("a reset of the server is a reset for the client, not an end", async () => {

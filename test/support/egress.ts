@@ -143,6 +143,27 @@ export async function readAll(socket: Socket): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+/** What is offered at most to a reader that takes nothing. */
+export const fillLimit = 256 * 1024 * 1024;
+
+/** Writes as long as it is taken, and says how much that was once nothing has moved for a while. */
+export async function fill(socket: Socket): Promise<number> {
+  const chunk = Buffer.alloc(256 * 1024);
+  let offered = 0;
+  const more = () => {
+    while (offered < fillLimit && socket.write(chunk)) offered += chunk.length;
+  };
+  socket.on("drain", more);
+  more();
+  const passed = () => socket.bytesWritten - socket.writableLength;
+  let [last, stillSince] = [-1, 0];
+  await until(() => {
+    if (passed() !== last) [last, stillSince] = [passed(), performance.now()];
+    return performance.now() - stillSince > 500;
+  }, "the end of the writing");
+  return passed();
+}
+
 /** Waits for what no event tells. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const start = performance.now();
