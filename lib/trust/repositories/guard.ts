@@ -7,16 +7,17 @@ import type { Finding } from "./finding.ts";
 import { identityOf } from "./listing.ts";
 import { remember, rememberPlace, type Memory } from "./memory.ts";
 import { guardedParts } from "./parts.ts";
+import type { ProtectedPaths } from "./protected.ts";
 import { putBack, type Mending } from "./putback.ts";
 import { findAgain, identityAt } from "./whereabouts.ts";
 
 export type Guarding = {
-  /** Where what was renamed is looked for. */
-  roots: readonly string[];
   /** Where what commands added is moved to. */
   quarantine: string;
   /** The git directory in which commands may commit, if there is one: of that only what git would run is guarded. */
   open?: string | undefined;
+  /** Mounts hold what is protected, but for symlinks and for what is not there yet, which no mount can. */
+  isMounted?: boolean;
 };
 
 /**
@@ -25,19 +26,21 @@ export type Guarding = {
  * right for the next otherwise.
  */
 export class Guard {
+  readonly #paths: ProtectedPaths;
   readonly #guarding: Guarding;
   #watches: readonly Watch[] = [];
   #running = 0;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(guarding: Guarding) {
+  constructor(paths: ProtectedPaths, guarding: Guarding) {
+    this.#paths = paths;
     this.#guarding = guarding;
   }
 
   /** Before a command. When this throws it must not run. */
-  take(paths: readonly string[]): Promise<void> {
+  take(): Promise<void> {
     return this.#next(async () => {
-      if (this.#running === 0) this.#watches = await this.#remember(paths);
+      if (this.#running === 0) this.#watches = await this.#remember();
       this.#running++;
     });
   }
@@ -61,10 +64,12 @@ export class Guard {
     return turn;
   }
 
-  async #remember(paths: readonly string[]): Promise<readonly Watch[]> {
-    const { open } = this.#guarding;
+  async #remember(): Promise<readonly Watch[]> {
+    const { open, isMounted = false } = this.#guarding;
+    const whole = this.#paths.entries
+      .filter(({ path, kind }) => !this.#isOpen(path) && (!isMounted || kind === "symlink"))
+      .map(({ path }) => path);
     const parts = open === undefined ? [] : guardedParts(open);
-    const whole = paths.filter((path) => open === undefined || !isBelow(path, open));
     const last = new Map(this.#watches.map((watch) => [watch.path, watch.memory]));
     const room = { bytes: mostBytes };
     const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
@@ -73,15 +78,20 @@ export class Guard {
     return watches;
   }
 
+  #isOpen(path: string): boolean {
+    return this.#guarding.open !== undefined && isBelow(path, this.#guarding.open);
+  }
+
   async #mend(): Promise<readonly Finding[]> {
-    const { open, quarantine, roots } = this.#guarding;
+    const { open, quarantine } = this.#guarding;
     const mendings = new Map<string, Mending>();
     for (const watch of this.#watches) {
-      const repository = open !== undefined && isBelow(watch.path, open) ? open : watch.path;
+      const repository = open !== undefined && this.#isOpen(watch.path) ? open : watch.path;
       const mending = mendings.get(repository) ?? { quarantine, putBack: new Set(), lost: new Set() };
       mendings.set(repository, mending);
-      await mend(watch, mending, roots);
+      await mend(watch, mending, this.#paths.roots);
     }
+    for (const [repository, { error }] of mendings) if (error === undefined) this.#paths.accept(repository);
     return [...mendings].flatMap(([repository, mending]) => findingsOf(repository, mending));
   }
 }

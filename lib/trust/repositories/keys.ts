@@ -94,6 +94,11 @@ const rows: readonly Row[] = [
   ["difftool.path", "which git difftool would run"],
   ["mergetool.cmd", "which git mergetool would run"],
   ["mergetool.path", "which git mergetool would run"],
+  // Both look for a script of the tool's name among their own.
+  ["diff.tool", "which git difftool would run", ifPath],
+  ["diff.guitool", "which git difftool would run", ifPath],
+  ["merge.tool", "which git mergetool would run", ifPath],
+  ["merge.guitool", "which git mergetool would run", ifPath],
   ["guitool.*", "which git gui would run"],
   ["sendemail.*", "which git send-email would run or send to"],
   ["imap.tunnel", "which git imap-send would run"],
@@ -116,6 +121,8 @@ const rows: readonly Row[] = [
   ["protocol.*", "so git could use transports that run programs"],
   ["http.proxy", "through which git fetch would connect"],
   ["http.sslverify", "so git fetch could be answered by anyone", ifOff],
+  ["http.sslcainfo", "so git fetch could be answered by anyone"],
+  ["http.sslcapath", "so git fetch could be answered by anyone"],
   ["http.cookiefile", "a file that git fetch could write"],
 
   ["lfs.path", "which git lfs would run"],

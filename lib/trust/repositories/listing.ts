@@ -28,7 +28,8 @@ export function listDirectory(path: string, known: Listing | undefined): Listing
       return known.isCached ? known : { ...known, isCached: true };
 
     const entries = readdirSync(path, { withFileTypes: true });
-    const after = look(path);
+    // Fails where names may be listed, but nothing can be known of what has them.
+    const after = look(`${path}/.`);
     const isSame = after !== undefined && stateOf(after) === state;
     return {
       identity: identityOf(before),

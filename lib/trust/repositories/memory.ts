@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync, type BigIntStats } from "node:fs";
+import { errnoOf } from "../../errors.ts";
 import type { HeldDirectory } from "../held.ts";
 import { isSettled } from "./listing.ts";
 
@@ -31,6 +32,15 @@ export type Remembering = {
 };
 
 export async function remember(parent: HeldDirectory, name: string, work: Remembering): Promise<Memory> {
+  try {
+    return await rememberEntry(parent, name, work);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT" || parent.look(name) !== undefined) throw error;
+    return { kind: "missing" };
+  }
+}
+
+async function rememberEntry(parent: HeldDirectory, name: string, work: Remembering): Promise<Memory> {
   const stats = parent.look(name);
   if (stats === undefined) return { kind: "missing" };
   if (stats.isSymbolicLink()) return { kind: "symlink", stats, target: readlinkSync(parent.at(name)) };
@@ -60,14 +70,15 @@ async function rememberEntries(directory: HeldDirectory, { before, room, only }:
   const isGitDirectory = names.includes("HEAD");
   const entries = new Map<string, Memory>();
   for (const name of names) {
+    if (isLock(name) && directory.look(name)?.isFile() === true) continue;
     const last = before?.kind === "directory" ? before.entries.get(name) : undefined;
     const memory = await remember(directory, name, {
       before: last,
       room,
       only: isGitDirectory ? partly.get(name) : undefined,
     });
-    const isPassing = memory.kind === "missing" || (memory.kind === "file" && isLock(name));
-    if (only !== undefined || !isPassing) entries.set(name, memory);
+    // What the user's own git removed since the directory was listed need not stay away.
+    if (only !== undefined || memory.kind !== "missing") entries.set(name, memory);
   }
   return { entries, isOpen: only !== undefined };
 }

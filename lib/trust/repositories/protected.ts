@@ -1,5 +1,7 @@
 import { dirname } from "node:path";
+import { isBelow } from "../path.ts";
 import { RepositoryTree, type Found, type Look } from "./tree.ts";
+import { identityAt } from "./whereabouts.ts";
 
 /**
  * What decides which code git and koda will run, below the writable roots, as it was when the run began: none of it is a
@@ -7,7 +9,7 @@ import { RepositoryTree, type Found, type Look } from "./tree.ts";
  */
 export class ProtectedPaths {
   readonly #tree: RepositoryTree;
-  readonly #identities: ReadonlySet<string>;
+  readonly #identities: Set<string>;
   readonly #directories: ReadonlySet<string>;
   #last: Look;
 
@@ -60,6 +62,14 @@ export class ProtectedPaths {
   /** Was this directory there at the beginning, whatever it is now? */
   wasThere(identity: string): boolean {
     return this.#directories.has(identity);
+  }
+
+  /** What lies at a path, and in it, was made anew as it was at the beginning, so it counts as the same. */
+  accept(restored: string): void {
+    for (const { path } of this.known) {
+      const identity = isBelow(path, restored) ? identityAt(path) : undefined;
+      if (identity !== undefined) this.#identities.add(identity);
+    }
   }
 
   /** Looks again. */

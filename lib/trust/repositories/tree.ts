@@ -70,21 +70,20 @@ async function breathe(signal: AbortSignal): Promise<void> {
 
 /** Without what lies outside of the roots, which nothing that runs in the sandbox could change. */
 function withTargets(marks: readonly Mark[], roots: readonly string[]): readonly Found[] {
-  const found = new Map<string, Found>();
+  const marked = new Map<string, Found>();
   for (const { path, form } of marks) {
-    const seen = foundAt(path, form);
-    if (seen !== undefined) found.set(path, seen);
+    const found = foundAt(path, form);
+    if (found !== undefined) marked.set(path, found);
   }
-  const marked = [...found.values()];
-  for (const mark of marked) {
-    for (const path of leadsTo(mark.path).filter((target) => isInside(target, roots))) {
-      const form = mark.form === "koda" ? "koda" : "target";
-      const target = found.get(path) ?? foundAt(path, form);
-      const from = [...(target?.from ?? []), mark.identity];
-      if (target !== undefined) found.set(path, { ...target, from });
+  const targets = new Map<string, Found>();
+  for (const { path: start, form, identity } of marked.values()) {
+    const goals = leadsTo(start).filter((path) => isInside(path, roots) && !marked.has(path));
+    for (const path of goals) {
+      const target = targets.get(path) ?? foundAt(path, form === "koda" ? "koda" : "target");
+      if (target !== undefined) targets.set(path, { ...target, from: [...target.from, identity] });
     }
   }
-  return [...found.values()];
+  return [...marked.values(), ...targets.values()];
 }
 
 function foundAt(path: string, form: Form): Found | undefined {

@@ -18,6 +18,7 @@ import {
 import { join } from "node:path";
 import { levelOf, type Finding } from "../../../lib/trust/repositories/finding.ts";
 import { Guard } from "../../../lib/trust/repositories/guard.ts";
+import { Newcomers } from "../../../lib/trust/repositories/newcomers.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
 import { makePlace } from "../../support/place.ts";
 import { runGit } from "../../support/worktree.ts";
@@ -41,19 +42,19 @@ const repository: Files = {
 async function guarded(
   command: (at: (path: string) => string) => unknown,
   files = repository,
-  { open }: { open?: string } = {},
+  { open, isMounted = false }: { open?: string; isMounted?: boolean } = {},
 ) {
   const place = makePlace();
   const { project, home } = place;
   writeFiles(project, files);
   const at = (path: string) => join(project, path);
   const paths = await ProtectedPaths.find([project], live);
-  const guard = new Guard({
-    roots: [project],
+  const guard = new Guard(paths, {
     quarantine: join(home, "quarantine"),
     open: open === undefined ? undefined : at(open),
+    isMounted,
   });
-  await guard.take(paths.paths);
+  await guard.take();
   await command(at);
   const findings = await guard.restore();
   return { ...place, at, guard, paths, findings, quarantined: () => filesBelow(join(home, "quarantine")) };
@@ -201,7 +202,7 @@ test("a restored file has its times, by which git tells what it must look at", a
   await using other = await guarded(() => undefined);
   writeFileSync(other.at(".git/index"), "x");
   utimesSync(other.at(".git/index"), before, before);
-  await other.guard.take(other.paths.paths);
+  await other.guard.take();
   writeFileSync(other.at(".git/index"), "y");
   await other.guard.restore();
   expect(statSync(other.at(".git/index")).mtimeMs).toBe(before.getTime());
@@ -242,6 +243,38 @@ test("a .git file and a .git symlink are put back", async () => {
   expect(run.findings).toHaveLength(3);
 });
 
+test("what was made anew stays protected, and is no newcomer", async () => {
+  const pager = "[core]\n\tpager = mine\n";
+  const files: Files = {
+    ...repository,
+    ".git/config": pager,
+    "s/.git": "gitdir: ../.git/modules/s\n",
+    ".git/modules/s/HEAD": "",
+    ".git/modules/s/config": pager,
+    "l/.git": { link: "../gd" },
+    "gd/HEAD": "",
+    "gd/config": pager,
+  };
+  await using run = await guarded((at) => {
+    for (const path of [".git", "gd", "s/.git", "l/.git"]) rmSync(at(path), { recursive: true });
+  }, files);
+  const newcomers = new Newcomers(run.paths, { quarantine: join(run.home, "quarantine") });
+  const before = [...run.paths.paths].sort();
+  expect(await newcomers.look(live)).toEqual([]);
+  expect([...run.paths.paths].sort()).toEqual(before);
+});
+
+test("where mounts hold the rest, symlinks are put back all the same", async () => {
+  const files: Files = { ...repository, "l/.git": { link: "../gd" }, "gd/HEAD": "" };
+  const change = (at: (path: string) => string) => {
+    unlinkSync(at("l/.git"));
+    symlinkSync("../evil", at("l/.git"));
+    writeFileSync(at(".git/config"), "as if it were mounted");
+  };
+  await using run = await guarded(change, files, { isMounted: true });
+  expect(run.findings.map(({ path }) => path)).toEqual([run.at("l/.git")]);
+});
+
 test("a file that is too large to be kept is said to be lost when it changed", async () => {
   const files = { ...repository, ".git/large": "x".repeat(9_000_000) };
   await using run = await guarded((at) => writeFileSync(at(".git/large"), "y"), files);
@@ -252,9 +285,9 @@ test("a file that is too large to be kept is said to be lost when it changed", a
 
 test("commands that overlap share what was remembered before the first of them", async () => {
   await using run = await guarded(() => undefined);
-  await run.guard.take(run.paths.paths);
+  await run.guard.take();
   writeFileSync(run.at(".git/config"), "evil");
-  await run.guard.take(run.paths.paths);
+  await run.guard.take();
   expect(parts(await run.guard.mend())).toEqual(["config"]);
   writeFileSync(run.at(".git/config"), "evil again");
   expect(parts(await run.guard.restore())).toEqual(["config"]);
@@ -267,7 +300,7 @@ test("what the user changes between two commands stays", async () => {
   await using run = await guarded(() => undefined);
   for (const text of ["one", "two", "tre"]) {
     writeFileSync(run.at(".git/config"), text);
-    await run.guard.take(run.paths.paths);
+    await run.guard.take();
     writeFileSync(run.at(".git/config"), "bad");
     await run.guard.restore();
     expect(readFileSync(run.at(".git/config"), "utf8")).toBe(text);
@@ -290,7 +323,7 @@ test("a command that goes on changing things meanwhile leads the mending nowhere
   mkdirSync(run.at("outside"));
   writeFileSync(run.at("outside/config"), "mine");
   for (let round = 0; round < 100; round++) {
-    await run.guard.take(run.paths.paths);
+    await run.guard.take();
     writeFileSync(run.at(".git/config"), "evil");
     const mending = run.guard.restore();
     for (let pause = 0; pause < round % 5; pause++) await new Promise((resolve) => setImmediate(resolve));
@@ -356,8 +389,9 @@ describe("where commands may commit", () => {
     await using place = makePlace({ a: "a" });
     const git = (...args: string[]) => runGit(place.project, place.env, args);
     git("init", "-q");
-    const guard = new Guard({ roots: [place.project], quarantine: place.home, open: join(place.project, ".git") });
-    await guard.take((await ProtectedPaths.find([place.project], live)).paths);
+    const paths = await ProtectedPaths.find([place.project], live);
+    const guard = new Guard(paths, { quarantine: place.home, open: join(place.project, ".git") });
+    await guard.take();
     git("add", "a");
     git("commit", "-qm", "a");
     git("branch", "b");

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -16,7 +15,6 @@ import { Newcomers } from "../../../lib/trust/repositories/newcomers.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
 import { setAside } from "../../../lib/trust/repositories/setaside.ts";
 import { identityAt } from "../../../lib/trust/repositories/whereabouts.ts";
-import { isRoot } from "../../support/nobody.ts";
 import { makePlace } from "../../support/place.ts";
 import { runGit } from "../../support/worktree.ts";
 import { bareFiles, directory, live, writeFiles, type Files } from "./repository.ts";
@@ -107,6 +105,11 @@ describe("a repository that appears", () => {
     ["a symlink that does", { "s/.git": { link: "../gd" }, "gd/HEAD": "", "gd/config": pager }, ["set-aside s/.git"]],
     ["a symlink outside", { "s/.git": { link: "/etc" } }, ["set-aside s/.git"]],
     ["a bare one", under("b", { ...bareFiles, config: pager }), ["set-aside b"]],
+    [
+      "a bare one, and what leads to it",
+      { ...under("b", { ...bareFiles, config: pager }), "s/.git": "gitdir: ../b\n" },
+      ["set-aside b", "set-aside s/.git"],
+    ],
     ["a bare one, harmless", under("b", bareFiles), ["new b"]],
     ["in capitals", { "s/.GIT/config": pager }, ["set-aside s/.GIT"]],
     ["one in another", { ...under("b", { ...bareFiles, config: pager }), "b/x/.git/config": pager }, ["set-aside b"]],
@@ -275,12 +278,6 @@ describe("setting aside", () => {
     expect(existsSync(join(place.project, "x/.git/b"))).toBe(true);
   });
 
-  test.skipIf(isRoot)("moves what nobody may write to", async () => {
-    await using place = makePlace({ "x/.git/HEAD": "" });
-    chmodSync(join(place.project, "x/.git"), 0o500);
-    expect((await setAside(doomed(join(place.project, "x/.git")), place.home)).kind).toBe("set-aside");
-  });
-
   test("never leads out through a symlink that takes a directory's place meanwhile", async () => {
     await using place = makePlace({ "outside/.git/HEAD": "mine", "outside/.git/config": pager });
     const [x, aside, outside] = ["x", "aside", "outside"].map((name) => join(place.project, name));
@@ -317,6 +314,12 @@ test("a command that makes and renames repositories all the time hides none that
   await run.look();
   const left = [...new Bun.Glob("**/.git/config").scanSync({ cwd: run.project, dot: true })];
   expect(left).toEqual([]);
+});
+
+test("a quarantine that commands could reach is refused", async () => {
+  await using place = makePlace();
+  const paths = await ProtectedPaths.find([place.project], live);
+  expect(() => new Newcomers(paths, { quarantine: join(place.project, "q") })).toThrow("could reach");
 });
 
 test("names cannot pretend to be another line, nor to be longer than people read", () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
-import { isRoot } from "../../support/nobody.ts";
 import { makePlace, type Place } from "../../support/place.ts";
 import { bareFiles, directory, live, writeFiles, type Files } from "./repository.ts";
 
@@ -67,13 +66,6 @@ test("a name that is not UTF-8 is noted, since nothing can be found below it", a
   renameSync(join(place.project, "x"), Buffer.concat([Buffer.from(`${place.project}/`), Buffer.from([0xff])]));
   const paths = await ProtectedPaths.find([place.project], live);
   expect(paths.unreadable).toHaveLength(1);
-});
-
-test.skipIf(isRoot)("a directory that cannot be read is noted", async () => {
-  await using place = makePlace({ "x/y": "", "a/.git/HEAD": "" });
-  chmodSync(join(place.project, "x"), 0);
-  const paths = await ProtectedPaths.find([place.project], live);
-  expect([paths.unreadable, shown(paths, place)]).toEqual([[join(place.project, "x")], ["a/.git"]]);
 });
 
 test("a look that is stopped ends", async () => {

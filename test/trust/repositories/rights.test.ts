@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import { chmodSync } from "node:fs";
+import { evaluateAsNobody, letEveryoneIn } from "../../support/nobody.ts";
+import { makePlace } from "../../support/place.ts";
+
+/*
+ * For whoever is not root the system draws lines: what cannot be read must count as dangerous, and what can only be
+ * moved after its mode was changed must be moved.
+ */
+const lib = `${import.meta.dir}/../../../lib/trust/repositories`;
+
+/** Runs in a process without root's rights, in a directory that it may write to. */
+async function asNobody(script: string): Promise<unknown> {
+  await using place = makePlace();
+  letEveryoneIn(place);
+  chmodSync(place.project, 0o777);
+  const modules = ["judge", "protected", "setaside", "whereabouts", "guard", "newcomers"];
+  const imports = modules.map((name) => `...(await import(${JSON.stringify(`${lib}/${name}.ts`)}))`);
+  const preamble = `
+    const { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } = await import("node:fs");
+    const { judgeRepository, ProtectedPaths, setAside, identityAt, Guard, Newcomers } = { ${imports.join(", ")} };
+    const live = new AbortController().signal;
+    const project = input + "/work";
+    const quarantine = input + "/quarantine";
+    mkdirSync(project + "/sub/.git/hooks", { recursive: true });
+    writeFileSync(project + "/sub/.git/HEAD", "");
+    writeFileSync(project + "/sub/.git/config", "");
+    process.umask(0o022);`;
+  return evaluateAsNobody(`${preamble}\n${script}`, place.project);
+}
+
+test.each(["config", "HEAD", "hooks"])(
+  "a repository whose %s cannot be read is dangerous, if git would look there",
+  async (name) => {
+    const reason = await asNobody(`
+    chmodSync(project + "/sub/.git/${name}", 0);
+    const answer = [judgeRepository(project + "/sub/.git", { roots: [project] })];`);
+    expect(reason).toEqual([name === "HEAD" ? null : expect.stringContaining("it cannot be read: permission denied")]);
+  },
+);
+
+test("a directory that cannot be looked into is told, once", async () => {
+  const answer = await asNobody(`
+    mkdirSync(project + "/closed");
+    chmodSync(project + "/closed", 0);
+    const paths = await ProtectedPaths.find([project], live);
+    const newcomers = new Newcomers(paths, { quarantine });
+    const first = await newcomers.look(live);
+    mkdirSync(project + "/closed2");
+    chmodSync(project + "/closed2", 0);
+    const second = await newcomers.look(live);
+    const third = await newcomers.look(live);
+    const answer = [paths.unreadable.length, first.length, second.map(({ kind }) => kind), third.length];`);
+  expect(answer).toEqual([2, 0, ["failed"], 0]);
+});
+
+test("a directory that may be listed and not entered hides nothing", async () => {
+  const answer = await asNobody(`
+    chmodSync(project + "/sub", 0o444);
+    const paths = await ProtectedPaths.find([project], live);
+    chmodSync(project + "/sub", 0o755);
+    const answer = [paths.unreadable, paths.paths];`);
+  expect(answer).toEqual([[expect.stringContaining("work/sub")], []]);
+});
+
+test("a repository that may not be written to is set aside all the same", async () => {
+  const answer = await asNobody(`
+    const path = project + "/sub/.git";
+    chmodSync(path, 0o500);
+    const found = await setAside({ path, identity: identityAt(path), reason: "" }, quarantine);
+    const answer = [found.kind, existsSync(path)];`);
+  expect(answer).toEqual(["set-aside", false]);
+});
+
+test("a file that was made unreadable is put back with its mode", async () => {
+  const answer = await asNobody(`
+    const guard = new Guard(await ProtectedPaths.find([project], live), { quarantine });
+    writeFileSync(project + "/sub/.git/config", "mine");
+    await guard.take();
+    writeFileSync(project + "/sub/.git/config", "evil");
+    chmodSync(project + "/sub/.git/config", 0);
+    chmodSync(project + "/sub/.git/hooks", 0);
+    const findings = await guard.restore();
+    const modes = ["config", "hooks"].map((name) => statSync(project + "/sub/.git/" + name).mode & 0o777);
+    const answer = [findings.map(({ parts, lost }) => [parts, lost]), modes, readFileSync(project + "/sub/.git/config", "utf8")];`);
+  expect(answer).toEqual([[[["config", "hooks"], []]], [0o644, 0o755], "mine"]);
+});
