@@ -26,7 +26,7 @@ async function asNobody(script: string): Promise<unknown> {
     writeFileSync(project + "/sub/.git/HEAD", "");
     writeFileSync(project + "/sub/.git/config", "");
     process.umask(0o022);`;
-  return evaluateAsNobody(`${preamble}\n${script}`, place.project);
+  return await evaluateAsNobody(`${preamble}\n${script}`, place.project);
 }
 
 test.each(["config", "HEAD", "hooks"])(
