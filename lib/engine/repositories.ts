@@ -32,12 +32,11 @@ export function careForRepositories({ policy, backend, dataDirectory }: Given): 
   if (backend.filesystem === "open") return { before: async () => {}, after: async () => [], last: async () => [] };
   const life = new AbortController();
   const open = openRepository(policy);
-  const quarantine = join(dataDirectory ?? tmpdir(), "quarantine");
-  const handling = { quarantine, ...(open !== undefined && { open }) };
-  const guard = backend.guards || open !== undefined ? new Guard({ roots: policy.write, ...handling }) : undefined;
+  const handling = { quarantine: quarantineFor(policy, dataDirectory), ...(open !== undefined && { open }) };
   const first = ProtectedPaths.find(policy.write, life.signal).then((paths) => {
     protect(paths);
-    return { paths, newcomers: new Newcomers(paths, handling) };
+    const guard = new Guard(paths, { ...handling, isMounted: !backend.guards });
+    return { paths, guard, newcomers: new Newcomers(paths, handling) };
   });
   // It is awaited before anything could be written.
   first.catch(() => undefined);
@@ -45,15 +44,15 @@ export function careForRepositories({ policy, backend, dataDirectory }: Given): 
 
   return {
     async before(signal) {
-      const { paths } = await abortable(first, signal);
+      const { guard } = await abortable(first, signal);
       isUsed = true;
-      await guard?.take(guarded(paths));
+      await guard.take();
     },
 
-    after: async () => look((await guard?.restore()) ?? []),
+    after: async () => look(await (await first).guard.restore()),
 
     async last() {
-      if (isUsed) return look((await guard?.mend()) ?? []);
+      if (isUsed) return look(await (await first).guard.mend());
       life.abort();
       return [];
     },
@@ -69,17 +68,19 @@ export function careForRepositories({ policy, backend, dataDirectory }: Given): 
   function protect(paths: ProtectedPaths): void {
     backend.protect(open === undefined ? paths.paths : [...outside(paths.paths, open), ...guardedParts(open)]);
   }
-
-  /** Where mounts hold the others, only what may be changed at all has to be watched. */
-  function guarded(paths: ProtectedPaths): readonly string[] {
-    return backend.guards ? paths.paths : [];
-  }
 }
 
 /** The git directory in which commands may commit: the root's own. */
 function openRepository({ root, allowGit }: Policy): string | undefined {
   const own = join(root, ".git");
   return allowGit && existsSync(own) && lstatSync(own).isDirectory() ? own : undefined;
+}
+
+/** Beside koda's own state, or wherever else commands cannot get at it. */
+function quarantineFor({ write }: Policy, dataDirectory: string | undefined): string {
+  const places = [dataDirectory, tmpdir()].filter((place) => place !== undefined);
+  const safe = places.find((place) => !write.some((root) => isBelow(place, root)));
+  return join(safe ?? tmpdir(), "koda-quarantine");
 }
 
 function outside(paths: readonly string[], directory: string): string[] {
