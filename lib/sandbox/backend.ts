@@ -1,4 +1,5 @@
 import { KodaError } from "../errors.ts";
+import type { Endpoint } from "./supervisor/rules.ts";
 
 /** A command line with nothing left to look up: the program is an absolute path. */
 export type Command = { argv: readonly [program: string, ...args: string[]]; cwd: string; env: Record<string, string> };
@@ -24,6 +25,9 @@ export type Pipe = { read: number; write: number };
  */
 export type Manner = "watched" | "attached";
 
+/** Where commands find the proxies. */
+export type Proxies = { http: Endpoint; socks: Endpoint };
+
 export type BackendName = "namespaces" | "bwrap" | "landlock" | "none";
 
 /** What a command may do, in a word, for the first event and for people. */
@@ -41,6 +45,8 @@ export type Enforcement = {
  */
 export type Backend = Enforcement &
   Disposable & {
+    /** Absent where commands have no way out, or need none. */
+    proxies?: Proxies;
     /** Commands find the run's own directory as `/tmp`. */
     privateTmp: boolean;
     /** Nothing that a command started can outlive it. */

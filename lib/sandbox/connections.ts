@@ -1,21 +1,24 @@
 import type { ConnectRules, Refusal } from "./supervisor/rules.ts";
+import type { Circumstances } from "./tiers/tier.ts";
 import { Supervisor } from "./supervisor/supervisor.ts";
 
 /** Who answers when commands connect; it begins with the first command, since its thread costs a few milliseconds. */
 export class Connections implements Disposable {
   readonly #rules: ConnectRules;
   readonly #onRefusal: (refusal: Refusal) => void;
+  readonly #onSockets: ((sockets: readonly number[]) => void) | undefined;
   #supervisor: Supervisor | undefined;
 
-  constructor(rules: ConnectRules, onRefusal: (refusal: Refusal) => void) {
+  constructor(rules: ConnectRules, { onRefusal, onSockets }: Pick<Circumstances, "onRefusal" | "onSockets">) {
     this.#rules = rules;
     this.#onRefusal = onRefusal;
+    this.#onSockets = onSockets;
   }
 
   /** The commands' end. */
   get socket(): number {
     if (this.#supervisor === undefined) {
-      this.#supervisor = Supervisor.start(this.#rules, this.#onRefusal);
+      this.#supervisor = Supervisor.start(this.#rules, this.#onRefusal, this.#onSockets);
       // Without its thread every connect() of a command fails, and says so itself.
       this.#supervisor.ready.catch(() => undefined);
     }

@@ -4,10 +4,13 @@ import { canReplaceTmp } from "./layout.ts";
 import type { Policy } from "./policy.ts";
 import { Failed } from "./probe.ts";
 import { look } from "./scenery.ts";
+import type { Endpoint } from "./supervisor/rules.ts";
 import type { Circumstances } from "./tiers/tier.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
 
-export type Wanted = Omit<Circumstances, "arch" | "abi"> & {
+export type Wanted = Omit<Circumstances, "arch" | "abi" | "endpoints"> & {
+  /** Opens the proxies on this machine, for a tier without a network of its own: HTTP, SOCKS. */
+  openEndpoints?: () => Promise<readonly Endpoint[]>;
   /** The policy, by whether commands will find the run's own directory in the place of `/tmp`. */
   policyFor(privateTmp: boolean): Policy;
 };
@@ -17,7 +20,10 @@ export type Missed = { tier: string; reason: string; fix?: string };
 
 export type Detected = { backend: Backend; policy: Policy; missed: readonly Missed[] };
 
-type Tier = { name: string; open(policy: Policy, around: Circumstances): Promise<Backend> };
+type Tier = {
+  name: string;
+  open(policy: Policy, around: Circumstances, openEndpoints: Wanted["openEndpoints"]): Promise<Backend>;
+};
 
 /** The strongest first; each is opened, with a command run in it, until one works. */
 const tiers: readonly Tier[] = [
@@ -44,15 +50,15 @@ const tiers: readonly Tier[] = [
   },
   {
     name: "landlock",
-    async open(policy, around) {
+    async open(policy, around, openEndpoints) {
       const { openLandlockTier } = await import("./tiers/landlock/tier.ts");
-      return await openLandlockTier(policy, around);
+      return await openLandlockTier(policy, { ...around, endpoints: (await openEndpoints?.()) ?? [] });
     },
   },
 ];
 
 /** The strongest sandbox that can be had here, and why it is no stronger. */
-export async function detect({ policyFor, ...wanted }: Wanted): Promise<Detected> {
+export async function detect({ policyFor, openEndpoints, ...wanted }: Wanted): Promise<Detected> {
   const arch = process.arch === "x64" || process.arch === "arm64" ? process.arch : undefined;
   if (process.platform !== "linux" || arch === undefined) return nothing(policyFor, [notHere()]);
   const around: Circumstances = { ...wanted, arch, abi: landlockAbi() };
@@ -61,7 +67,7 @@ export async function detect({ policyFor, ...wanted }: Wanted): Promise<Detected
     try {
       const draft = policyFor(false);
       const policy = canReplaceTmp(draft, look) ? policyFor(true) : draft;
-      const backend = await open(policy, around);
+      const backend = await open(policy, around, openEndpoints);
       return { backend: withReasons(backend, missed), policy: backend.privateTmp ? policy : draft, missed };
     } catch (error) {
       if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;

@@ -4,7 +4,8 @@ import { restrict, type Restriction } from "./landlock.ts";
 import type { Layout } from "./layout.ts";
 import type { ResourceLimits } from "./policy.ts";
 import { rememberDirectory } from "./steps/directory.ts";
-import { filterCalls } from "./steps/filter.ts";
+import { filterCalls, handOver } from "./steps/filter.ts";
+import { listen } from "./steps/listen.ts";
 import { arrange } from "./steps/mounts.ts";
 import { inOwnProcessTree } from "./steps/pids.ts";
 import {
@@ -36,6 +37,8 @@ export type Plan = {
   };
   landlock?: Restriction;
   limits: ResourceLimits;
+  /** Ports of its network's loopback on which to listen for koda; the sockets go to the supervisor. */
+  listen?: readonly number[];
   filter: Uint8Array;
   /** The socket to whoever supervises connections. */
   supervisor?: number;
@@ -59,6 +62,8 @@ export function confiningProgram(plan: Plan): Uint8Array {
   if (plan.namespaces !== undefined) enterNamespaces(program, plan.namespaces);
 
   giveUpRights(program);
+  if (plan.listen !== undefined && plan.supervisor !== undefined && plan.listen.length > 0)
+    handOver(program, { socket: plan.supervisor, descriptors: plan.listen.map((port) => listen(program, port)) });
   if (plan.landlock !== undefined) restrict(program, plan.landlock);
   limitResources(program, plan.limits);
   filterCalls(program, { filter: plan.filter, ...(plan.supervisor !== undefined && { listener: plan.supervisor }) });

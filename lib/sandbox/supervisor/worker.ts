@@ -4,17 +4,21 @@ import { watch } from "./watch.ts";
 
 /** What the thread is told, once, and what it tells. */
 export type Task = { socket: number; rules: ConnectRules };
-export type News = { kind: "ready" } | { kind: "refusal"; refusal: Refusal } | { kind: "ended" };
+export type News =
+  | { kind: "ready" }
+  | { kind: "refusal"; refusal: Refusal }
+  /** Descriptors are numbers of the whole process, so the other thread can use them. */
+  | { kind: "sockets"; sockets: readonly number[] }
+  | { kind: "ended" };
 
 declare const self: Worker;
 
 self.addEventListener("message", ({ data: { socket, rules } }: MessageEvent<Task>) => {
   tell({ kind: "ready" });
-  watch(
-    socket,
-    rules,
-    reporting((refusal) => tell({ kind: "refusal", refusal })),
-  );
+  watch(socket, rules, {
+    report: reporting((refusal) => tell({ kind: "refusal", refusal })),
+    take: (sockets) => tell({ kind: "sockets", sockets }),
+  });
   tell({ kind: "ended" });
 });
 

@@ -1,3 +1,4 @@
+import type { Proxies } from "../backend.ts";
 import type { Policy } from "../policy.ts";
 import type { Arch } from "../program.ts";
 import type { ConnectRules, Endpoint, Refusal } from "../supervisor/rules.ts";
@@ -7,14 +8,23 @@ export type Circumstances = {
   arch: Arch;
   /** The version of this kernel's Landlock; 0 where there is none. */
   abi: number;
-  /** Ports on which the proxies listen inside, where a tier has a network of its own. */
+  /** Where the proxies listen in a network of the commands' own, in this order: HTTP, SOCKS. */
   ports: readonly number[];
+  /** Takes the sockets that listen there, in the order of the ports. Without, there are none. */
+  onSockets?: (sockets: readonly number[]) => void;
   /** Where the proxies listen on this machine, where a tier has no network of its own. */
   endpoints?: readonly Endpoint[];
   /** The PATH on which programs of the system are looked for. */
   searchPath: string | undefined;
   onRefusal: (refusal: Refusal) => void;
 };
+
+/** Where commands find the proxies in a network of their own. */
+export function proxiesAt([http, socks]: readonly number[]): Proxies | undefined {
+  if (http === undefined || socks === undefined) return undefined;
+  const at = (port: number): Endpoint => ({ address: "127.0.0.1", port });
+  return { http: at(http), socks: at(socks) };
+}
 
 /** Who may be connected to where commands have a network namespace of their own. */
 export function connectRulesOf(policy: Policy, replacesTmp: boolean): ConnectRules {

@@ -16,7 +16,7 @@ import { standInsFor } from "../../standin.ts";
 import { holdSignals } from "../../steps/process.ts";
 import { x64 } from "../../x64.ts";
 import { accessIn } from "../access.ts";
-import { type Circumstances, connectRulesOf } from "../tier.ts";
+import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { bwrapArguments } from "./arguments.ts";
 import { findBwrap } from "./find.ts";
@@ -37,18 +37,20 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
     );
   const bwrap = findBwrap(around.searchPath, policy.write);
   using held = new DisposableStack();
-  const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around.onRefusal));
+  const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around));
   const patient = held.use(new ProgramFile(patientProgram(arch)));
   const programs = held.use(new Programs((layout: Layout) => build(layout, { policy, around })));
   const kernel = kernelMounts();
   let protect: readonly string[] = [];
   await probe(prepare, policy.root);
 
+  const proxies = proxiesAt(around.ports);
   const opened = held.move();
   return {
     name: "bwrap",
     filesystem: "confined",
-    network: policy.network === "none" ? "none" : "loopback",
+    network: proxies === undefined ? "none" : "proxies",
+    ...(proxies && { proxies }),
     notes: [
       "what a command leaves running ends with it, and commands do not reach each other's servers",
       "a .git or .koda that is a symlink is protected only where it leads to",
@@ -85,12 +87,13 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
 
 function build(
   layout: Layout,
-  { policy, around: { arch, abi } }: { policy: Policy; around: Circumstances },
+  { policy, around: { arch, abi, ports } }: { policy: Policy; around: Circumstances },
 ): Uint8Array {
   return confiningProgram({
     arch,
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
+    listen: ports,
     filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true }),
     supervisor,
   });

@@ -21,14 +21,17 @@ export async function openLandlockTier(policy: Policy, around: Circumstances): P
   mustSuffice(around.abi);
   const rules = connectRulesOf(policy, around);
   using held = new DisposableStack();
-  const connections = held.use(new Connections(rules, around.onRefusal));
+  const connections = held.use(new Connections(rules, around));
   const programs = held.use(new Programs((reach: Reach) => build(reach, policy, around)));
   await probe(prepare, policy.root);
+  const [http, socks] = rules.tcp;
+  const proxies = http && socks && { http, socks };
   const opened = held.move();
   return {
     name: "landlock",
     filesystem: "confined",
-    network: rules.tcp.length === 0 ? "none" : "proxies",
+    network: proxies === undefined ? "none" : "proxies",
+    ...(proxies && { proxies }),
     notes: gaps,
     privateTmp: false,
     ownProcesses: false,

@@ -2,6 +2,7 @@ import { arm64 } from "../../arm64.ts";
 import { Assembly, type Variable } from "../../assembly.ts";
 import type { Arch } from "../../program.ts";
 import { handOver } from "../../steps/filter.ts";
+import { listen } from "../../steps/listen.ts";
 import { dieWithParent } from "../../steps/process.ts";
 import { x64 } from "../../x64.ts";
 
@@ -18,8 +19,7 @@ export type Wanted = {
 const here = -100;
 const [CLONE_NEWUSER, CLONE_NEWNET] = [0x10000000, 0x40000000] as const;
 const [O_WRONLY, O_RDONLY, O_CLOEXEC] = [1, 0, 0o2000000] as const;
-const [AF_INET, SOCK_STREAM, backlog] = [2, 1, 1024] as const;
-const [SOL_SOCKET, SO_REUSEADDR] = [1, 2] as const;
+const [AF_INET, SOCK_STREAM] = [2, 1] as const;
 const SIOCSIFFLAGS = 0x8914;
 const interfaceUp = 0x41;
 
@@ -64,19 +64,4 @@ function raiseLoopback(program: Assembly): void {
   program.step("socket", [AF_INET, SOCK_STREAM, 0], { must: "socket", into: socket });
   program.step("ioctl", [socket, SIOCSIFFLAGS, program.bytes(request)], { must: "ioctl(SIOCSIFFLAGS lo)" });
   program.step("close", [socket]);
-}
-
-function listen(program: Assembly, port: number): Variable {
-  const socket = program.variable();
-  // struct sockaddr_in: the family as this processor has it, then port and address as the network does.
-  const address = Buffer.alloc(16);
-  address.writeUInt16LE(AF_INET, 0);
-  address.writeUInt16BE(port, 2);
-  address.set([127, 0, 0, 1], 4);
-  const one = program.bytes(new Uint8Array(new Uint32Array([1]).buffer));
-  program.step("socket", [AF_INET, SOCK_STREAM | O_CLOEXEC, 0], { must: "socket", into: socket });
-  program.step("setsockopt", [socket, SOL_SOCKET, SO_REUSEADDR, one, 4], { must: "setsockopt" });
-  program.step("bind", [socket, program.bytes(address), address.length], { must: `bind(127.0.0.1:${port})` });
-  program.step("listen", [socket, backlog], { must: `listen(127.0.0.1:${port})` });
-  return socket;
 }

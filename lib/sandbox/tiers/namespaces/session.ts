@@ -11,8 +11,8 @@ import { makerProgram } from "./maker.ts";
 export type SessionNamespaces = Disposable & {
   user: number;
   network: number;
-  /** Sockets that listen inside, in the order of the ports. */
-  listeners: readonly number[];
+  /** Sockets that listen inside, in the order of the ports; whoever takes them closes them. */
+  takeListeners(): readonly number[];
 };
 
 const forMessages = 3;
@@ -30,9 +30,8 @@ export async function openNamespaces(arch: Arch, ports: readonly number[]): Prom
     return {
       user: userNamespace,
       network,
-      listeners,
-      // Whoever listens closes the listeners.
-      [Symbol.dispose]: () => [userNamespace, network].forEach((descriptor) => closeSync(descriptor)),
+      takeListeners: () => listeners.splice(0),
+      [Symbol.dispose]: () => [userNamespace, network, ...listeners].forEach((descriptor) => closeSync(descriptor)),
     };
   } finally {
     closeSync(pair.here);

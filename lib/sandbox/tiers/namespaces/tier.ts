@@ -12,7 +12,7 @@ import { kernelMounts, look } from "../../scenery.ts";
 import { seccompFilter } from "../../seccomp.ts";
 import { standInsFor } from "../../standin.ts";
 import { accessIn } from "../access.ts";
-import { type Circumstances, connectRulesOf } from "../tier.ts";
+import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { whyStepFailed } from "./failures.ts";
 import { openNamespaces } from "./session.ts";
@@ -35,7 +35,7 @@ export async function openNamespacesTier(
   mustSuffice(abi, processes);
   using held = new DisposableStack();
   const namespaces = held.use(await openNamespaces(arch, around.ports));
-  const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around.onRefusal));
+  const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around));
   const programs = held.use(new Programs((wanted: Wanted) => build(wanted, { policy, around, processes })));
   const kernel = kernelMounts();
   let protect: readonly string[] = [];
@@ -46,11 +46,14 @@ export async function openNamespacesTier(
     if (error instanceof Failed && error.step !== undefined) throw whyStepFailed(error.step);
     throw error;
   }
+  const proxies = proxiesAt(around.ports);
+  if (proxies !== undefined) around.onSockets?.(namespaces.takeListeners());
   const opened = held.move();
   return {
     name: "namespaces",
     filesystem: "confined",
-    network: policy.network === "none" ? "none" : "loopback",
+    network: proxies === undefined ? "none" : "proxies",
+    ...(proxies && { proxies }),
     notes: notesOf(abi, processes),
     privateTmp: canReplaceTmp(policy, look),
     ownProcesses: processes,
