@@ -12,8 +12,9 @@ export type Place = AsyncDisposable & {
   write(path: string, content: string | Uint8Array): string;
 };
 
-export function makePlace(files: Record<string, string> = {}): Place {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), "koda-test-")));
+/** Where commands find another `/tmp` than the host's, a test that looks at the host's lies elsewhere. */
+export function makePlace(files: Record<string, string> = {}, under: string = tmpdir()): Place {
+  const base = realpathSync(mkdtempSync(join(under, "koda-test-")));
   const [home, project, temporary] = [join(base, "home"), join(base, "project"), join(base, "tmp")];
   for (const directory of [home, project, temporary]) mkdirSync(directory);
 
