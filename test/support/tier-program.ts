@@ -5,6 +5,7 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { messageOf } from "../../lib/errors.ts";
 import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../../lib/sandbox/layout.ts";
@@ -87,7 +88,7 @@ async function obey(shell: Shell, backend: Backend): Promise<void> {
     const order: Order = JSON.parse(line);
     switch (order.do) {
       case "start":
-        running.set(order.id, start(shell, order));
+        begin(order);
         break;
       case "stop":
         void running.get(order.id)?.stop();
@@ -97,6 +98,14 @@ async function obey(shell: Shell, backend: Backend): Promise<void> {
         break;
       default:
         order satisfies never;
+    }
+  }
+
+  function begin(order: Extract<Order, { do: "start" }>): void {
+    try {
+      running.set(order.id, start(shell, order));
+    } catch (error) {
+      tell({ kind: "failed", id: order.id, message: messageOf(error) });
     }
   }
 }

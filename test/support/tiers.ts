@@ -71,6 +71,7 @@ export type Report =
   | { kind: "refusal"; what: string }
   | { kind: "started"; id: number; pid: number }
   | { kind: "output"; id: number; stream: "stdout" | "stderr"; text: string }
+  | { kind: "failed"; id: number; message: string }
   | { kind: "ended"; id: number; ended: Ended };
 
 /** The tier cannot be had here, by its own words. */
@@ -196,8 +197,9 @@ function backgroundOf(id: number, stop: () => void): { background: Background; l
   const listener: Listener = (report) => {
     switch (report?.kind) {
       case undefined:
-        for (const { reject } of [started, over]) reject(new Error("The process that held the tier is gone"));
-        return;
+        return fail("The process that held the tier is gone");
+      case "failed":
+        return fail(report.message);
       case "started":
         return started.resolve(report.pid);
       case "output":
@@ -211,6 +213,7 @@ function backgroundOf(id: number, stop: () => void): { background: Background; l
         return report satisfies never;
     }
   };
+  const fail = (message: string) => [started, over].forEach(({ reject }) => reject(new Error(message)));
   const background: Background = {
     id,
     pid: started.promise,
