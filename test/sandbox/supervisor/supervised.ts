@@ -12,7 +12,7 @@ import { x64 } from "../../../lib/sandbox/x64.ts";
 import { hereArch, withoutNewPrivileges } from "../../support/assembled.ts";
 
 /** The system's own rather than one that only its owner may run. */
-const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : (Bun.which("python3") ?? "python3");
+export const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : (Bun.which("python3") ?? "python3");
 
 export type Ended = { exitCode: number | null; output: string };
 
