@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { makePlace, type Place } from "../../../support/place.ts";
 import { type OpenTier, openTier, type User, users } from "../../../support/tiers.ts";
@@ -13,12 +23,14 @@ function makeHome(): Place {
   put(place.home, {
     ".bashrc": "the user's",
     ".ssh/id": "secret",
+    ".ssh/tool": "echo secret",
     ".netrc": "secret",
     ".config/gh/hosts": "secret",
     ".config/other/settings": "to be read",
     ".local/share/koda/koda.db": "secret",
     "code/readme": "to be read",
   });
+  chmodSync(join(place.home, ".ssh/tool"), 0o755);
   symlinkSync(".ssh/id", join(place.home, "shortcut"));
   return place;
 }
@@ -72,9 +84,9 @@ describe.each(users)("in the Landlock tier, as %s,", (user) => {
     ["a file out of the project", "echo x > out && mv out ~/evil"],
     ["beside the project", "echo x > ../evil"],
     ["the place of the project", "mv ../project ../moved || mkdir ../other"],
-    ["in /tmp", "echo x > /tmp/koda-evil-$$"],
-    ["in /var/tmp", `echo x > ${elsewhere}/koda-evil-$$`],
-    ["in /dev and shared memory", "echo x > /dev/koda-evil-$$ || echo x > /dev/shm/koda-evil-$$"],
+    ["in /tmp", "f=/tmp/koda-evil-$$; echo x > $f && rm $f"],
+    ["in /var/tmp", `f=${elsewhere}/koda-evil-$$; echo x > $f && rm $f`],
+    ["in shared memory", "f=/dev/shm/koda-evil-$$; echo x > $f && rm $f"],
     ["about its own process", "echo 0 > /proc/self/oom_score_adj"],
   ])("a command cannot write %s", async (_, command) => {
     const { exit, stderr } = await tier.run(command);
@@ -112,7 +124,7 @@ describe.each(users)("in the Landlock tier, as %s,", (user) => {
     ["one by a hard link of its own", "ln ~/.netrc src/netrc && cat src/netrc"],
     ["one by moving it", "mv ~/.netrc src/netrc && cat src/netrc"],
     ["one by a copy that shares its blocks", "cp --reflink=auto ~/.netrc src/netrc"],
-    ["one by executing it", "~/.netrc"],
+    ["one by executing it", "~/.ssh/tool"],
   ])("a command cannot read %s", async (_, command) => {
     const { exit, stdout, stderr } = await tier.run(command);
     expect(exit).not.toBe(0);
