@@ -11,6 +11,7 @@ import {
   projectConfigFile,
   userConfigFile,
 } from "../lib/config/paths.ts";
+import { wantedOf } from "../lib/engine/allowance.ts";
 import { openConfinement } from "../lib/engine/confinement.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
@@ -118,10 +119,8 @@ async function checkModel(config: Config, { env }: Here): Promise<Finding> {
 }
 
 async function checkSandbox(config: Config, places: Here): Promise<Finding> {
-  const { mode, sandbox, egress } = config;
   const settings = { ...places, ...stateOf(places), accountHome: accountHome(), sandboxed: true };
-  const { write, read, hide, allowGit } = sandbox;
-  using confinement = await openConfinement({ settings, allowance: { mode, write, read, hide, allowGit, egress } });
+  await using confinement = await openConfinement({ settings, allowance: wantedOf(config), onRequest: () => {} });
   const { name, filesystem, network, notes } = confinement.backend;
   const message = [`${name}: files ${filesystem}, network ${network}`, ...notes].join("\n");
   return { status: name === "none" ? "warn" : "ok", message };

@@ -2,25 +2,30 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KodaError, reasonOf } from "../errors.ts";
-import { unconfined } from "../sandbox/backend.ts";
+import type { EgressRequest } from "../egress/proxy.ts";
+import { type Backend, unconfined } from "../sandbox/backend.ts";
 import { described, detect, type Detected } from "../sandbox/detect.ts";
 import { policyOf } from "../sandbox/policy.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
 import { realPaths } from "../trust/real.ts";
+import { Egress, ports } from "./egress.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
 
-/** What commands may touch, and what holds them to it; closing it removes the directory for temporary files. */
-export type Confinement = Detected & Disposable;
+/** What commands may touch and reach, and what holds them to it; closing it removes the directory for temporary files. */
+export type Confinement = Detected & AsyncDisposable & { egress: Egress };
 
 export type Wishes = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
+  /** Hears of everything that commands wanted to reach. */
+  onRequest: (request: EgressRequest) => void;
 };
 
 /** The strongest sandbox that can be had here. Without one nothing runs by itself, unless the user accepts that. */
-export async function openConfinement({ settings, allowance }: Wishes): Promise<Confinement> {
-  using held = new DisposableStack();
+export async function openConfinement({ settings, allowance, onRequest }: Wishes): Promise<Confinement> {
+  await using held = new AsyncDisposableStack();
+  const egress = held.use(new Egress({ config: allowance.egress, env: settings.env, onRequest }));
   const tmp = makeTemporary();
   held.defer(() => rmSync(tmp, { recursive: true, force: true }));
   const places = gitPlaces(settings.root);
@@ -36,13 +41,40 @@ export async function openConfinement({ settings, allowance }: Wishes): Promise<
     });
 
   const detected = settings.sandboxed
-    ? await detect({ policyFor, ports: [], searchPath: settings.env.PATH, onRefusal: () => {} })
+    ? await detect({ policyFor, searchPath: settings.env.PATH, onRefusal: () => {}, ...waysOut(egress, allowance) })
     : { backend: unconfined, policy: policyFor(false), missed: [] };
   held.use(detected.backend);
   if (settings.sandboxed && detected.backend.name === "none" && allowance.mode === "auto")
     throw sandboxNeeded(detected);
   const opened = held.move();
-  return { ...detected, [Symbol.dispose]: () => opened.dispose() };
+  return {
+    ...detected,
+    backend: withProxies(detected.backend, egress),
+    egress,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Without a network there is nobody to listen. */
+function waysOut(egress: Egress, { egress: { mode } }: Allowance) {
+  if (mode === "none") return { ports: [] };
+  return {
+    ports,
+    onSockets: (sockets: readonly number[]) => egress.take(sockets),
+    openEndpoints: async () => await egress.listenHere(),
+  };
+}
+
+/** The first command brings the proxies up. */
+function withProxies(backend: Backend, egress: Egress): Backend {
+  if (backend.proxies === undefined) return backend;
+  return {
+    ...backend,
+    confine(...command) {
+      egress.begin();
+      return backend.confine(...command);
+    },
+  };
 }
 
 function makeTemporary(): string {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { modes, wires } from "../config/config.ts";
+import { modes, networks, wires } from "../config/config.ts";
 import { exitByCode } from "../errors.ts";
 import { todoStates } from "../session/todo.ts";
 import { effects } from "../tools/tool.ts";
@@ -41,6 +41,7 @@ const start = z.strictObject({
     notes: z.array(z.string()),
   }),
   egress: z.strictObject({
+    mode: z.enum(networks),
     http_port: count.nullable(),
     socks_port: count.nullable(),
     allow: z.array(z.string()),

@@ -10,7 +10,8 @@ export function startOf(
   { session, info, tools }: Engine,
   { settings, surroundings, mode, instructions }: Scene,
 ): Start {
-  const { name: backend, filesystem, network, notes } = surroundings.backend;
+  const { name: backend, filesystem, network, notes, proxies } = surroundings.backend;
+  const { mode: egress, allow, deny } = surroundings.egress;
   const { maxTurns, maxTokens, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
   const limits = {
     max_turns: maxTurns,
@@ -29,8 +30,13 @@ export function startOf(
     cwd: settings.root,
     mode,
     sandbox: { backend, filesystem, network, notes: [...notes] },
-    // Nothing filters what commands send yet: there are no proxies, and no rules that hold.
-    egress: { http_port: null, socks_port: null, allow: [], deny: [] },
+    egress: {
+      mode: egress,
+      http_port: proxies?.http.port ?? null,
+      socks_port: proxies?.socks.port ?? null,
+      allow: [...allow],
+      deny: [...deny],
+    },
     tools: tools.map((tool) => tool.name),
     mcp: [],
     instructions: [...instructions],

@@ -3,7 +3,10 @@ import type { Policy } from "../sandbox/policy.ts";
 import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";
+import { proxyVariables } from "../egress/env.ts";
+import type { Proxies } from "../sandbox/backend.ts";
 import { openConfinement } from "./confinement.ts";
+import type { Egress } from "./egress.ts";
 import { careForRepositories, type Repositories } from "./repositories.ts";
 import type { Allowance } from "./resume.ts";
 import type { Notice } from "./engine.ts";
@@ -13,6 +16,7 @@ import type { Settings } from "./settings.ts";
 export type Surroundings = {
   policy: Policy;
   backend: Backend;
+  egress: Egress;
   shell: Shell;
   tasks: Tasks;
   repositories: Repositories;
@@ -34,13 +38,17 @@ export async function openSurroundings(
   held: AsyncDisposableStack,
 ): Promise<Surroundings> {
   const { env, loaded } = settings;
-  const { policy, backend } = held.use(await openConfinement({ settings, allowance }));
+  const { policy, backend, egress } = held.use(await openConfinement({ settings, allowance, onRequest: () => {} }));
 
   const { limits, sandbox } = loaded.config;
   const rules = { pass: sandbox.passEnv, tmp: policy.privateTmp ? "/tmp" : policy.tmp, providerKeys: keyVariables };
   const { env: variables, notes } = childEnv(env, rules);
   for (const message of notes) tell({ type: "notice", level: "warn", code: "environment", message });
 
+  // Last, so that nothing of the user's leads around them.
+  if (backend.proxies !== undefined) Object.assign(variables, variablesFor(backend.proxies));
+  // Where .git is watched and not held, git should not write to it just because somebody asked for its status.
+  if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
   const shell = createShell({ backend, policy, env: variables, maxSeconds: limits.maxCommandTimeMs / 1000 });
   const tasks = createTasks(shell);
   const repositories = careForRepositories({ policy, backend, dataDirectory: settings.dataDirectory });
@@ -49,5 +57,10 @@ export async function openSurroundings(
   // Last in, first out: tasks put away what they printed, then the shell takes down whatever is left.
   held.defer(() => shell.stopAll());
   held.defer(() => tasks.stopAll());
-  return { policy, backend, shell, tasks, repositories, lastNotices };
+  return { policy, backend, egress, shell, tasks, repositories, lastNotices };
+}
+
+function variablesFor({ http, socks }: Proxies): Record<string, string> {
+  const at = ({ address, port }: Proxies["http"]) => ({ host: address, port });
+  return proxyVariables({ http: at(http), socks: at(socks) });
 }

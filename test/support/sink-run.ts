@@ -51,7 +51,7 @@ export const started: Event = {
   cwd: "/src/app",
   mode: "auto",
   sandbox: { backend: "none", filesystem: "open", network: "open", notes: ["the sandbox is off (--no-sandbox)"] },
-  egress: { http_port: null, socks_port: null, allow: [], deny: [] },
+  egress: { mode: "allowlist", http_port: null, socks_port: null, allow: [], deny: [] },
   tools: ["Bash", "Read"],
   mcp: [],
   instructions: ["AGENTS.md"],
