@@ -51,8 +51,10 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts }: Scener
   const covers = policy.hide
     .filter((path) => !policy.show.includes(path) && !isMadeAnew(path))
     .flatMap((at) => coverOf(at, look(at)));
+  const lost = [...covers.map(({ at }) => at), ...(replacesTmp ? ["/tmp"] : [])];
   const shown = policy.show
-    .filter((path) => look(path) !== undefined && covers.some(({ at }) => isBelow(path, at) && path !== at))
+    .filter((path) => look(path) !== undefined && lost.some((above) => isBelow(path, above) && path !== above))
+    .filter((path) => !trees.some(({ at }) => at === path))
     .map((at) => treeOf(at, { writable: isWritten(at) }));
 
   const placed = [...trees, ...covers, ...shown].sort(fromTheTop);
