@@ -5,7 +5,7 @@ import type { Confined, Pipe } from "../sandbox/backend.ts";
 import { failedStep } from "../sandbox/failure.ts";
 import { marked, unmarked } from "./processes.ts";
 import { terminalOf } from "./procstat.ts";
-import { cannotStart, type ProgramLine, type ShellExit } from "./program.ts";
+import { type CannotStart, cannotStart, type ProgramLine } from "./program.ts";
 import { type ExitStatus, statusOf } from "./status.ts";
 
 /** A program that has koda's own streams. */
@@ -60,32 +60,47 @@ function spawn(
   } catch (error) {
     if (complaints !== undefined) for (const end of [complaints.read, complaints.write]) closeSync(end);
     release();
-    throw cannotStart(line, messageOf(error), { cause: error });
+    throw whyNotStarted(line, errnoOf(error) ?? messageOf(error));
   }
 }
 
 /** It ends when the program begins, or when there is nobody left to begin it. */
 async function readToEnd({ read, write }: Pipe): Promise<string> {
   closeSync(write);
-  const reader = Bun.file(read).stream();
+  const reader = Bun.file(read).stream().getReader();
   // The reader has a duplicate of its own by now.
   closeSync(read);
-  return await new Response(reader).text();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read())
+    text += decoder.decode(value, { stream: true });
+  return text;
 }
-
-const { ENOENT, EACCES, ENOEXEC } = constants.errno;
-
-const reasons: Readonly<Record<number, { reason: string; shellExit?: ShellExit }>> = {
-  [ENOENT]: { reason: "in the sandbox there is no such program, or not the interpreter that it names", shellExit: 127 },
-  [EACCES]: { reason: "in the sandbox it may not be executed" },
-  [ENOEXEC]: { reason: "it is no program for this machine, and no script whose first line says what runs it" },
-};
 
 function whyNotBegun(line: ProgramLine, { step, errno }: { step: string; errno: number }): KodaError {
   if (step !== "execve")
     return new KodaError("sandbox", `Cannot confine "${line.join(" ")}": ${step} failed, errno ${errno}`);
-  const { reason, ...exit } = reasons[errno] ?? { reason: `execve failed, errno ${errno}` };
-  return cannotStart(line, reason, exit);
+  const [name] = Object.entries(constants.errno).find(([, number]) => number === errno) ?? [`errno ${errno}`];
+  return whyNotStarted(line, name);
+}
+
+/** It was there when koda looked; commands may see less, and the kernel sees more. */
+function whyNotStarted(line: ProgramLine, errno: string): CannotStart {
+  switch (errno) {
+    case "ENOENT":
+      return cannotStart(line, "commands find no such program, or not the interpreter that it names", {
+        shellExit: 127,
+      });
+    case "EACCES":
+      return cannotStart(line, "commands may not execute it");
+    case "ENOEXEC":
+      return cannotStart(
+        line,
+        "it is no program for this machine, and no script whose first line names an interpreter",
+      );
+    default:
+      return cannotStart(line, errno);
+  }
 }
 
 function isInFront(): boolean {
