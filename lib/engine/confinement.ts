@@ -23,7 +23,21 @@ export type Wishes = {
 };
 
 /** The strongest sandbox that can be had here. Without one nothing runs by itself, unless the user accepts that. */
-export async function openConfinement({ settings, allowance, onRequest }: Wishes): Promise<Confinement> {
+export async function openConfinement(wishes: Wishes): Promise<Confinement> {
+  const confinement = await findConfinement(wishes);
+  if (!isMissing(confinement) || wishes.allowance.mode !== "auto") return confinement;
+  await confinement[Symbol.asyncDispose]();
+  const what = 'Cannot run in mode "auto"';
+  throw sandboxMissing(confinement, { what, other: ", or take --mode plan, which runs no command then" });
+}
+
+/** No sandbox can be had here, and the user has not accepted that: not a command will be run. */
+export function isMissing({ backend }: Detected): boolean {
+  return backend.filesystem === "no commands";
+}
+
+/** The same, for whoever only wants to know: what there is, and why it is no more. */
+export async function findConfinement({ settings, allowance, onRequest }: Wishes): Promise<Confinement> {
   await using held = new AsyncDisposableStack();
   const egress = held.use(new Egress({ config: allowance.egress, env: settings.env, onRequest }));
   const tmp = makeTemporary();
@@ -42,10 +56,8 @@ export async function openConfinement({ settings, allowance, onRequest }: Wishes
 
   const detected = settings.sandboxed
     ? await detect({ policyFor, searchPath: settings.env.PATH, onRefusal: () => {}, ...waysOut(egress, allowance) })
-    : { backend: unconfined, policy: policyFor(false), missed: [] };
+    : { backend: unconfined, policy: policyFor(false), missed: [], gaps: unconfined.notes };
   held.use(detected.backend);
-  if (settings.sandboxed && detected.backend.name === "none" && allowance.mode === "auto")
-    throw sandboxNeeded(detected);
   const opened = held.move();
   return {
     ...detected,
@@ -86,11 +98,15 @@ function makeTemporary(): string {
   }
 }
 
-function sandboxNeeded({ missed }: Detected): KodaError {
+/** Why nothing is run, and what can be done about it; `other` is a way on that only some commands have. */
+export function sandboxMissing(
+  { missed }: Detected,
+  { what, other = "" }: { what: string; other?: string },
+): KodaError {
   const reasons = missed.map((tier) => `\n- ${described(tier)}`).join("");
   return new KodaError(
     "sandbox",
-    `Cannot run in mode "auto": no sandbox can be had here, and without one commands would run with your own rights.${reasons}\n` +
-      "Mend one of these, accept it with --no-sandbox, or take --mode plan, which runs no command then.",
+    `${what}: no sandbox can be had here, and without one commands would run with your own rights.${reasons}\n` +
+      `Mend one of these, or accept it with --no-sandbox${other}.`,
   );
 }

@@ -5,7 +5,7 @@ import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";
 import { proxyVariables } from "../egress/env.ts";
 import type { Proxies } from "../sandbox/backend.ts";
-import { openConfinement } from "./confinement.ts";
+import { type Confinement, openConfinement } from "./confinement.ts";
 import type { Egress } from "./egress.ts";
 import { careForRepositories, type Repositories } from "./repositories.ts";
 import type { Allowance } from "./resume.ts";
@@ -37,9 +37,20 @@ export async function openSurroundings(
   { settings, allowance, keyVariables, tell }: Wishes,
   held: AsyncDisposableStack,
 ): Promise<Surroundings> {
-  const { env, loaded } = settings;
-  const { policy, backend, egress } = held.use(await openConfinement({ settings, allowance, onRequest: () => {} }));
+  const confinement = held.use(await openConfinement({ settings, allowance, onRequest: () => {} }));
+  return surround(confinement, { settings, keyVariables, tell, held });
+}
 
+type Means = Pick<Wishes, "keyVariables" | "tell"> & {
+  settings: Pick<Settings, "env" | "loaded" | "dataDirectory">;
+  held: AsyncDisposableStack;
+};
+
+/** The same in a confinement that is there already. */
+export function surround(
+  { policy, backend, egress }: Confinement,
+  { settings: { env, loaded, dataDirectory }, keyVariables, tell, held }: Means,
+): Surroundings {
   const { limits, sandbox } = loaded.config;
   const rules = { pass: sandbox.passEnv, tmp: policy.privateTmp ? "/tmp" : policy.tmp, providerKeys: keyVariables };
   const { env: variables, notes } = childEnv(env, rules);
@@ -51,7 +62,7 @@ export async function openSurroundings(
   if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
   const shell = createShell({ backend, policy, env: variables, maxSeconds: limits.maxCommandTimeMs / 1000 });
   const tasks = createTasks(shell);
-  const repositories = careForRepositories({ policy, backend, dataDirectory: settings.dataDirectory });
+  const repositories = careForRepositories({ policy, backend, dataDirectory });
   const lastNotices: Notice[] = [];
   held.defer(async () => void lastNotices.push(...(await repositories.last())));
   // Last in, first out: tasks put away what they printed, then the shell takes down whatever is left.

@@ -18,7 +18,13 @@ export type Wanted = Omit<Circumstances, "arch" | "abi" | "endpoints"> & {
 /** A tier that was not taken, and why. */
 export type Missed = { tier: string; reason: string; fix?: string };
 
-export type Detected = { backend: Backend; policy: Policy; missed: readonly Missed[] };
+export type Detected = {
+  backend: Backend;
+  policy: Policy;
+  missed: readonly Missed[];
+  /** What this tier does not hold: the backend's notes without the reasons why stronger ones were not taken. */
+  gaps: readonly string[];
+};
 
 type Tier = {
   name: string;
@@ -68,7 +74,8 @@ export async function detect({ policyFor, openEndpoints, ...wanted }: Wanted): P
       const draft = policyFor(false);
       const policy = canReplaceTmp(draft, look) ? policyFor(true) : draft;
       const backend = await open(policy, around, openEndpoints);
-      return { backend: withReasons(backend, missed), policy: backend.privateTmp ? policy : draft, missed };
+      const { privateTmp, notes: gaps } = backend;
+      return { backend: withReasons(backend, missed), policy: privateTmp ? policy : draft, missed, gaps };
     } catch (error) {
       if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
       const fix = error instanceof Unavailable ? error.fix : undefined;
@@ -79,7 +86,7 @@ export async function detect({ policyFor, openEndpoints, ...wanted }: Wanted): P
 }
 
 function nothing(policyFor: Wanted["policyFor"], missed: readonly Missed[]): Detected {
-  return { backend: noCommands(missed.map(described)), policy: policyFor(false), missed };
+  return { backend: noCommands(missed.map(described)), policy: policyFor(false), missed, gaps: [] };
 }
 
 function withReasons(backend: Backend, missed: readonly Missed[]): Backend {
