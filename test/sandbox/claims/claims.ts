@@ -1,0 +1,230 @@
+import { type Attempt, python, type Table } from "../../support/attempts.ts";
+
+/** Everything that the sandbox promises of files, each promise by one command. */
+const files: readonly Attempt[] = [
+  {
+    that: "the project can be written to",
+    run: "echo x > src/a && cat src/a",
+    confined: { says: /^x$/ },
+  },
+  {
+    that: "there is a directory for temporary files",
+    run: 'f=$(mktemp) && echo ok > "$f" && cat "$f" && case $f in "$TMPDIR"/*) echo there;; esac',
+    confined: { says: /^ok\nthere$/ },
+  },
+  {
+    that: "nothing outside of the project can be written to",
+    run: 'echo x > "$H/.bashrc"',
+    confined: { says: /: Read-only file system$/, exit: 1 },
+    in: { landlock: { says: /: Permission denied$/, exit: 1 } },
+    unconfined: { says: /^$/, changes: ["home/.bashrc"] },
+  },
+  {
+    that: "nothing outside can be written to by a grandchild that has detached itself",
+    run: `setsid -w nohup sh -c 'echo x > "$H/evil"' < /dev/null 2>&1`,
+    confined: { says: /cannot create .*: Read-only file system$/, exit: 2 },
+    in: { landlock: { says: /cannot create .*: Permission denied$/, exit: 2 } },
+    unconfined: { says: /^$/, changes: ["home/evil"] },
+  },
+  {
+    that: "no mode outside can be changed",
+    run: 'chmod 777 "$H/.bashrc"',
+    confined: { says: /: Read-only file system$/, exit: 1 },
+    in: { landlock: { says: /^$/, changes: ["home/.bashrc"], gap: /mode/ } },
+    unconfined: { says: /^$/, changes: ["home/.bashrc"] },
+  },
+  {
+    that: "nothing outside can be linked into the project",
+    run: 'ln "$H/.bashrc" src/l',
+    confined: { says: /: Invalid cross-device link$/, exit: 1 },
+    unconfined: { says: /^$/, changes: ["home/.bashrc"] },
+  },
+  {
+    that: "a symlink leads nowhere that could not be written to without it",
+    run: 'ln -sfn "$H" src/h; echo x > src/h/.bashrc',
+    confined: { says: /: Read-only file system$/, exit: 1 },
+    in: { landlock: { says: /: Permission denied$/, exit: 1 } },
+    unconfined: { says: /^$/, changes: ["home/.bashrc"] },
+  },
+  {
+    that: "secrets and koda's own state cannot be read",
+    run: 'cat "$H/.ssh/id" "$H/.koda/koda.db"',
+    confined: { says: /^cat: .*\/id: Permission denied\ncat: .*\/koda.db: Permission denied$/, exit: 1 },
+    unconfined: { says: /^secret\nsecret$/ },
+  },
+  {
+    that: "a file with secrets holds none",
+    run: 'cat "$H/.netrc"; echo',
+    confined: { says: /^$/ },
+    in: { landlock: { says: /: Permission denied$/ } },
+    unconfined: { says: /^secret$/ },
+  },
+  {
+    that: "everything else can be read and listed",
+    run: 'cat "$H/code/readme" && ls -d "$H"/* && ls / > /dev/null',
+    confined: { says: /^to be read\n\/home\/code$/ },
+    unconfined: { says: /^to be read\n\/home\/code$/ },
+  },
+];
+
+const guarded = /\.git|\.koda/;
+
+const repositories: readonly Attempt[] = [
+  {
+    that: "git's configuration stays as it is",
+    run: "git config a.b c",
+    confined: { says: /^error: could not lock config file .*: Read-only file system$/, exit: 255 },
+    in: { landlock: { says: /^$/, gap: guarded } },
+    unconfined: { says: /^$/, changes: ["project/.git/config"] },
+  },
+  {
+    that: "git gets no hook",
+    run: "echo x > .git/hooks/h",
+    confined: { says: /: Read-only file system$/, exit: 1 },
+    in: { landlock: { says: /^$/, gap: guarded } },
+    unconfined: { says: /^$/, changes: ["project/.git/hooks/h"] },
+  },
+  {
+    that: "git is not sent elsewhere for its configuration",
+    run: "echo ../e > .git/commondir",
+    confined: { says: /: Read-only file system$/, exit: 1 },
+    in: { landlock: { says: /^$/, gap: guarded } },
+    unconfined: { says: /^$/, changes: ["project/.git/commondir"] },
+  },
+  {
+    that: "the repository stays where it is",
+    run: "mv .git .git2",
+    confined: { says: /: Device or resource busy$/, exit: 1 },
+    in: { landlock: { says: /^$/, gap: guarded } },
+    unconfined: { says: /^$/, changes: ["project/.git"] },
+  },
+  {
+    that: "koda's settings in the project stay as they are",
+    run: "echo '{ }' > .koda/settings.json",
+    confined: { says: /: Read-only file system$/, exit: 1 },
+    in: { landlock: { says: /^$/, gap: guarded } },
+    unconfined: { says: /^$/, changes: ["project/.koda/settings.json"] },
+  },
+  {
+    that: "git's answers are to be had",
+    run: "git status --short -- src/file && git log --format=%s",
+    confined: { says: /^two\none$/ },
+  },
+];
+
+const connections: readonly Attempt[] = [
+  {
+    that: "servers of this machine are not reached",
+    run: 'exec 3<> "/dev/tcp/127.0.0.1/$PORT" && head -c 7 <&3',
+    confined: { says: /: Connection refused\n/, exit: 1 },
+    in: { landlock: { says: /: Permission denied\n/, exit: 1 } },
+    unconfined: { says: /^reached$/ },
+  },
+  {
+    that: "nor by a first packet that already says something",
+    run: python`print(tried(lambda: socket.socket().sendto(b"x", 0x20000000, ("127.0.0.1", PORT))))`,
+    confined: { says: /^EPERM$/ },
+    unconfined: { says: /^done$/ },
+  },
+  {
+    that: "there is neither MPTCP nor UDP",
+    run: python`
+print(tried(socket.socket, socket.AF_INET, socket.SOCK_STREAM, 262))
+print(tried(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))`,
+    confined: { says: /^EPROTONOSUPPORT\nEPERM$/ },
+    unconfined: { says: /^(done|EPROTONOSUPPORT|ENOPROTOOPT)\ndone$/ },
+  },
+  {
+    that: "a socket in the file system outside is not reached",
+    run: python`print(connects(socket.socket(socket.AF_UNIX), OUT + "/socket"))`,
+    confined: { says: /^EACCES$/ },
+    unconfined: { says: /^reached$/ },
+  },
+  {
+    that: "a socket of one's own is",
+    run: python`
+server = socket.socket(socket.AF_UNIX); server.bind(TMP + "/s"); server.listen()
+client = socket.socket(socket.AF_UNIX); client.connect(TMP + "/s")
+server.accept()[0].send(b"own")
+print(client.recv(3).decode())`,
+    confined: { says: /^own$/ },
+    unconfined: { says: /^own$/ },
+  },
+  {
+    that: "a server of one's own is reached",
+    run: python`
+server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen()
+client = socket.socket(); client.connect(server.getsockname())
+server.accept()[0].send(b"own")
+print(client.recv(3).decode())`,
+    confined: { says: /^own$/ },
+    in: { landlock: { says: /PermissionError/, exit: 1, gap: /server/ } },
+    unconfined: { says: /^own$/ },
+  },
+];
+
+const processes: readonly Attempt[] = [
+  {
+    that: "koda gets no signal, and nobody else is stopped",
+    run: 'kill -0 "$KODA"; kill -STOP "$STRANGER"',
+    confined: { says: /No such process\n.*No such process$/, exit: 1 },
+    in: { landlock: { says: /Operation not permitted\n.*Operation not permitted$/, exit: 1 } },
+    unconfined: { says: /^$/, changes: ["the stranger is stopped"] },
+  },
+  {
+    that: "the environment of koda cannot be read",
+    run: `tr '\\0' '\\n' < "/proc/$KODA/environ" | grep SECRET`,
+    confined: { says: /No such file or directory$/, exit: 1 },
+    in: { landlock: { says: /Permission denied$/, exit: 1 } },
+    unconfined: { says: /^SECRET=of koda$/ },
+  },
+  {
+    that: "nobody else is traced, or limited",
+    run: python`
+print(tried(call, "ptrace", 0x4206, STRANGER, 0, 0))
+print(tried(lambda: call("prlimit64", STRANGER, 0, struct.pack("QQ", 3600, 3600), 0)))`,
+    confined: { says: /^EPERM\nEPERM$/ },
+    unconfined: { says: /^done\ndone$/, changes: ["the stranger's limits"], only: "root" },
+  },
+  {
+    that: "there are no new namespaces, mounts or rings",
+    run: python`
+print(tried(call, "unshare", 0x10000000))
+print(tried(call, "mount", b"none", TMP.encode(), b"tmpfs", 0, 0))
+print(tried(call, "io_uring_setup", 1, 0))`,
+    confined: { says: /^EPERM\nEPERM\nENOSYS$/ },
+  },
+  {
+    that: "a command has no rights, three open files and no signal that it ignores",
+    run: `grep -E 'NoNewPrivs|Seccomp:|Cap(Eff|Prm|Bnd|Amb|Inh)|SigIgn|SigBlk' /proc/self/status
+ls -x /proc/self/fd; ulimit -Sn`,
+    confined: {
+      says: /^SigBlk:\t0+\nSigIgn:\t0+\nCapInh:\t0+\nCapPrm:\t0+\nCapEff:\t0+\nCapBnd:.*\nCapAmb:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\n0 +1 +2 +3\n\d+$/,
+    },
+  },
+  ...(
+    [
+      ["exit 42", 42],
+      ["kill -TERM $$", 143],
+      ["kill -KILL $$", 137],
+    ] as const
+  ).map(([run, exit]): Attempt => ({
+    that: `"${run}" ends with ${exit}`,
+    run,
+    confined: { says: /^$/, exit },
+    unconfined: { says: /^$/, exit },
+  })),
+  {
+    that: "who writes to a closed pipe is told by a signal",
+    run: "yes | head -n1; echo ${PIPESTATUS[0]}",
+    confined: { says: /^y\n141$/ },
+    unconfined: { says: /^y\n141$/ },
+  },
+];
+
+export const claims: readonly Table[] = [
+  { about: "files", attempts: files },
+  { about: "repositories", attempts: repositories },
+  { about: "connections", attempts: connections },
+  { about: "processes", attempts: processes },
+];

@@ -1,0 +1,151 @@
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ResourceLimits } from "../../lib/sandbox/policy.ts";
+import { fingerprint, processState } from "./fingerprint.ts";
+import type { Place } from "./place.ts";
+import { strangerIn, type Stranger } from "./stranger.ts";
+import { openTier, type OpenTier, type Ran, type TierName, type User } from "./tiers.ts";
+
+/**
+ * A project for commands to work in, and beside it a home, files and a process that are none of their business, all
+ * made by the test: whatever a command attacks, it can only harm these.
+ */
+export type Arena = AsyncDisposable & {
+  readonly tier: OpenTier;
+  readonly stranger: Stranger;
+  run(command: Parameters<OpenTier["run"]>[0]): Promise<Attempted>;
+};
+
+export type Attempted = Ran & {
+  /** Both streams, the arena's directory left out. */
+  output: string;
+  /** What is not as it was before, of all that is none of the commands' business. */
+  changes: readonly string[];
+};
+
+export type Ground = {
+  /** What the project begins with: repositories of all kinds, or nothing at all. */
+  project?: "repositories" | "nothing";
+  limits?: ResourceLimits;
+};
+
+export async function openArena(
+  name: TierName,
+  { user, project = "repositories", limits = {} }: Ground & { user: User },
+): Promise<Arena> {
+  await using held = new AsyncDisposableStack();
+  const place = makeArenaPlace(project);
+  held.use(place);
+  const base = dirname(place.project);
+  const outside = join(base, "outside");
+  const tier = await openTier(name, place, {
+    user,
+    grants: { dataDirectory: join(place.home, ".koda"), configDirectory: join(place.home, ".config/koda"), limits },
+  });
+  held.use(tier);
+  if (project === "repositories") tier.protect(nestedRepositories.map((path) => join(place.project, path)));
+  // Giving the place away takes this off.
+  chmodSync(join(outside, "setuid"), 0o4755);
+  const stranger = await strangerIn(outside, user);
+  held.defer(async () => void (await stranger.leave()));
+
+  const env = {
+    ...stranger.variables,
+    P: place.project,
+    H: place.home,
+    OUT: outside,
+    KODA: String(tier.pid),
+  };
+  const look = () => ({
+    ...fingerprint(base, ["home", "outside", ...(project === "nothing" ? [] : protectedPaths)]),
+    ...processState(stranger.pid),
+  });
+  const opened = held.move();
+  return {
+    tier,
+    stranger,
+    async run(command) {
+      const before = look();
+      const ran = await tier.run(command, { env, timeoutMs: 30_000 });
+      const output = `${ran.stdout}${ran.stderr}`.replaceAll(base, "").trim();
+      return { ...ran, output, changes: differences(before, look()) };
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Not in /tmp, which commands may find replaced: what is refused there would only be missing. */
+function makeArenaPlace(project: Ground["project"]): Place {
+  const base = realpathSync(mkdtempSync("/var/tmp/koda-arena-"));
+  chmodSync(base, 0o755);
+  const place: Place = {
+    home: join(base, "home"),
+    project: join(base, "project"),
+    env: {
+      HOME: join(base, "home"),
+      TMPDIR: join(base, "tmp"),
+      PATH: process.env.PATH ?? "/usr/bin:/bin",
+      LANG: "C.UTF-8",
+      SECRET: "of koda",
+      // koda's part is played by Bun itself, which would keep compiled files in this home.
+      BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
+    },
+    write(path, content) {
+      const target = join(base, "project", path);
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, content);
+      return target;
+    },
+    async [Symbol.asyncDispose]() {
+      rmSync(base, { recursive: true, force: true });
+    },
+  };
+  for (const [path, content] of Object.entries(around)) {
+    mkdirSync(dirname(join(base, path)), { recursive: true });
+    writeFileSync(join(base, path), content);
+  }
+  cpSync("/bin/true", join(base, "outside/setuid"));
+  for (const directory of ["tmp", "project", "outside/directory"])
+    mkdirSync(join(base, directory), { recursive: true });
+  place.write("src/file", "the project's\n");
+  if (project === "repositories") makeRepositories(place);
+  return place;
+}
+
+const around: Record<string, string> = {
+  "home/.bashrc": "the user's\n",
+  "home/.ssh/id": "secret\n",
+  "home/.netrc": "secret\n",
+  "home/.koda/koda.db": "secret\n",
+  "home/.config/koda/config.json": "{}\n",
+  "home/code/readme": "to be read\n",
+  "outside/file": "somebody's\n",
+};
+
+/** In the project: one in a directory, a bare one, and one whose `.git` is a file that says where it is. */
+const nestedRepositories = ["nested/.git", "bare.git", "linked/.git", "store/linked.git"];
+const protectedPaths = [".git", ".koda", ...nestedRepositories].map((path) => `project/${path}`);
+
+function makeRepositories({ project, home, env }: Place): void {
+  const script = `
+    git init -q -b main . && git -c user.name=a -c user.email=a@example.test add src && ${commit} one
+    echo two >> src/file && ${commit} two
+    git init -q -b main nested
+    git init -q -b main --bare bare.git
+    mkdir store && git init -q -b main --separate-git-dir=store/linked.git linked
+    git worktree add -q --detach tree
+    mkdir .koda && echo '{}' > .koda/settings.json
+    mkdir -p .git/hooks nested/.git/hooks`;
+  const { exitCode, stderr } = Bun.spawnSync(["sh", "-ec", script], {
+    cwd: project,
+    env: { PATH: env.PATH ?? "", HOME: home, GIT_TEMPLATE_DIR: "" },
+  });
+  if (exitCode !== 0) throw new Error(`The arena's repositories could not be made: ${stderr.toString()}`);
+}
+
+const commit = "git -c user.name=a -c user.email=a@example.test commit -qam";
+
+function differences(before: Record<string, string>, after: Record<string, string>): string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].filter((name) => before[name] !== after[name]).sort();
+}

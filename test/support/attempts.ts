@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { syscalls } from "../../lib/sandbox/syscalls.ts";
+import { type Arena, type Ground, openArena } from "./arena.ts";
+import { makePlace } from "./place.ts";
+import { python as interpreter } from "./stranger.ts";
+import { type TierName, type User, users, whyMissing } from "./tiers.ts";
+
+/** One command, and what becomes of it: in every sandbox, unless a tier has words of its own, and without any. */
+export type Attempt = {
+  /** A whole sentence about what holds in the sandbox. */
+  readonly that: string;
+  readonly run: string | readonly [program: string, ...args: string[]];
+  readonly confined: Outcome;
+  readonly in?: Partial<Record<Confining, Outcome & { gap?: RegExp }>>;
+  /** What shows that the attempt would work otherwise; absent where nobody should try, or where nothing differs. */
+  readonly unconfined?: Outcome & { only?: User };
+  /** Programs without which there is nothing to try. */
+  readonly needs?: readonly string[];
+};
+
+export type Outcome = {
+  readonly says: RegExp;
+  /** 0 when absent. */
+  readonly exit?: number;
+  /** What it changes of what is none of its business; nothing when absent. */
+  readonly changes?: readonly string[];
+};
+
+export type Confining = Exclude<TierName, "none">;
+
+export type Table = {
+  readonly about: string;
+  readonly ground?: Ground;
+  readonly attempts: readonly Attempt[];
+};
+
+/** Tries every row in one tier, as every user there is. */
+export async function tryIn(tier: TierName, tables: readonly Table[]): Promise<void> {
+  for (const user of users) {
+    await using place = makePlace();
+    const missing = await whyMissing(tier, place, { user });
+    for (const { about, ground = {}, attempts } of tables)
+      describe.skipIf(missing !== undefined)(`${tier}, as ${user}: ${about}${missing ? ` (${missing})` : ""}`, () => {
+        if (tier === "none") tryUnconfined(attempts, { ...ground, user });
+        else tryConfined(tier, attempts, { ...ground, user });
+      });
+  }
+}
+
+type As = Ground & { user: User };
+
+function tryConfined(tier: Confining, attempts: readonly Attempt[], as: As): void {
+  let arena: Arena;
+  beforeAll(async () => void (arena = await openArena(tier, as)));
+  afterAll(async () => arena[Symbol.asyncDispose]());
+
+  for (const attempt of attempts)
+    test.skipIf(!canBeTried(attempt))(attempt.that, async () => {
+      const { gap, ...outcome }: Outcome & { gap?: RegExp } = attempt.in?.[tier] ?? attempt.confined;
+      if (gap !== undefined) expect(arena.tier.backend.notes.join("\n")).toMatch(gap);
+      await expectOutcome(arena, attempt, outcome);
+    });
+  test("nobody has reached the stranger", async () => {
+    expect(await arena.stranger.leave()).toEqual([]);
+  });
+}
+
+/** What one attempt has damaged is not there for the next. */
+function tryUnconfined(attempts: readonly Attempt[], as: As): void {
+  let arena: Arena | undefined;
+  afterAll(async () => arena?.[Symbol.asyncDispose]());
+
+  for (const attempt of attempts) {
+    const { that, unconfined } = attempt;
+    if (unconfined === undefined || (unconfined.only ?? as.user) !== as.user) continue;
+    test.skipIf(!canBeTried(attempt))(`not so without a sandbox: ${that}`, async () => {
+      arena ??= await openArena("none", as);
+      await expectOutcome(arena, attempt, unconfined);
+      if (unconfined.changes === undefined) return;
+      await arena[Symbol.asyncDispose]();
+      arena = undefined;
+    });
+  }
+}
+
+async function expectOutcome(arena: Arena, { run }: Attempt, { says, exit = 0, changes = [] }: Outcome): Promise<void> {
+  const ran = await arena.run(run);
+  expect({ output: ran.output, exit: ran.exit, changes: ran.changes }).toEqual({
+    output: expect.stringMatching(says),
+    exit,
+    changes: changes.length > 0 ? expect.arrayContaining([...changes]) : [],
+  });
+}
+
+function canBeTried({ needs = [] }: Attempt): boolean {
+  return needs.every((name) => Bun.which(name, { PATH: "/usr/bin:/bin:/usr/sbin:/sbin" }) !== null);
+}
+
+/** A row in Python, for what no program of a shell can do. It prints what became of each thing that it `tried`. */
+export function python(strings: TemplateStringsArray, ...values: readonly (string | number)[]): Attempt["run"] {
+  return [interpreter, "-IS", "-c", `${prelude}\n${String.raw(strings, ...values)}`];
+}
+
+/** Numbers of calls that our own tables have no use for: x86-64, arm64. */
+const others: Record<string, readonly [x64: number, arm64: number]> = {
+  ioprio_set: [251, 30],
+  landlock_create_ruleset: [444, 444],
+  landlock_restrict_self: [446, 446],
+  linkat: [265, 37],
+  migrate_pages: [256, 238],
+  move_pages: [279, 239],
+  msgsnd: [69, 189],
+  pidfd_open: [434, 434],
+  pidfd_send_signal: [424, 424],
+  renameat2: [316, 276],
+  rt_sigqueueinfo: [129, 138],
+  sched_setattr: [314, 274],
+  set_mempolicy: [238, 237],
+  shmat: [30, 196],
+  tgkill: [234, 131],
+  unlinkat: [263, 35],
+};
+
+const numbers = Object.fromEntries(
+  Object.entries({ ...syscalls, ...others }).map(([name, pair]) => [name, pair[process.arch === "arm64" ? 1 : 0]]),
+);
+
+const prelude = `
+import ctypes, errno, fcntl, os, signal, socket, struct, sys, time
+E = os.environ
+P, H, OUT, TMP = E["P"], E["H"], E["OUT"], E["TMPDIR"]
+STRANGER, KODA, PORT = int(E["STRANGER"]), int(E["KODA"]), int(E["PORT"])
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+SYS = ${JSON.stringify(numbers)}
+def call(name, *arguments):
+    plain = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    result = libc.syscall(ctypes.c_long(SYS[name]), *plain)
+    if result == -1: raise OSError(ctypes.get_errno(), name)
+    return result
+def tried(action, *arguments):
+    try: action(*arguments)
+    except OSError as error: return errno.errorcode[error.errno]
+    return "done"
+def writes(path, how=os.O_WRONLY):
+    return tried(lambda: os.close(os.open(path, how)))
+def connects(s, address):
+    try: s.connect(address)
+    except OSError as error: return errno.errorcode[error.errno]
+    return s.recv(16).decode()
+`;
