@@ -6,12 +6,14 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
+import { careForRepositories, type Repositories } from "../../lib/engine/repositories.ts";
 import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../../lib/sandbox/layout.ts";
 import { type Policy, policyOf } from "../../lib/sandbox/policy.ts";
 import { Failed } from "../../lib/sandbox/probe.ts";
 import { look } from "../../lib/sandbox/scenery.ts";
+import { openBwrapTier } from "../../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../../lib/sandbox/tiers/namespaces/tier.ts";
 import type { Circumstances } from "../../lib/sandbox/tiers/tier.ts";
@@ -43,7 +45,9 @@ try {
     policy,
     backend: { name, filesystem, network, notes, privateTmp, ownProcesses, guards, mayShareGroup },
   });
-  await obey(shell, backend);
+  // Where a tier cannot hold repositories as they are, whoever runs commands puts them back.
+  const care = careForRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
+  await obey(shell, backend, backend.guards ? care : undefined);
 } catch (error) {
   if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
   tell({ kind: "unavailable", reason: error.message });
@@ -73,14 +77,14 @@ async function open(tier: Exclude<TierName, "none">, policy: Policy, around: Cir
     case "landlock":
       return await openLandlockTier(policy, around);
     case "bwrap":
-      throw new Unavailable(`there is no tier "${tier}" yet`);
+      return await openBwrapTier(policy, around);
     default:
       return tier satisfies never;
   }
 }
 
 /** Until nobody gives orders any more. */
-async function obey(shell: Shell, backend: Backend): Promise<void> {
+async function obey(shell: Shell, backend: Backend, care: Repositories | undefined): Promise<void> {
   const running = new Map<number, Running>();
   for await (const line of console) {
     // After the last line there is an empty one.
@@ -88,6 +92,7 @@ async function obey(shell: Shell, backend: Backend): Promise<void> {
     const order: Order = JSON.parse(line);
     switch (order.do) {
       case "start":
+        await care?.before(AbortSignal.timeout(10_000));
         begin(order);
         break;
       case "stop":
@@ -103,19 +108,24 @@ async function obey(shell: Shell, backend: Backend): Promise<void> {
 
   function begin(order: Extract<Order, { do: "start" }>): void {
     try {
-      running.set(order.id, start(shell, order));
+      running.set(order.id, start(shell, order, care));
     } catch (error) {
       tell({ kind: "failed", id: order.id, message: messageOf(error) });
     }
   }
 }
 
-function start(shell: Shell, { id, command, options }: Extract<Order, { do: "start" }>): Running {
+type Start = Extract<Order, { do: "start" }>;
+
+function start(shell: Shell, { id, command, options }: Start, care: Repositories | undefined): Running {
   const listen = (stream: "stdout" | "stderr") => (bytes: Uint8Array) =>
     tell({ kind: "output", id, stream, text: Buffer.from(bytes).toString("latin1") });
   const running = shell.start(command, { stdout: listen("stdout"), stderr: listen("stderr"), ...options });
   tell({ kind: "started", id, pid: running.pid });
-  void running.ended.then((ended) => tell({ kind: "ended", id, ended }));
+  void running.ended.then(async (ended) => {
+    await care?.after();
+    tell({ kind: "ended", id, ended });
+  });
   return running;
 }
 
