@@ -30,7 +30,7 @@ export async function openLandlockTier(policy: Policy, around: Circumstances): P
   return {
     name: "landlock",
     filesystem: "confined",
-    network: proxies === undefined ? "none" : "proxies",
+    network: rules.tcp.length === 0 ? "none" : "proxies",
     ...(proxies && { proxies }),
     notes: gaps,
     privateTmp: false,
