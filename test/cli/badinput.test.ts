@@ -229,6 +229,8 @@ test("file tools refuse what is no file, and the run goes on", async () => {
   symlinkSync("/etc", join(place.project, "out"));
   Bun.spawnSync(["mkfifo", join(place.project, "fifo")]);
   Bun.spawnSync(["truncate", "-s", "3G", join(place.project, "huge")]);
+  // Not in /tmp, which is another one for this run.
+  const outside = `/var/tmp/koda-outside-${crypto.randomUUID()}`;
   await using server = await startModelServer([
     [
       call("Read", { path: "fifo" }),
@@ -236,7 +238,7 @@ test("file tools refuse what is no file, and the run goes on", async () => {
       call("Read", { path: "loop" }),
       call("Read", { path: "huge" }),
       call("Write", { path: "out/koda-was-here", content: "x" }),
-      call("Write", { path: "../outside.txt", content: "x" }),
+      call("Write", { path: outside, content: "x" }),
       call("Delete", { path: ".", recursive: true }),
       call("Edit", { path: "fifo", edits: [{ old: "a", new: "b" }] }),
     ],
@@ -249,8 +251,7 @@ test("file tools refuse what is no file, and the run goes on", async () => {
   // The huge file is text as far as anyone can tell: its beginning may be shown, and nothing is swallowed whole.
   expect(results.filter(({ ok }) => ok).length).toBeLessThanOrEqual(1);
   expect(end.tools.denied).toBe(3);
-  for (const path of ["/etc/koda-was-here", join(place.project, "../outside.txt")])
-    expect(await Bun.file(path).exists()).toBe(false);
+  for (const path of ["/etc/koda-was-here", outside]) expect(await Bun.file(path).exists()).toBe(false);
 });
 
 test("a model that is never done is ended by the turn limit with what it said", async () => {

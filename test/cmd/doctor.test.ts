@@ -32,7 +32,6 @@ test("where a run would begin everything is well, and exit 0", async () => {
     "search",
   ]);
   expect(find("model")).toEqual({ name: "model", status: "ok", message: "openai/gpt-5.5, key from OPENAI_API_KEY" });
-  expect(find("sandbox")?.status).toBe("warn");
   expect(find("configuration")?.message).toBe(join(place.project, ".koda/config.json"));
 });
 

@@ -122,11 +122,14 @@ function start(shell: Shell, { id, command, options }: Start, care: Repositories
     tell({ kind: "output", id, stream, text: Buffer.from(bytes).toString("latin1") });
   const running = shell.start(command, { stdout: listen("stdout"), stderr: listen("stderr"), ...options });
   tell({ kind: "started", id, pid: running.pid });
-  void running.ended.then(async (ended) => {
+  void finish();
+  return running;
+
+  async function finish(): Promise<void> {
+    const ended = await running.ended;
     await care?.after();
     tell({ kind: "ended", id, ended });
-  });
-  return running;
+  }
 }
 
 function tell(report: Report): void {
