@@ -22,6 +22,7 @@ function handlers(stopper: Stopper): Handlers {
     "session search": async (options) => (await import("./session.ts")).search(options),
     "session rm": async (options) => (await import("./session.ts")).remove(options),
     "session prune": async (options) => (await import("./session.ts")).prune(options),
+    proxy: async (options) => (await import("./proxy.ts")).proxy(options, stopper),
     models: async (options) => (await import("./models.ts")).models(options),
     doctor: async (options) => (await import("./doctor.ts")).doctor(options),
     completions: async (options) => (await import("./completions.ts")).completions(options),

@@ -1,4 +1,4 @@
-import { helpFlag, json, runFlags, type Flags } from "./flags.ts";
+import { helpFlag, json, proxyFlags, runFlags, type Flags } from "./flags.ts";
 import * as value from "./values.ts";
 import type { Value } from "./values.ts";
 
@@ -105,6 +105,17 @@ export const commands = {
       ...helpFlag,
     },
     examples: [{ line: "koda session prune --older-than 30d", about: "Keep one month" }],
+  },
+  proxy: {
+    about: "Run the two egress proxies alone",
+    details:
+      "An HTTP and a SOCKS5 proxy with the rules that commands of a run would have. Prints the lines to export once both listen, then one line a request on stderr, until it is stopped.",
+    positionals: {},
+    flags: proxyFlags,
+    examples: [
+      { line: "koda proxy --allow-net example.com", about: "The hosts of development, and one more" },
+      { line: "koda proxy --listen 127.0.0.1:3128 --socks-listen 127.0.0.1:1080", about: "On ports of your choice" },
+    ],
   },
   models: {
     about: "List providers and models, and which can be used from here",

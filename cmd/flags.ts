@@ -83,6 +83,29 @@ const model = {
   "max-output-tokens": { value: value.count, group: "Model", about: "The longest reply, in tokens" },
 } as const satisfies Flags;
 
+const egress = {
+  "allow-net": {
+    aliases: ["allow-host"],
+    value: value.list(value.host),
+    many: true,
+    group: "Trust",
+    about: "One more host that commands may reach, as *.example.com or example.com:22; may be repeated",
+  },
+  "deny-net": {
+    aliases: ["deny-host"],
+    value: value.list(value.host),
+    many: true,
+    group: "Trust",
+    about: "A host that commands may not reach, whatever allows it; may be repeated",
+  },
+  net: {
+    value: value.oneOf("allowlist", "none", "open"),
+    group: "Trust",
+    about: "What commands may reach: the hosts of development and of --allow-net, nothing, or every public host",
+    standard: "allowlist",
+  },
+} as const satisfies Flags;
+
 const trust = {
   cd: {
     short: "C",
@@ -114,26 +137,7 @@ const trust = {
     group: "Trust",
     about: "Let commands commit in the project's repository; its hooks and settings stay protected",
   },
-  "allow-net": {
-    aliases: ["allow-host"],
-    value: value.list(value.host),
-    many: true,
-    group: "Trust",
-    about: "One more host that commands may reach, as *.example.com or example.com:22; may be repeated",
-  },
-  "deny-net": {
-    aliases: ["deny-host"],
-    value: value.list(value.host),
-    many: true,
-    group: "Trust",
-    about: "A host that commands may not reach, whatever allows it; may be repeated",
-  },
-  net: {
-    value: value.oneOf("allowlist", "none", "open"),
-    group: "Trust",
-    about: "What commands may reach: the hosts of development and of --allow-net, nothing, or every public host",
-    standard: "allowlist",
-  },
+  ...egress,
   "allow-env": {
     aliases: ["pass-env"],
     value: value.list(value.variable),
@@ -267,5 +271,24 @@ export const runFlags = {
   ...limits,
   ...cassette,
   ...configuration,
+  ...helpFlag,
+} as const satisfies Flags;
+
+/** The flags of the two proxies on their own. */
+export const proxyFlags = {
+  ...egress,
+  listen: {
+    value: value.place,
+    group: "General",
+    about: "Where the HTTP proxy listens; with port 0 the system chooses one",
+    standard: "127.0.0.1:0",
+  },
+  "socks-listen": {
+    value: value.place,
+    group: "General",
+    about: "Where the SOCKS5 proxy listens",
+    standard: "127.0.0.1:0",
+  },
+  ...json,
   ...helpFlag,
 } as const satisfies Flags;

@@ -82,8 +82,7 @@ export function rootOf(directory: string | undefined): string {
 
 function overridesOf(options: ExecOptions): Overrides {
   const { model, mode, maxTurns, maxTokens, timeout, idleTimeout, maxCommandTime } = options;
-  const { allowWrite, allowRead, denyRead, allowGit, net, allowNet, denyNet, allowEnv } = options;
-  const given = <T>(value: T | undefined, flag: `-${string}`) => (value === undefined ? undefined : { value, flag });
+  const { allowWrite, allowRead, denyRead, allowGit, allowEnv } = options;
   return {
     model: given(model, "--model"),
     mode: given(mode, "--mode"),
@@ -96,11 +95,26 @@ function overridesOf(options: ExecOptions): Overrides {
     "sandbox.read": given(allowRead.length > 0 ? allowRead : undefined, "--allow-read"),
     "sandbox.hide": given(denyRead.length > 0 ? denyRead : undefined, "--deny-read"),
     "sandbox.allow_git": given(allowGit || undefined, "--allow-git"),
+    ...egressOverrides(options),
+    "sandbox.pass_env": given(allowEnv.length > 0 ? allowEnv : undefined, "--allow-env"),
+  };
+}
+
+/** What the flags about hosts say, for every command that has them. */
+export function egressOverrides({
+  net,
+  allowNet,
+  denyNet,
+}: Pick<ExecOptions, "net" | "allowNet" | "denyNet">): Overrides {
+  return {
     "egress.mode": given(net, "--net"),
     "egress.allow": given(allowNet.length > 0 ? allowNet : undefined, "--allow-net"),
     "egress.deny": given(denyNet.length > 0 ? denyNet : undefined, "--deny-net"),
-    "sandbox.pass_env": given(allowEnv.length > 0 ? allowEnv : undefined, "--allow-env"),
   };
+}
+
+function given<T>(value: T | undefined, flag: `-${string}`) {
+  return value === undefined ? undefined : { value, flag };
 }
 
 function sessionChoice({ session, resume, last, fork }: ExecOptions): SessionChoice {

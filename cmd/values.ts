@@ -59,6 +59,17 @@ export const setting: Value<string> = {
 export const url: Value<string> = { placeholder: "URL", ...address };
 export const variable: Value<string> = { placeholder: "NAME", ...variableName };
 
+/** Where to listen. IPv6 stands in brackets, as in a URL. */
+export const place: Value<{ host: string; port: number }> = {
+  placeholder: "HOST:PORT",
+  expected: "a host and a port, as in 127.0.0.1:3128 or [::1]:0",
+  read: (text) => {
+    const [, bracketed, plain, port] = /^(?:\[([\da-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i.exec(text) ?? [];
+    const host = bracketed ?? plain;
+    return host === undefined || Number(port) > 65_535 ? undefined : { host, port: Number(port) };
+  },
+};
+
 /** A whole number from 1 on: all that is counted here makes no sense as 0. */
 export const count: Value<number> = {
   placeholder: "N",

@@ -27,12 +27,12 @@ const flagsOf = (command: Command) => Object.keys(command.flags).map((flag) => `
 const allFiles = ["koda.bash", "notes.md", "plan.md", "src", "two words.md"];
 
 const rows: readonly [words: readonly string[], offers: readonly string[]][] = [
-  [[""], ["exec", "session", "models", "doctor", "completions", "help"]],
+  [[""], ["exec", "session", "proxy", "models", "doctor", "completions", "help"]],
   [["e"], ["exec"]],
   [["--"], ["--help", "--version"]],
   [
     ["help", ""],
-    ["exec", "session", "models", "doctor", "completions"],
+    ["exec", "session", "proxy", "models", "doctor", "completions"],
   ],
   [
     ["session", ""],

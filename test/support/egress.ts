@@ -56,13 +56,16 @@ export async function openProxies(
   return { proxies, requests, [Symbol.asyncDispose]: () => proxies[Symbol.asyncDispose]() };
 }
 
+/** Where both proxies of somebody listen. */
+export type Ports = Pick<EgressProxies, "httpPort" | "socksPort">;
+
 /** What a proxy was asked for, and what it said; `socket` goes on where that ended. */
 export type Reply = { said: Buffer; socket: Socket };
 
 /** One way to open a tunnel, for tests that hold for both. */
 export type Way = {
   name: string;
-  port(proxies: EgressProxies): number;
+  port(proxies: Ports): number;
   /** Everything the client says up to the tunnel. */
   hello(host: string, port: number): Buffer[];
   /** Whether this much of an answer is the whole of it, and whether it is a yes. */
@@ -96,7 +99,7 @@ export function socksRequest(host: string, port: number, command = 1): Buffer {
 /** Says hello, then `early` in the same breath; the reply is read byte-exact, so that `socket` begins with the tunnel. */
 export async function ask(
   way: Way,
-  proxies: EgressProxies,
+  proxies: Ports,
   port: number,
   { host = "origin.test", early = Buffer.alloc(0) }: { host?: string; early?: Buffer } = {},
 ): Promise<Reply> {

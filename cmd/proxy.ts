@@ -1,0 +1,64 @@
+import { loadConfig } from "../lib/config/load.ts";
+import { proxyVariables, type Listener } from "../lib/egress/env.ts";
+import { EgressProxies, type EgressRequest } from "../lib/egress/proxy.ts";
+import { parseRules } from "../lib/egress/rules.ts";
+import { parseUpstream } from "../lib/egress/upstream.ts";
+import { exitByCode, KodaError } from "../lib/errors.ts";
+import { Output } from "../lib/sink/output.ts";
+import { here } from "./here.ts";
+import type { Options } from "./options.ts";
+import { print } from "./print.ts";
+import { egressOverrides } from "./settings.ts";
+import type { Stopper } from "./signals.ts";
+
+const anyPort: Listener = { host: "127.0.0.1", port: 0 };
+
+/** `koda proxy`: the two egress proxies, until a signal ends them. */
+export async function proxy(options: Options<"proxy">, { controller: { signal } }: Stopper): Promise<number> {
+  const { listen = anyPort, socksListen = anyPort, json } = options;
+  const places = { ...here(), bare: false, sets: [] };
+  const { config } = await loadConfig({ ...places, overrides: egressOverrides(options) });
+  const upstream = parseUpstream(places.env);
+  const stderr = new Output(2, "stderr");
+
+  await using proxies = await EgressProxies.open(
+    {
+      rules: parseRules(config.egress),
+      ...(upstream && { upstream }),
+      // A log that nobody takes is no reason to stop the traffic.
+      onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(() => {}),
+    },
+    { http: listen, socks: socksListen },
+  );
+  const [http, socks] = [reachable(listen, proxies.httpPort), reachable(socksListen, proxies.socksPort)];
+  const env = proxyVariables({ http, socks });
+  await print(
+    json
+      ? `${JSON.stringify({ http_port: http.port, socks_port: socks.port, env })}\n`
+      : Object.entries(env).map(exportLine).join(""),
+  );
+  await stopped(signal);
+  return signal.reason instanceof KodaError && signal.reason.code === "sighup" ? exitByCode.sighup : 0;
+}
+
+function describe({ via, host, port, ...rest }: EgressRequest): string {
+  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return rest.verdict === "allowed" ? `allowed ${via} ${place}` : `${rest.verdict} ${via} ${place}: ${rest.reason}`;
+}
+
+/** Who listens everywhere is found on this machine. */
+function reachable({ host }: Listener, port: number): Listener {
+  const isEverywhere = host === "0.0.0.0" || host === "::";
+  return { host: isEverywhere ? anyPort.host : host, port };
+}
+
+function exportLine([name, value]: [string, string]): string {
+  return `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`;
+}
+
+function stopped(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
