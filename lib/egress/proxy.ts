@@ -44,8 +44,13 @@ export class EgressProxies implements AsyncDisposable {
       flows: new Flows(chosen),
       onRequest: (request) => options.onRequest(request),
     });
-    proxies.#ports = await proxies.listen(places);
-    return proxies;
+    try {
+      proxies.#ports = await proxies.listen(places);
+      return proxies;
+    } catch (error) {
+      await proxies[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   get httpPort(): number {
@@ -87,7 +92,6 @@ export class EgressProxies implements AsyncDisposable {
     try {
       await promise;
     } catch (error) {
-      await this[Symbol.asyncDispose]();
       const where = "fd" in place ? `descriptor ${place.fd}` : `${place.host}:${place.port}`;
       throw new KodaError("sandbox", `The egress proxy cannot listen on "${where}": ${reasonOf(error)}`, {
         cause: error,
