@@ -17,6 +17,7 @@ const benches = {
   requests: () => import("./requests.ts"),
   crowd: () => import("./crowd.ts"),
   kills: () => import("./kills.ts"),
+  egress: () => import("./egress.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);

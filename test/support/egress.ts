@@ -27,7 +27,7 @@ export async function startOrigin(serve: (socket: Socket) => void): Promise<Orig
   };
 }
 
-function portOf(server: Server): number {
+export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
@@ -168,9 +168,9 @@ export async function fill(socket: Socket): Promise<number> {
 }
 
 /** Waits for what no event tells. */
-export async function until(holds: () => boolean, what: string): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const start = performance.now();
-  while (!holds()) {
+  while (!(await holds())) {
     if (performance.now() - start > 20_000) throw new Error(`${what} did not happen within 20 s`);
     await Bun.sleep(5);
   }
