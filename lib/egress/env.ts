@@ -80,11 +80,15 @@ function certificates(file: string): Record<string, string> {
   };
 }
 
-function urlOf(scheme: string, { host, port }: Listener): string {
-  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+function urlOf(scheme: string, listener: Listener): string {
+  return `${scheme}://${urlAuthority(listener)}`;
 }
 
-/** git hands the command to a shell. */
-function shellQuoted(text: string): string {
+export function urlAuthority({ host, port }: Listener): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** git and ssh hand a command to a shell. */
+export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
