@@ -1,6 +1,7 @@
 /**
  * The process: arguments in, exit code out. It answers `--version` before it knows any
- * command, since that is how scripts ask whether koda is there. It alone calls process.exit.
+ * command, since that is how scripts ask whether koda is there; ssh waits for its tunnel in
+ * the same way. It alone calls process.exit.
  */
 import { version } from "./version.ts";
 
@@ -8,6 +9,7 @@ process.exit(await main(process.argv.slice(2)).catch(complain));
 
 async function main(argv: readonly string[]): Promise<number> {
   if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) return await sayVersion();
+  if (argv[0] === "ssh-tunnel") return await (await import("./sshtunnel.ts")).sshTunnel(argv.slice(1));
   const { stopOnSignals } = await import("./signals.ts");
   const stopper = stopOnSignals((code) => process.exit(code));
   const { runCommandLine } = await import("./commandline.ts");
