@@ -1,5 +1,5 @@
 import { STATUS_CODES, type ServerResponse } from "node:http";
-import type { Failure } from "./reach.ts";
+import type { Failure } from "./route.ts";
 
 /** What the HTTP proxy says itself. The reason is one line: the body, and a header for programs. */
 export type Answer = { status: number; reason: string; close?: boolean };

@@ -2,7 +2,8 @@ import { createServer, type Server, type Socket } from "node:net";
 import { farewell } from "./farewell.ts";
 import type { Gateway } from "./gateway.ts";
 import { readGreeting, readRequest, type Said } from "./handshake.ts";
-import { reach, type Failure } from "./reach.ts";
+import { reach } from "./reach.ts";
+import type { Failure } from "./route.ts";
 import { relay } from "./relay.ts";
 
 const succeeded = 0x00;
