@@ -57,7 +57,7 @@ export async function openArena(
     KODA: String(tier.pid),
   };
   const look = () => ({
-    ...fingerprint(base, ["home", "outside", ...(project === "nothing" ? [] : protectedPaths)]),
+    ...fingerprint(base, ["home", "outside", ...protectedPaths]),
     ...processState(stranger.pid),
   });
   const opened = held.move();

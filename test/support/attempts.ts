@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { syscalls } from "../../lib/sandbox/syscalls.ts";
 import { type Arena, type Ground, openArena } from "./arena.ts";
 import { makePlace } from "./place.ts";
@@ -10,8 +10,8 @@ export type Attempt = {
   /** A whole sentence about what holds in the sandbox. */
   readonly that: string;
   readonly run: string | readonly [program: string, ...args: string[]];
-  readonly confined: Outcome;
-  readonly in?: Partial<Record<Confining, Outcome & { gap?: RegExp }>>;
+  readonly confined: Outcome | Record<User, Outcome>;
+  readonly in?: Partial<Record<Confining, Outcome | Record<User, Outcome>>>;
   /** What shows that the attempt would work otherwise; absent where nobody should try, or where nothing differs. */
   readonly unconfined?: Outcome & { only?: User };
   /** Programs without which there is nothing to try. */
@@ -24,6 +24,8 @@ export type Outcome = {
   readonly exit?: number;
   /** What it changes of what is none of its business; nothing when absent. */
   readonly changes?: readonly string[];
+  /** What the tier's own notes say of it, where it is weaker than others. */
+  readonly gap?: RegExp;
 };
 
 export type Confining = Exclude<TierName, "none">;
@@ -50,46 +52,55 @@ export async function tryIn(tier: TierName, tables: readonly Table[]): Promise<v
 type As = Ground & { user: User };
 
 function tryConfined(tier: Confining, attempts: readonly Attempt[], as: As): void {
-  let arena: Arena;
-  beforeAll(async () => void (arena = await openArena(tier, as)));
-  afterAll(async () => arena[Symbol.asyncDispose]());
-
+  const arenas = arenasOf(tier, as);
   for (const attempt of attempts)
     test.skipIf(!canBeTried(attempt))(attempt.that, async () => {
-      const { gap, ...outcome }: Outcome & { gap?: RegExp } = attempt.in?.[tier] ?? attempt.confined;
-      if (gap !== undefined) expect(arena.tier.backend.notes.join("\n")).toMatch(gap);
-      await expectOutcome(arena, attempt, outcome);
+      const outcome = attempt.in?.[tier] ?? attempt.confined;
+      await expectOutcome(arenas, attempt, "says" in outcome ? outcome : outcome[as.user]);
     });
   test("nobody has reached the stranger", async () => {
-    expect(await arena.stranger.leave()).toEqual([]);
+    const { stranger } = await arenas.get();
+    expect(await stranger.leave()).toEqual([]);
   });
 }
 
-/** What one attempt has damaged is not there for the next. */
 function tryUnconfined(attempts: readonly Attempt[], as: As): void {
-  let arena: Arena | undefined;
-  afterAll(async () => arena?.[Symbol.asyncDispose]());
-
+  const arenas = arenasOf("none", as);
   for (const attempt of attempts) {
     const { that, unconfined } = attempt;
     if (unconfined === undefined || (unconfined.only ?? as.user) !== as.user) continue;
     test.skipIf(!canBeTried(attempt))(`not so without a sandbox: ${that}`, async () => {
-      arena ??= await openArena("none", as);
-      await expectOutcome(arena, attempt, unconfined);
-      if (unconfined.changes === undefined) return;
-      await arena[Symbol.asyncDispose]();
-      arena = undefined;
+      await expectOutcome(arenas, attempt, unconfined);
     });
   }
 }
 
-async function expectOutcome(arena: Arena, { run }: Attempt, { says, exit = 0, changes = [] }: Outcome): Promise<void> {
-  const ran = await arena.run(run);
+/** One arena for all attempts, until one has damaged it: then there is another for the next. */
+function arenasOf(tier: TierName, as: As): { get(): Promise<Arena>; leave(): Promise<void> } {
+  let arena: Promise<Arena> | undefined;
+  const leave = async () => {
+    const left = arena;
+    arena = undefined;
+    await (await left)?.[Symbol.asyncDispose]();
+  };
+  afterAll(leave);
+  return { get: async () => (arena ??= openArena(tier, as)), leave };
+}
+
+async function expectOutcome(
+  arenas: ReturnType<typeof arenasOf>,
+  { run }: Attempt,
+  { says, exit = 0, changes = [], gap }: Outcome,
+): Promise<void> {
+  const { run: runIn, tier } = await arenas.get();
+  const ran = await runIn(run);
+  if (ran.changes.length > 0) await arenas.leave();
   expect({ output: ran.output, exit: ran.exit, changes: ran.changes }).toEqual({
     output: expect.stringMatching(says),
     exit,
     changes: changes.length > 0 ? expect.arrayContaining([...changes]) : [],
   });
+  if (gap !== undefined) expect(tier.backend.notes.join("\n")).toMatch(gap);
 }
 
 function canBeTried({ needs = [] }: Attempt): boolean {

@@ -45,6 +45,7 @@ print(tried(pair[0].connect, OUT + "/messages"))`,
       that: "a name without a file leads nowhere",
       run: python`print(connects(socket.socket(socket.AF_UNIX), "\0" + E["NAME"]))`,
       confined: { says: /^ECONNREFUSED$/ },
+      in: { landlock: { says: /^EACCES$/ } },
       unconfined: { says: /^reached$/ },
     },
     {
