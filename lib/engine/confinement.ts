@@ -47,6 +47,8 @@ export async function findConfinement({ settings, allowance, onRequest }: Wishes
     policyOf({
       ...settings,
       ...allowance,
+      // ssh is taken through the proxy by this very program, wherever it lies.
+      read: [...allowance.read, process.execPath],
       tmp,
       privateTmp,
       network: allowance.egress.mode,

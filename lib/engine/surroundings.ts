@@ -4,6 +4,7 @@ import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";
 import { proxyVariables } from "../egress/env.ts";
+import { sshTunnelCommand } from "../egress/sshcommand.ts";
 import type { Proxies } from "../sandbox/backend.ts";
 import { type Confinement, openConfinement } from "./confinement.ts";
 import type { Egress } from "./egress.ts";
@@ -73,5 +74,7 @@ export function surround(
 
 function variablesFor({ http, socks }: Proxies): Record<string, string> {
   const at = ({ address, port }: Proxies["http"]) => ({ host: address, port });
-  return proxyVariables({ http: at(http), socks: at(socks) });
+  // ssh itself knows no proxies, and this very program can take it through one.
+  const gitSsh = sshTunnelCommand(process.execPath, at(socks));
+  return proxyVariables({ http: at(http), socks: at(socks), gitSsh });
 }
