@@ -1,0 +1,14 @@
+/** Somebody wanted to reach a host that the rules refuse. */
+export type Refusal = {
+  /** When, as in an event. */
+  at: string;
+  via: "http" | "socks" | "fetch" | "connect";
+  host: string;
+  port: number;
+  reason: string;
+  /** The id of the call that wanted it, where that is known. */
+  tool?: string;
+};
+
+/** So many are remembered, here and in the data directory: enough to see what a run lacked. */
+export const mostRefusals = 200;
