@@ -19,6 +19,7 @@ import { offerOf } from "../lib/model/offer.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
+import { checkEgress } from "./egresscheck.ts";
 import { type Here, loadHere } from "./here.ts";
 import { isOnThisMachine } from "./local.ts";
 
@@ -41,6 +42,7 @@ export async function checkAll(places: Here): Promise<Check[]> {
     ...(await checked("database", async () => [await checkDatabase(places)])),
     ...(await checked("model", async () => [await checkModel(config, places)])),
     ...(await checked("sandbox", async () => [await checkSandbox(config, places)])),
+    ...(await checked("egress", async () => [checkEgress(config, places)])),
     ...(await checked("temporary files", async () => [checkTemporary()])),
     ...(await checked("git", async () => [checkGit(places)])),
     ...(await checked("shell", async () => [checkShell(places)])),

@@ -1,6 +1,7 @@
 import { describeConfig } from "../lib/config/describe.ts";
 import { openPaint, plain, wantsColor, type Paint } from "../lib/sink/style.ts";
 import { checkAll, type Check } from "./checks.ts";
+import { describeRefusals, latestRefusals } from "./egresscheck.ts";
 import { type Here, here, loadHere } from "./here.ts";
 import { isTerminal } from "./terminal.ts";
 import type { Options } from "./options.ts";
@@ -15,7 +16,9 @@ export async function doctor({ json, config }: Options<"doctor">): Promise<numbe
   const checks = await checkAll(places);
   const ok = checks.every(({ status }) => status !== "fail");
   const paint = openPaint(wantsColor("auto", await isTerminal(1), process.env));
-  await print(json ? asJson({ ok, checks }) : checks.map((check) => describe(check, paint)).join(""));
+  const refusals = latestRefusals(places);
+  const lines = checks.map((check) => describe(check, paint)).join("");
+  await print(json ? asJson({ ok, checks, refusals }) : `${lines}${describeRefusals(refusals)}`);
   return ok ? 0 : 1;
 }
 

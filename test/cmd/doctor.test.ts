@@ -26,6 +26,7 @@ test("where a run would begin everything is well, and exit 0", async () => {
     "database",
     "model",
     "sandbox",
+    "egress",
     "temporary files",
     "git",
     "shell",

@@ -1,0 +1,61 @@
+import type { Config } from "../lib/config/config.ts";
+import { findDataDirectory } from "../lib/config/paths.ts";
+import { counted } from "../lib/counted.ts";
+import { readRefusals } from "../lib/egress/readrefusals.ts";
+import type { Refusal } from "../lib/egress/refusal.ts";
+import { parseRules } from "../lib/egress/rules.ts";
+import { nameOf, parseUpstream, type Upstream, type UpstreamProxy } from "../lib/egress/upstream.ts";
+import { KodaError } from "../lib/errors.ts";
+import { plain } from "../lib/sink/style.ts";
+import type { Here } from "./here.ts";
+
+/** What commands may reach, and which way. A pattern or a proxy that is not understood throws, as it would end a run. */
+export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<Here, "env">) {
+  const [rules] = parseRules(egress);
+  const way = wayOut(parseUpstream(env));
+  const allowed = `${counted(rules.allow.length, "pattern")} allowed`;
+  const denied = rules.deny.length === 0 ? "" : `, ${rules.deny.length} denied`;
+  const reach = {
+    none: "none: commands reach nothing",
+    allowlist: `allowlist: ${allowed}${denied}, ${way}`,
+    open: `open: every public host, ${allowed} beside${denied}, ${way}`,
+  } as const;
+  return { status: "ok", message: reach[egress.mode] } as const;
+}
+
+/** The last of what was refused to anybody; nothing where nobody knows where it would be written. */
+export function latestRefusals(places: Here): readonly Refusal[] {
+  try {
+    const directory = findDataDirectory(places);
+    return directory === undefined ? [] : readRefusals(directory);
+  } catch (error) {
+    // The check of the database says what is wrong with the place.
+    if (error instanceof KodaError) return [];
+    throw error;
+  }
+}
+
+const mostShown = 5;
+
+/** For people: the last few, below the checks. */
+export function describeRefusals(refusals: readonly Refusal[]): string {
+  const shown = refusals.slice(-mostShown).map(({ at, reason }) => `  ${plain(at)} ${plain(reason)}\n`);
+  return shown.length === 0 ? "" : `\nRefused lately (--json shows more):\n${shown.join("")}`;
+}
+
+function wayOut(upstream: Upstream | undefined): string {
+  const { request, tunnel } = upstream ?? {};
+  if (request === undefined && tunnel === undefined) return "direct";
+  if (request !== undefined && tunnel !== undefined && urlOf(request) === urlOf(tunnel))
+    return `through ${urlOf(request)}`;
+  return `HTTP ${wayThrough(request)}, all else ${wayThrough(tunnel)}`;
+}
+
+function wayThrough(proxy: UpstreamProxy | undefined): string {
+  return proxy === undefined ? "direct" : `through ${urlOf(proxy)}`;
+}
+
+/** Without the credentials. */
+function urlOf(proxy: UpstreamProxy): string {
+  return `${proxy.protocol}://${nameOf(proxy)}`;
+}
