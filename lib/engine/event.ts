@@ -131,6 +131,18 @@ const todo = z.strictObject({
   type: z.literal("todo"),
   items: z.array(z.strictObject({ text: z.string(), status: z.enum(todoStates) })),
 });
+/** A wish to reach a host: `refused` is what the rules say, `failed` what the world does. */
+const egress = z.strictObject({
+  type: z.literal("egress"),
+  via: z.enum(["http", "socks", "fetch", "connect"]),
+  host: z.string(),
+  port: count,
+  verdict: z.enum(["allowed", "refused", "failed"]),
+  /** Not of what was allowed. */
+  reason: z.string().optional(),
+  /** The id of the call that wanted it, where that is known. */
+  tool: z.string().optional(),
+});
 const notice = z.strictObject({
   type: z.literal("notice"),
   level: z.enum(["info", "warn", "error"]),
@@ -170,6 +182,7 @@ const events = [
   retry,
   diff,
   todo,
+  egress,
   notice,
   end,
 ] as const;

@@ -1,6 +1,7 @@
 import type { Event, EventOf } from "../engine/event.ts";
 import { Asides } from "./aside.ts";
 import { Calls } from "./calls.ts";
+import { describeEgress } from "./egress.ts";
 import { Lines } from "./lines.ts";
 import type { Screen } from "./screen.ts";
 import type { Writer } from "./sink.ts";
@@ -45,6 +46,7 @@ class Progress {
   readonly #asides = new Asides();
   /** Each entry of the list with the state it was last shown in. */
   #todo = new Map<string, string>();
+  readonly #unreached = new Set<string>();
 
   constructor(screen: Screen, lines: Lines, paint: Paint, options: ProgressOptions) {
     this.#screen = screen;
@@ -91,6 +93,8 @@ class Progress {
         return await this.#files(event);
       case "todo":
         return await this.#changes(event);
+      case "egress":
+        return await this.#reach(event);
       case "notice":
         return await this.#lines.line(noticeLine(event.level, event.message, this.#paint));
       case "end":
@@ -150,6 +154,15 @@ class Progress {
     for (const { text, status } of items)
       if (this.#todo.get(text) !== status) await this.#lines.line(`  ${marks[status]} ${plain(text)}`);
     this.#todo = new Map(items.map(({ text, status }) => [text, status]));
+  }
+
+  /** What was not reached, once: a client that fails tries again and again. */
+  async #reach(event: EventOf<"egress">): Promise<void> {
+    const line = describeEgress(event);
+    if (!this.#options.verbose && (event.verdict === "allowed" || this.#unreached.has(line))) return;
+    this.#unreached.add(line);
+    if (event.verdict === "allowed") await this.#lines.line(this.#paint.dim(`  ${plain(line)}`));
+    else await this.#lines.line(noticeLine("warn", line, this.#paint));
   }
 
   async #end(event: EventOf<"end">): Promise<void> {

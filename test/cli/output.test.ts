@@ -274,5 +274,5 @@ test("--print-schema describes the lines, and needs nothing else", async () => {
   expect(exit).toBe(0);
   const schema = JSON.parse(stdout) as { $schema: string };
   expect(schema.$schema).toContain("2020-12");
-  for (const type of ["session.start", "tool.output", "end"]) expect(stdout).toContain(`"${type}"`);
+  for (const type of ["session.start", "tool.output", "egress", "end"]) expect(stdout).toContain(`"${type}"`);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Event } from "../../lib/engine/event.ts";
+import type { Event, EventOf } from "../../lib/engine/event.ts";
 import { call, ended, failure, finished, printed, retried, said, sinkRun, started } from "../support/sink-run.ts";
 
 const notice = (level: "info" | "warn" | "error", message: string): Event => ({
@@ -190,4 +190,68 @@ test("there are colours only where they are wanted", async () => {
   const escapes = /\u001b/;
   expect((await sinkRun(run)).stderr).not.toMatch(escapes);
   expect((await sinkRun(run, { color: true })).stderr).toMatch(escapes);
+});
+
+describe("what a run reached", () => {
+  type Wish = Partial<Omit<EventOf<"egress">, "type">>;
+  const wish = (changes: Wish = {}): Event => ({
+    type: "egress",
+    via: "http",
+    host: "example.com",
+    port: 443,
+    verdict: "refused",
+    reason: "example.com is not on the allowlist (--allow-net example.com allows it)",
+    ...changes,
+  });
+  const line = "! egress: example.com:443 refused: not on the allowlist (--allow-net example.com allows it)\n";
+
+  test("and was refused is a line, with the flag that would allow it", async () => {
+    expect((await sinkRun([wish()])).stderr).toBe(line);
+  });
+
+  const reasons: readonly [wish: Wish, words: string][] = [
+    [
+      { port: 22, reason: "example.com:22 is not on the allowlist" },
+      "egress: example.com:22 refused: not on the allowlist",
+    ],
+    [{ host: "::1", reason: "[::1] is a loopback address" }, "egress: [::1]:443 refused: a loopback address"],
+    [
+      { reason: "example.com resolves to 10.0.0.1, which is a private address" },
+      "egress: example.com:443 refused: example.com resolves to 10.0.0.1, which is a private address",
+    ],
+    [
+      { verdict: "failed", reason: "example.com:443 did not answer within 15 s" },
+      "egress: example.com:443 failed: example.com:443 did not answer within 15 s",
+    ],
+    [{ reason: "a\u001b[2Jb" }, "egress: example.com:443 refused: a[2Jb"],
+  ];
+  for (const [changes, words] of reasons)
+    test(words, async () => expect((await sinkRun([wish(changes)])).stderr).toBe(`! ${words}\n`));
+
+  test("is told once of each, however often a client tries", async () => {
+    const { stderr } = await sinkRun([wish(), wish({ tool: "b" }), wish({ host: "other.test" }), wish()]);
+    expect(stderr.split("\n")).toHaveLength(3);
+    expect((await sinkRun([wish(), wish()], { verbose: true })).stderr).toBe(line + line);
+  });
+
+  test("with leave is told with --verbose alone", async () => {
+    const allowed: Event = { type: "egress", via: "socks", host: "example.com", port: 443, verdict: "allowed" };
+    expect((await sinkRun([allowed])).stderr).toBe("");
+    expect((await sinkRun([allowed], { verbose: true })).stderr).toBe("  egress: example.com:443 allowed\n");
+  });
+
+  test("does not break a silence that was asked for", async () => {
+    expect((await sinkRun([wish()], { quiet: true })).stderr).toBe("");
+  });
+
+  test("stands on a line of its own among what a command prints", async () => {
+    const { stderr } = await sinkRun([
+      call("a", "Bash", { command: "npm ci" }),
+      printed("a", "fetching"),
+      wish({ tool: "a" }),
+      printed("a", " failed\n"),
+      ended("a", "Bash", { ok: false, exit_code: 1 }),
+    ]);
+    expect(stderr).toBe(`● Bash npm ci\n    fetching\n${line}     failed\n  ✗ exit 1 · 1.2 s\n`);
+  });
 });
