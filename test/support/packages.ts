@@ -6,6 +6,9 @@ const needed = [
   { program: "qemu-aarch64", package: "qemu-user" },
   { program: "x86_64-linux-gnu-objdump", package: "binutils-x86-64-linux-gnu" },
   { program: "aarch64-linux-gnu-objdump", package: "binutils-aarch64-linux-gnu" },
+  { program: "squid", package: "squid" },
+  { program: "tinyproxy", package: "tinyproxy-bin" },
+  { program: "microsocks", package: "microsocks" },
 ] as const;
 
 export function installPackages(): void {
@@ -27,7 +30,8 @@ function install(names: readonly string[]): string | undefined {
 
 function apt(...args: string[]): string | undefined {
   const { exitCode, stderr } = Bun.spawnSync(["apt-get", "-y", "-q", ...args], {
-    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    // At this runlevel no service is started: a test starts what it needs, on loopback.
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" },
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",
