@@ -11,7 +11,7 @@ export const proc: Table = {
       that: `of a process outside /proc shows no ${file}`,
       run: `cat "/proc/$STRANGER/${file}" | head -c 100`,
       confined: { says: /No such file or directory$/ },
-      in: { landlock: { says: /Permission denied$/ } },
+      in: { landlock: { says: /(Permission denied|Operation not permitted)$/ } },
     })),
     {
       that: "of koda not even the command line is seen",
@@ -22,7 +22,7 @@ export const proc: Table = {
     },
     {
       that: "the only processes to be seen are one's own",
-      run: "ls -d /proc/[0-9]* | wc -l",
+      run: "echo /proc/[0-9]* | wc -w",
       confined: { says: /^[1-6]$/ },
       in: { landlock: { says: /^\d+$/, gap: visible } },
     },
