@@ -2,13 +2,13 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KodaError, reasonOf } from "../errors.ts";
-import type { EgressRequest } from "../egress/proxy.ts";
 import { type Backend, unconfined } from "../sandbox/backend.ts";
 import { described, detect, type Detected } from "../sandbox/detect.ts";
 import { policyOf } from "../sandbox/policy.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
 import { realPaths } from "../trust/real.ts";
 import { Egress, ports } from "./egress.ts";
+import type { Reached } from "./reached.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
 
@@ -19,7 +19,7 @@ export type Wishes = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
   /** Hears of everything that commands wanted to reach. */
-  onRequest: (request: EgressRequest) => void;
+  reached: Pick<Reached, "hear" | "hearConnect">;
 };
 
 /** The strongest sandbox that can be had here. Without one nothing runs by itself, unless the user accepts that. */
@@ -37,9 +37,11 @@ export function isMissing({ backend }: Detected): boolean {
 }
 
 /** The same, for whoever only wants to know: what there is, and why it is no more. */
-export async function findConfinement({ settings, allowance, onRequest }: Wishes): Promise<Confinement> {
+export async function findConfinement({ settings, allowance, reached }: Wishes): Promise<Confinement> {
   await using held = new AsyncDisposableStack();
-  const egress = held.use(new Egress({ config: allowance.egress, env: settings.env, onRequest }));
+  const egress = held.use(
+    new Egress({ config: allowance.egress, env: settings.env, onRequest: (request) => reached.hear(request) }),
+  );
   const tmp = makeTemporary();
   held.defer(() => rmSync(tmp, { recursive: true, force: true }));
   const places = gitPlaces(settings.root);
@@ -57,7 +59,12 @@ export async function findConfinement({ settings, allowance, onRequest }: Wishes
     });
 
   const detected = settings.sandboxed
-    ? await detect({ policyFor, searchPath: settings.env.PATH, onRefusal: () => {}, ...waysOut(egress, allowance) })
+    ? await detect({
+        policyFor,
+        searchPath: settings.env.PATH,
+        onRefusal: ({ what }) => reached.hearConnect(what),
+        ...waysOut(egress, allowance),
+      })
     : { backend: unconfined, policy: policyFor(false), missed: [], gaps: unconfined.notes };
   held.use(detected.backend);
   const opened = held.move();

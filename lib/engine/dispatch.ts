@@ -3,7 +3,7 @@ import { KodaError, messageOf } from "../errors.ts";
 import type { CallPart } from "../model/message.ts";
 import { failed, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
-import type { Engine, Notice } from "./engine.ts";
+import { type Engine, news, type Notice } from "./engine.ts";
 import type { Event, EventOf } from "./event.ts";
 import type { LoopGuard } from "./loop.ts";
 import { prepare, type Prepared } from "./prepare.ts";
@@ -36,6 +36,8 @@ async function* withoutTraps(
 ): AsyncGenerator<Event, void> {
   const { repositories, session } = engine;
   const mayWrite = wave.some(({ claim, call }) => claim.effect !== "read" || call.tool === "Bash");
+  const [only, ...others] = wave;
+  engine.reached.call = others.length === 0 ? only?.call.id : undefined;
   if (!mayWrite) return yield* runTogether(wave, perform);
 
   await repositories.before(signal);
@@ -46,6 +48,7 @@ async function* withoutTraps(
     notices = await repositories.after();
     engine.notices.push(...notices);
   }
+  yield* news(engine);
   const told = notices.filter(({ level }) => level !== "info");
   if (told.length > 0) session.append({ kind: "note", text: told.map(({ message }) => message).join("\n") });
 }

@@ -5,6 +5,7 @@ import type { Gate } from "../trust/gate.ts";
 import type { Changes } from "./changes.ts";
 import type { Event, EventOf } from "./event.ts";
 import type { Ledger } from "./ledger.ts";
+import type { Reached } from "./reached.ts";
 import type { Repositories } from "./repositories.ts";
 
 /** Outcomes that the user wants to hear of by exit code, although the run itself went to its end. */
@@ -23,8 +24,9 @@ export type Engine = {
   readonly context: Omit<ToolContext, "call" | "signal" | "report">;
   readonly changes: Changes;
   readonly repositories: Repositories;
-  /** What somebody below wants said: it is, at the next step of the run. */
-  readonly notices: Notice[];
+  /** What somebody below wants told: it is, at the next step of the run. */
+  readonly notices: Event[];
+  readonly reached: Reached;
   readonly answerSchema?: JsonSchema;
   readonly failOn: readonly FailOn[];
   /** Called for every sign of life of the model or a tool. */

@@ -8,6 +8,7 @@ import { trackChanges } from "./changes.ts";
 import { connectionFor } from "./connection.ts";
 import { tellSurroundings } from "./conversation.ts";
 import type { Engine, Notice } from "./engine.ts";
+import type { Event } from "./event.ts";
 import { type Limits, openLedger } from "./ledger.ts";
 import { keepToRecord, modelChange } from "./resume.ts";
 import type { Opening } from "./run.ts";
@@ -32,8 +33,8 @@ export type Moment = { startedAt: number; heard: () => void };
 /** From settings to a run that can begin. A start that fails leaves nothing behind, no session either. */
 export async function openRun(settings: Settings, { startedAt, heard }: Moment, signal: AbortSignal): Promise<OpenRun> {
   await using held = new AsyncDisposableStack();
-  const notices: Notice[] = [];
-  const tell = (notice: Notice) => void notices.push(notice);
+  const notices: Event[] = [];
+  const tell = (event: Event) => void notices.push(event);
   const instructions = settings.bare ? noInstructions : loadInstructions({ cwd: settings.root });
 
   const store = openStore(settings.database);
@@ -69,6 +70,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
       tasks,
       files: session.files,
       outputs: session.outputs,
+      refusals: surroundings.reached.refusals,
       recall: session.recall,
       todo: session.todo,
       contextWindow: info.contextWindow,
@@ -76,6 +78,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
     changes: held.use(trackChanges(policy, settings.env.PATH)),
     repositories: surroundings.repositories,
     notices,
+    reached: surroundings.reached,
     failOn: settings.failOn,
     heard,
     ...(settings.answerSchema !== undefined && { answerSchema: settings.answerSchema }),

@@ -11,6 +11,9 @@ import type { Egress } from "./egress.ts";
 import { careForRepositories, type Repositories } from "./repositories.ts";
 import type { Allowance } from "./resume.ts";
 import type { Notice } from "./engine.ts";
+import type { Event } from "./event.ts";
+import { Reached } from "./reached.ts";
+import { inMemory } from "../session/database.ts";
 import type { Settings } from "./settings.ts";
 
 /** Where a run's calls happen: what they may touch, and what starts commands for them. */
@@ -21,6 +24,7 @@ export type Surroundings = {
   shell: Shell;
   tasks: Tasks;
   repositories: Repositories;
+  reached: Reached;
   /** What was found when everything had been stopped: there once it is closed. */
   lastNotices: readonly Notice[];
 };
@@ -30,7 +34,7 @@ type Wishes = {
   allowance: Allowance;
   /** Variables that may hold a provider's key. */
   keyVariables: readonly string[];
-  tell: (notice: Notice) => void;
+  tell: (event: Event) => void;
 };
 
 /** Makes the surroundings; closing `held` stops every command and removes the run's own directory. */
@@ -38,8 +42,10 @@ export async function openSurroundings(
   { settings, allowance, keyVariables, tell }: Wishes,
   held: AsyncDisposableStack,
 ): Promise<Surroundings> {
-  const confinement = held.use(await openConfinement({ settings, allowance, onRequest: () => {} }));
-  return surround(confinement, { settings, keyVariables, tell, held });
+  const keeps = settings.database === inMemory ? undefined : settings.dataDirectory;
+  const reached = new Reached(keeps, tell);
+  const confinement = held.use(await openConfinement({ settings, allowance, reached }));
+  return { ...surround(confinement, { settings, keyVariables, tell, held }), reached };
 }
 
 type Means = Pick<Wishes, "keyVariables" | "tell"> & {
@@ -51,7 +57,7 @@ type Means = Pick<Wishes, "keyVariables" | "tell"> & {
 export function surround(
   { policy, backend, egress }: Confinement,
   { settings: { env, loaded, dataDirectory }, keyVariables, tell, held }: Means,
-): Surroundings {
+): Omit<Surroundings, "reached"> {
   const { limits, sandbox } = loaded.config;
   const rules = { pass: sandbox.passEnv, tmp: policy.privateTmp ? "/tmp" : policy.tmp, providerKeys: keyVariables };
   const { env: variables, notes } = childEnv(env, rules);

@@ -45,7 +45,7 @@ async function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy"
   return claimed.effect === "read" ? claimed : { ...claimed, writes: "unknown" };
 }
 
-type Context = Pick<ToolContext, "call" | "signal" | "policy" | "shell" | "tasks" | "outputs" | "report">;
+type Context = Pick<ToolContext, "call" | "signal" | "policy" | "shell" | "tasks" | "outputs" | "refusals" | "report">;
 
 async function run(input: Input, context: Context): Promise<ToolResult> {
   context.signal.throwIfAborted();
@@ -82,7 +82,8 @@ function limitOf(timeout: number | undefined, maxSeconds: number): Limit | undef
 }
 
 async function inForeground({ command }: Input, { seconds, notes }: Limit, context: Context): Promise<ToolResult> {
-  const { shell, signal } = context;
+  const { shell, signal, refusals } = context;
+  const mark = refusals.mark;
   const [stdout, stderr] = [watched("stdout", context), watched("stderr", context)];
   const running = shell.start(command, { stdout: stdout.add, stderr: stderr.add, timeoutMs: seconds * 1000, signal });
   const ended = await running.ended;
@@ -91,16 +92,22 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
     if (output.stdout.totalBytes + output.stderr.totalBytes > 0) store(output, context);
     throw signal.reason;
   }
-  const remarks = [...notes, ...remarksOn(ended, seconds), ...whyRefused(ended, output, context)];
+  const remarks = [...notes, ...remarksOn(ended, seconds), ...whyRefused(ended, { output, mark }, context)];
   return resultOf(ended, output, { notes: remarks, context });
 }
 
 /** What a program makes of a refusal seldom says who refused, and never what would allow it. */
-function whyRefused({ exitCode }: Ended, { stderr }: Output, { shell, policy }: Context): string[] {
-  if (!shell.confined || exitCode === 0) return [];
+function whyRefused({ exitCode }: Ended, { output: { stderr }, mark }: Heard, context: Context): string[] {
+  if (!context.shell.confined || exitCode === 0) return [];
+  const refusals = context.refusals.since(mark);
   const said = Buffer.concat([stderr.head, stderr.tail]).toString("utf8");
-  return [explain({ stderr: said, exitCode, policy, refusals: [] }) ?? []].flat();
+  const last = refusals.at(-1);
+  const reason = explain({ stderr: said, exitCode, policy: context.policy, refusals });
+  return [reason ?? (last && `egress: ${last.host}:${last.port} was refused: ${last.reason}`) ?? []].flat();
 }
+
+/** What a command printed, and where the list of refusals stood when it began. */
+type Heard = { output: Output; mark: number };
 
 /** A stream that is both kept and shown as it comes. */
 function watched(name: "stdout" | "stderr", { report }: Context) {

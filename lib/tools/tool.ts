@@ -1,6 +1,7 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy.ts";
+import type { Refusals } from "../egress/refusals.ts";
 import type { FileLog } from "../session/files.ts";
 import type { OutputStore } from "../session/outputs.ts";
 import type { Recall } from "../session/recall.ts";
@@ -49,6 +50,8 @@ export type ToolContext = {
   files: FileLog;
   outputs: OutputStore;
   recall: Recall;
+  /** What the proxies refused. */
+  refusals: Pick<Refusals, "mark" | "since">;
   todo: TodoList;
   /** The model's window, in tokens: listings are capped by it. */
   contextWindow: number;

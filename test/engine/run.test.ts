@@ -3,6 +3,7 @@ import type { Changes } from "../../lib/engine/changes.ts";
 import type { Engine, Start } from "../../lib/engine/engine.ts";
 import type { Event } from "../../lib/engine/event.ts";
 import { openLedger } from "../../lib/engine/ledger.ts";
+import { Reached } from "../../lib/engine/reached.ts";
 import { run } from "../../lib/engine/run.ts";
 import { KodaError } from "../../lib/errors.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
@@ -56,6 +57,7 @@ function engineWith(model: Model, tools: readonly Tool[] = []): Engine {
     changes: unwatched,
     repositories: { before: async () => {}, after: async () => [], last: async () => [] },
     notices: [],
+    reached: new Reached(undefined, () => {}),
     failOn: [],
     heard: () => {},
   };

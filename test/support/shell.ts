@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { unlessRefused } from "../../lib/errors.ts";
+import { Refusals } from "../../lib/egress/refusals.ts";
 import { unconfined } from "../../lib/sandbox/backend.ts";
 import type { StoredOutput } from "../../lib/session/outputs.ts";
 import { createTasks } from "../../lib/shell/background.ts";
@@ -64,6 +65,7 @@ export function callContext(shell: Shell, signal = new AbortController().signal)
   return {
     call: "call-1",
     signal,
+    refusals: new Refusals(undefined),
     policy: policyOf({ home: "/nowhere/home", project: "/nowhere/project" }),
     shell,
     tasks: createTasks(shell),

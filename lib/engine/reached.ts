@@ -1,0 +1,34 @@
+import type { EgressRequest } from "../egress/proxy.ts";
+import { Refusals } from "../egress/refusals.ts";
+import type { Event, EventOf } from "./event.ts";
+
+/** Whom the calls of a run wanted to reach: each wish is an event, and what was refused is remembered. */
+export class Reached {
+  readonly refusals: Refusals;
+  readonly #tell: (event: Event) => void;
+  /** The call that runs now, if it is the only one. */
+  call: string | undefined;
+
+  constructor(dataDirectory: string | undefined, tell: (event: Event) => void) {
+    this.refusals = new Refusals(dataDirectory);
+    this.#tell = tell;
+  }
+
+  hear(request: EgressRequest): void {
+    const { via, host, port, verdict } = request;
+    const reason = request.verdict === "allowed" ? {} : { reason: request.reason };
+    const call = this.call === undefined ? {} : { tool: this.call };
+    this.#tell({ type: "egress", via, host, port, verdict, ...reason, ...call } satisfies EventOf<"egress">);
+    if (request.verdict === "refused") this.refusals.add({ via, host, port, reason: request.reason, ...call });
+  }
+
+  /** A unix socket, or an address that is nobody's proxy: what commands connected to without asking anyone. */
+  hearConnect(what: string): void {
+    this.#tell({
+      type: "notice",
+      level: "info",
+      code: "connect",
+      message: `sandbox: connecting to ${what} is not allowed`,
+    });
+  }
+}
