@@ -20,13 +20,14 @@ export async function proxy(options: Options<"proxy">, { controller: { signal } 
   const { config } = await loadConfig({ ...places, overrides: egressOverrides(options) });
   const upstream = parseUpstream(places.env);
   const stderr = new Output(2, "stderr");
+  // A log that nobody takes is no reason to stop the traffic.
+  const unread = () => {};
 
   await using proxies = await EgressProxies.open(
     {
       rules: parseRules(config.egress),
       ...(upstream && { upstream }),
-      // A log that nobody takes is no reason to stop the traffic.
-      onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(() => {}),
+      onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(unread),
     },
     { http: listen, socks: socksListen },
   );
@@ -38,6 +39,7 @@ export async function proxy(options: Options<"proxy">, { controller: { signal } 
       : Object.entries(env).map(exportLine).join(""),
   );
   await stopped(signal);
+  await stderr.flush().catch(unread);
   return signal.reason instanceof KodaError && signal.reason.code === "sighup" ? exitByCode.sighup : 0;
 }
 
