@@ -309,11 +309,12 @@ for (const [name, exit] of [
 }
 
 test("a signal while a command runs leaves no process behind", async () => {
-  await using place = makePlace();
+  await using place = makePlace({ followed: "" });
+  const followed = join(place.project, "followed");
   await using server = await startModelServer([
     // Each process carries the name of this test's own directory.
     call("Bash", {
-      command: `setsid sh -c 'echo 1; exec tail -f "$0"' ${place.project} & echo 2; exec tail -f ${place.project}`,
+      command: `setsid sh -c 'echo 1; exec tail -f "$0"' ${followed} & echo 2; exec tail -f ${followed}`,
     }),
   ]);
   const child = start(place, ["exec", "--json", ...using(server), "do it"]);
@@ -324,7 +325,7 @@ test("a signal while a command runs leaves no process behind", async () => {
     if (line.type === "tool.output") said += line.text;
   }
   // Each of the two has said something and is about to become another program.
-  while (processesNaming(`tail\0-f\0${place.project}`).length < 2) await Bun.sleep(5);
+  while (processesNaming(`tail\0-f\0${followed}`).length < 2) await Bun.sleep(5);
   child.kill("SIGTERM");
   expect((await running.finished()).end).toMatchObject({ exit: 143 });
   expect(processesNaming(place.project)).toEqual([]);
