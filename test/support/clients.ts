@@ -51,7 +51,7 @@ export async function openWorld(serve: Serve): Promise<World> {
     caFile,
     opened,
     run: async (argv, { cwd = place.project, env = {} } = {}) =>
-      await run(argv, { cwd, env: { ...place.env, ...toolHomes(), ...variables, ...env } }),
+      await run(argv, { cwd, env: { ...place.env, ...surroundings(), ...variables, ...env } }),
     [Symbol.asyncDispose]: async () => await everything.disposeAsync(),
   };
 }
@@ -76,9 +76,15 @@ async function run(argv: readonly string[], options: { cwd: string; env: Record<
   return { exit: child.exitCode, stdout, stderr };
 }
 
-/** Where version managers of languages keep what they run, which they look for in the home that a test does not have. */
-function toolHomes(): Record<string, string> {
+/**
+ * Where version managers of languages keep what they run, which they look for in the home that a test does not have;
+ * and nothing of what this machine has decided for all its users.
+ */
+function surroundings(): Record<string, string> {
   return {
+    npm_config_globalconfig: "/dev/null",
+    PIP_CONFIG_FILE: "/dev/null",
+    GIT_CONFIG_NOSYSTEM: "1",
     PYENV_ROOT: process.env.PYENV_ROOT ?? join(homedir(), ".pyenv"),
     RUSTUP_HOME: process.env.RUSTUP_HOME ?? join(homedir(), ".rustup"),
   };

@@ -10,9 +10,7 @@ import { serveGit } from "../../support/git-server.ts";
 import { binary } from "../../support/koda.ts";
 import { makePlace, type Place } from "../../support/place.ts";
 
-/** No identity, no configuration of whoever runs the tests. */
 const settings = {
-  GIT_CONFIG_NOSYSTEM: "1",
   GIT_TERMINAL_PROMPT: "0",
   GIT_AUTHOR_NAME: "A",
   GIT_AUTHOR_EMAIL: "a@example.com",
