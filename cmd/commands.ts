@@ -45,6 +45,9 @@ export const commands = {
       ["session", "resume", "last", "fork", "ephemeral"],
       ["record", "replay"],
       ["quiet", "verbose"],
+      // Nothing would hold commands to it.
+      ["no-sandbox", "net"],
+      ["no-sandbox", "deny-net"],
     ],
     needs: [{ flag: "replay-loose", other: "replay" }],
     onlyWith: [{ flag: "stream", other: "output", value: "text" }],

@@ -45,11 +45,13 @@ export class Egress implements AsyncDisposable {
     if (this.#proxies !== undefined) this.begin();
   }
 
-  /** Commands are about to run. */
+  /** Commands are about to run. When the proxies do not come up, nothing gets out: it is told, and closing raises it. */
   begin(): void {
-    for (const [http, socks] of this.#sockets.splice(0))
-      if (http !== undefined && socks !== undefined)
-        this.#proxies = this.#listen({ http: { fd: http }, socks: { fd: socks } });
+    for (const [http, socks] of this.#sockets.splice(0)) {
+      if (http === undefined || socks === undefined) continue;
+      this.#proxies = this.#listen({ http: { fd: http }, socks: { fd: socks } });
+      this.#proxies.catch(() => undefined);
+    }
   }
 
   /** Listens on this machine's own loopback, where the kernel chooses. */
