@@ -129,7 +129,7 @@ async function checkSandbox(config: Config, places: Here): Promise<Finding> {
 }
 
 /** Nothing is reached by looking. */
-const nobody = { hear: () => {}, hearConnect: () => {} };
+const nobody = { hear: () => {}, hearConnect: () => {}, hearFailure: () => {} };
 
 function stateOf(places: Here) {
   return { dataDirectory: findDataDirectory(places), configDirectory: configDirectory(places) };

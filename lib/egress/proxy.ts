@@ -22,6 +22,8 @@ export type ProxyOptions = {
 export type Place = { fd: number } | { host: string; port: number };
 export type Places = { http: Place; socks: Place };
 export type Ports = { http: number; socks: number };
+/** Closing it leaves the connections that were accepted there. */
+export type Listening = Ports & Disposable;
 
 /** The two proxies of a session: what its commands reach, they reach through these. */
 export class EgressProxies implements AsyncDisposable {
@@ -34,9 +36,10 @@ export class EgressProxies implements AsyncDisposable {
     this.#gateway = gateway;
   }
 
-  static async open({ limits, ...options }: ProxyOptions, places: Places): Promise<EgressProxies> {
+  /** Ready to listen. */
+  static create({ limits, ...options }: ProxyOptions): EgressProxies {
     const chosen = { ...standardLimits, ...limits };
-    const proxies = new EgressProxies({
+    return new EgressProxies({
       rules: options.rules,
       resolver: options.resolver,
       upstream: options.upstream,
@@ -44,6 +47,10 @@ export class EgressProxies implements AsyncDisposable {
       flows: new Flows(chosen),
       onRequest: (request) => options.onRequest(request),
     });
+  }
+
+  static async open(options: ProxyOptions, places: Places): Promise<EgressProxies> {
+    const proxies = EgressProxies.create(options);
     try {
       proxies.#ports = await proxies.listen(places);
       return proxies;
@@ -67,10 +74,17 @@ export class EgressProxies implements AsyncDisposable {
   }
 
   /** Listens in more places, with the same rules and limits. */
-  async listen({ http, socks }: Places): Promise<Ports> {
+  async listen({ http, socks }: Places): Promise<Listening> {
+    const servers = { http: createHttpProxy(this.#gateway), socks: createSocksProxy(this.#gateway) };
     return {
-      http: await this.#open(createHttpProxy(this.#gateway), http),
-      socks: await this.#open(createSocksProxy(this.#gateway), socks),
+      http: await this.#open(servers.http, http),
+      socks: await this.#open(servers.socks, socks),
+      [Symbol.dispose]: () => {
+        for (const server of Object.values(servers)) {
+          this.#servers.delete(server);
+          server.close();
+        }
+      },
     };
   }
 

@@ -19,7 +19,7 @@ export type Wishes = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
   /** Hears of everything that commands wanted to reach. */
-  reached: Pick<Reached, "hear" | "hearConnect">;
+  reached: Pick<Reached, "hear" | "hearConnect" | "hearFailure">;
 };
 
 /** The strongest sandbox that can be had here. Without one nothing runs by itself, unless the user accepts that. */
@@ -40,7 +40,12 @@ export function isMissing({ backend }: Detected): boolean {
 export async function findConfinement({ settings, allowance, reached }: Wishes): Promise<Confinement> {
   await using held = new AsyncDisposableStack();
   const egress = held.use(
-    new Egress({ config: allowance.egress, env: settings.env, onRequest: (request) => reached.hear(request) }),
+    new Egress({
+      config: allowance.egress,
+      env: settings.env,
+      onRequest: (request) => reached.hear(request),
+      onFailure: (error) => reached.hearFailure(error),
+    }),
   );
   const tmp = makeTemporary();
   held.defer(() => rmSync(tmp, { recursive: true, force: true }));

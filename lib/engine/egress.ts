@@ -1,5 +1,6 @@
 import type { EgressConfig } from "../config/config.ts";
-import type { EgressProxies, EgressRequest, ProxyOptions } from "../egress/proxy.ts";
+import { closeSync } from "node:fs";
+import type { EgressProxies, EgressRequest, Listening, Places } from "../egress/proxy.ts";
 import { developmentHosts, gitHosts } from "../egress/allowlist.ts";
 import { parseRules, type Rules } from "../egress/rules.ts";
 import { parseUpstream, type Upstream } from "../egress/upstream.ts";
@@ -12,6 +13,8 @@ type Given = {
   config: EgressConfig;
   env: Readonly<Record<string, string | undefined>>;
   onRequest: (request: EgressRequest) => void;
+  /** The proxies did not come up: nothing gets out, and commands see their connections fail. */
+  onFailure: (error: unknown) => void;
 };
 
 /**
@@ -25,61 +28,75 @@ export class Egress implements AsyncDisposable {
   readonly deny: readonly string[];
   readonly rules: Rules;
   readonly upstream: Upstream | undefined;
-  readonly #onRequest: Given["onRequest"];
-  readonly #sockets: number[][] = [];
+  readonly #given: Given;
+  /** Places that wait for the first command. */
+  #waiting: Waiting[] = [];
+  #hasBegun = false;
   #proxies: Promise<EgressProxies> | undefined;
 
   /** Throws a KodaError for a pattern or a proxy of the user's that cannot be understood. */
-  constructor({ config, env, onRequest }: Given) {
+  constructor(given: Given) {
+    const { config, env } = given;
+    this.#given = given;
     this.mode = config.mode;
     this.allow = config.mode === "allowlist" ? [...developmentHosts, ...gitHosts, ...config.allow] : config.allow;
     this.deny = config.deny;
     this.rules = parseRules(config);
     this.upstream = parseUpstream(env);
-    this.#onRequest = onRequest;
   }
 
   /** Takes sockets that listen in a network of the commands' own: HTTP, SOCKS. */
-  take(sockets: readonly number[]): void {
-    this.#sockets.push([...sockets]);
-    if (this.#proxies !== undefined) this.begin();
+  take([http = -1, socks = -1]: readonly number[]): Disposable {
+    const places = { http: { fd: http }, socks: { fd: socks } };
+    if (this.#hasBegun) return this.#serve(places);
+    const waiting: Waiting = { places, listening: undefined };
+    this.#waiting.push(waiting);
+    return {
+      [Symbol.dispose]: () => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiting);
+        if (waiting.listening === undefined) for (const { fd } of Object.values(places)) closeSync(fd);
+        else waiting.listening[Symbol.dispose]();
+      },
+    };
   }
 
-  /** Commands are about to run. When the proxies do not come up, nothing gets out: it is told, and closing raises it. */
+  /** Commands are about to run. */
   begin(): void {
-    for (const [http, socks] of this.#sockets.splice(0)) {
-      if (http === undefined || socks === undefined) continue;
-      this.#proxies = this.#listen({ http: { fd: http }, socks: { fd: socks } });
-      this.#proxies.catch(() => undefined);
-    }
+    this.#hasBegun = true;
+    for (const waiting of this.#waiting.splice(0)) waiting.listening = this.#serve(waiting.places);
   }
 
   /** Listens on this machine's own loopback, where the kernel chooses. */
   async listenHere(): Promise<readonly Endpoint[]> {
     const here = { host: "127.0.0.1", port: 0 };
-    this.#proxies = this.#listen({ http: here, socks: here });
-    const { httpPort, socksPort } = await this.#proxies;
-    return [httpPort, socksPort].map((port) => ({ address: "127.0.0.1", port }));
+    const { http, socks } = await this.#listen({ http: here, socks: here });
+    return [http, socks].map((port) => ({ address: "127.0.0.1", port }));
   }
 
-  async #listen(places: Parameters<EgressProxies["listen"]>[0]): Promise<EgressProxies> {
-    const open = await this.#proxies;
-    if (open !== undefined) {
-      await open.listen(places);
-      return open;
-    }
+  #serve(places: Places): Disposable {
+    const listening = this.#listen(places).catch(this.#given.onFailure);
+    return { [Symbol.dispose]: () => void listening.then((open) => open?.[Symbol.dispose]()) };
+  }
+
+  async #listen(places: Places): Promise<Listening> {
+    this.#proxies ??= this.#load();
+    return await (await this.#proxies).listen(places);
+  }
+
+  async #load(): Promise<EgressProxies> {
     const { EgressProxies } = await import("../egress/proxy.ts");
-    const options: ProxyOptions = {
+    return EgressProxies.create({
       rules: this.rules,
-      onRequest: this.#onRequest,
+      onRequest: this.#given.onRequest,
       ...(this.upstream !== undefined && { upstream: this.upstream }),
-    };
-    return await EgressProxies.open(options, places);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { closeSync } = await import("node:fs");
-    for (const socket of this.#sockets.flat()) closeSync(socket);
+    for (const { places } of this.#waiting) for (const { fd } of Object.values(places)) closeSync(fd);
     await (await this.#proxies)?.[Symbol.asyncDispose]();
   }
 }
+
+type Inside = { http: { fd: number }; socks: { fd: number } };
+type Waiting = { places: Inside; listening: Disposable | undefined };

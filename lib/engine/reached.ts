@@ -1,4 +1,5 @@
 import type { EgressRequest } from "../egress/proxy.ts";
+import { messageOf } from "../errors.ts";
 import { Refusals } from "../egress/refusals.ts";
 import type { Event, EventOf } from "./event.ts";
 
@@ -20,6 +21,11 @@ export class Reached {
     const call = this.call === undefined ? {} : { tool: this.call };
     this.#tell({ type: "egress", via, host, port, verdict, ...reason, ...call } satisfies EventOf<"egress">);
     if (request.verdict === "refused") this.refusals.add({ via, host, port, reason: request.reason, ...call });
+  }
+
+  hearFailure(error: unknown): void {
+    const message = `Commands have no way out: ${messageOf(error)}`;
+    this.#tell({ type: "notice", level: "error", code: "egress", message });
   }
 
   /** A unix socket, or an address that is nobody's proxy: what commands connected to without asking anyone. */

@@ -6,19 +6,17 @@ import { Supervisor } from "./supervisor/supervisor.ts";
 export class Connections implements Disposable {
   readonly #rules: ConnectRules;
   readonly #onRefusal: (refusal: Refusal) => void;
-  readonly #onSockets: ((sockets: readonly number[]) => void) | undefined;
   #supervisor: Supervisor | undefined;
 
-  constructor(rules: ConnectRules, { onRefusal, onSockets }: Pick<Circumstances, "onRefusal" | "onSockets">) {
+  constructor(rules: ConnectRules, { onRefusal }: Pick<Circumstances, "onRefusal">) {
     this.#rules = rules;
     this.#onRefusal = onRefusal;
-    this.#onSockets = onSockets;
   }
 
   /** The commands' end. */
   get socket(): number {
     if (this.#supervisor === undefined) {
-      this.#supervisor = Supervisor.start(this.#rules, this.#onRefusal, this.#onSockets);
+      this.#supervisor = Supervisor.start(this.#rules, this.#onRefusal);
       // Without its thread every connect() of a command fails, and says so itself.
       this.#supervisor.ready.catch(() => undefined);
     }

@@ -37,8 +37,8 @@ export type Plan = {
   };
   landlock?: Restriction;
   limits: ResourceLimits;
-  /** Ports of its network's loopback on which to listen for koda; the sockets go to the supervisor. */
-  listen?: readonly number[];
+  /** Ports of its network's loopback on which to listen for koda, and the socket through which those are handed over. */
+  listen?: { ports: readonly number[]; socket: number };
   filter: Uint8Array;
   /** The socket to whoever supervises connections. */
   supervisor?: number;
@@ -62,8 +62,10 @@ export function confiningProgram(plan: Plan): Uint8Array {
   if (plan.namespaces !== undefined) enterNamespaces(program, plan.namespaces);
 
   giveUpRights(program);
-  if (plan.listen !== undefined && plan.supervisor !== undefined && plan.listen.length > 0)
-    handOver(program, { socket: plan.supervisor, descriptors: plan.listen.map((port) => listen(program, port)) });
+  if (plan.listen !== undefined) {
+    const { ports, socket } = plan.listen;
+    handOver(program, { socket, descriptors: ports.map((port) => listen(program, port)) });
+  }
   if (plan.landlock !== undefined) restrict(program, plan.landlock);
   limitResources(program, plan.limits);
   filterCalls(program, { filter: plan.filter, ...(plan.supervisor !== undefined && { listener: plan.supervisor }) });

@@ -6,14 +6,6 @@ import { needCalls, shutDown } from "./calls.ts";
 import type { ConnectRules, Refusal } from "./rules.ts";
 import type { News, Task } from "./worker.ts";
 
-type Ears = {
-  onRefusal: (refusal: Refusal) => void;
-  /** Sockets that listen in a command's own network: from now on the listener's to close. */
-  onSockets: (sockets: readonly number[]) => void;
-};
-
-const closeAll = (sockets: readonly number[]) => sockets.forEach((socket) => closeSync(socket));
-
 /**
  * Answers every connect() of the commands of a session, in a thread of its own: it decides by the rules, and connects
  * the command's socket itself, to its own copy of the address. A command's program installs the filter, sends the
@@ -30,15 +22,15 @@ export class Supervisor implements Disposable {
   readonly #worker: Worker;
   #isOpen = true;
 
-  static start(rules: ConnectRules, onRefusal: (refusal: Refusal) => void, onSockets = closeAll): Supervisor {
+  static start(rules: ConnectRules, onRefusal: (refusal: Refusal) => void): Supervisor {
     needCalls();
     const pair = socketPair();
     if (pair === undefined)
       throw new KodaError("sandbox", "Cannot watch over what commands connect to: the system gives koda no socket");
-    return new Supervisor(pair, rules, { onRefusal, onSockets });
+    return new Supervisor(pair, rules, onRefusal);
   }
 
-  private constructor({ here, there }: SocketPair, rules: ConnectRules, { onRefusal, onSockets }: Ears) {
+  private constructor({ here, there }: SocketPair, rules: ConnectRules, onRefusal: (refusal: Refusal) => void) {
     this.#here = here;
     this.socket = there;
     this.#worker = new Worker(workerUrl, { env: {}, ref: false });
@@ -50,8 +42,6 @@ export class Supervisor implements Disposable {
           return resolve();
         case "refusal":
           return onRefusal(data.refusal);
-        case "sockets":
-          return onSockets(data.sockets);
         case "ended":
           return this.#close();
         default:

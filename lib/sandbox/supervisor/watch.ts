@@ -13,17 +13,11 @@ const mostAttempts = 256;
 /** How soon there may be room in a queue, and how soon it matters that a command that waited is dead. */
 const [retryMs, checkMs] = [5, 250] as const;
 
-export type Listening = {
-  report: Report;
-  /** Takes sockets that a command's program opened for koda in the command's own network. */
-  take: (sockets: readonly number[]) => void;
-};
-
 /**
  * Answers the connect() of all commands whose listeners arrive at the socket, until nobody is left who could send one.
  * It waits in one place, for everything, and blocks nowhere else.
  */
-export function watch(socket: number, rules: ConnectRules, { report, take: handOn }: Listening): void {
+export function watch(socket: number, rules: ConnectRules, report: Report): void {
   const listeners = new Set<number>();
   const attempts = new Set<Attempt>();
   try {
@@ -45,7 +39,7 @@ export function watch(socket: number, rules: ConnectRules, { report, take: handO
         if (events & POLLIN) take(listener);
         if (events & pollEnd) forget(listener);
       }
-      if (arrived & POLLIN) welcome(socket, { listeners, handOn });
+      if (arrived & POLLIN) welcome(socket, listeners);
       if (arrived & pollEnd) return;
     }
   } finally {
@@ -82,18 +76,13 @@ export function watch(socket: number, rules: ConnectRules, { report, take: handO
   }
 }
 
-type Hosts = { listeners: Set<number>; handOn: Listening["take"] };
-
-/** Takes what is sent: listeners for notifications stay here, sockets are for the proxies. */
-function welcome(socket: number, { listeners, handOn }: Hosts): void {
-  const sockets: number[] = [];
+/** Takes what is sent; anything but a listener has no business here. */
+function welcome(socket: number, listeners: Set<number>): void {
   for (const descriptor of receive(socket, { wait: false })?.descriptors ?? []) {
-    const kind = readLink(nowhere, `/proc/self/fd/${descriptor}`);
-    if (kind === "anon_inode:seccomp notify") listeners.add(descriptor);
-    else if (typeof kind === "string" && kind.startsWith("socket:")) sockets.push(descriptor);
+    const isListener = readLink(nowhere, `/proc/self/fd/${descriptor}`) === "anon_inode:seccomp notify";
+    if (isListener) listeners.add(descriptor);
     else close(descriptor);
   }
-  if (sockets.length > 0) handOn(sockets);
 }
 
 /** For how long nothing has to be done unless something happens. */

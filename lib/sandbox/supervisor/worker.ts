@@ -4,21 +4,17 @@ import { watch } from "./watch.ts";
 
 /** What the thread is told, once, and what it tells. */
 export type Task = { socket: number; rules: ConnectRules };
-export type News =
-  | { kind: "ready" }
-  | { kind: "refusal"; refusal: Refusal }
-  /** Descriptors are numbers of the whole process, so the other thread can use them. */
-  | { kind: "sockets"; sockets: readonly number[] }
-  | { kind: "ended" };
+export type News = { kind: "ready" } | { kind: "refusal"; refusal: Refusal } | { kind: "ended" };
 
 declare const self: Worker;
 
 self.addEventListener("message", ({ data: { socket, rules } }: MessageEvent<Task>) => {
   tell({ kind: "ready" });
-  watch(socket, rules, {
-    report: reporting((refusal) => tell({ kind: "refusal", refusal })),
-    take: (sockets) => tell({ kind: "sockets", sockets }),
-  });
+  watch(
+    socket,
+    rules,
+    reporting((refusal) => tell({ kind: "refusal", refusal })),
+  );
   tell({ kind: "ended" });
 });
 

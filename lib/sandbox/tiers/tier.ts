@@ -10,8 +10,8 @@ export type Circumstances = {
   abi: number;
   /** Where the proxies listen in a network of the commands' own, in this order: HTTP, SOCKS. */
   ports: readonly number[];
-  /** Takes the sockets that listen there, in the order of the ports. Without, there are none. */
-  onSockets?: (sockets: readonly number[]) => void;
+  /** Takes the sockets that listen there, in the order of the ports, and closes them when it is disposed of. */
+  onSockets?: (sockets: readonly number[]) => Disposable;
   /** Where the proxies listen on this machine, where a tier has no network of its own. */
   endpoints?: readonly Endpoint[];
   /** The PATH on which programs of the system are looked for. */

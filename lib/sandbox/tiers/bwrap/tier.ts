@@ -20,9 +20,10 @@ import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { bwrapArguments } from "./arguments.ts";
 import { findBwrap } from "./find.ts";
+import { Handover } from "./handover.ts";
 
 /** The numbers of the descriptors that each command is given; bubblewrap hands on what it does not use itself. */
-const [supervisor, options, program] = [3, 4, 5] as const;
+const [supervisor, options, program, handover] = [3, 4, 5, 6] as const;
 
 /**
  * The second tier: bubblewrap makes the namespaces where koda may not, and in them runs the program that sets Landlock
@@ -73,11 +74,13 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
     const argumentFile = sealedFile("koda-bwrap", Buffer.from(list.join("")));
     if (argumentFile === undefined || inner.descriptor === undefined)
       throw new Unavailable("no memory file can be made");
+    const sockets = around.ports.length > 0 ? new Handover(around.onSockets) : undefined;
     return {
       ...command,
       argv: [patient.path, bwrap, "--args", String(options), "--", `/proc/self/fd/${program}`, ...command.argv],
-      descriptors: [socket, argumentFile, inner.descriptor],
+      descriptors: [socket, argumentFile, inner.descriptor, ...(sockets ? [sockets.socket] : [])],
       release() {
+        sockets?.[Symbol.dispose]();
         closeSync(argumentFile);
         standIns[Symbol.dispose]();
       },
@@ -93,7 +96,7 @@ function build(
     arch,
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
-    listen: ports,
+    ...(ports.length > 0 && { listen: { ports, socket: handover } }),
     filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true }),
     supervisor,
   });
