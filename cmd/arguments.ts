@@ -14,7 +14,7 @@ export const helpWanted = Symbol("help");
  */
 export function readOptions<N extends CommandName>(name: N, argv: readonly string[]): Options<N> | typeof helpWanted {
   const command: Command = commands[name];
-  const { given, places } = scan(name, command.flags, argv);
+  const { given, places } = scan(name, command, argv);
   if (given.has("help")) return helpWanted;
 
   const options: Record<string, unknown> = {};
@@ -46,7 +46,8 @@ export function suggestion(word: string, candidates: Iterable<string>): string {
 type Given = { written: string; text: string };
 type Scan = { given: Map<string, Given[]>; places: string[] };
 
-function scan(name: string, flags: Flags, argv: readonly string[]): Scan {
+function scan(name: string, { flags, positionals }: Command, argv: readonly string[]): Scan {
+  const takesLine = Object.values(positionals).some(({ line }) => line);
   const given = new Map<string, Given[]>();
   const places: string[] = [];
   const rest = [...argv];
@@ -57,7 +58,9 @@ function scan(name: string, flags: Flags, argv: readonly string[]): Scan {
     }
     if (!word.startsWith("-") || word === "-") {
       places.push(word);
-      continue;
+      if (!takesLine) continue;
+      places.push(...unambiguous(name, word, rest));
+      break;
     }
     for (const { written, attached } of flagsIn(name, flags, word)) {
       const flag = known(name, flags, written);
@@ -72,6 +75,14 @@ function scan(name: string, flags: Flags, argv: readonly string[]): Scan {
     }
   }
   return { given, places };
+}
+
+/** Behind a program without `--` a flag may be meant for either. */
+function unambiguous(name: string, program: string, rest: readonly string[]): readonly string[] {
+  const flag = rest.find((word) => word.startsWith("-") && word !== "-");
+  if (flag === undefined) return rest;
+  const line = [program, ...rest.filter((word) => word !== "--")].join(" ");
+  throw usageError(name, `Whose is "${flag}"? Put -- before the command: koda ${name} -- ${line}`);
 }
 
 type Written = { written: string; attached?: string };
@@ -156,10 +167,16 @@ function decode(name: string, written: string, value: Value<unknown>, text: stri
 function placeValues(name: string, command: Command, words: readonly string[]): Map<string, unknown> {
   const values = new Map<string, unknown>();
   const places = Object.entries(command.positionals);
-  for (const [index, [place, { value, optional }]] of places.entries()) {
+  for (const [index, [place, { value, optional, line }]] of places.entries()) {
     const word = words[index];
-    if (word !== undefined) values.set(place, decode(name, value.placeholder, value, word));
-    else if (!optional) throw usageError(name, `${value.placeholder} is missing: koda ${name} ${value.placeholder}`);
+    if (word !== undefined) {
+      const decoded = decode(name, value.placeholder, value, word);
+      if (line) return values.set(place, [decoded, ...words.slice(1)]);
+      values.set(place, decoded);
+    } else if (!optional) {
+      const call = `koda ${name} ${line ? "-- " : ""}${value.placeholder}`;
+      throw usageError(name, `${value.placeholder} is missing: ${call}`);
+    }
   }
   const extra = words[places.length];
   if (extra !== undefined) throw usageError(name, `Unexpected argument "${extra}"${quotingHint(command, words)}`);

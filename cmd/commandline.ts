@@ -22,6 +22,7 @@ function handlers(stopper: Stopper): Handlers {
     "session search": async (options) => (await import("./session.ts")).search(options),
     "session rm": async (options) => (await import("./session.ts")).remove(options),
     "session prune": async (options) => (await import("./session.ts")).prune(options),
+    sandbox: async (options) => (await import("./sandbox.ts")).sandbox(options, stopper),
     proxy: async (options) => (await import("./proxy.ts")).proxy(options, stopper),
     models: async (options) => (await import("./models.ts")).models(options),
     doctor: async (options) => (await import("./doctor.ts")).doctor(options),

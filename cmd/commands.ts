@@ -1,9 +1,17 @@
-import { helpFlag, json, proxyFlags, runFlags, type Flags } from "./flags.ts";
+import { helpFlag, json, policyFlags, proxyFlags, runFlags, type Flags } from "./flags.ts";
 import * as value from "./values.ts";
 import type { Value } from "./values.ts";
 
-/** An argument that is known by its place. Only the last ones may be optional. */
-export type Positional = { readonly value: Value<unknown>; readonly about: string; readonly optional?: true };
+/**
+ * An argument that is known by its place. Only the last ones may be optional. With `line` it is a whole command line,
+ * which takes everything behind `--`, and is the command's only argument.
+ */
+export type Positional = {
+  readonly value: Value<unknown>;
+  readonly about: string;
+  readonly optional?: true;
+  readonly line?: true;
+};
 export type Positionals = { readonly [name: string]: Positional };
 
 export type Example = { readonly line: string; readonly about: string };
@@ -108,6 +116,28 @@ export const commands = {
       ...helpFlag,
     },
     examples: [{ line: "koda session prune --older-than 30d", about: "Keep one month" }],
+  },
+  sandbox: {
+    about: "Run a command as a run's own commands are run, to see what the sandbox allows",
+    details:
+      "The command has koda's terminal, input and output, and its exit code is koda's. What it leaves running is killed. docs/sandbox.md says what holds, and how to see it for yourself.",
+    positionals: {
+      command: {
+        value: value.program,
+        about: "A program and its arguments; nothing in them is interpreted",
+        line: true,
+      },
+    },
+    flags: {
+      ...policyFlags,
+      json: { group: "Output", about: "Say first, on stderr, in one line of JSON, what is enforced" },
+      ...helpFlag,
+    },
+    examples: [
+      { line: "koda sandbox -- sh -c 'echo x > ~/x'", about: "Outside of the project nothing can be written" },
+      { line: "koda sandbox -- bash", about: "Look around in it" },
+      { line: "koda sandbox --json -- true 2>&1 | jq .missed", about: "Why it is no stronger sandbox" },
+    ],
   },
   proxy: {
     about: "Run the two egress proxies alone",

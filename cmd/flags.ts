@@ -1,4 +1,5 @@
 import { modes, wires } from "../lib/config/config.ts";
+import { egress, places, rights } from "./policyflags.ts";
 import * as value from "./values.ts";
 import type { Value } from "./values.ts";
 
@@ -83,68 +84,8 @@ const model = {
   "max-output-tokens": { value: value.count, group: "Model", about: "The longest reply, in tokens" },
 } as const satisfies Flags;
 
-const egress = {
-  "allow-net": {
-    aliases: ["allow-host"],
-    value: value.list(value.host),
-    many: true,
-    group: "Trust",
-    about: "One more host that commands may reach, as *.example.com or example.com:22; may be repeated",
-  },
-  "deny-net": {
-    aliases: ["deny-host"],
-    value: value.list(value.host),
-    many: true,
-    group: "Trust",
-    about: "A host that commands may not reach, whatever allows it; may be repeated",
-  },
-  net: {
-    value: value.oneOf("allowlist", "none", "open"),
-    group: "Trust",
-    about: "What commands may reach: the hosts of development and of --allow-net, nothing, or every public host",
-    standard: "allowlist",
-  },
-} as const satisfies Flags;
-
 const trust = {
-  cd: {
-    short: "C",
-    value: value.directory,
-    group: "Trust",
-    about: "The project's root",
-    standard: "the current directory",
-  },
-  "allow-write": {
-    aliases: ["add-dir"],
-    value: value.list(value.directory),
-    many: true,
-    group: "Trust",
-    about: "One more directory that may be written to; may be repeated",
-  },
-  "allow-read": {
-    value: value.list(value.path),
-    many: true,
-    group: "Trust",
-    about: "Open a path that is hidden from every run, as ~/.ssh is; may be repeated",
-  },
-  "deny-read": {
-    value: value.list(value.path),
-    many: true,
-    group: "Trust",
-    about: "Hide one more path; may be repeated",
-  },
-  "allow-git": {
-    group: "Trust",
-    about: "Let commands commit in the project's repository; its hooks and settings stay protected",
-  },
-  ...egress,
-  "allow-env": {
-    aliases: ["pass-env"],
-    value: value.list(value.variable),
-    many: true,
-    group: "Trust",
-    about: "Let one environment variable through to commands; may be repeated",
-  },
+  ...places,
   mode: {
     value: value.oneOf(...modes),
     group: "Trust",
@@ -163,7 +104,7 @@ const trust = {
     group: "Trust",
     about: "Take this tool away, whatever --allow-tool says; may be repeated",
   },
-  "no-sandbox": { group: "Trust", about: "Run commands with your own rights, without kernel enforcement" },
+  ...rights,
 } as const satisfies Flags;
 
 const session = {
@@ -259,6 +200,20 @@ const configuration = {
     about: "One configuration value for this run; may be repeated",
   },
   bare: { group: "General", about: "Read no configuration and no instructions of the user's or the project's" },
+} as const satisfies Flags;
+
+/** The flags of what runs a command and no model. */
+export const policyFlags = {
+  ...places,
+  mode: {
+    value: value.oneOf(...modes),
+    group: "Trust",
+    about: "In plan the project is read-only",
+    standard: "auto",
+  },
+  ...rights,
+  config: configuration.config,
+  bare: { ...configuration.bare, about: "Read no configuration of the user's or the project's" },
 } as const satisfies Flags;
 
 /** The flags of everything that runs a model. */

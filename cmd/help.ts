@@ -79,9 +79,10 @@ function commandPage(name: CommandName, width: number): string[] {
 
 /** `koda session prune --older-than AGE [FLAGS]` */
 function usage(name: CommandName, { positionals, flags }: Command): string {
-  const places = Object.values(positionals).map(({ value, optional }) =>
-    optional ? `[${value.placeholder}]` : value.placeholder,
-  );
+  const all = Object.values(positionals);
+  const line = all.find((place) => place.line);
+  if (line !== undefined) return `koda ${name} [FLAGS] -- ${line.value.placeholder} [ARGS]`;
+  const places = all.map(({ value, optional }) => (optional ? `[${value.placeholder}]` : value.placeholder));
   const required = Object.entries(flags).flatMap(([flag, { required, value }]) =>
     required ? [`--${flag} ${value?.placeholder ?? ""}`] : [],
   );

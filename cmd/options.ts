@@ -37,7 +37,9 @@ type Repeated<F extends Flags> = {
   [K in keyof F as F[K] extends { many: true } ? Camel<K> : never]: readonly Item<Read<F[K]>>[];
 };
 type Places<P extends Command["positionals"]> = {
-  [K in keyof P as P[K] extends { optional: true } ? never : K]: Read<P[K]>;
+  [K in keyof P as P[K] extends { optional: true } ? never : K]: P[K] extends { line: true }
+    ? readonly [Read<P[K]>, ...string[]]
+    : Read<P[K]>;
 } & { [K in keyof P as P[K] extends { optional: true } ? K : never]?: Read<P[K]> };
 
 /** `max-turns` as a property's name. */

@@ -5,10 +5,10 @@ import { parseRules } from "../lib/egress/rules.ts";
 import { parseUpstream } from "../lib/egress/upstream.ts";
 import { exitByCode, KodaError } from "../lib/errors.ts";
 import { Output } from "../lib/sink/output.ts";
+import { egressOverrides } from "./ground.ts";
 import { here } from "./here.ts";
 import type { Options } from "./options.ts";
 import { print } from "./print.ts";
-import { egressOverrides } from "./settings.ts";
 import type { Stopper } from "./signals.ts";
 
 const anyPort: Listener = { host: "127.0.0.1", port: 0 };

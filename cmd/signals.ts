@@ -2,8 +2,15 @@ import { type ErrorCode, exitByCode, KodaError } from "../lib/errors.ts";
 
 const signals = { SIGHUP: "sighup", SIGINT: "sigint", SIGTERM: "sigterm" } as const satisfies Record<string, ErrorCode>;
 
+export type StopSignal = keyof typeof signals;
+
 /** What ends a run from outside, and what must still be done when there is no time left to do it properly. */
-export type Stopper = { readonly controller: AbortController; lastWill: () => void };
+export type Stopper = {
+  readonly controller: AbortController;
+  lastWill: () => void;
+  /** Takes signals from then on: they are for somebody else, who knows what they mean. */
+  relay?: (signal: StopSignal) => void;
+};
 
 /**
  * The first signal asks the run to stop, which then says so in its own words. The second one means now: what runs is
@@ -11,8 +18,10 @@ export type Stopper = { readonly controller: AbortController; lastWill: () => vo
  */
 export function stopOnSignals(leave: (code: number) => never): Stopper {
   const stopper: Stopper = { controller: new AbortController(), lastWill: () => {} };
-  for (const [signal, code] of Object.entries(signals)) {
+  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
+    const code = signals[signal];
     process.on(signal, () => {
+      if (stopper.relay !== undefined) return stopper.relay(signal);
       if (stopper.controller.signal.aborted) {
         stopper.lastWill();
         leave(exitByCode[code]);

@@ -10,7 +10,7 @@ export type Value<T> = {
   /** Undefined when the text is no such value. */
   readonly read: (text: string) => T | undefined;
   readonly choices?: readonly string[];
-  readonly completes?: "file" | "directory";
+  readonly completes?: "file" | "directory" | "program";
   /** A refused value is not repeated: it may be a key in the wrong place. */
   readonly secret?: true;
   /** Several words, so in need of quotes. */
@@ -27,6 +27,8 @@ export function sentence(placeholder: string): Value<string> {
 
 export const file: Value<string> = { ...text("FILE"), expected: "the name of a file", completes: "file" };
 export const directory: Value<string> = { ...text("DIR"), expected: "the name of a directory", completes: "directory" };
+
+export const program: Value<string> = { ...text("CMD"), expected: "a program", completes: "program" };
 
 export const path: Value<string> = { ...text("PATH"), expected: "the name of a file or directory", completes: "file" };
 

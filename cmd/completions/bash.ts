@@ -20,11 +20,11 @@ _koda() {
     path="\${COMP_WORDS[1]}"
     at=2
     case "$path" in
-${families().join("\n")}
+${[...families(), ...lines()].join("\n")}
     esac
   fi
   case "$path:$flag" in
-    ${fileFlags().join("|")}) compopt -o filenames 2>/dev/null ;;
+    ${[...fileFlags(), `*" --:"*`].join("|")}) compopt -o filenames 2>/dev/null ;;
   esac
   while IFS= read -r line; do
     COMPREPLY+=("$line")
@@ -35,7 +35,7 @@ _koda_words() {
   case "$1:$2" in
 ${nodes().flatMap(valueCases).join("\n")}
   esac
-  if [[ $3 == -* ]]; then
+  if [[ $3 == -* && $1 != *" --" ]]; then
     case "$1" in
 ${nodes().map(flagCase).join("\n")}
     esac
@@ -55,6 +55,16 @@ function families(): string[] {
   return nodes()
     .filter(({ path, words }) => path !== "" && path !== "help" && words.length > 0)
     .map(({ path }) => `      ${path}) if (( COMP_CWORD > 2 )); then path="${path} \${COMP_WORDS[2]}"; at=3; fi ;;`);
+}
+
+/** Behind `--` words are counted anew: there another command line begins. */
+function lines(): string[] {
+  return nodes()
+    .filter(({ line }) => line)
+    .map(
+      ({ path }) =>
+        `      ${path}) for ((line = 2; line < COMP_CWORD; line++)); do [[ \${COMP_WORDS[line]} == -- ]] && path="${path} --" at=$((line + 1)) && break; done ;;`,
+    );
 }
 
 /** Where names of files are offered: readline then quotes them and puts a slash behind directories. */
@@ -80,7 +90,14 @@ function flagCase({ path, flags }: Node): string {
   return `      ${quoted(path)}) compgen -W ${quoted(words.join(" "))} -- "$3" ;;`;
 }
 
-function wordCases({ path, words, places }: Node): string[] {
+function wordCases({ path, words, places, line }: Node): string[] {
+  if (line) {
+    const program = places.map((value) => generate(value)).join("");
+    return [
+      `    ${quoted(`${path}:0`)}|${quoted(`${path} --:0`)}) ${program} ;;`,
+      `    ${quoted(`${path} --`)}:*) compgen -f -- "$3" ;;`,
+    ];
+  }
   if (words.length > 0)
     return [`    ${quoted(`${path}:0`)}) compgen -W ${quoted(words.map(({ word }) => word).join(" "))} -- "$3" ;;`];
   return places.flatMap((value, index) =>
@@ -92,6 +109,7 @@ function generate({ choices, completes }: Value<unknown>): string {
   if (choices !== undefined) return `compgen -W ${quoted(choices.join(" "))} -- "$3";`;
   if (completes === "file") return `compgen -f -- "$3";`;
   if (completes === "directory") return `compgen -d -- "$3";`;
+  if (completes === "program") return `compgen -c -- "$3";`;
   return "";
 }
 

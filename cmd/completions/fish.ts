@@ -20,17 +20,24 @@ function __koda_in
     test (count $words) -ge (count $argv); and test "$words[1..(count $argv)]" = "$argv"
 end
 
+# The cursor is behind a --.
+function __koda_behind
+    contains -- -- (commandline -opc)
+end
+
 complete -c koda -f
 ${nodes().flatMap(linesOf).join("\n")}
 `;
 }
 
-function linesOf({ path, words, flags, places }: Node): string[] {
+function linesOf({ path, words, flags, places, line }: Node): string[] {
   const after = `-n ${quoted(`__koda_after ${path}`.trim())}`;
-  const inside = path === "" ? after : `-n ${quoted(`__koda_in ${path}`)}`;
+  const inside = path === "" ? after : `-n ${quoted(`__koda_in ${path}${line ? "; and not __koda_behind" : ""}`)}`;
+  const behind = `-n ${quoted(`__koda_in ${path}; and __koda_behind`)}`;
   return [
     ...words.map(({ word, about }) => `complete -c koda ${after} -a ${word} -d ${quoted(about)}`),
     ...Object.entries(flags).map(([name, flag]) => `complete -c koda ${inside} ${flagOf(name, flag)}`),
+    ...(line ? [`complete -c koda ${behind} -F -a '(__fish_complete_command)'`] : []),
     ...places.flatMap((value) => (action(value) === "" ? [] : [`complete -c koda ${after} ${action(value)}`])),
   ];
 }
@@ -45,6 +52,7 @@ function action({ choices, completes }: Value<unknown>): string {
   if (choices !== undefined) return `-f -a ${quoted(choices.join(" "))}`;
   if (completes === "file") return "-F";
   if (completes === "directory") return "-f -a '(__fish_complete_directories)'";
+  if (completes === "program") return "-f -a '(__fish_complete_command)'";
   return "";
 }
 

@@ -14,6 +14,8 @@ export type Node = {
   readonly flags: Flags;
   /** What the arguments are, in order. */
   readonly places: readonly Value<unknown>[];
+  /** Behind `--` a whole command line follows, of a program and its files. */
+  readonly line: boolean;
 };
 
 /** Every place of the command tree, `koda help` included. */
@@ -23,16 +25,18 @@ export function nodes(): Node[] {
     words: [],
     flags: command.flags,
     places: Object.values(command.positionals).map(({ value }) => value),
+    line: Object.values(command.positionals).some(({ line }) => line),
   }));
   const branches = ["", ...Object.keys(families)].map((path) => branch(path));
-  const help: Node = { path: "help", words: wordsAfter(""), flags: {}, places: [] };
+  const help: Node = { path: "help", words: wordsAfter(""), flags: {}, places: [], line: false };
   return [...branches, help, ...leaves];
 }
 
 function branch(path: string): Node {
   const words = wordsAfter(path);
   const flags = path === "" ? rootFlags : { help: rootFlags.help };
-  return { path, words: path === "" ? [...words, { word: "help", about: "Show help" }] : words, flags, places: [] };
+  const help = path === "" ? [{ word: "help", about: "Show help" }] : [];
+  return { path, words: [...words, ...help], flags, places: [], line: false };
 }
 
 function wordsAfter(path: string): Word[] {

@@ -40,9 +40,10 @@ ${words.map((word) => `    ${described(word)}`).join("\n")}
 ${isHelp ? "" : `  case $words[1] in\n${calls.join("\n")}\n  esac\n`}}`;
 }
 
-function leaf({ path, flags, places }: Node): string {
+function leaf({ path, flags, places, line }: Node): string {
   const specs = [
-    ...places.map((value) => `':${escaped(value.placeholder)}:${action(value)}'`),
+    ...places.map((value) => `'${line ? "(-)" : ""}:${escaped(value.placeholder)}:${action(value)}'`),
+    ...(line ? [`'*::ARGS:_normal'`] : []),
     ...Object.entries(flags).map(flagSpec),
   ];
   return `${nameOf(path)}() {
@@ -69,6 +70,7 @@ function action({ choices, completes }: Value<unknown>): string {
   if (choices !== undefined) return `(${choices.join(" ")})`;
   if (completes === "file") return "_files";
   if (completes === "directory") return "_files -/";
+  if (completes === "program") return "_command_names -e";
   return " ";
 }
 

@@ -132,6 +132,45 @@ test("what is not given is absent, so that the environment and the configuration
   } as never);
 });
 
+describe("koda sandbox takes a command line", () => {
+  const rows: readonly [argv: readonly string[], command: readonly string[]][] = [
+    [["--", "ls"], ["ls"]],
+    [
+      ["ls", "src"],
+      ["ls", "src"],
+    ],
+    [
+      ["cat", "-"],
+      ["cat", "-"],
+    ],
+    [
+      ["--", "ls", "-l", "--json"],
+      ["ls", "-l", "--json"],
+    ],
+    [
+      ["--", "git", "checkout", "--", "a"],
+      ["git", "checkout", "--", "a"],
+    ],
+    [
+      ["--", "grep", "", "a"],
+      ["grep", "", "a"],
+    ],
+    [
+      ["--", "-odd", "-h"],
+      ["-odd", "-h"],
+    ],
+  ];
+  for (const [argv, command] of rows)
+    test(argv.join(" "), () => expect(readOptions("sandbox", argv)).toMatchObject({ command, json: false }));
+
+  test("behind its own flags", () =>
+    expect(readOptions("sandbox", ["--json", "--mode", "plan", "ls"])).toMatchObject({
+      command: ["ls"],
+      json: true,
+      mode: "plan",
+    }));
+});
+
 const refused: readonly [command: CommandName, argv: readonly string[], message: string][] = [
   ["exec", ["--modle", "gpt", "do it"], 'Unknown flag "--modle" (did you mean "--model"?)'],
   ["exec", ["--modle=gpt"], 'Unknown flag "--modle" (did you mean "--model"?)'],
@@ -225,6 +264,13 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["session prune", [], "--older-than AGE is missing"],
   ["session prune", ["--older-than", "30"], '--older-than "30": expected a time such as 12h or 30d'],
   ["session prune", ["--older-than", "0"], '--older-than "0": expected a time such as 12h or 30d'],
+  ["sandbox", [], "CMD is missing: koda sandbox -- CMD"],
+  ["sandbox", ["--"], "CMD is missing: koda sandbox -- CMD"],
+  ["sandbox", ["--", ""], 'CMD "": expected a program'],
+  ["sandbox", ["ls", "-l"], 'Whose is "-l"? Put -- before the command: koda sandbox -- ls -l'],
+  ["sandbox", ["ls", "--json"], 'Whose is "--json"? Put -- before the command: koda sandbox -- ls --json'],
+  ["sandbox", ["--json", "git", "add", "--", "a"], 'Whose is "--"? Put -- before the command: koda sandbox -- git add'],
+  ["sandbox", ["--jsno", "ls"], 'Unknown flag "--jsno" (did you mean "--json"?)'],
   ["models", ["openai"], 'Unexpected argument "openai"'],
   ["doctor", ["--config=all"], '--config takes no value, but was given "all"'],
   ["completions", [], "SHELL is missing: koda completions SHELL"],

@@ -27,12 +27,12 @@ const flagsOf = (command: Command) => Object.keys(command.flags).map((flag) => `
 const allFiles = ["koda.bash", "notes.md", "plan.md", "src", "two words.md"];
 
 const rows: readonly [words: readonly string[], offers: readonly string[]][] = [
-  [[""], ["exec", "session", "proxy", "models", "doctor", "completions", "help"]],
+  [[""], ["exec", "session", "sandbox", "proxy", "models", "doctor", "completions", "help"]],
   [["e"], ["exec"]],
   [["--"], ["--help", "--version"]],
   [
     ["help", ""],
-    ["exec", "session", "proxy", "models", "doctor", "completions"],
+    ["exec", "session", "sandbox", "proxy", "models", "doctor", "completions"],
   ],
   [
     ["session", ""],
@@ -89,6 +89,14 @@ const rows: readonly [words: readonly string[], offers: readonly string[]][] = [
   [["exec", "-m", ""], []],
   [["exec", ""], []],
   [["nonsense", ""], []],
+  [
+    ["sandbox", "--al"],
+    ["--allow-write", "--allow-read", "--allow-git", "--allow-net", "--allow-env"],
+  ],
+  [["sandbox", "--mode", "plan", "--", "compge"], ["compgen"]],
+  [["sandbox", "--", "cat", "two"], ["two words.md"]],
+  [["sandbox", "--", "cat", "--"], []],
+  [["sandbox", "--", "cat", "-m", "n"], ["notes.md"]],
 ];
 
 describe("bash offers for", () => {

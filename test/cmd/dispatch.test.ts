@@ -71,7 +71,7 @@ describe("a command is called with its options, and its number is the exit code"
 
 describe("refused before anything is called", () => {
   const rows: readonly [argv: readonly string[], message: string][] = [
-    [[], "No command given: expected exec, session, proxy, models, doctor, completions"],
+    [[], "No command given: expected exec, session, sandbox, proxy, models, doctor, completions"],
     [["exce"], 'Unknown command "exce" (did you mean "exec"?)'],
     [["fix the bug"], 'for a task write koda exec "fix the bug"'],
     [["toString"], 'Unknown command "toString"'],
@@ -92,7 +92,6 @@ describe("refused before anything is called", () => {
     [["chat"], 'Unknown command "chat"'],
     [["review"], 'Unknown command "review"'],
     [["mcp"], 'Unknown command "mcp"'],
-    [["sandbox"], 'Unknown command "sandbox"'],
     [["session", "fork", "a"], 'Unknown command "session fork"'],
     [["session", "rollback", "a", "1"], 'Unknown command "session rollback"'],
   ];

@@ -1,0 +1,83 @@
+import { realpathSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { accountHome } from "../lib/config/account.ts";
+import { loadConfig } from "../lib/config/load.ts";
+import type { Overrides } from "../lib/config/overrides.ts";
+import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
+import { KodaError, reasonOf } from "../lib/errors.ts";
+import type { Settings } from "../lib/engine/settings.ts";
+import type { Options } from "./options.ts";
+
+/** The flags that say where commands run and what they may touch. */
+export type PolicyOptions = Omit<Options<"sandbox">, "command" | "json">;
+
+/** What holds for every command that is run, whoever wants it: a model or the user. */
+export type Ground = Pick<
+  Settings,
+  "root" | "home" | "accountHome" | "env" | "loaded" | "dataDirectory" | "configDirectory" | "sandboxed" | "bare"
+>;
+
+/** From flags, environment and files; `overrides` are those of other flags. */
+export async function groundOf(options: PolicyOptions, overrides: Overrides = {}): Promise<Ground> {
+  const places = { env: process.env, home: homedir() };
+  const root = rootOf(options.cd);
+  const { bare, config: sets } = options;
+  const loaded = await loadConfig({ ...places, root, bare, sets, overrides: { ...policyOf(options), ...overrides } });
+  return {
+    root,
+    ...places,
+    accountHome: accountHome(),
+    loaded,
+    dataDirectory: findDataDirectory(places),
+    configDirectory: configDirectory(places),
+    sandboxed: !options.noSandbox,
+    bare,
+  };
+}
+
+/** The project, as its real path: everything that is compared with it is real too. */
+export function rootOf(directory: string | undefined): string {
+  const shown = directory ?? ".";
+  try {
+    const root = realpathSync(resolve(shown));
+    if (statSync(root).isDirectory()) return root;
+  } catch (error) {
+    const place = directory === undefined ? "the current directory" : `the project "${directory}"`;
+    throw new KodaError("usage", `Cannot work in ${place}: ${reasonOf(error)}`, { cause: error });
+  }
+  throw new KodaError("usage", `Cannot work in "${shown}": it is not a directory (--cd)`);
+}
+
+/** What was given on the command line, and with which flag. */
+export function given<T>(value: T | undefined, flag: `-${string}`): { value: T; flag: `-${string}` } | undefined {
+  return value === undefined ? undefined : { value, flag };
+}
+
+function policyOf(options: PolicyOptions): Overrides {
+  const { mode, allowWrite, allowRead, denyRead, allowGit, allowEnv } = options;
+  return {
+    mode: given(mode, "--mode"),
+    "sandbox.write": givenSome(allowWrite, "--allow-write"),
+    "sandbox.read": givenSome(allowRead, "--allow-read"),
+    "sandbox.hide": givenSome(denyRead, "--deny-read"),
+    "sandbox.allow_git": given(allowGit || undefined, "--allow-git"),
+    ...egressOverrides(options),
+    "sandbox.pass_env": givenSome(allowEnv, "--allow-env"),
+  };
+}
+
+type EgressOptions = Pick<Options<"proxy">, "net" | "allowNet" | "denyNet">;
+
+/** What the flags about hosts say, for every command that has them. */
+export function egressOverrides({ net, allowNet, denyNet }: EgressOptions): Overrides {
+  return {
+    "egress.mode": given(net, "--net"),
+    "egress.allow": givenSome(allowNet, "--allow-net"),
+    "egress.deny": givenSome(denyNet, "--deny-net"),
+  };
+}
+
+function givenSome(values: readonly string[], flag: `-${string}`) {
+  return given(values.length > 0 ? values : undefined, flag);
+}

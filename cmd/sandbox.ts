@@ -1,0 +1,113 @@
+import { wantedOf } from "../lib/engine/allowance.ts";
+import { type Confinement, findConfinement, isMissing, sandboxMissing } from "../lib/engine/confinement.ts";
+import type { Event } from "../lib/engine/event.ts";
+import { Reached } from "../lib/engine/reached.ts";
+import { surround, type Surroundings } from "../lib/engine/surroundings.ts";
+import { KodaError } from "../lib/errors.ts";
+import { providersOf } from "../lib/model/providers.ts";
+import { adoptOrphans } from "../lib/shell/processes.ts";
+import { CannotStart } from "../lib/shell/program.ts";
+import { describeEgress } from "../lib/sink/egress.ts";
+import { Output } from "../lib/sink/output.ts";
+import { plain } from "../lib/sink/style.ts";
+import { groundOf } from "./ground.ts";
+import type { Options } from "./options.ts";
+import { report } from "./print.ts";
+import type { Stopper } from "./signals.ts";
+import { isTerminal } from "./terminal.ts";
+
+type SandboxOptions = Options<"sandbox">;
+
+/** `koda sandbox`: any command as a run's own commands are run, but with koda's streams; its exit code is koda's. */
+export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
+  // All that koda starts is the command's, so it becomes the parent of whatever loses its parent.
+  adoptOrphans();
+  const { exit, lastNotices } = await runConfined(options, stopper);
+  await say(lastNotices.flatMap(linesOf));
+  return exit;
+}
+
+type Done = { exit: number; lastNotices: readonly Event[] };
+
+/** The notices are complete when this is over, since nothing of the command is left then. */
+async function runConfined(options: SandboxOptions, stopper: Stopper): Promise<Done> {
+  await using held = new AsyncDisposableStack();
+  const settings = await groundOf(options);
+  const { config } = settings.loaded;
+  const tell = (event: Event) => void say(linesOf(event));
+  const reached = new Reached(undefined, tell);
+  const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), reached }));
+  if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
+  await say(await introduction(confinement, options));
+
+  const keyVariables = providersOf(config.providers).flatMap(({ keys }) => keys);
+  const surroundings = surround(confinement, { settings, keyVariables, tell, held });
+  const exit = await attend(options.command, surroundings, stopper);
+  return { exit, lastNotices: surroundings.lastNotices };
+}
+
+/** From its start to its end the command has the signals; which of them end it is for the command to say. */
+async function attend(
+  command: SandboxOptions["command"],
+  { shell, repositories }: Pick<Surroundings, "shell" | "repositories">,
+  stopper: Stopper,
+): Promise<number> {
+  await repositories.before(stopper.controller.signal);
+  try {
+    const env = await terminalName();
+    // Whatever comes while the command is being started is handed on once it is there.
+    const forward = (signal: NodeJS.Signals) => attached.forward(signal);
+    process.on("SIGQUIT", forward);
+    const attached = shell.attach(command, { env });
+    stopper.relay = forward;
+    return (await attached.ended).exitCode;
+  } catch (error) {
+    if (!(error instanceof CannotStart)) throw error;
+    await report(error);
+    return error.shellExit;
+  } finally {
+    await say((await repositories.after()).flatMap(linesOf));
+  }
+}
+
+/** A run's commands have no terminal. What is at the other end of this one, only its name says. */
+async function terminalName(): Promise<Record<string, string>> {
+  const { TERM } = process.env;
+  return TERM !== undefined && ((await isTerminal(0)) || (await isTerminal(1))) ? { TERM } : {};
+}
+
+/** What is enforced: all of it for scripts, a line for people who look, and always when it is nothing. */
+async function introduction(confinement: Confinement, { json }: SandboxOptions): Promise<string[]> {
+  const { name, filesystem, network } = confinement.backend;
+  const warnings = name === "none" ? confinement.gaps.map((gap) => `koda: warning: ${gap}`) : [];
+  if (json) return [JSON.stringify(enforced(confinement)), ...warnings];
+  if (name === "none" || !(await isTerminal(2))) return warnings;
+  return [`koda: in the sandbox "${name}": files ${filesystem}, network ${network}`];
+}
+
+function enforced({ backend, policy, missed, gaps }: Confinement): unknown {
+  const { name, filesystem, network } = backend;
+  const { root, tmp, write, readonly, hide, show, allowGit } = policy;
+  const places = { root, tmp, write, readonly, hide, show, allow_git: allowGit };
+  return { backend: name, filesystem, network, ...places, missed, notes: gaps };
+}
+
+/** What a run would tell beside its answer: that something was held back, or put aside. */
+function linesOf(event: Event): string[] {
+  if (event.type === "egress") return event.verdict === "allowed" ? [] : [`koda: ${describeEgress(event)}`];
+  if (event.type !== "notice") return [];
+  const weight = { info: "", warn: "warning: ", error: "error: " }[event.level];
+  return [`koda: ${weight}${event.message}`];
+}
+
+async function say(lines: readonly string[]): Promise<void> {
+  if (lines.length === 0) return;
+  const stderr = new Output(2, "stderr");
+  try {
+    await stderr.write(lines.map((line) => `${plain(line)}\n`).join(""));
+    await stderr.flush();
+  } catch (error) {
+    // The command is not about koda's words: whether its stderr can be written to is for itself to find out.
+    if (!(error instanceof KodaError)) throw error;
+  }
+}

@@ -1,0 +1,251 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { unlessRefused } from "../../lib/errors.ts";
+import { binary, koda, type Ran } from "../support/koda.ts";
+import { makePlace, type Place } from "../support/place.ts";
+
+type Options = Parameters<typeof koda>[2];
+
+async function sandbox(place: Place, args: readonly string[], options?: Options): Promise<Ran> {
+  return await koda(place, ["sandbox", ...args], options);
+}
+
+/** The living processes whose command line has the text: a test looks for what only its own command says. */
+function processesWith(text: string): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids
+    .filter((pid) => unlessRefused(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"))?.includes(text))
+    .map(Number);
+}
+
+/** A number of seconds that no other process sleeps for. */
+const longTime = () => `1000.${crypto.getRandomValues(new Uint32Array(1))[0]}`;
+
+describe("the exit code is the command's", () => {
+  const rows: readonly [command: readonly string[], exit: number][] = [
+    [["true"], 0],
+    [["false"], 1],
+    [["sh", "-c", "exit 42"], 42],
+    [["sh", "-c", "exit 126"], 126],
+    [["sh", "-c", "kill -TERM $$"], 143],
+    [["sh", "-c", "kill -KILL $$"], 137],
+    [["sh", "-c", "yes | head -1 >/dev/null"], 0],
+  ];
+  for (const [command, exit] of rows)
+    test(command.join(" "), async () => {
+      await using place = makePlace();
+      expect(await sandbox(place, ["--", ...command])).toEqual({ exit, signal: null, stdout: "", stderr: "" });
+      expect(await sandbox(place, ["--no-sandbox", "--", ...command])).toMatchObject({ exit });
+    });
+});
+
+describe("a command that cannot begin is told as a shell tells it", () => {
+  const rows: readonly [program: string, exit: number, stderr: string][] = [
+    ["no-such-program", 127, 'there is no program "no-such-program" on the PATH'],
+    ["./missing", 127, 'there is no program "./missing"'],
+    ["./plain", 126, "is no executable file"],
+    ["./directory", 126, "is no executable file"],
+    ["./headless", 126, "no script whose first line names an interpreter"],
+    ["../outside", 127, "commands find no such program"],
+  ];
+  for (const [program, exit, stderr] of rows)
+    test(program, async () => {
+      await using place = makePlace({ plain: "", headless: "echo x", "directory/file": "" });
+      const script = { mode: 0o755 } as const;
+      writeFileSync(join(place.project, "headless"), "echo x", script);
+      writeFileSync(join(place.project, "../outside"), "#!/bin/sh\n", script);
+      await Bun.spawn(["chmod", "755", "headless"], { cwd: place.project }).exited;
+      const ran = await sandbox(place, ["--", program]);
+      expect(ran).toMatchObject({ exit, stdout: "" });
+      expect(ran.stderr).toMatch(/^koda: .*\n$/);
+      expect(ran.stderr).toContain(stderr);
+    });
+});
+
+test("streams are the command's own", async () => {
+  await using place = makePlace();
+  const ran = await sandbox(place, ["--", "sh", "-c", "cat; echo err >&2"], { stdin: "in\n" });
+  expect(ran).toEqual({ exit: 0, signal: null, stdout: "in\n", stderr: "err\n" });
+});
+
+test("nothing in a command line is interpreted, and flags behind -- are the command's", async () => {
+  await using place = makePlace();
+  const { stdout } = await sandbox(place, ["--", "printf", "%s|", "--json", "$HOME", "a b", "", "*"]);
+  expect(stdout).toBe("--json|$HOME|a b||*|");
+});
+
+test("the environment is that of a run's commands", async () => {
+  await using place = makePlace();
+  const env = { OPENAI_API_KEY: "sk-secret-secret", NICE: "nice", OTHER: "other", BUN_OPTIONS: "", LANG: "C.UTF-8" };
+  const { stdout, stderr } = await sandbox(place, ["--allow-env=NICE,OPENAI_API_KEY", "--", "env"], { env });
+  expect(stdout).toContain("NICE=nice\n");
+  expect(stdout).toMatch(/^TMPDIR=\/tmp$/m);
+  expect(stdout).toMatch(/^KODA_CALL=/m);
+  expect(stdout).not.toMatch(/OPENAI_API_KEY|OTHER|BUN_OPTIONS/);
+  expect(stderr).toBe('koda: warning: "OPENAI_API_KEY" is not passed on to commands: it holds a provider\'s key\n');
+});
+
+describe("the policy is that of a run's commands", () => {
+  type Row = { name: string; args: readonly string[]; script: string; allowed?: true; written?: string };
+  const rows: readonly Row[] = [
+    { name: "the project is written", args: [], script: "echo x > new", allowed: true, written: "new" },
+    { name: "in mode plan it is not", args: ["--mode", "plan"], script: "echo x > new", written: "new" },
+    { name: "nothing outside is written", args: [], script: "echo x > ../more/new", written: "../more/new" },
+    {
+      name: "but for what is allowed",
+      args: ["--allow-write=../more"],
+      script: "echo x > ../more/new",
+      allowed: true,
+      written: "../more/new",
+    },
+    { name: "a file can be read", args: [], script: "grep x file", allowed: true },
+    { name: "but for what is denied", args: ["--deny-read=file"], script: "grep x file" },
+    { name: "settings are read", args: ["--config", 'sandbox.hide=["file"]'], script: "grep x file" },
+    { name: ".git is not made", args: [], script: "mkdir .git/x || git init -q", written: ".git/HEAD" },
+  ];
+  for (const { name, args, script, allowed, written } of rows)
+    test(name, async () => {
+      await using place = makePlace({ file: "x\n" });
+      mkdirSync(join(place.project, "../more"));
+      const { exit } = await sandbox(place, [...args, "--", "sh", "-c", script]);
+      expect(exit === 0).toBe(allowed ?? false);
+      if (written !== undefined) expect(existsSync(join(place.project, written))).toBe(allowed ?? false);
+    });
+
+  test("and with --no-sandbox there is none, which is said", async () => {
+    await using place = makePlace();
+    const { exit, stderr } = await sandbox(place, ["--no-sandbox", "--", "sh", "-c", "echo x > ../new"]);
+    expect(exit).toBe(0);
+    expect(existsSync(join(place.project, "../new"))).toBe(true);
+    expect(stderr).toBe("koda: warning: commands run with your own rights: the sandbox is off (--no-sandbox)\n");
+  });
+});
+
+test("--json says first what is enforced", async () => {
+  await using place = makePlace();
+  const script = "echo out; echo err >&2";
+  const { stdout, stderr } = await sandbox(place, ["--json", "--deny-read=secret", "--", "sh", "-c", script]);
+  expect(stdout).toBe("out\n");
+  const [first = "", ...rest] = stderr.split("\n");
+  expect(rest).toEqual(["err", ""]);
+  const { project } = place;
+  const said = JSON.parse(first) as Record<string, unknown>;
+  expect(said).toMatchObject({ root: project, filesystem: "confined", write: expect.arrayContaining([project]) });
+  expect(said).toMatchObject({ backend: expect.any(String), network: expect.any(String), allow_git: false });
+  expect(said["readonly"]).toContain(join(project, ".git"));
+  expect(said["hide"]).toContain(join(project, "secret"));
+  expect(said["missed"]).toBeArray();
+  expect(said["notes"]).toBeArray();
+});
+
+describe("what is wrong before the command begins is one message", () => {
+  const rows: readonly [args: readonly string[], exit: number, stderr: string][] = [
+    [[], 2, "CMD is missing: koda sandbox -- CMD"],
+    [["ls", "-l"], 2, "koda sandbox -- ls -l"],
+    [["--mode", "loud", "--", "true"], 2, "plan, safe or auto"],
+    [["-C", "missing", "--", "true"], 2, 'Cannot work in the project "missing"'],
+    [["--allow-write=missing", "--", "true"], 2, "--allow-write"],
+    [["--config", "nonsense=1", "--", "true"], 2, "nonsense"],
+  ];
+  for (const [args, exit, stderr] of rows)
+    test(args.join(" ") || "nothing", async () => {
+      await using place = makePlace();
+      const ran = await sandbox(place, args);
+      expect(ran).toMatchObject({ exit, stdout: "" });
+      expect(ran.stderr.match(/^koda: /gm)).toHaveLength(1);
+      expect(ran.stderr).toContain(stderr);
+    });
+});
+
+describe("what a command leaves running is gone when koda is", () => {
+  for (const flags of [[], ["--no-sandbox"]])
+    test(flags.join(" ") || "in the sandbox", async () => {
+      await using place = makePlace();
+      const time = longTime();
+      const script = `sleep ${time} & setsid sleep ${time} & env -i setsid sleep ${time} & sleep 0.1; exit 3`;
+      expect(await sandbox(place, [...flags, "--", "sh", "-c", script])).toMatchObject({ exit: 3 });
+      expect(processesWith(time)).toEqual([]);
+    });
+});
+
+test("what git or koda would obey is put aside or named, as after a run's command", async () => {
+  await using place = makePlace();
+  const { exit, stderr } = await sandbox(place, ["--", "git", "init", "-q", "sub"]);
+  expect(exit).toBe(0);
+  expect(stderr).toContain('koda: A command made "sub/.git"');
+});
+
+/** Without a terminal, wherever the test runs: signals are then handed on, and not the terminal's own affair. */
+function startAlone(place: Place, args: readonly string[]) {
+  return Bun.spawn([binary, "sandbox", ...args], {
+    cwd: place.project,
+    env: place.env,
+    detached: true,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+/** Waits for the command's first words; gives what it says after them. */
+async function begun(child: { stdout: ReadableStream<Uint8Array> }): Promise<{ rest(): Promise<string> }> {
+  const reader = child.stdout.getReader();
+  await reader.read();
+  return {
+    async rest() {
+      let text = "";
+      for (let { value, done } = await reader.read(); !done; { value, done } = await reader.read())
+        text += Buffer.from(value ?? []).toString();
+      return text;
+    },
+  };
+}
+
+describe("a signal to koda reaches the command", () => {
+  const rows = [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+    ["SIGQUIT", 131],
+  ] as const;
+  for (const [signal, exit] of rows)
+    for (const flags of [[], ["--no-sandbox"]])
+      test([signal, ...flags].join(" "), async () => {
+        await using place = makePlace();
+        const time = longTime();
+        const child = startAlone(place, [...flags, "--", "sh", "-c", `ulimit -c 0; echo go; exec sleep ${time}`]);
+        await begun(child);
+        process.kill(child.pid, signal);
+        expect(await child.exited).toBe(exit);
+        expect(processesWith(time)).toEqual([]);
+      });
+
+  test("which may have its own way to end", async () => {
+    await using place = makePlace();
+    const script = `trap 'echo ending; exit 7' TERM; trap : INT; echo go; while :; do sleep 0.1; done`;
+    const child = startAlone(place, ["--", "sh", "-c", script]);
+    const { rest } = await begun(child);
+    for (const signal of ["SIGINT", "SIGINT", "SIGTERM"] as const) process.kill(child.pid, signal);
+    expect(await rest()).toBe("ending\n");
+    expect(await child.exited).toBe(7);
+  });
+});
+
+test("nothing is left when koda is killed", async () => {
+  await using place = makePlace();
+  const time = longTime();
+  const child = startAlone(place, ["--", "sh", "-c", `setsid sleep ${time} & sleep ${time} & echo go; sleep ${time}`]);
+  await begun(child);
+  expect(processesWith(time)).not.toEqual([]);
+  process.kill(child.pid, "SIGKILL");
+  await child.exited;
+  while (processesWith(time).length > 0) await Bun.sleep(20);
+});
+
+test("a reader that goes away ends a command as it would without koda", async () => {
+  await using place = makePlace();
+  const line = `"$0" sandbox -- yes | head -1; echo "\${PIPESTATUS[0]}"`;
+  const child = Bun.spawn(["bash", "-c", line, binary], { cwd: place.project, env: place.env, stdout: "pipe" });
+  expect(await child.stdout.text()).toBe("y\n141\n");
+});
