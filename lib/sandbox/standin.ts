@@ -1,6 +1,16 @@
-import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, rmdirSync, unlinkSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmdirSync,
+  unlinkSync,
+} from "node:fs";
 import { dirname } from "node:path";
-import { errnoOf, KodaError, reasonOf } from "../errors.ts";
+import { errnoOf, KodaError, reasonOf, unlessRefused } from "../errors.ts";
 import { tryLock } from "./descriptors.ts";
 import { protectedIn } from "./layout.ts";
 import type { Policy } from "./policy.ts";
@@ -34,6 +44,13 @@ export function standInsFor(policy: Policy): Disposable {
 function isStandInOrMissing(path: string): boolean {
   const kind = look(path);
   return kind === undefined || (kind !== "link" && (lstatSync(path).mode & 0o7777) === modes[kind]);
+}
+
+/** Something empty that another command needs where it is, of this koda or of another one. */
+export function isStandIn(path: string): boolean {
+  const isEmpty = () => (look(path) === "directory" ? readdirSync(path).length === 0 : lstatSync(path).size === 0);
+  // Between two looks it may go.
+  return unlessRefused(() => look(path) !== undefined && isStandInOrMissing(path) && isEmpty()) ?? false;
 }
 
 class StandIn implements Disposable {

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../sandbox/reach.ts";
+import { isStandIn } from "../../sandbox/standin.ts";
 import type { Finding } from "./finding.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
@@ -73,7 +74,7 @@ export class Newcomers {
 
   async #receive(found: Found): Promise<readonly Finding[]> {
     // It may have been in something that was moved away just now.
-    if (identityAt(found.path) !== found.identity) return [];
+    if (identityAt(found.path) !== found.identity || isStandIn(found.path)) return [];
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path));
     const reason = found.form === "koda" ? settings : judgeRepository(found.path, { roots, trusted });

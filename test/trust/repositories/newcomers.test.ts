@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -10,12 +11,14 @@ import {
   symlinkSync,
 } from "node:fs";
 import { join, relative } from "node:path";
+import { standInsFor } from "../../../lib/sandbox/standin.ts";
 import { describeFinding, levelOf, type Finding } from "../../../lib/trust/repositories/finding.ts";
 import { Newcomers } from "../../../lib/trust/repositories/newcomers.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
 import { setAside } from "../../../lib/trust/repositories/setaside.ts";
 import { identityAt } from "../../../lib/trust/repositories/whereabouts.ts";
 import { makePlace } from "../../support/place.ts";
+import { policyOf } from "../../support/policy.ts";
 import { runGit } from "../../support/worktree.ts";
 import { bareFiles, directory, live, writeFiles, type Files } from "./repository.ts";
 
@@ -78,6 +81,18 @@ describe("a repository that appears", () => {
     expect(describeFinding(finding, named(run.project))).toBe(
       `Set aside "sub/.git", made by a command: its config sets core.pager, which git log would run. It is in "${finding.movedTo}" now.`,
     );
+  });
+
+  test("is none when it only stands in for one, which another command needs", async () => {
+    await using run = await begin();
+    const [git, koda] = [run.at(".git"), run.at(".koda")];
+    using held = standInsFor(policyOf(run, { readonly: [git, koda] }));
+    expect(held).toBeDefined();
+    expect([run.there(".git"), run.there(".koda")]).toEqual([true, true]);
+    expect(await run.look()).toEqual([]);
+    expect([run.there(".git"), run.there(".koda")]).toEqual([true, true]);
+    chmodSync(koda, 0o755);
+    expect(await run.look()).toEqual(["set-aside .koda"]);
   });
 
   test("is judged again after each command", async () => {
