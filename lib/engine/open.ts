@@ -1,4 +1,6 @@
 import { loadInstructions, noInstructions } from "../agents/instructions.ts";
+import { parseRules } from "../egress/rules.ts";
+import { parseUpstream } from "../egress/upstream.ts";
 import { inMemory } from "../session/database.ts";
 import { openStore } from "../session/store.ts";
 import { builtInTools } from "../tools/registry.ts";
@@ -68,6 +70,12 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
       policy,
       shell,
       tasks,
+      egress: {
+        rules: parseRules(allowance.egress),
+        resolver: undefined,
+        upstream: parseUpstream(settings.env),
+        onRequest: () => {},
+      },
       files: session.files,
       outputs: session.outputs,
       refusals: surroundings.reached.refusals,

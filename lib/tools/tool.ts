@@ -1,3 +1,4 @@
+import type { Egress } from "../egress/gateway.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy.ts";
@@ -47,6 +48,8 @@ export type ToolContext = {
   policy: Policy;
   shell: Shell;
   tasks: Tasks;
+  /** What a tool may reach itself; commands have the proxies. */
+  egress: Egress;
   files: FileLog;
   outputs: OutputStore;
   recall: Recall;
