@@ -13,6 +13,11 @@ export function deniedDestructive(why: string): ToolResult {
   return denied(destructiveRule(why));
 }
 
+/** What the rules for the network say no to; the reason names what would allow it. */
+export function deniedByEgress(why: string): ToolResult {
+  return denied(`egress: ${why}`);
+}
+
 function denied(rule: string): ToolResult {
   return { ...failed(denialText(rule)), denied: rule };
 }

@@ -9,6 +9,7 @@ import { recallTool } from "./recall.ts";
 import { taskListTool, taskOutputTool, taskStopTool } from "./tasks.ts";
 import { todoTool } from "./todo.ts";
 import type { Tool } from "./tool.ts";
+import { webFetchTool } from "./webfetch.ts";
 import { writeTool } from "./write.ts";
 
 /** Every built-in tool, in the order in which the model is shown them. The order is part of the prompt's prefix. */
@@ -24,6 +25,7 @@ export const builtInTools: readonly Tool[] = [
   taskListTool,
   taskOutputTool,
   taskStopTool,
+  webFetchTool,
   recallTool,
   todoTool,
 ];

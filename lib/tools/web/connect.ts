@@ -1,0 +1,59 @@
+import { isIP, type Socket } from "node:net";
+import { errnoOf, messageOf } from "../../errors.ts";
+import type { Egress } from "../../egress/gateway.ts";
+import { quoted } from "../../egress/host.ts";
+import { failureOf, route, type Failure, type Route } from "../../egress/route.ts";
+import { FetchFailure } from "./failure.ts";
+import { hostOf, type WebUrl } from "./url.ts";
+
+/** A connection over which the URL can be asked for, as the rules allow it; whatever came of it is told. */
+export async function connectTo(url: WebUrl, egress: Egress, signal: AbortSignal): Promise<Route> {
+  const outcome = await attempt(url, egress, signal);
+  const asked = { via: "fetch", host: url.target.host.text, port: url.target.port } as const;
+  if (!("kind" in outcome)) {
+    egress.onRequest({ ...asked, verdict: "allowed" });
+    return url.scheme === "http" ? outcome : { ...outcome, socket: await secured(outcome.socket, url, signal) };
+  }
+  const denied = outcome.kind === "rule";
+  egress.onRequest({ ...asked, verdict: denied ? "refused" : "failed", reason: outcome.reason });
+  throw new FetchFailure(outcome.reason, { denied });
+}
+
+async function attempt({ scheme, target }: WebUrl, egress: Egress, signal: AbortSignal): Promise<Route | Failure> {
+  try {
+    return await route({ target, wire: scheme === "http" ? "request" : "tunnel" }, egress, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    return failureOf(error, target);
+  }
+}
+
+/** TLS on a connection, with the one whose name the URL has and nobody else. */
+async function secured(socket: Socket, url: WebUrl, signal: AbortSignal): Promise<Socket> {
+  const { connect } = await import("node:tls");
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const name = url.target.host.text;
+  const secure = connect({ socket, host: name, servername: isIP(name) === 0 ? name : "", ALPNProtocols: ["http/1.1"] });
+  const giveUp = () => reject(signal.reason);
+  signal.addEventListener("abort", giveUp, { once: true });
+  secure.once("secureConnect", resolve);
+  // Stays for what comes later: the request hears of it by itself.
+  secure.on("error", (cause) => reject(new FetchFailure(untrusted(url, cause), { cause })));
+  secure.once("close", () => reject(new FetchFailure(`${hostOf(url)} ended the connection instead of speaking TLS`)));
+  try {
+    signal.throwIfAborted();
+    await promise;
+    return secure;
+  } catch (error) {
+    secure.destroy();
+    socket.destroy();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+function untrusted(url: WebUrl, error: unknown): string {
+  const why = [errnoOf(error), quoted(messageOf(error))].filter((part) => part !== undefined).join(", ");
+  return `${hostOf(url)} offers no TLS that can be trusted (${why})`;
+}
