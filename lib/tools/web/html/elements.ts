@@ -41,3 +41,6 @@ function each(names: string, breaks: 1 | 2): [string, 1 | 2][] {
 export function isSoft(name: string): boolean {
   return name === "p" || name === "div" || name === "center";
 }
+
+/** No link goes from one of these to the next, whether it was closed or not. */
+export const endsLink = set("li dt dd tr td th table");

@@ -37,7 +37,8 @@ function allNames(): Map<string, string> {
   const found = new Map<string, string>();
   for (const [start, list] of [
     [0xa0, latin],
-    [0x391, greek],
+    [0x391, capitals],
+    [0x3b1, small],
   ] as const) {
     for (const [index, name] of list.trim().split(/\s+/).entries())
       found.set(name, String.fromCodePoint(start + index));
@@ -60,15 +61,20 @@ const latin = `
   ugrave uacute ucirc uuml yacute thorn yuml
 `;
 
-/** From U+0391 on; no capital stands where the sigma that ends a word would be. */
-const greek = `
+/** From U+0391 on; where the sigma that ends a word would be, no capital is. */
+const capitals = `
   Alpha Beta Gamma Delta Epsilon Zeta Eta Theta Iota Kappa Lambda Mu Nu Xi Omicron Pi Rho - Sigma Tau Upsilon
-  Phi Chi Psi Omega alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho
-  sigmaf sigma tau upsilon phi chi psi omega
+  Phi Chi Psi Omega
 `;
 
-const others = String.raw`
- ndash – mdash — lsquo ‘ rsquo ’ sbquo ‚ ldquo “ rdquo ” bdquo „ lsaquo ‹ rsaquo › hellip … mldr … bull •
+/** From U+03B1 on. */
+const small = `
+  alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigmaf sigma tau
+  upsilon phi chi psi omega
+`;
+
+const others = `
+  ndash – mdash — lsquo ‘ rsquo ’ sbquo ‚ ldquo “ rdquo ” bdquo „ lsaquo ‹ rsaquo › hellip … mldr … bull •
   dagger † Dagger ‡ permil ‰ prime ′ Prime ″ euro € trade ™ OElig Œ oelig œ Scaron Š scaron š Yuml Ÿ fnof ƒ circ
   ˆ tilde ˜ larr ← uarr ↑ rarr → darr ↓ harr ↔ crarr ↵ lArr ⇐ uArr ⇑ rArr ⇒ dArr ⇓ hArr ⇔ forall ∀ part ∂ exist
   ∃ empty ∅ nabla ∇ isin ∈ notin ∉ ni ∋ prod ∏ sum ∑ minus − lowast ∗ radic √ prop ∝ infin ∞ ang ∠ and ∧ or ∨
@@ -76,6 +82,6 @@ const others = String.raw`
   ⊕ otimes ⊗ perp ⊥ sdot ⋅ lceil ⌈ rceil ⌉ lfloor ⌊ rfloor ⌋ lang ⟨ rang ⟩ loz ◊ spades ♠ clubs ♣ hearts ♥ diams
   ♦ check ✓ cross ✗ star ☆ starf ★ vellip ⋮ quot " apos ' lt < gt > amp & AMP & LT < GT > QUOT " num # dollar $
   percnt % ast * plus + comma , period . sol / colon : semi ; equals = quest ? excl ! commat @ lpar ( rpar )
-  lsqb [ lbrack [ rsqb ] rbrack ] lcub { lbrace { rcub } rbrace } bsol \ lowbar _ vert | verbar | Hat ^
+  lsqb [ lbrack [ rsqb ] rbrack ] lcub { lbrace { rcub } rbrace } bsol \\ lowbar _ vert | verbar | Hat ^
   horbar ― dash ‐
 `;

@@ -53,9 +53,9 @@ export const marks: ReadonlyMap<string, Mark> = new Map(
       open: (sheet, attributes) => sheet.openLink(attributes.get("href") ?? ""),
       close: (sheet) => sheet.closeLink(),
     },
-    img: { open: (sheet, attributes) => sheet.image(attributes.get("alt") ?? "", attributes.get("src") ?? "") },
+    img: { open: showImage },
     br: { open: (sheet) => sheet.breakLine() },
-    hr: { open: (sheet) => sheet.text("---") },
+    hr: { open: (sheet) => sheet.rule() },
     q: quotation,
     // Without a sign, two to the tenth would be two hundred and ten.
     sup: { open: (sheet) => sheet.text("^") },
@@ -70,6 +70,12 @@ function heading(level: number): Mark {
 function openNumbered(sheet: Sheet, attributes: Attributes): void {
   const start = Number.parseInt(attributes.get("start") ?? "1", 10);
   sheet.openList({ isNumbered: true, next: Number.isSafeInteger(start) ? start : 1 });
+}
+
+/** One without words for it is an ornament. */
+function showImage(sheet: Sheet, attributes: Attributes): void {
+  const alt = (attributes.get("alt") ?? "").trim();
+  if (alt !== "") sheet.image(alt, attributes.get("src") ?? "");
 }
 
 function languageOf(attributes: Attributes): string {

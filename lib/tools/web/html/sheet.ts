@@ -74,6 +74,11 @@ export class Sheet {
     else this.partSoftly(1);
   }
 
+  rule(): void {
+    this.text("---");
+    this.part(2);
+  }
+
   heading(level: number): void {
     if (this.#link === undefined) this.#writer.mark(`${"#".repeat(level)} `);
   }
@@ -102,7 +107,6 @@ export class Sheet {
   }
 
   item(): void {
-    this.closeLink();
     this.#writer.unmark();
     const list = this.#lists.at(-1);
     this.#writer.mark(list?.isNumbered ? `${list.next++}. ` : "- ", { isItem: true });
@@ -117,17 +121,14 @@ export class Sheet {
   }
 
   closeTable(): void {
-    this.closeLink();
     this.#rows.pop();
   }
 
   row(): void {
-    this.closeLink();
     if (this.#rows.length > 0) this.#rows[this.#rows.length - 1] = 0;
   }
 
   cell(): void {
-    this.closeLink();
     const count = this.#rows.pop() ?? 0;
     if (count > 0) this.text(" | ");
     this.#rows.push(count + 1);
@@ -212,6 +213,6 @@ export class Sheet {
     if (written === "" || written.startsWith("#") || written.length > longestAddress) return undefined;
     const address = resolveReference(written, this.#base);
     if (!/^(?:https?:\/\/|mailto:)/i.test(address)) return undefined;
-    return address.replace(/[\s()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`);
+    return address.replace(/[\s()<>"]/g, (sign) => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`);
   }
 }

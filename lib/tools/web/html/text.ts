@@ -1,5 +1,5 @@
 import { parseUrl, resolveReference, type WebUrl } from "../url.ts";
-import { beginsContent, breaksOf, isLeftOut, isSoft } from "./elements.ts";
+import { beginsContent, breaksOf, endsLink, isLeftOut, isSoft } from "./elements.ts";
 import { marks } from "./marks.ts";
 import { Sheet } from "./sheet.ts";
 import { readHtml, type Visitor } from "./tokens.ts";
@@ -43,6 +43,7 @@ function read({ html, url }: Page, { wide }: { wide: boolean }): PageText {
         hasBase = true;
         sheet.setBase(baseOf(attributes.get("href"), url));
       }
+      if (endsLink.has(name)) sheet.closeLink();
       part(name);
       marks.get(name)?.open?.(sheet, attributes);
     },
@@ -54,6 +55,7 @@ function read({ html, url }: Page, { wide }: { wide: boolean }): PageText {
         return;
       }
       isTitle = false;
+      if (endsLink.has(name)) sheet.closeLink();
       marks.get(name)?.close?.(sheet);
       part(name);
     },
