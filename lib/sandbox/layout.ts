@@ -46,7 +46,10 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts }: Scener
   const roots = policy.write.filter((root) => !(replacesTmp && root === policy.tmp));
   const isWritten = (path: string) => roots.some((root) => isBelow(path, root));
 
-  const trees: Placed[] = roots.filter((root) => root !== "/").map((at) => treeOf(at, { writable: true }));
+  const ways = waysTo([...policy.hide, ...policy.readonly], { roots, look });
+  const trees: Placed[] = [...new Set([...roots, ...ways])]
+    .filter((path) => path !== "/")
+    .map((at) => treeOf(at, { writable: true }));
   if (replacesTmp) trees.push({ kind: "tree", from: policy.tmp, at: "/tmp", writable: true, rank: 0 });
   const covers = policy.hide
     .filter((path) => !policy.show.includes(path) && !isMadeAnew(path))
@@ -141,6 +144,18 @@ function placeOf({ at }: { at: string }, top: string, look: Scenery["look"]): In
 function between(top: string, path: string): string[] {
   const parent = dirname(path);
   return parent === top || !isBelow(parent, top) ? [] : [...between(top, parent), parent];
+}
+
+/**
+ * The directories between a writable root and what is kept from commands in it. Nobody can rename a mount point; but
+ * what it lies in could be, and then the next command would find it by a name that no rule is about.
+ */
+function waysTo(
+  paths: readonly string[],
+  { roots, look }: { roots: readonly string[]; look: Scenery["look"] },
+): string[] {
+  const there = paths.filter((path) => look(path) !== undefined);
+  return there.flatMap((path) => roots.filter((root) => isBelow(path, root)).flatMap((root) => between(root, path)));
 }
 
 /** What lies in something frozen is frozen with it. */
