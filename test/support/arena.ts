@@ -40,7 +40,11 @@ export async function openArena(
   const outside = join(base, "outside");
   const tier = await openTier(name, place, {
     user,
-    grants: { dataDirectory: join(place.home, ".koda"), configDirectory: join(place.home, ".config/koda"), limits },
+    grants: {
+      dataDirectory: join(place.home, ".local/koda"),
+      configDirectory: join(place.home, ".config/koda"),
+      limits,
+    },
   });
   held.use(tier);
   if (project === "repositories") tier.protect(nestedRepositories.map((path) => join(place.project, path)));
@@ -116,7 +120,7 @@ const around: Record<string, string> = {
   "home/.bashrc": "the user's\n",
   "home/.ssh/id": "secret\n",
   "home/.netrc": "secret\n",
-  "home/.koda/koda.db": "secret\n",
+  "home/.local/koda/koda.db": "secret\n",
   "home/.config/koda/config.json": "{}\n",
   "home/code/readme": "to be read\n",
   "outside/file": "somebody's\n",

@@ -29,7 +29,7 @@ export const hidden: Table = {
     ...everyWay,
     {
       that: "of a hidden directory not even a name is seen",
-      run: 'ls -A "$H/.ssh" "$H/.koda"; find "$H" -name id -o -name koda.db',
+      run: 'ls -A "$H/.ssh" "$H/.local/koda"; find "$H" -name id -o -name koda.db',
       confined: { says: /^ls: .*Permission denied\nls: .*Permission denied\nfind: .*\nfind: .*$/, exit: 1 },
       in: { landlock: { says: /\/id\n/, gap: /names and sizes of hidden files/ } },
       unconfined: { says: /\/id\n/ },
@@ -42,10 +42,10 @@ export const hidden: Table = {
     },
     {
       that: "nothing is put where it is hidden",
-      run: 'echo x > "$H/.ssh/authorized_keys"; mkdir "$H/.aws"; echo x > "$H/.koda/koda.db"',
+      run: 'echo x > "$H/.ssh/authorized_keys"; mkdir "$H/.aws"; echo x > "$H/.local/koda/koda.db"',
       confined: { says: /Permission denied\n.*Read-only file system\n.*Permission denied$/, exit: 1 },
       in: { landlock: { says: /Permission denied\n.*Permission denied\n.*Permission denied$/, exit: 1 } },
-      unconfined: { says: /^$/, changes: ["home/.ssh/authorized_keys", "home/.aws", "home/.koda/koda.db"] },
+      unconfined: { says: /^$/, changes: ["home/.ssh/authorized_keys", "home/.aws", "home/.local/koda/koda.db"] },
     },
     {
       that: "the sockets of the system's services are not even seen",
