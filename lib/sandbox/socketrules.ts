@@ -8,6 +8,8 @@ export type SocketOptions = {
   unixSockets: boolean;
   /** Asks the supervisor about every connect(). */
   superviseConnect: boolean;
+  /** And about every listen(): in the machine's own network others would be let in. */
+  superviseListen: boolean;
 };
 
 const [unix, inet, inet6, netlink] = [1, 2, 10, 16] as const;
@@ -20,13 +22,14 @@ const isFamily = (is: number): Check => ({ argument: 0, is });
 const isType = (is: number): Check => ({ argument: 1, mask: typeBits, is });
 const isProtocol = (is: number): Check => ({ argument: 2, is });
 
-export function socketRules({ superviseConnect, ...options }: SocketOptions): NamedRule[] {
+export function socketRules({ superviseConnect, superviseListen, ...options }: SocketOptions): NamedRule[] {
   return [
     // It connects without a connect() that anything else would see.
     refusing("sendto", { argument: 3, hasAny: fastOpen }),
     refusing("sendmsg", { argument: 2, hasAny: fastOpen }),
     refusing("sendmmsg", { argument: 3, hasAny: fastOpen }),
     { call: "connect", otherwise: superviseConnect ? notify : allow },
+    { call: "listen", otherwise: superviseListen ? notify : allow },
     socketPairs,
     sockets(options),
   ];
@@ -43,7 +46,7 @@ const socketPairs: NamedRule = {
 };
 
 /** What may be opened is listed; whatever else the kernel knows is no such family. */
-function sockets({ network, unixSockets }: Omit<SocketOptions, "superviseConnect">): NamedRule {
+function sockets({ network, unixSockets }: Pick<SocketOptions, "network" | "unixSockets">): NamedRule {
   return {
     call: "socket",
     cases: [

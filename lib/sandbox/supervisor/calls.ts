@@ -11,6 +11,8 @@ const functions = {
   readlinkat: { args: ["i32", "ptr", "ptr", "u64"], returns: "i64" },
   socket: { args: ["i32", "i32", "i32"], returns: "i32" },
   connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
+  listen: { args: ["i32", "i32"], returns: "i32" },
+  getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
   shutdown: { args: ["i32", "i32"], returns: "i32" },
   getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
   process_vm_readv: { args: ["i32", "ptr", "u64", "ptr", "u64", "u64"], returns: "i64" },
@@ -116,6 +118,20 @@ export function nonBlockingSocket(family: number, type: number): number {
 
 export function connect(socket: number, address: Uint8Array): number {
   return outcome(library().connect(socket, address, address.length));
+}
+
+export function listen(socket: number, backlog: number): number {
+  return outcome(library().listen(socket, backlog));
+}
+
+/** No address is longer; of a path that fills its place the kernel would tell a NUL more. */
+const mostNameBytes = 110;
+
+/** The address that a socket itself has. */
+export function nameOf(socket: number): Uint8Array | number {
+  const [bytes, length] = [new Uint8Array(mostNameBytes), new Uint32Array([mostNameBytes])];
+  const result = outcome(library().getsockname(socket, bytes, length));
+  return result < 0 ? result : bytes.subarray(0, length[0]);
 }
 
 /** Ends both directions: whoever waits at either end is told. */

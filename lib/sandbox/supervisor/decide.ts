@@ -22,11 +22,9 @@ export function decide(address: Address, { cwd }: { cwd: string }, rules: Connec
       return { do: "connect", bytes: address.bytes };
     case "path":
       return findPath(address.path, cwd);
-    case "abstract": {
-      const what = `the abstract unix socket "@${readable(address.name)}"`;
-      if (!rules.abstract) return { do: "refuse", errno: EACCES, what };
+    case "abstract":
+      if (!rules.abstract) return { do: "refuse", errno: EACCES, what: inWords(address) };
       return { do: "connect", bytes: address.bytes, types: [stream, wholeMessages] };
-    }
     case "inet":
     case "inet6":
       return decideInternet(address, rules);
@@ -45,11 +43,18 @@ function findPath(path: string, cwd: string): Decision {
 type Internet = Extract<Address, { family: "inet" | "inet6" }>;
 
 /** Exactly these: the same address in the form of IPv6, or another one of this machine at the same port, is another. */
-function decideInternet({ family, host, port, bytes }: Internet, { tcp }: ConnectRules): Decision {
-  const what = family === "inet" ? `${host}:${port}` : `[${host}]:${port}`;
+function decideInternet(address: Internet, { tcp }: ConnectRules): Decision {
+  const { family, host, port, bytes } = address;
   if (tcp === "any") return { do: "connect", bytes };
   const isListed = family === "inet" && tcp.some((one) => one.address === host && one.port === port);
-  return isListed ? { do: "connect", bytes, types: [stream] } : { do: "refuse", errno: EACCES, what };
+  return isListed ? { do: "connect", bytes, types: [stream] } : { do: "refuse", errno: EACCES, what: inWords(address) };
+}
+
+/** An address that is no file, as people are told of it. */
+export function inWords(address: Exclude<Address, { family: "unspecified" | "path" }>): string {
+  if (address.family === "abstract") return `the abstract unix socket "@${readable(address.name)}"`;
+  const { family, host, port } = address;
+  return family === "inet" ? `${host}:${port}` : `[${host}]:${port}`;
 }
 
 /** Directories whose content git and koda obey: nobody has a socket there that a command would need. */

@@ -6,7 +6,8 @@ import { Attempt } from "./attempt.ts";
 import { close } from "./calls.ts";
 import { type Decision, decide, mayConnectTo, readable } from "./decide.ts";
 import { locate } from "./locate.ts";
-import type { Call } from "./notification.ts";
+import { listenFor } from "./listening.ts";
+import type { Call, ConnectCall } from "./notification.ts";
 import { addressOf, directoryOf } from "./process.ts";
 import type { ConnectRules } from "./rules.ts";
 import { socketFor } from "./socket.ts";
@@ -17,6 +18,17 @@ export type Report = (call: Call, what: string) => void;
 
 /** Deals with a call: either with its result, a negative errno or zero, or with an attempt that has yet to be made. */
 export function handle(call: Call, rules: ConnectRules, report: Report): number | Attempt {
+  switch (call.name) {
+    case "connect":
+      return attempt(call, rules, report);
+    case "listen":
+      return listenFor(call, rules, report);
+    default:
+      return call satisfies never;
+  }
+}
+
+function attempt(call: ConnectCall, rules: ConnectRules, report: Report): number | Attempt {
   const address = addressOf(call);
   if (typeof address === "number") return address;
   const cwd = isRelative(address) ? directoryOf(call.pid) : "/";
@@ -47,7 +59,7 @@ function isRelative(address: Address): boolean {
 
 type Target = { address: Uint8Array; held?: number } | { errno: number; what?: string };
 
-function targetOf(decision: Exclude<Decision, { do: "refuse" }>, call: Call, rules: ConnectRules): Target {
+function targetOf(decision: Exclude<Decision, { do: "refuse" }>, call: ConnectCall, rules: ConnectRules): Target {
   if (decision.do === "connect") return { address: decision.bytes };
   const located = locate(decision.path, { ...rules, pid: call.pid });
   const isAllowed = mayConnectTo(located.real, rules);

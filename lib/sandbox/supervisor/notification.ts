@@ -1,16 +1,18 @@
 import { syscalls } from "../syscalls.ts";
 import { ioctl } from "./calls.ts";
 
-/** A connect() that waits for its answer. */
-export type Call = {
+/** A call that waits for its answer, with its arguments: a descriptor of the command's, and what is to be done with it. */
+export type Call = ConnectCall | ListenCall;
+/** The address lies in the command's memory. */
+export type ConnectCall = Asked & { name: "connect"; address: bigint; length: number };
+export type ListenCall = Asked & { name: "listen"; backlog: number };
+
+type Asked = {
   listener: number;
   id: bigint;
   /** The thread's number, as this process sees it. */
   pid: number;
-  /** Its arguments: a descriptor of the command's, and an address in its memory. */
   descriptor: number;
-  address: bigint;
-  length: number;
 };
 
 const [RECV, SEND, ID_VALID, ADDFD] = [0xc0502100, 0xc0182101, 0x40082102, 0x40182103] as const;
@@ -24,28 +26,33 @@ export function takeCall(listener: number): Call | undefined {
   const bytes = new Uint8Array(notificationBytes);
   if (ioctl(listener, RECV, bytes) < 0) return undefined;
   const view = new DataView(bytes.buffer);
-  const call = {
+  const asked = {
     listener,
     id: view.getBigUint64(0, true),
     pid: view.getUint32(8, true),
     descriptor: view.getInt32(32, true),
-    address: view.getBigUint64(40, true),
-    length: view.getInt32(48, true),
   };
-  if (view.getInt32(16, true) === syscalls.connect[process.arch === "arm64" ? 1 : 0]) return call;
-  answer(call, -noSuchCall);
-  return undefined;
+  switch (view.getInt32(16, true)) {
+    case syscalls.connect[column]:
+      return { ...asked, name: "connect", address: view.getBigUint64(40, true), length: view.getInt32(48, true) };
+    case syscalls.listen[column]:
+      return { ...asked, name: "listen", backlog: view.getInt32(40, true) };
+    default:
+      answer(asked, -noSuchCall);
+      return undefined;
+  }
 }
 
+const column = process.arch === "arm64" ? 1 : 0;
 const noSuchCall = 38;
 
 /** Whether the call still waits; if so, all that was read of its process before was read of that one, and not of a later one by its number. */
-export function stillWaits({ listener, id }: Call): boolean {
+export function stillWaits({ listener, id }: Asked): boolean {
   return ioctl(listener, ID_VALID, new Uint8Array(new BigUint64Array([id]).buffer)) === 0;
 }
 
 /** Ends the call as the kernel would: with zero or a negative errno. False when nobody waits for it any more. */
-export function answer({ listener, id }: Call, result: number): boolean {
+export function answer({ listener, id }: Asked, result: number): boolean {
   const bytes = new Uint8Array(answerBytes);
   const view = new DataView(bytes.buffer);
   view.setBigUint64(0, id, true);
@@ -57,7 +64,10 @@ const replacing = 1;
 const O_CLOEXEC = 0o2000000;
 
 /** Puts a descriptor of ours where the command has the one that it wants to connect. */
-export function putInPlace(call: Call, { source, closeOnExec }: { source: number; closeOnExec: boolean }): number {
+export function putInPlace(
+  call: ConnectCall,
+  { source, closeOnExec }: { source: number; closeOnExec: boolean },
+): number {
   const bytes = new Uint8Array(answerBytes);
   const view = new DataView(bytes.buffer);
   view.setBigUint64(0, call.id, true);

@@ -1,4 +1,8 @@
-/** What commands may connect to, as data: it is sent to the supervisor's thread. All paths are real, with no symlink in them. */
+/**
+ * What commands may connect to, as data: it is sent to the supervisor's thread. All paths are real, with no symlink in
+ * them. Where their listen() is asked about as well, they may listen in the file system, and otherwise where the network
+ * and the names in it are their own: `tcp` is "any", and `abstract` holds.
+ */
 export type ConnectRules = {
   /** Directories below which unix sockets may be connected to. */
   readonly sockets: readonly string[];
@@ -20,11 +24,11 @@ export type ConnectRules = {
 export type Name = { readonly from: string; readonly to: string };
 export type Endpoint = { readonly address: string; readonly port: number };
 
-/** A connect() that the rules did not allow. */
+/** A connect() or listen() that the rules did not allow. */
 export type Refusal = {
   /** The thread that asked, and the session that its process belongs to. */
   pid: number;
   session: number;
-  /** In words: `the unix socket "/run/docker.sock"`, `127.0.0.2:80`. */
+  /** In words: `the unix socket "/run/docker.sock"`, `127.0.0.2:80`, `listening on 0.0.0.0:8080`. */
   what: string;
 };

@@ -10,7 +10,7 @@ import {
   setBlocking,
   socketType,
 } from "./calls.ts";
-import { type Call, putInPlace } from "./notification.ts";
+import { type Call, type ConnectCall, putInPlace } from "./notification.ts";
 import { describeSocket, processOf, socketName, unixType } from "./process.ts";
 import type { ConnectRules } from "./rules.ts";
 
@@ -27,14 +27,14 @@ export type Socket = Disposable & {
 };
 
 /** The command's own socket, or where the kernel lets nobody have that, another to take its place. */
-export function socketFor(call: Call, address: Address, rules: ConnectRules): Socket | number {
+export function socketFor(call: ConnectCall, address: Address, rules: ConnectRules): Socket | number {
   const borrowed = rules.borrow === false ? -EPERM : borrow(call);
   return borrowed === -EPERM || borrowed === -ENOSYS ? substitute(call, address, rules) : borrowed;
 }
 
 /** A duplicate: what is done to it is done to the command's. */
-function borrow({ pid, descriptor: theirs }: Call): Socket | number {
-  const descriptor = duplicateOf(pid, theirs);
+function borrow(call: ConnectCall): Socket | number {
+  const descriptor = duplicateOf(call);
   if (descriptor < 0) return descriptor;
   const type = socketType(descriptor);
   if (type < 0) {
@@ -55,7 +55,8 @@ function borrow({ pid, descriptor: theirs }: Call): Socket | number {
   };
 }
 
-function duplicateOf(pid: number, descriptor: number): number {
+/** A descriptor of the file that the call is about, whatever the command has by that number later; or a negative errno. */
+export function duplicateOf({ pid, descriptor }: Call): number {
   let holder = openProcess(pid, ofThread);
   // Kernels before 6.9 know processes only.
   if (holder === -EINVAL) holder = openProcess(processOf(pid), 0);
@@ -73,7 +74,7 @@ const stream = 1;
  * is served as if it did. What the command's had before (options, an address of its own) is lost, duplicates of it stay
  * unconnected.
  */
-function substitute(call: Call, address: Address, { tcp }: ConnectRules): Socket | number {
+function substitute(call: ConnectCall, address: Address, { tcp }: ConnectRules): Socket | number {
   const family = familyOf(address, tcp);
   if (family === undefined) return -EPERM;
   const theirs = describeSocket(call);

@@ -7,11 +7,11 @@ import type { ConnectRules, Refusal } from "./rules.ts";
 import type { News, Task } from "./worker.ts";
 
 /**
- * Answers every connect() of the commands of a session, in a thread of its own: it decides by the rules, and connects
- * the command's socket itself, to its own copy of the address. A command's program installs the filter, sends the
+ * Answers every connect() of the commands of a session, and every listen() where the filter asks about that, in a thread
+ * of its own: it decides by the rules, and connects the command's socket itself, to its own copy of the address. A command's program installs the filter, sends the
  * listener that it got for it over the socket, and closes its end before it becomes the command.
  *
- * The other side of a unix socket sees koda's process, not the command's, as the one that connected.
+ * The other side of a unix socket sees koda's process, not the command's, as the one that connected or listens.
  */
 export class Supervisor implements Disposable {
   /** The commands' end: given to each command's program as an extra descriptor. */

@@ -14,7 +14,7 @@ const mostAttempts = 256;
 const [retryMs, checkMs] = [5, 250] as const;
 
 /**
- * Answers the connect() of all commands whose listeners arrive at the socket, until nobody is left who could send one.
+ * Answers the calls of all commands whose listeners arrive at the socket, until nobody is left who could send one.
  * It waits in one place, for everything, and blocks nowhere else.
  */
 export function watch(socket: number, rules: ConnectRules, report: Report): void {
@@ -50,7 +50,8 @@ export function watch(socket: number, rules: ConnectRules, report: Report): void
   function take(listener: number): void {
     const call = takeCall(listener);
     if (call === undefined) return;
-    const result = attempts.size >= mostAttempts ? -EAGAIN : safely(call);
+    const isTooMany = call.name === "connect" && attempts.size >= mostAttempts;
+    const result = isTooMany ? -EAGAIN : safely(call);
     if (typeof result === "number") {
       answer(call, result);
       return;

@@ -85,7 +85,7 @@ async def main():
     print((await reader.read()).decode())
 asyncio.run(main())
 `,
-      { filter: "connect" },
+      { filter: "asking" },
     );
     expect(output.split("\n")).toEqual(["True", "0 True", "the listed port", "the listed port", "below"]);
   });

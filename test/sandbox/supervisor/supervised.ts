@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { arm64 } from "../../../lib/sandbox/arm64.ts";
 import { Assembly } from "../../../lib/sandbox/assembly.ts";
-import { allow, compileFilter, notify } from "../../../lib/sandbox/bpf.ts";
-import { seccompFilter } from "../../../lib/sandbox/seccomp.ts";
+import { compileFilter, notify } from "../../../lib/sandbox/bpf.ts";
+import { type FilterOptions, seccompFilter } from "../../../lib/sandbox/seccomp.ts";
 import type { ConnectRules, Refusal } from "../../../lib/sandbox/supervisor/rules.ts";
 import { Supervisor } from "../../../lib/sandbox/supervisor/supervisor.ts";
-import { syscalls } from "../../../lib/sandbox/syscalls.ts";
+import { type Syscall, syscalls } from "../../../lib/sandbox/syscalls.ts";
 import { x64 } from "../../../lib/sandbox/x64.ts";
 import { hereArch, withoutNewPrivileges } from "../../support/assembled.ts";
 
@@ -23,9 +23,9 @@ export type Supervised = AsyncDisposable & {
   refusals: Refusal[];
   supervisor: Supervisor;
   /** Starts a Python program under supervision, in `inside`. */
-  start(program: string, options?: { filter?: "whole" | "connect" }): Bun.Subprocess<"ignore", "pipe", "pipe">;
+  start(program: string, options?: { filter?: FilterName }): Bun.Subprocess<"ignore", "pipe", "pipe">;
   /** Runs one to its end. */
-  run(program: string, options?: { filter?: "whole" | "connect" }): Promise<Ended>;
+  run(program: string, options?: { filter?: FilterName }): Promise<Ended>;
 };
 
 type Directories = Pick<Supervised, "inside" | "outside">;
@@ -89,11 +89,11 @@ def tcp(host, port, family=socket.AF_INET):
 `;
 
 /** As a command's program is: it installs the filter, sends the listener away and becomes the command. */
-function programFile(directory: string, filter: "whole" | "connect"): string {
+function programFile(directory: string, filter: FilterName): string {
   const file = join(directory, `program-${filter}`);
   const assembly = new Assembly(hereArch === "arm64" ? arm64 : x64);
   withoutNewPrivileges(assembly);
-  superviseConnect(assembly, filter === "whole" ? wholeFilter : connectFilter);
+  superviseConnect(assembly, filters[filter]);
   assembly.step("execve", [assembly.program, assembly.argv, assembly.environment], { must: "execve" });
   if (!written.has(file)) {
     writeFileSync(file, assembly.finish());
@@ -106,12 +106,19 @@ function programFile(directory: string, filter: "whole" | "connect"): string {
 /** Writing a program that runs is refused: each is written once. */
 const written = new Set<string>();
 
-const wholeFilter = seccompFilter(hereArch, { network: "tcp", unixSockets: true, superviseConnect: true });
-/** Lets through what the whole one refuses at an earlier call, such as making a datagram socket. */
-const connectFilter = compileFilter({ audit: hereArch === "x64" ? 0xc000003e : 0xc00000b7 }, [
-  { call: syscalls.connect[hereArch === "x64" ? 0 : 1], cases: [], otherwise: notify },
-  { call: syscalls.getcwd[hereArch === "x64" ? 0 : 1], cases: [], otherwise: allow },
-]);
+/** Those of the tiers, in a network of the commands' own and in the machine's; and one that refuses nothing by itself. */
+type FilterName = "whole" | "sharing" | "asking";
+
+const numberOf = (call: Syscall) => syscalls[call][hereArch === "x64" ? 0 : 1];
+const usual: FilterOptions = { network: "tcp", unixSockets: true, superviseConnect: true, superviseListen: false };
+const filters: Record<FilterName, Uint8Array> = {
+  whole: seccompFilter(hereArch, usual),
+  sharing: seccompFilter(hereArch, { ...usual, superviseListen: true }),
+  asking: compileFilter({ audit: hereArch === "x64" ? 0xc000003e : 0xc00000b7 }, [
+    { call: numberOf("connect"), otherwise: notify },
+    { call: numberOf("listen"), otherwise: notify },
+  ]),
+};
 
 const [setFilter, newListener, waitUnlessKilled] = [1, 8, 32] as const;
 const socketAt = 3;

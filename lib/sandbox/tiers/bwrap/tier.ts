@@ -97,7 +97,7 @@ function build(
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
     ...(ports.length > 0 && { listen: { ports, socket: handover } }),
-    filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true }),
+    filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true, superviseListen: false }),
     supervisor,
   });
 }

@@ -3,7 +3,7 @@ export const gaps: readonly string[] = [
   "modes, times and extended attributes of your files elsewhere can be changed",
   ".git and .koda are not held: what changes in them is undone after the command",
   "names and sizes of hidden files can be seen, and what they hold by another name (a hard link)",
-  "commands cannot connect to servers of their own over TCP, but what listens can be reached from outside",
+  "commands cannot run servers over TCP, only at unix sockets in the project; in most containers not even there",
   "other processes can be seen, and yours be given less time; System V shared memory and message queues are the machine's",
   "what a command leaves running is looked for, and may go on when koda is killed",
   "/tmp and /dev/shm are closed: no POSIX semaphores, no pseudo-terminals",

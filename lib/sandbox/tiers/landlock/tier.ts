@@ -16,7 +16,7 @@ import { type Reach, reachOf, restrictionTo } from "./reach.ts";
 /** The number of the one descriptor that each command's program is given. */
 const supervisor = 3;
 
-/** Where no namespaces can be had: Landlock, a filter, and a supervisor that connects to nothing but the proxies. */
+/** Where no namespaces can be had: Landlock, a filter, and a supervisor that connects to nothing but the proxies, and lets nobody in. */
 export async function openLandlockTier(policy: Policy, around: Circumstances): Promise<Backend> {
   mustSuffice(around.abi);
   const rules = connectRulesOf(policy, around);
@@ -75,6 +75,7 @@ function build(reach: Reach, { limits, network }: Policy, { arch, abi }: Circums
       network: network === "none" ? "none" : "tcp",
       unixSockets: true,
       superviseConnect: true,
+      superviseListen: true,
     }),
     supervisor,
   });

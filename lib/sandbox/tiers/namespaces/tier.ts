@@ -106,7 +106,7 @@ function build({ layout, purpose }: Wanted, { policy, around: { arch, abi }, pro
     },
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
-    filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true }),
+    filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true, superviseListen: false }),
     supervisor,
     ...(purpose === "complaints" && { complaints: channel }),
   });

@@ -113,21 +113,37 @@ print(made(socket.AF_PACKET, socket.SOCK_RAW), made(40, socket.SOCK_STREAM), mad
     expect(await says(tier, `print(made(socket.AF_INET), made(socket.AF_INET6))`)).toBe("EAFNOSUPPORT EAFNOSUPPORT");
   });
 
-  test("a server of a command's own can listen, and be connected to only by a unix socket in the project", async () => {
+  test("a server of a command's own listens at a unix socket in the project, and at nothing else", async () => {
     await using place = makePlace();
     await using tier = await openTier("landlock", place, { user });
     const said = await says(
       tier,
       `
-def serve(family, address):
-    s = socket.socket(family); s.bind(address); s.listen()
+def serve(family, address=None):
+    s = socket.socket(family)
+    try:
+        if address: s.bind(address)
+        s.listen()
+    except OSError as error: return errno.errorcode[error.errno]
     def answer():
         while True: s.accept()[0].send(b"own")
     threading.Thread(target=answer, daemon=True).start()
-    return s.getsockname()
-print(tcp(*serve(socket.AF_INET, ("127.0.0.1", 0))), unix(serve(socket.AF_UNIX, "own.sock")), unix(serve(socket.AF_UNIX, os.environ["TMPDIR"] + "/own.sock")))`,
+    return unix(s.getsockname())
+print(serve(socket.AF_UNIX, "own.sock"), serve(socket.AF_UNIX, os.environ["TMPDIR"] + "/own.sock"))
+print(serve(socket.AF_UNIX, "../own.sock"), serve(socket.AF_UNIX, "\\0koda-test-${crypto.randomUUID()}"))
+print(serve(socket.AF_INET, ("127.0.0.1", 0)), serve(socket.AF_INET, ("0.0.0.0", 0)), serve(socket.AF_INET))
+print(serve(socket.AF_INET6, ("::1", 0)), serve(socket.AF_INET6, ("::", 0)), serve(socket.AF_INET6))`,
     );
-    expect(said).toBe("EACCES own own");
+    expect(said.split("\n")).toEqual(["own own", "EACCES EACCES", "EACCES EACCES EACCES", "EACCES EACCES EACCES"]);
+    await eventually(() => tier.refusals.some((what) => what.startsWith("listening on [::]:")));
+  });
+
+  test("a server that anyone could reach is not to be started by the usual programs either", async () => {
+    await using place = makePlace();
+    await using tier = await openTier("landlock", place, { user });
+    const { exit, stderr } = await tier.run([python, "-I", "-m", "http.server", "0"]);
+    expect(exit).toBe(1);
+    expect(stderr).toContain("PermissionError: [Errno 13] Permission denied");
   });
 
   test("sockets of others cannot be connected to, wherever they are", async () => {
