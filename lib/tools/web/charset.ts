@@ -1,16 +1,19 @@
 /** A body as text. `note` says what could not be taken as it was meant. */
 export type Decoded = { text: string; note: string | undefined };
 
+/** `charset` as the head has it; a body that was cut may end within a character. */
+export type Said = { charset: string | undefined; isCut: boolean };
+
 /**
  * Decodes text as browsers do: its byte order mark goes first, then what the head says, then what the page says itself;
  * without a word it is UTF-8, or Windows-1252 where it cannot be.
  */
-export function decodeText(bytes: Uint8Array, declared: string | undefined): Decoded {
-  const label = markOf(bytes) ?? declared ?? declaredInside(bytes);
-  if (label === undefined) return { text: guessed(bytes), note: undefined };
+export function decodeText(bytes: Uint8Array, { charset, isCut }: Said): Decoded {
+  const label = markOf(bytes) ?? charset ?? declaredInside(bytes);
+  if (label === undefined) return { text: guessed(bytes, isCut), note: undefined };
   const decoder = decoderOf(label);
   if (decoder !== undefined) return { text: decoder.decode(bytes), note: undefined };
-  return { text: guessed(bytes), note: `its character set ${JSON.stringify(label)} is not known here` };
+  return { text: guessed(bytes, isCut), note: `its character set ${JSON.stringify(label)} is not known here` };
 }
 
 function markOf([first, second, third]: Uint8Array): string | undefined {
@@ -41,10 +44,9 @@ function decoderOf(label: string): TextDecoder | undefined {
   }
 }
 
-function guessed(bytes: Uint8Array): string {
+function guessed(bytes: Uint8Array, isCut: boolean): string {
   try {
-    // As of a stream: a body that was cut may end within a character.
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut });
   } catch {
     // The only thing that a strict decoder throws for.
     return new TextDecoder("windows-1252").decode(bytes);

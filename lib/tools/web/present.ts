@@ -22,7 +22,7 @@ export async function present(page: Page, context: Presentation): Promise<ToolRe
       return failed(`${heading}\nIt is ${media.name}, and only text and images can be shown.`);
     case "html":
     case "text": {
-      const decoded = decodeText(page.bytes, media.charset);
+      const decoded = decodeText(page.bytes, { charset: media.charset, isCut: page.cut !== undefined });
       const readable = media.kind === "html" && !context.raw ? await readableText(page, decoded) : decoded;
       const notes = [
         page.cut && `Not all of it: ${page.cut}.`,
