@@ -47,6 +47,8 @@ describe("a page as text", () => {
       `<table><tr><td>${"long ".repeat(30)}<p>two<br><br>three</table>`,
       `${"long ".repeat(30)}\ntwo three`.replace(" \n", "\n"),
     ],
+    ["<td>one<p>two<p>three", "one\n\ntwo\n\nthree"],
+    ["<a name=top><p>one<p>two", "one\n\ntwo"],
     ["2<sup>10</sup> H<sub>2</sub>O <q>so</q>", '2^10 H_2O "so"'],
     ["a\u00a0b&nbsp;&nbsp;c\u3000d", "a b c\u3000d"],
   ])("%j", (html, text) => {

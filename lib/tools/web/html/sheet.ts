@@ -1,13 +1,13 @@
-import { resolveReference, type WebUrl } from "../url.ts";
+import type { WebUrl } from "../url.ts";
+import { addressOf } from "./address.ts";
+import { Verbatim } from "./verbatim.ts";
 import { Writer } from "./writer.ts";
 
 type List = { isNumbered: boolean; next: number };
 type Link = { href: string; text: string };
-type Verbatim = { parts: string[]; endsLine: boolean; language: string };
 
 /** A link that goes on for longer was never closed: it is text. */
 const longestLink = 1000;
-const longestAddress = 2048;
 /** A cell that is longer is no figure of a table but a part of a page, and has paragraphs. */
 const longestCell = 120;
 
@@ -42,7 +42,7 @@ export class Sheet {
   }
 
   text(text: string): void {
-    if (this.#verbatim !== undefined) this.#addVerbatim(text);
+    if (this.#verbatim !== undefined) this.#verbatim.add(text);
     else if (this.#link === undefined) this.#writer.write(text);
     else {
       this.#link.text += text;
@@ -52,8 +52,7 @@ export class Sheet {
 
   /** The end of a line (1) or of a paragraph (2). */
   part(breaks: 1 | 2): void {
-    if (this.#verbatim?.endsLine === false) this.#addVerbatim("\n");
-    else if (this.#verbatim !== undefined) return;
+    if (this.#verbatim !== undefined) this.#verbatim.endLine();
     else if (this.#link !== undefined) this.text(" ");
     else {
       this.closeCode();
@@ -69,7 +68,7 @@ export class Sheet {
   }
 
   breakLine(): void {
-    if (this.#verbatim !== undefined) this.#addVerbatim("\n");
+    if (this.#verbatim !== undefined) this.#verbatim.add("\n");
     else if (this.#link === undefined && this.#writer.isAtBreak) this.#writer.break(2);
     else this.partSoftly(1);
   }
@@ -129,14 +128,15 @@ export class Sheet {
   }
 
   cell(): void {
-    const count = this.#rows.pop() ?? 0;
+    const count = this.#rows.pop();
+    if (count === undefined) return;
     if (count > 0) this.text(" | ");
     this.#rows.push(count + 1);
   }
 
   openLink(href: string): void {
     this.closeLink();
-    if (this.#verbatim === undefined) this.#link = { href, text: "" };
+    if (href !== "" && this.#verbatim === undefined) this.#link = { href, text: "" };
   }
 
   closeLink(): void {
@@ -151,12 +151,12 @@ export class Sheet {
   }
 
   image(alt: string, src: string): void {
-    const address = this.#link === undefined ? this.#addressOf(src) : undefined;
+    const address = this.#link === undefined ? addressOf(src, this.#base) : undefined;
     this.text(address === undefined ? alt : `![${alt}](${address})`);
   }
 
   openCode(language: string): void {
-    if (this.#verbatim !== undefined) this.#verbatim.language ||= language;
+    if (this.#verbatim !== undefined) this.#verbatim.language = language;
     else if (!this.#isInCode) {
       this.text("`");
       this.#isInCode = true;
@@ -171,27 +171,14 @@ export class Sheet {
 
   openVerbatim(language: string): void {
     this.closeLink();
-    this.#verbatim ??= { parts: [], endsLine: true, language };
+    this.#verbatim ??= new Verbatim(language);
   }
 
   closeVerbatim(): void {
     const verbatim = this.#verbatim;
     if (verbatim === undefined) return;
     this.#verbatim = undefined;
-    const text = verbatim.parts
-      .join("")
-      .replace(/^\r?\n/, "")
-      .trimEnd();
-    if (text === "") return;
-    const longest = text.match(/`{3,}/g)?.reduce((most, run) => Math.max(most, run.length), 2) ?? 2;
-    const fence = "`".repeat(longest + 1);
-    this.#writer.verbatim([fence + verbatim.language, ...text.split(/\r?\n/), fence]);
-  }
-
-  #addVerbatim(text: string): void {
-    if (this.#verbatim === undefined || text === "") return;
-    this.#verbatim.parts.push(text);
-    this.#verbatim.endsLine = text.endsWith("\n");
+    this.#writer.verbatim(verbatim.lines());
   }
 
   #forgetLink(): void {
@@ -202,17 +189,8 @@ export class Sheet {
 
   #linked(text: string, href: string): string {
     const words = text.replace(/\s+/g, " ");
-    const address = this.#addressOf(href);
+    const address = addressOf(href, this.#base);
     if (address === undefined) return words;
     return address === words ? address : `[${words}](${address})`;
-  }
-
-  /** Undefined for what leads to no other page. */
-  #addressOf(reference: string): string | undefined {
-    const written = reference.trim().replace(/[\t\n\r]/g, "");
-    if (written === "" || written.startsWith("#") || written.length > longestAddress) return undefined;
-    const address = resolveReference(written, this.#base);
-    if (!/^(?:https?:\/\/|mailto:)/i.test(address)) return undefined;
-    return address.replace(/[\s()<>"]/g, (sign) => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`);
   }
 }
