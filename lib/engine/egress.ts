@@ -2,6 +2,7 @@ import type { EgressConfig } from "../config/config.ts";
 import { closeSync } from "node:fs";
 import type { EgressProxies, EgressRequest, Listening, Places } from "../egress/proxy.ts";
 import { developmentHosts, gitHosts } from "../egress/allowlist.ts";
+import type { Egress as WayOut } from "../egress/gateway.ts";
 import { parseRules, type Rules } from "../egress/rules.ts";
 import { parseUpstream, type Upstream } from "../egress/upstream.ts";
 import type { Endpoint } from "../sandbox/supervisor/rules.ts";
@@ -43,6 +44,11 @@ export class Egress implements AsyncDisposable {
     this.deny = config.deny;
     this.rules = parseRules(config);
     this.upstream = parseUpstream(env);
+  }
+
+  /** The same way out for koda's own tools. */
+  get ofTools(): WayOut {
+    return { rules: this.rules, resolver: undefined, upstream: this.upstream, onRequest: this.#given.onRequest };
   }
 
   /** Takes sockets that listen in a network of the commands' own: HTTP, SOCKS. */

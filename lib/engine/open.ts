@@ -1,6 +1,4 @@
 import { loadInstructions, noInstructions } from "../agents/instructions.ts";
-import { parseRules } from "../egress/rules.ts";
-import { parseUpstream } from "../egress/upstream.ts";
 import { inMemory } from "../session/database.ts";
 import { openStore } from "../session/store.ts";
 import { builtInTools } from "../tools/registry.ts";
@@ -70,12 +68,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
       policy,
       shell,
       tasks,
-      egress: {
-        rules: parseRules(allowance.egress),
-        resolver: undefined,
-        upstream: parseUpstream(settings.env),
-        onRequest: () => {},
-      },
+      egress: surroundings.egress.ofTools,
       files: session.files,
       outputs: session.outputs,
       refusals: surroundings.reached.refusals,

@@ -1,11 +1,12 @@
 import { type Architecture, type Check, compileFilter, type Rule } from "./bpf.ts";
 import { forbidden, obsolete, opaque } from "./forbidden.ts";
+import { type NeighbourOptions, neighbourRules } from "./neighbours.ts";
 import { requestRules } from "./requests.ts";
 import { type NamedRule, noSuchCall, notAllowed, notPermitted, refusing, refusingAll } from "./rule.ts";
 import { type SocketOptions, socketRules } from "./socketrules.ts";
 import { type Syscall, syscalls } from "./syscalls.ts";
 
-export type FilterOptions = SocketOptions;
+export type FilterOptions = SocketOptions & NeighbourOptions;
 
 /** The filter that every command runs under, for good: it cannot be taken off, and children inherit it. */
 export function seccompFilter(arch: "x64" | "arm64", options: FilterOptions): Uint8Array {
@@ -26,6 +27,7 @@ function rulesFor(arch: "x64" | "arm64", options: FilterOptions): Rule[] {
     ...processRules,
     ...requestRules,
     ...setIdRules,
+    ...neighbourRules(options),
     ...socketRules(options),
   ];
   return named.flatMap(({ call, ...rule }) => {

@@ -7,9 +7,19 @@ import { hereArch, runAfter, withoutNewPrivileges } from "../support/assembled.t
 import { judge } from "../support/bpf.ts";
 
 const column = hereArch === "x64" ? 0 : 1;
-const usual: FilterOptions = { network: "tcp", unixSockets: true, superviseConnect: true, superviseListen: false };
+const usual: FilterOptions = {
+  network: "tcp",
+  unixSockets: true,
+  superviseConnect: true,
+  superviseListen: false,
+  foreignProcesses: false,
+  foreignIpc: false,
+};
 const [EPERM, ENOSYS, EAFNOSUPPORT, EPROTONOSUPPORT] = [refuse(1), refuse(38), refuse(97), refuse(93)];
 const audits = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
+
+/** Where other programs' processes can be named, and what they share. */
+const beside: Partial<FilterOptions> = { foreignProcesses: true, foreignIpc: true };
 
 type Row = [name: string, call: Syscall, args: number[], verdict: number, options?: Partial<FilterOptions>];
 
@@ -89,6 +99,27 @@ const rows: Row[] = [
   ["connect without", "connect", [3], allow, { superviseConnect: false }],
   ["listen in a network of one's own", "listen", [3, 16], allow],
   ["listen in the machine's network", "listen", [3, 16], notify, { superviseListen: true }],
+  ["another's priority, where there are none", "setpriority", [0, 1234, 7], allow],
+  ["one's own priority", "setpriority", [0, 0, 7], allow, beside],
+  ["another's priority", "setpriority", [0, 1234, 7], EPERM, beside],
+  ["a group's priority", "setpriority", [1, 0, 7], EPERM, beside],
+  ["a user's priority", "setpriority", [2, 0, 7], EPERM, beside],
+  ["one's own priority at disks", "ioprio_set", [1, 0, 3 << 13], allow, beside],
+  ["another's priority at disks", "ioprio_set", [1, 1234, 3 << 13], EPERM, beside],
+  ["a group's priority at disks", "ioprio_set", [2, 0, 3 << 13], EPERM, beside],
+  ["one's own attributes", "sched_setattr", [0], allow, beside],
+  ["another's attributes", "sched_setattr", [1234], EPERM, beside],
+  ["a policy of one's own", "sched_setscheduler", [0, 5], allow, beside],
+  ["the ordinary policy for a thread", "sched_setscheduler", [1234, 0], allow, beside],
+  ["another's policy", "sched_setscheduler", [1234, 5], EPERM, beside],
+  ["shared memory of one's own", "shmget", [0, 4096, 0o1600], allow],
+  ["shared memory of everybody's", "shmget", [0, 4096, 0o1600], ENOSYS, beside],
+  ["shared memory by its number", "shmat", [1], ENOSYS, beside],
+  ["removing shared memory", "shmctl", [1, 0], ENOSYS, beside],
+  ["semaphores", "semop", [1], ENOSYS, beside],
+  ["a message to whoever has the queue", "msgsnd", [1], ENOSYS, beside],
+  ["a queue of everybody's", "mq_open", [0], ENOSYS, beside],
+  ["removing a queue", "mq_unlink", [0], ENOSYS, beside],
   ["a TCP socket", "socket", [2, 1, 0], allow],
   ["a TCP socket that is close-on-exec and non-blocking", "socket", [2, 1 | 0o2004000, 6], allow],
   ["a TCP socket over IPv6", "socket", [10, 1, 6], allow],
@@ -123,6 +154,8 @@ const narrowings: readonly Partial<FilterOptions>[] = [
   { unixSockets: false },
   { superviseConnect: true },
   { superviseListen: true },
+  { foreignProcesses: true },
+  { foreignIpc: true },
 ];
 
 function combinations(options: readonly Partial<FilterOptions>[]): Partial<FilterOptions>[] {

@@ -114,20 +114,16 @@ export function python(strings: TemplateStringsArray, ...values: readonly (strin
 
 /** Numbers of calls that our own tables have no use for: x86-64, arm64. */
 const others: Record<string, readonly [x64: number, arm64: number]> = {
-  ioprio_set: [251, 30],
   landlock_create_ruleset: [444, 444],
   landlock_restrict_self: [446, 446],
   linkat: [265, 37],
   migrate_pages: [256, 238],
   move_pages: [279, 239],
-  msgsnd: [69, 189],
   pidfd_open: [434, 434],
   pidfd_send_signal: [424, 424],
   renameat2: [316, 276],
   rt_sigqueueinfo: [129, 138],
-  sched_setattr: [314, 274],
   set_mempolicy: [238, 237],
-  shmat: [30, 196],
   tgkill: [234, 131],
   unlinkat: [263, 35],
 };

@@ -81,7 +81,6 @@ libc.shmat.restype = ctypes.c_void_p
 place = libc.shmat(int(E["SHARED"]), None, 0)
 print("refused" if place == ctypes.c_void_p(-1).value else ctypes.string_at(place, 6).decode())`,
       confined: { says: /^refused$/ },
-      in: { landlock: { says: /^secret$/, gap: /System V shared memory/ } },
       unconfined: { says: /^secret$/ },
     },
     {

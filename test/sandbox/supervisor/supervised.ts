@@ -110,7 +110,14 @@ const written = new Set<string>();
 type FilterName = "whole" | "sharing" | "asking";
 
 const numberOf = (call: Syscall) => syscalls[call][hereArch === "x64" ? 0 : 1];
-const usual: FilterOptions = { network: "tcp", unixSockets: true, superviseConnect: true, superviseListen: false };
+const usual: FilterOptions = {
+  network: "tcp",
+  unixSockets: true,
+  superviseConnect: true,
+  superviseListen: false,
+  foreignProcesses: false,
+  foreignIpc: false,
+};
 const filters: Record<FilterName, Uint8Array> = {
   whole: seccompFilter(hereArch, usual),
   sharing: seccompFilter(hereArch, { ...usual, superviseListen: true }),

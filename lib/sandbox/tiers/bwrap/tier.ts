@@ -97,7 +97,14 @@ function build(
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
     ...(ports.length > 0 && { listen: { ports, socket: handover } }),
-    filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true, superviseListen: false }),
+    filter: seccompFilter(arch, {
+      network: "tcp",
+      unixSockets: true,
+      superviseConnect: true,
+      superviseListen: false,
+      foreignProcesses: false,
+      foreignIpc: false,
+    }),
     supervisor,
   });
 }

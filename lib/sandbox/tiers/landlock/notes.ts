@@ -4,7 +4,8 @@ export const gaps: readonly string[] = [
   ".git and .koda are not held: what changes in them is undone after the command",
   "names and sizes of hidden files can be seen, and what they hold by another name (a hard link)",
   "commands cannot run servers over TCP, only at unix sockets in the project; in most containers not even there",
-  "other processes can be seen, and yours be given less time; System V shared memory and message queues are the machine's",
+  "other processes can be seen, and yours be given fewer processors",
+  "no shared memory, semaphores or message queues of System V, which PostgreSQL and fakeroot need, nor POSIX queues",
   "what a command leaves running is looked for, and may go on when koda is killed",
   "/tmp and /dev/shm are closed: no POSIX semaphores, no pseudo-terminals",
 ];

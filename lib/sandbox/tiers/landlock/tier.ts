@@ -76,6 +76,8 @@ function build(reach: Reach, { limits, network }: Policy, { arch, abi }: Circums
       unixSockets: true,
       superviseConnect: true,
       superviseListen: true,
+      foreignProcesses: true,
+      foreignIpc: true,
     }),
     supervisor,
   });

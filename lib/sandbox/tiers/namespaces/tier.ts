@@ -106,7 +106,14 @@ function build({ layout, purpose }: Wanted, { policy, around: { arch, abi }, pro
     },
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
-    filter: seccompFilter(arch, { network: "tcp", unixSockets: true, superviseConnect: true, superviseListen: false }),
+    filter: seccompFilter(arch, {
+      network: "tcp",
+      unixSockets: true,
+      superviseConnect: true,
+      superviseListen: false,
+      foreignProcesses: !processes,
+      foreignIpc: false,
+    }),
     supervisor,
     ...(purpose === "complaints" && { complaints: channel }),
   });

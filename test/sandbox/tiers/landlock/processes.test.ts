@@ -79,6 +79,45 @@ for pid in (${tier.pid}, ${stranger.pid}):
     expect(stdout).toBe("EPERM EPERM EACCES EACCES EACCES\n".repeat(2));
   });
 
+  test("a command chooses its own priority and processors, and nobody else's priority", async () => {
+    const { stdout } = await tier.run([
+      python,
+      "-IS",
+      "-c",
+      `
+import errno, os, threading
+def tried(action, *arguments):
+    try: action(*arguments)
+    except OSError as error: return errno.errorcode[error.errno]
+    return "done"
+ordinary = lambda pid: tried(os.sched_setscheduler, pid, os.SCHED_OTHER, os.sched_param(0))
+def thread():
+    own = threading.get_native_id()
+    print(tried(os.sched_setaffinity, own, os.sched_getaffinity(0)), ordinary(own))
+worker = threading.Thread(target=thread); worker.start(); worker.join()
+print(tried(os.nice, 1), tried(os.sched_setscheduler, 0, os.SCHED_BATCH, os.sched_param(0)))
+# Where this was let through, only a process of the test would be another.
+print(tried(os.setpriority, os.PRIO_PROCESS, ${stranger.pid}, os.getpriority(os.PRIO_PROCESS, ${stranger.pid})),
+      tried(os.sched_setscheduler, ${stranger.pid}, os.SCHED_BATCH, os.sched_param(0)))`,
+    ]);
+    expect(stdout.trim().split("\n")).toEqual(["done done", "done done", "EPERM EPERM"]);
+  });
+
+  test("a command has no memory, semaphores or queues that are the machine's", async () => {
+    const { stdout } = await tier.run([
+      python,
+      "-IS",
+      "-c",
+      `
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+def made(name, *arguments):
+    return "made" if getattr(libc, name)(*arguments) >= 0 else errno.errorcode[ctypes.get_errno()]
+print(made("shmget", 0, 4096, 0o1600), made("semget", 0, 1, 0o1600), made("msgget", 0, 0o1600), made("mq_open", b"/koda-test", 0))`,
+    ]);
+    expect(stdout).toBe("ENOSYS ENOSYS ENOSYS ENOSYS\n");
+  });
+
   test("user 0 gets nowhere near the kernel", async () => {
     const paths = ["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper"];
     const { stdout } = await tier.run([
