@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KodaError, reasonOf } from "../errors.ts";
 import { type Backend, unconfined } from "../sandbox/backend.ts";
-import { described, detect, type Detected } from "../sandbox/detect.ts";
+import { detect, type Detected } from "../sandbox/detect.ts";
+import { described, merged } from "../sandbox/missed.ts";
 import { policyOf } from "../sandbox/policy.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
 import { realPaths } from "../trust/real.ts";
@@ -117,7 +118,9 @@ export function sandboxMissing(
   { missed }: Detected,
   { what, other = "" }: { what: string; other?: string },
 ): KodaError {
-  const reasons = missed.map((tier) => `\n- ${described(tier)}`).join("");
+  const reasons = merged(missed)
+    .map((tier) => `\n- ${described(tier)}`)
+    .join("");
   return new KodaError(
     "sandbox",
     `${what}: no sandbox can be had here, and without one commands would run with your own rights.${reasons}\n` +

@@ -1,10 +1,12 @@
 import { landlockAbi } from "./abi.ts";
 import { type Backend, noCommands } from "./backend.ts";
 import { canReplaceTmp } from "./layout.ts";
+import { described, merged, type Missed } from "./missed.ts";
 import type { Policy } from "./policy.ts";
 import { Failed } from "./probe.ts";
 import { look } from "./scenery.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
+import { whyStepFailed } from "./tiers/failures.ts";
 import type { Circumstances } from "./tiers/tier.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
 
@@ -14,9 +16,6 @@ export type Wanted = Omit<Circumstances, "arch" | "abi" | "endpoints"> & {
   /** The policy, by whether commands will find the run's own directory in the place of `/tmp`. */
   policyFor(privateTmp: boolean): Policy;
 };
-
-/** A tier that was not taken, and why. */
-export type Missed = { tier: string; reason: string; fix?: string };
 
 export type Detected = {
   backend: Backend;
@@ -77,25 +76,26 @@ export async function detect({ policyFor, openEndpoints, ...wanted }: Wanted): P
       const { privateTmp, notes: gaps } = backend;
       return { backend: withReasons(backend, missed), policy: privateTmp ? policy : draft, missed, gaps };
     } catch (error) {
-      if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
-      const fix = error instanceof Unavailable ? error.fix : undefined;
-      missed.push({ tier: name, reason: error.message, ...(fix !== undefined && { fix }) });
+      missed.push({ tier: name, ...whyMissed(error) });
     }
   }
   return nothing(policyFor, missed);
 }
 
+/** The tier says it itself, or its command does, at its first step or in its own words. */
+function whyMissed(error: unknown): Omit<Missed, "tier"> {
+  if (error instanceof Failed && error.step !== undefined) return whyMissed(whyStepFailed(error.step));
+  if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
+  const fix = error instanceof Unavailable ? error.fix : undefined;
+  return { reason: error.message, ...(fix !== undefined && { fix }) };
+}
+
 function nothing(policyFor: Wanted["policyFor"], missed: readonly Missed[]): Detected {
-  return { backend: noCommands(missed.map(described)), policy: policyFor(false), missed, gaps: [] };
+  return { backend: noCommands(merged(missed).map(described)), policy: policyFor(false), missed, gaps: [] };
 }
 
 function withReasons(backend: Backend, missed: readonly Missed[]): Backend {
-  return missed.length === 0 ? backend : { ...backend, notes: [...backend.notes, ...missed.map(described)] };
-}
-
-/** One line for people. */
-export function described({ tier, reason, fix }: Missed): string {
-  return `${tier}: ${reason}${fix === undefined ? "" : ` (fix: ${fix})`}`;
+  return missed.length === 0 ? backend : { ...backend, notes: [...backend.notes, ...merged(missed).map(described)] };
 }
 
 function notHere(): Missed {

@@ -17,6 +17,7 @@ import { holdSignals } from "../../steps/process.ts";
 import { x64 } from "../../x64.ts";
 import { accessIn } from "../access.ts";
 import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
+import { noLandlock } from "../nolandlock.ts";
 import { Unavailable } from "../unavailable.ts";
 import { bwrapArguments } from "./arguments.ts";
 import { findBwrap } from "./find.ts";
@@ -31,11 +32,8 @@ const [supervisor, options, program, handover] = [3, 4, 5, 6] as const;
  */
 export async function openBwrapTier(policy: Policy, around: Circumstances): Promise<Backend> {
   const { arch, abi } = around;
-  if (abi === 0 && process.getuid?.() === 0)
-    throw new Unavailable(
-      "without Landlock, user 0 could change the machine through /proc",
-      "boot with lsm=landlock,…",
-    );
+  // Without it user 0 could change the machine through /proc.
+  if (abi === 0 && process.getuid?.() === 0) throw noLandlock();
   const bwrap = findBwrap(around.searchPath, policy.write);
   using held = new DisposableStack();
   const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around));

@@ -9,6 +9,7 @@ import { Programs } from "../../programs.ts";
 import { seccompFilter } from "../../seccomp.ts";
 import type { ConnectRules } from "../../supervisor/rules.ts";
 import type { Circumstances } from "../tier.ts";
+import { noLandlock } from "../nolandlock.ts";
 import { Unavailable } from "../unavailable.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
@@ -51,7 +52,7 @@ export async function openLandlockTier(policy: Policy, around: Circumstances): P
 
 function mustSuffice(abi: number): void {
   if (abi >= neededAbi) return;
-  if (abi === 0) throw new Unavailable("this kernel has no Landlock", "boot with lsm=landlock,…");
+  if (abi === 0) throw noLandlock();
   throw new Unavailable(
     `Landlock version ${neededAbi} is needed, this kernel has version ${abi}`,
     "use Linux 6.12 or later",

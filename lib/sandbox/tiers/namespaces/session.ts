@@ -3,8 +3,8 @@ import { receive, socketPair } from "../../descriptors.ts";
 import { ProgramFile } from "../../programfile.ts";
 import type { Arch } from "../../program.ts";
 import { failedStep } from "../../failure.ts";
+import { whyStepFailed } from "../failures.ts";
 import { Unavailable } from "../unavailable.ts";
-import { whyStepFailed } from "./failures.ts";
 import { makerProgram } from "./maker.ts";
 
 /** A session's namespaces for users and for the network: there as long as their descriptors are open. */

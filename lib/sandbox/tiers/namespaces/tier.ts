@@ -5,7 +5,7 @@ import { openPipe } from "../../descriptors.ts";
 import { neededAbi } from "../../landlock.ts";
 import { canReplaceTmp, type Layout, layoutOf } from "../../layout.ts";
 import type { Policy } from "../../policy.ts";
-import { Failed, probe } from "../../probe.ts";
+import { probe } from "../../probe.ts";
 import { confiningProgram } from "../../program.ts";
 import { Programs } from "../../programs.ts";
 import { kernelMounts, look } from "../../scenery.ts";
@@ -13,8 +13,8 @@ import { seccompFilter } from "../../seccomp.ts";
 import { standInsFor } from "../../standin.ts";
 import { accessIn } from "../access.ts";
 import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
+import { noLandlock } from "../nolandlock.ts";
 import { Unavailable } from "../unavailable.ts";
-import { whyStepFailed } from "./failures.ts";
 import { openNamespaces } from "./session.ts";
 
 /** The numbers of the descriptors that each command's program is given. */
@@ -40,12 +40,7 @@ export async function openNamespacesTier(
   const kernel = kernelMounts();
   let protect: readonly string[] = [];
 
-  try {
-    await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
-  } catch (error) {
-    if (error instanceof Failed && error.step !== undefined) throw whyStepFailed(error.step);
-    throw error;
-  }
+  await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
   const proxies = proxiesAt(around.ports);
   if (proxies !== undefined) around.onSockets?.(namespaces.takeListeners());
   const opened = held.move();
@@ -120,11 +115,8 @@ function build({ layout, purpose }: Wanted, { policy, around: { arch, abi }, pro
 }
 
 function mustSuffice(abi: number, processes: boolean): void {
-  if (abi === 0 && process.getuid?.() === 0)
-    throw new Unavailable(
-      "without Landlock, user 0 could change the machine through /proc",
-      "boot with lsm=landlock,…",
-    );
+  // Without it user 0 could change the machine through /proc.
+  if (abi === 0 && process.getuid?.() === 0) throw noLandlock();
   if (!processes && abi < neededAbi)
     throw new Unavailable(
       `without a process namespace Landlock version ${neededAbi} is needed, this kernel has ${abi}`,

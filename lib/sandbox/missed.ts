@@ -1,0 +1,16 @@
+/** A tier that was not taken, and why: the reason is the rest of a sentence, the fix says what would help. */
+export type Missed = { tier: string; reason: string; fix?: string };
+
+/** One line for people. */
+export function described({ tier, reason, fix }: Missed): string {
+  return `${tier}: ${reason}${fix === undefined ? "" : ` (fix: ${fix})`}`;
+}
+
+/** What was missed for the same reason is told together. */
+export function merged(missed: readonly Missed[]): readonly Missed[] {
+  const byReason = Map.groupBy(missed, ({ reason, fix }) => JSON.stringify([reason, fix]));
+  return [...byReason.values()].flatMap((same) => {
+    const [first] = same;
+    return first === undefined ? [] : [{ ...first, tier: same.map(({ tier }) => tier).join(", ") }];
+  });
+}

@@ -1,0 +1,16 @@
+import { release } from "node:os";
+import { Unavailable } from "./unavailable.ts";
+
+/** Since Linux 5.13. */
+const [firstMajor, firstMinor] = [5, 13] as const;
+
+/** Without Landlock there is only what mounts hold, and where nothing but they would, there is no tier. */
+export function noLandlock(kernel: string = release()): Unavailable {
+  const [major = 0, minor = 0] = kernel.split(".").map(Number);
+  if (major < firstMajor || (major === firstMajor && minor < firstMinor))
+    return new Unavailable(`Linux ${kernel} has no Landlock`, "use Linux 6.12 or later");
+  return new Unavailable(
+    "Landlock is switched off, or a seccomp filter forbids it",
+    "boot with landlock in the list lsm= (see /sys/kernel/security/lsm), and let a container's seccomp profile allow the landlock calls",
+  );
+}
