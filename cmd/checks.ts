@@ -3,16 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Config, LoadedConfig } from "../lib/config/config.ts";
 import { loadConfig } from "../lib/config/load.ts";
-import { accountHome } from "../lib/config/account.ts";
-import {
-  configDirectory,
-  databaseFile,
-  findDataDirectory,
-  projectConfigFile,
-  userConfigFile,
-} from "../lib/config/paths.ts";
-import { wantedOf } from "../lib/engine/allowance.ts";
-import { openConfinement } from "../lib/engine/confinement.ts";
+import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
 import { offerOf } from "../lib/model/offer.ts";
@@ -22,6 +13,7 @@ import { ripgrepProgram } from "../lib/tools/search/program.ts";
 import { checkEgress } from "./egresscheck.ts";
 import { type Here, loadHere } from "./here.ts";
 import { isOnThisMachine } from "./local.ts";
+import { checkSandbox, type SandboxDetails } from "./sandboxcheck.ts";
 
 /** `warn`: a run works without it, if not as well. `fail`: it would not begin. */
 export type Check = {
@@ -30,9 +22,9 @@ export type Check = {
   readonly message: string;
   /** What to do about it, where the message does not say so itself. */
   readonly fix?: string;
-};
+} & Partial<SandboxDetails>;
 
-type Finding = Omit<Check, "name">;
+export type Finding = Omit<Check, "name">;
 
 /** Everything that `koda exec` in this directory would need, looked at without changing anything. */
 export async function checkAll(places: Here): Promise<Check[]> {
@@ -118,21 +110,6 @@ async function checkModel(config: Config, { env }: Here): Promise<Finding> {
     message: `${name} does not answer at ${provider.baseUrl}`,
     fix: "start its server, or name another model with -m (koda models lists them)",
   };
-}
-
-async function checkSandbox(config: Config, places: Here): Promise<Finding> {
-  const settings = { ...places, ...stateOf(places), accountHome: accountHome(), sandboxed: true };
-  await using confinement = await openConfinement({ settings, allowance: wantedOf(config), reached: nobody });
-  const { name, filesystem, network, notes } = confinement.backend;
-  const message = [`${name}: files ${filesystem}, network ${network}`, ...notes].join("\n");
-  return { status: name === "none" ? "warn" : "ok", message };
-}
-
-/** Nothing is reached by looking. */
-const nobody = { hear: () => {}, hearConnect: () => {}, hearFailure: () => {} };
-
-function stateOf(places: Here) {
-  return { dataDirectory: findDataDirectory(places), configDirectory: configDirectory(places) };
 }
 
 function checkTemporary(): Finding {

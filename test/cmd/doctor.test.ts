@@ -36,6 +36,15 @@ test("where a run would begin everything is well, and exit 0", async () => {
   expect(find("configuration")?.message).toBe(join(place.project, ".koda/config.json"));
 });
 
+test("the sandbox is told with what it misses and does not hold, for people and for scripts", async () => {
+  await using place = makePlace();
+  const { find } = await diagnose(place, key);
+  const { status, message = "", backend = "", missed = [], notes = [] } = find("sandbox") ?? {};
+  expect(message.split("\n")[0]).toStartWith(`${backend}: `);
+  expect(status).toBe(backend === "none" ? "fail" : missed.length + notes.length > 0 ? "warn" : "ok");
+  for (const part of [...notes, ...missed.map(({ reason }) => reason)]) expect(message).toContain(part);
+});
+
 test("it changes nothing", async () => {
   await using place = makePlace(careful);
   const { find } = await diagnose(place, key);

@@ -1,0 +1,35 @@
+import { chmodSync } from "node:fs";
+import { arm64 } from "../../lib/sandbox/arm64.ts";
+import { Assembly } from "../../lib/sandbox/assembly.ts";
+import { compileFilter, refuse } from "../../lib/sandbox/bpf.ts";
+import { filterCalls } from "../../lib/sandbox/steps/filter.ts";
+import { syscalls } from "../../lib/sandbox/syscalls.ts";
+import { x64 } from "../../lib/sandbox/x64.ts";
+import { hereArch, withoutNewPrivileges } from "./assembled.ts";
+import type { Place } from "./place.ts";
+
+/** Beside those that the sandbox itself knows. */
+const others = { memfd_create: [319, 279] } as const;
+const calls = { ...syscalls, ...others };
+
+const audits = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
+
+/** By what number each call is refused. */
+export type Denials = { readonly [call in keyof typeof calls]?: number };
+
+/** The path of a program that becomes its arguments under a filter which refuses calls: another kernel, or a container. */
+export function programWithout(denials: Denials, place: Place): string {
+  const assembly = new Assembly(hereArch === "arm64" ? arm64 : x64);
+  const rules = Object.entries(denials).map(([call, errno]) => ({
+    // The entries of a record that has no other keys.
+    call: calls[call as keyof typeof calls][hereArch === "x64" ? 0 : 1],
+    otherwise: refuse(errno),
+  }));
+  withoutNewPrivileges(assembly);
+  filterCalls(assembly, { filter: compileFilter({ audit: audits[hereArch] }, rules) });
+  const { program, argv, environment } = assembly;
+  assembly.step("execve", [program, argv, environment], { must: "execve" });
+  const path = place.write(`../denying-${Bun.randomUUIDv7()}`, assembly.finish());
+  chmodSync(path, 0o755);
+  return path;
+}
