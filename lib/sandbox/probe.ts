@@ -1,12 +1,15 @@
 import { closeSync } from "node:fs";
 import type { Command, Confined } from "./backend.ts";
 import { socketPair } from "./descriptors.ts";
+import { isGone, isGroupAlive } from "../shell/kill.ts";
 import { failedStep } from "./failure.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
 import { look } from "./scenery.ts";
 
 /** Does nothing, and is on every system in one of these places. */
 const nothing = look("/bin/true") === undefined ? (["/bin/sh", "-c", ":"] as const) : (["/bin/true"] as const);
+
+const lastMomentMs = 1_000;
 
 /**
  * Whether a tier works is seen by running a command in it, never by looking for a file. `prepare` is the tier's own
@@ -26,8 +29,15 @@ export async function probe(prepare: (command: Command, supervisor: number) => C
 
 async function runToItsEnd({ argv, cwd, env, descriptors, status, release }: Confined): Promise<void> {
   try {
-    const child = Bun.spawn([...argv], { cwd, env, stdio: ["ignore", "ignore", "pipe", ...descriptors] });
+    const child = Bun.spawn([...argv], {
+      cwd,
+      env,
+      detached: true,
+      stdio: ["ignore", "ignore", "pipe", ...descriptors],
+    });
     const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
+    // A tier's own helpers may end a moment after it.
+    await isGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
     if (exit === 0) return;
     throw new Failed(said.trim(), exit);
   } finally {

@@ -57,7 +57,11 @@ export async function isGone(find: Quarry, limitMs: number): Promise<boolean> {
 export function isGroupAlive(group: number): boolean {
   reap(-group);
   // The dead count as members until their parent takes notice, which that of an orphan may never do.
-  return send(-group, 0) && (hasLivingMember(group) ?? true);
+  if (!send(-group, 0)) return false;
+  const isAlive = hasLivingMember(group) ?? true;
+  // Who ended between the two looks is taken notice of too: nobody will look again.
+  if (!isAlive) reap(-group);
+  return isAlive;
 }
 
 /** False when there is nobody to hear it, or nobody that we may signal. */
