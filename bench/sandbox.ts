@@ -1,0 +1,192 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { landlockAbi } from "../lib/sandbox/abi.ts";
+import { type Backend, unconfined } from "../lib/sandbox/backend.ts";
+import { canReplaceTmp } from "../lib/sandbox/layout.ts";
+import { type Policy, policyOf } from "../lib/sandbox/policy.ts";
+import { Failed } from "../lib/sandbox/probe.ts";
+import { look } from "../lib/sandbox/scenery.ts";
+import { openBwrapTier } from "../lib/sandbox/tiers/bwrap/tier.ts";
+import { openLandlockTier } from "../lib/sandbox/tiers/landlock/tier.ts";
+import { openNamespacesTier } from "../lib/sandbox/tiers/namespaces/tier.ts";
+import type { Circumstances } from "../lib/sandbox/tiers/tier.ts";
+import { Unavailable } from "../lib/sandbox/tiers/unavailable.ts";
+import { createShell, type Shell } from "../lib/shell/spawn.ts";
+import { realPaths } from "../lib/trust/real.ts";
+import { hereArch } from "../test/support/assembled.ts";
+import { binary, using } from "../test/support/koda.ts";
+import { call, say } from "../test/support/model-reply.ts";
+import { startModelServer } from "../test/support/model-server.ts";
+import { makePlace, type Place } from "../test/support/place.ts";
+import { cost, type Figure, interleaved, median } from "./measure.ts";
+
+const commands = 50;
+const runs = 31;
+const nothing = ["/bin/sh", "-c", "true"] as const;
+const bareBwrap = "bwrap --unshare-all --ro-bind / / --dev /dev --proc /proc".split(" ");
+
+/** Not below /tmp, where hardly a project lies and a sandbox has more to make. */
+const usualPlace = "/var/tmp";
+
+/** What the sandbox costs: a command in each tier, the opening of the strongest one, and who asks before a command connects. */
+export async function measure(floors: string): Promise<Figure[]> {
+  await using place = makePlace({}, usualPlace);
+  await using opened = await openTiers(place, floors);
+  return [
+    ...(await commandTimes(opened.tiers)),
+    ...(await connectTimes(opened.tiers, floors)),
+    ...(await runTimes(place)),
+  ];
+}
+
+type OpenTier = { name: string; shell: Shell; most?: number };
+
+/** The bars are what a command may take longer than without koda. */
+const tiers = [
+  { name: "no sandbox", open: async () => unconfined },
+  {
+    name: "namespaces",
+    open: async (policy: Policy, around: Circumstances) => openNamespacesTier(policy, around, { processes: true }),
+    most: 1.5,
+  },
+  { name: "landlock", open: openLandlockTier, most: 1 },
+  { name: "bwrap", open: openBwrapTier },
+] satisfies { name: string; open(policy: Policy, around: Circumstances): Promise<Backend>; most?: number }[];
+
+/** All that this machine has. */
+async function openTiers(place: Place, floors: string): Promise<AsyncDisposable & { tiers: readonly OpenTier[] }> {
+  await using held = new AsyncDisposableStack();
+  const tmp = join(place.home, "tmp");
+  mkdirSync(tmp);
+  const policyFor = (privateTmp: boolean) =>
+    policyOf({
+      mode: "auto",
+      root: place.project,
+      home: place.home,
+      accountHome: undefined,
+      tmp,
+      privateTmp,
+      write: [],
+      read: [floors],
+      hide: [],
+      dataDirectory: join(place.home, ".local/share/koda"),
+      configDirectory: join(place.home, ".config/koda"),
+      gitPlaces: [],
+      allowGit: false,
+      network: "allowlist",
+      resolve: realPaths,
+    });
+  const draft = policyFor(false);
+  const around: Circumstances = {
+    arch: hereArch,
+    abi: landlockAbi(),
+    ports: [],
+    searchPath: process.env.PATH,
+    onRefusal: () => {},
+  };
+  const opened: OpenTier[] = [];
+  for (const { open, ...tier } of tiers) {
+    try {
+      const policy = canReplaceTmp(draft, look) && open !== openLandlockTier ? policyFor(true) : draft;
+      const backend = held.use(await open(policy, around));
+      const shell = createShell({ backend, policy, env: place.env });
+      held.defer(async () => shell.stopAll());
+      opened.push({ ...tier, shell });
+    } catch (error) {
+      // A machine without it has one row less.
+      if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
+    }
+  }
+  const all = held.move();
+  return { tiers: opened, [Symbol.asyncDispose]: async () => all.disposeAsync() };
+}
+
+async function commandTimes(opened: readonly OpenTier[]): Promise<Figure[]> {
+  const inShell = (shell: Shell) => async () => {
+    const started = performance.now();
+    const { exitCode } = await shell.start(nothing, { stdout: () => {}, stderr: () => {} }).ended;
+    if (exitCode !== 0) throw new Error(`\`true\` ended with exit ${exitCode}`);
+    return performance.now() - started;
+  };
+  const bare = (argv: readonly string[]) => async () => {
+    const started = performance.now();
+    await Bun.spawn([...argv], { stdio: ["ignore", "ignore", "ignore"] }).exited;
+    return performance.now() - started;
+  };
+  const ways: readonly { name: string; run: () => Promise<number>; most?: number }[] = [
+    ...opened.map(({ shell, ...tier }) => ({ ...tier, run: inShell(shell) })),
+    ...(Bun.which("bwrap") === null ? [] : [{ name: "bwrap alone", run: bare([...bareBwrap, ...nothing]) }]),
+  ];
+  // The first one of each builds its program and starts the supervisor's thread.
+  for (const { run } of ways) await run();
+  const [floors = [], ...times] = await interleaved(commands, bare(nothing), ...ways.map(({ run }) => run));
+  const floor = median(floors);
+  return ways.map(({ name, most }, index): Figure => {
+    const value = median(times[index] ?? []);
+    return { what: `\`sh -c true\`, ${name}`, value, unit: "ms", floor, ...over(value - floor, most, "ms") };
+  });
+}
+
+async function connectTimes(opened: readonly OpenTier[], floors: string): Promise<Figure[]> {
+  const program = join(floors, "connects");
+  const { stdout } = await cost([program]);
+  const floor = Number(stdout);
+  const tier = opened.find(({ name }) => name === "namespaces");
+  if (tier === undefined) return [];
+  let printed = "";
+  const decoder = new TextDecoder();
+  const { ended } = tier.shell.start([program], {
+    stdout: (bytes) => (printed += decoder.decode(bytes)),
+    stderr: () => {},
+  });
+  await ended;
+  const value = Number(printed);
+  return [{ what: "a supervised connect, namespaces", value, unit: "µs", floor, ...over(value - floor, 300, "µs") }];
+}
+
+/** Whole runs of the binary, with the sandbox and without: the one opens it, the other also runs a first command in it. */
+async function runTimes(place: Place): Promise<Figure[]> {
+  await using server = await startModelServer(({ lines }) =>
+    lines.some(({ text }) => text === "Answer.") || lines.at(-1)?.role === "tool"
+      ? say("Done.")
+      : call("Bash", { command: "true" }),
+  );
+  const run = (prompt: string, ...flags: string[]) => {
+    const argv = [binary, "exec", ...using(server), ...flags, prompt];
+    return async () => {
+      const { exit, wallMs } = await cost(argv, { cwd: place.project, env: place.env });
+      if (exit !== 0) throw new Error(`exit ${exit}`);
+      return wallMs;
+    };
+  };
+  const times = await interleaved(
+    runs,
+    run("Answer."),
+    run("Answer.", "--no-sandbox"),
+    run("Run it."),
+    run("Run it.", "--no-sandbox"),
+  );
+  const [answer = 0, openAnswer = 0, command = 0, openCommand = 0] = times.map(median);
+  return [
+    {
+      what: "one short answer, sandboxed (floor: --no-sandbox)",
+      value: answer,
+      unit: "ms",
+      floor: openAnswer,
+      ...over(answer - openAnswer, 15, "ms"),
+    },
+    {
+      what: "the same with a first command",
+      value: command,
+      unit: "ms",
+      floor: openCommand,
+      ...over(command - openCommand, 25, "ms"),
+    },
+  ];
+}
+
+/** Without `most` there is no bar. */
+function over(more: number, most: number | undefined, unit: string): Pick<Figure, "bar" | "holds"> {
+  const measured = `${more.toFixed(more < 10 ? 2 : 0)} ${unit} over`;
+  return most === undefined ? { bar: measured, holds: true } : { bar: `${measured} (≤ ${most})`, holds: more <= most };
+}
