@@ -36,7 +36,8 @@ export type JumpCondition = "always" | "zero" | "nonzero" | "negative" | { equal
 export class Assembly {
   readonly #processor: Processor;
   readonly #code: number[] = [];
-  readonly #data: number[] = [];
+  readonly #data: Uint8Array[] = [];
+  #dataBytes = 0;
   readonly #placed = new Map<Label, number>();
   readonly #jumps: { branch: Branch; at: number; label: Label }[] = [];
   readonly #failures: { label: Label; message: string }[] = [];
@@ -64,11 +65,12 @@ export class Assembly {
   }
 
   /** Puts bytes into the data; returns their address. */
-  bytes(content: ArrayLike<number>, alignment = 8): number {
-    while (this.#data.length % alignment !== 0) this.#data.push(0);
-    const address = dataAddress + this.#data.length;
-    for (let at = 0; at < content.length; at++) this.#data.push(content[at] ?? 0);
-    return address;
+  bytes(content: Uint8Array, alignment = 8): number {
+    const start = Math.ceil(this.#dataBytes / alignment) * alignment;
+    if (start > this.#dataBytes) this.#data.push(new Uint8Array(start - this.#dataBytes));
+    this.#data.push(content);
+    this.#dataBytes = start + content.length;
+    return dataAddress + start;
   }
 
   /** A C string. */
@@ -167,7 +169,7 @@ export class Assembly {
       if (target === undefined) throw new Error(`The label "${label.name}" is jumped to and never placed`);
       branch.link(this.#code, at, target);
     }
-    return elfFile(this.#processor, this.#code, this.#data);
+    return elfFile(this.#processor, this.#code, Buffer.concat(this.#data));
   }
 
   #failure(what: string): Label {
@@ -179,18 +181,16 @@ export class Assembly {
   /** The ends of all steps that must not fail: say which it was and why, and leave. */
   #writeFailures(): void {
     const end = this.label("failure");
-    const [address, length] = [this.variable(), this.variable()];
     for (const { label, message } of this.#failures) {
       this.place(label);
-      this.save(this.#errno);
-      this.take(this.text(message));
-      this.save(address);
-      this.take(Buffer.byteLength(message));
-      this.save(length);
+      // What to write and how much of it: the last two arguments of the call that follows. The result stays as it is.
+      this.#set(1, this.text(message));
+      this.#set(2, Buffer.byteLength(message));
       this.jump("always", end);
     }
     this.place(end);
-    this.step("write", [this.#complaints, address, length]);
+    this.save(this.#errno);
+    this.step("write", [this.#complaints]);
     const digits = this.bytes(Buffer.from("000\n"), 1);
     this.take(this.#errno);
     this.#emit(this.#processor.negate());
