@@ -7,7 +7,7 @@ import { detect, type Detected } from "../sandbox/detect.ts";
 import { described, merged } from "../sandbox/missed.ts";
 import { policyOf } from "../sandbox/policy.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
-import { realPaths } from "../trust/real.ts";
+import { lookingOnce } from "../trust/real.ts";
 import { Egress, ports } from "./egress.ts";
 import type { Reached } from "./reached.ts";
 import type { Allowance } from "./resume.ts";
@@ -51,6 +51,7 @@ export async function findConfinement({ settings, allowance, reached }: Wishes):
   const tmp = makeTemporary();
   held.defer(() => rmSync(tmp, { recursive: true, force: true }));
   const places = gitPlaces(settings.root);
+  const resolve = lookingOnce();
   const policyFor = (privateTmp: boolean) =>
     policyOf({
       ...settings,
@@ -61,7 +62,7 @@ export async function findConfinement({ settings, allowance, reached }: Wishes):
       privateTmp,
       network: allowance.egress.mode,
       gitPlaces: places,
-      resolve: realPaths,
+      resolve,
     });
 
   const detected = settings.sandboxed

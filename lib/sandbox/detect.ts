@@ -70,11 +70,11 @@ export async function detect({ policyFor, openEndpoints, ...wanted }: Wanted): P
   const missed: Missed[] = [];
   for (const { name, open } of tiers) {
     try {
-      const draft = policyFor(false);
-      const policy = canReplaceTmp(draft, look) ? policyFor(true) : draft;
+      const inTmp = policyFor(true);
+      const policy = canReplaceTmp(inTmp, look) ? inTmp : policyFor(false);
       const backend = await open(policy, around, openEndpoints);
       const { privateTmp, notes: gaps } = backend;
-      return { backend: withReasons(backend, missed), policy: privateTmp ? policy : draft, missed, gaps };
+      return { backend: withReasons(backend, missed), policy: privateTmp ? policy : policyFor(false), missed, gaps };
     } catch (error) {
       missed.push({ tier: name, ...whyMissed(error) });
     }
