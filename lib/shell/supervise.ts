@@ -114,11 +114,17 @@ export function supervise(
   /** A process group dies with its call, after a moment in which what it still wants to say is heard. */
   async function stopLeftovers(): Promise<boolean> {
     if (stopped === undefined) await within(graceMs, drained);
-    const leftBehind = stopped === undefined && !(await isGone(group, exitMs));
+    const leftBehind = stopped === undefined && !(await isAllGone());
     if (leftBehind) await takeDown(group);
     await takingDown;
     await within(remainderMs, drained);
     return leftBehind;
+  }
+
+  /** Whoever waits for what the command left behind exits with the last of it. */
+  async function isAllGone(): Promise<boolean> {
+    await within(exitMs, process.exited);
+    return hasExited && (await isGone(group, exitMs));
   }
 
   function bringDown(cause: StopCause): void {
