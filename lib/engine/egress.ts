@@ -10,6 +10,9 @@ import type { Endpoint } from "../sandbox/supervisor/rules.ts";
 /** Where the proxies listen for commands that have a network of their own: HTTP, SOCKS. */
 export const ports: readonly [http: number, socks: number] = [3128, 1080];
 
+/** Loading the proxies takes longer than most commands, which reach nobody; who does waits that much longer, once. */
+const patienceMs = 20;
+
 type Given = {
   config: EgressConfig;
   env: Readonly<Record<string, string | undefined>>;
@@ -20,7 +23,7 @@ type Given = {
 
 /**
  * What a run may reach, and the two proxies that hold its commands to it. In a network of the commands' own their
- * sockets listen before any command runs, so the proxies themselves are loaded with the first one.
+ * sockets listen before any command runs, so the proxies themselves are loaded soon after the first one.
  */
 export class Egress implements AsyncDisposable {
   readonly mode: EgressConfig["mode"];
@@ -32,6 +35,7 @@ export class Egress implements AsyncDisposable {
   readonly #given: Given;
   /** Places that wait for the first command. */
   #waiting: Waiting[] = [];
+  #beginning: ReturnType<typeof setTimeout> | undefined;
   #hasBegun = false;
   #proxies: Promise<EgressProxies> | undefined;
 
@@ -66,8 +70,12 @@ export class Egress implements AsyncDisposable {
     };
   }
 
-  /** Commands are about to run. */
+  /** Commands are about to run: soon afterwards the proxies are there. */
   begin(): void {
+    this.#beginning ??= setTimeout(() => this.#begin(), patienceMs);
+  }
+
+  #begin(): void {
     this.#hasBegun = true;
     for (const waiting of this.#waiting.splice(0)) waiting.listening = this.#serve(waiting.places);
   }
@@ -99,6 +107,7 @@ export class Egress implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#beginning);
     for (const { places } of this.#waiting) for (const { fd } of Object.values(places)) closeSync(fd);
     await (await this.#proxies)?.[Symbol.asyncDispose]();
   }

@@ -19,7 +19,8 @@ export class Supervisor implements Disposable {
   /** Settles when the thread runs. Until then a connect() waits. */
   readonly ready: Promise<void>;
   readonly #here: number;
-  readonly #worker: Worker;
+  readonly #beginning: NodeJS.Immediate;
+  #worker: Worker | undefined;
   #isOpen = true;
 
   static start(rules: ConnectRules, onRefusal: (refusal: Refusal) => void): Supervisor {
@@ -27,15 +28,20 @@ export class Supervisor implements Disposable {
     const pair = socketPair();
     if (pair === undefined)
       throw new KodaError("sandbox", "Cannot watch over what commands connect to: the system gives koda no socket");
-    return new Supervisor(pair, rules, onRefusal);
+    return new Supervisor(pair, { rules, onRefusal });
   }
 
-  private constructor({ here, there }: SocketPair, rules: ConnectRules, onRefusal: (refusal: Refusal) => void) {
+  private constructor({ here, there }: SocketPair, wishes: Wishes) {
     this.#here = here;
     this.socket = there;
-    this.#worker = new Worker(workerUrl, { env: {}, ref: false });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.ready = promise;
+    // Making a thread takes a while, in which whoever asked for it can start a command already.
+    this.#beginning = setImmediate(() => this.#begin(wishes, { resolve, reject }));
+  }
+
+  #begin({ rules, onRefusal }: Wishes, { resolve, reject }: Readiness): void {
+    this.#worker = new Worker(workerUrl, { env: {}, ref: false });
     this.#worker.addEventListener("message", ({ data }: MessageEvent<News>) => {
       switch (data.kind) {
         case "ready":
@@ -53,12 +59,14 @@ export class Supervisor implements Disposable {
       this.#close();
     });
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- between threads there are no origins
-    this.#worker.postMessage({ socket: here, rules } satisfies Task);
+    this.#worker.postMessage({ socket: this.#here, rules } satisfies Task);
   }
 
   /** The thread notices, closes what it has and says so; a connect() that still waits then fails. */
   [Symbol.dispose](): void {
-    if (this.#isOpen) shutDown(this.#here);
+    clearImmediate(this.#beginning);
+    if (this.#worker === undefined) this.#close();
+    else if (this.#isOpen) shutDown(this.#here);
   }
 
   /** Only when the thread uses them no more: their numbers may be another file's at once. */
@@ -67,6 +75,9 @@ export class Supervisor implements Disposable {
     this.#isOpen = false;
     closeSync(this.#here);
     closeSync(this.socket);
-    this.#worker.terminate();
+    this.#worker?.terminate();
   }
 }
+
+type Wishes = { rules: ConnectRules; onRefusal: (refusal: Refusal) => void };
+type Readiness = { resolve(): void; reject(error: KodaError): void };
