@@ -1,4 +1,5 @@
 import { closeSync } from "node:fs";
+import { release } from "../async/release.ts";
 import { openPipe, type Pipe } from "./libc.ts";
 
 /**
@@ -68,9 +69,4 @@ async function pump(reader: Reader, take: (bytes: Uint8Array) => void): Promise<
     take(value);
     release(value);
   }
-}
-
-/** Not left to the garbage collector, which lets tens of megabytes of read output pile up before it looks. */
-function release({ buffer, byteLength }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
