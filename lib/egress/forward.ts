@@ -1,4 +1,5 @@
 import { request as send, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { release } from "../async/release.ts";
 import { errnoOf } from "../errors.ts";
 import { answer, answerTo, type Answer } from "./answer.ts";
 import { authorityOf } from "./authority.ts";
@@ -8,6 +9,7 @@ import { endToEnd, listed, without } from "./headers.ts";
 import { destinationOf, webPort, type Destination } from "./destination.ts";
 import { dropBody, passBody } from "./body.ts";
 import { quoted } from "./host.ts";
+import { pour } from "./pour.ts";
 import { reach, type Reached } from "./reach.ts";
 import { nameOf, type UpstreamProxy } from "./upstream.ts";
 
@@ -86,7 +88,7 @@ function passOn(exchange: Exchange, { target, path }: Destination, { socket, pro
   passing.on("upgrade", () => fail(exchange, "the origin changed the protocol unasked"));
   // The origin may have something to say before the body comes.
   passing.flushHeaders();
-  passBody(request, passing);
+  passBody(request, { to: passing, sink: socket });
   return passing;
 }
 
@@ -110,7 +112,7 @@ function tell({ request, response, waits }: Exchange, status: number, headers: I
   }
 }
 
-function passBack(reply: IncomingMessage, exchange: Exchange, { proxy }: Reached): void {
+function passBack(reply: IncomingMessage, exchange: Exchange, { socket, proxy }: Reached): void {
   const { request, response, waits } = exchange;
   const { statusCode = 0, statusMessage = "", rawHeaders, headers } = reply;
   const why = whyNotBack(statusCode, listed(headers["transfer-encoding"]), proxy);
@@ -124,7 +126,9 @@ function passBack(reply: IncomingMessage, exchange: Exchange, { proxy }: Reached
     ...closing,
   ]);
   reply.once("error", () => fail(exchange, "the reply was cut off"));
-  reply.pipe(response);
+  // As on the client's side: what was parsed is needed no more.
+  socket.on("data", release);
+  pour({ from: reply, to: response, sink: request.socket });
 }
 
 function whyNotBack(status: number, coding: readonly string[], proxy: UpstreamProxy | undefined): string | undefined {

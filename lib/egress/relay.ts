@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { pour } from "./pour.ts";
 
 /**
  * Lets bytes pass between two connections, in both directions and at the pace of the slower one, until both have said
@@ -22,7 +23,7 @@ function pass(from: Socket, to: Socket, over: () => void): void {
     if (!whole) to.resetAndDestroy();
     over();
   });
-  from.pipe(to);
+  pour({ from, to, sink: to });
 }
 
 /** "close" follows every error. */
