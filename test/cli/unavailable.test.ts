@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
+import { dirname } from "node:path";
 import type { Check } from "../../cmd/checks.ts";
 import type { Missed } from "../../lib/sandbox/missed.ts";
 import { type Denials, programWithout } from "../support/denied.ts";
@@ -124,6 +126,18 @@ describe.skipIf(!hasNamespaces).concurrent("on a machine", () => {
       expect(await Bun.file(`${place.project}/../outside`).exists()).toBe(false);
     });
   }
+
+  for (const { name, made } of machines)
+    test(`${name} a command that cannot begin is koda's to explain`, async () => {
+      await using place = makePlace();
+      const tool = `${place.home}/.ssh/tool`;
+      mkdirSync(dirname(tool));
+      writeFileSync(tool, "#!/bin/sh\n", { mode: 0o755 });
+      const { stdout, stderr, exit } = await run(place, made, ["sandbox", "--", tool]);
+      expect(stdout).toBe("");
+      expect(stderr).toMatch(/^koda: Cannot run ".*": commands (find no such program|may not execute it).*\n$/);
+      expect([126, 127]).toContain(exit);
+    });
 
   test("with nothing at all a run does not begin, and no command does", async () => {
     await using place = makePlace();

@@ -1,9 +1,10 @@
 import { closeSync } from "node:fs";
 import { arm64 } from "../../arm64.ts";
 import { Assembly } from "../../assembly.ts";
-import type { Backend, Command, Confined } from "../../backend.ts";
+import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { Connections } from "../../connections.ts";
-import { sealedFile } from "../../descriptors.ts";
+import { openPipe, sealedFile } from "../../descriptors.ts";
+import { neededAbi } from "../../landlock.ts";
 import { canReplaceTmp, type Layout, layoutOf } from "../../layout.ts";
 import type { Policy } from "../../policy.ts";
 import { probe } from "../../probe.ts";
@@ -38,10 +39,10 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
   using held = new DisposableStack();
   const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around));
   const patient = held.use(new ProgramFile(patientProgram(arch)));
-  const programs = held.use(new Programs((layout: Layout) => build(layout, { policy, around })));
+  const programs = held.use(new Programs((wanted: Wanted) => build(wanted, { policy, around })));
   const kernel = kernelMounts();
   let protect: readonly string[] = [];
-  await probe(prepare, policy.root);
+  await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
 
   const proxies = proxiesAt(around.ports);
   const opened = held.move();
@@ -57,26 +58,29 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
     privateTmp: canReplaceTmp(policy, look),
     ownProcesses: true,
     guards: false,
-    mayShareGroup: true,
+    mayShareGroup: abi >= neededAbi,
     protect: (paths) => void (protect = paths),
-    confine: (command) => prepare(command, connections.socket),
+    confine: (command, manner = "watched") => prepare(command, { socket: connections.socket, manner }),
     [Symbol.dispose]: () => opened.dispose(),
   };
 
-  function prepare(command: Command, socket: number): Confined {
+  function prepare(command: Command, { socket, manner }: { socket: number; manner: Manner }): Confined {
     const standIns = standInsFor(policy);
     const layout = layoutOf(policy, { look, protect, kernelMounts: kernel });
-    const inner = programs.of(layout);
+    const complaints = manner === "attached" ? openPipe() : undefined;
+    const inner = programs.of({ layout, complains: complaints !== undefined });
     const list = bwrapArguments(layout, command.cwd).map((argument) => `${argument}\0`);
     // Not on the command line, which everyone can read, and which has an end.
     const argumentFile = sealedFile("koda-bwrap", Buffer.from(list.join("")));
     if (argumentFile === undefined || inner.descriptor === undefined)
       throw new Unavailable("no memory file can be made");
     const sockets = around.ports.length > 0 ? new Handover(around.onSockets) : undefined;
+    const further = [sockets?.socket, complaints?.write].filter((descriptor) => descriptor !== undefined);
     return {
       ...command,
       argv: [patient.path, bwrap, "--args", String(options), "--", `/proc/self/fd/${program}`, ...command.argv],
-      descriptors: [socket, argumentFile, inner.descriptor, ...(sockets ? [sockets.socket] : [])],
+      descriptors: [socket, argumentFile, inner.descriptor, ...further],
+      ...(complaints && { complaints }),
       release() {
         sockets?.[Symbol.dispose]();
         closeSync(argumentFile);
@@ -86,8 +90,10 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
   }
 }
 
+type Wanted = { layout: Layout; complains: boolean };
+
 function build(
-  layout: Layout,
+  { layout, complains }: Wanted,
   { policy, around: { arch, abi, ports } }: { policy: Policy; around: Circumstances },
 ): Uint8Array {
   return confiningProgram({
@@ -104,6 +110,7 @@ function build(
       foreignIpc: false,
     }),
     supervisor,
+    ...(complains && { complaints: ports.length > 0 ? handover + 1 : handover }),
   });
 }
 

@@ -1,6 +1,7 @@
 import { KodaError } from "../../../errors.ts";
-import type { Backend, Command, Confined } from "../../backend.ts";
+import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { Connections } from "../../connections.ts";
+import { openPipe } from "../../descriptors.ts";
 import { neededAbi } from "../../landlock.ts";
 import type { Policy } from "../../policy.ts";
 import { probe } from "../../probe.ts";
@@ -14,8 +15,8 @@ import { Unavailable } from "../unavailable.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
 
-/** The number of the one descriptor that each command's program is given. */
-const supervisor = 3;
+/** The numbers of the descriptors that each command's program is given. */
+const [supervisor, channel] = [3, 4] as const;
 
 /** Where no namespaces can be had: Landlock, a filter, and a supervisor that connects to nothing but the proxies, and lets nobody in. */
 export async function openLandlockTier(policy: Policy, around: Circumstances): Promise<Backend> {
@@ -23,8 +24,8 @@ export async function openLandlockTier(policy: Policy, around: Circumstances): P
   const rules = connectRulesOf(policy, around);
   using held = new DisposableStack();
   const connections = held.use(new Connections(rules, around));
-  const programs = held.use(new Programs((reach: Reach) => build(reach, policy, around)));
-  await probe(prepare, policy.root);
+  const programs = held.use(new Programs((wanted: Wanted) => build(wanted, policy, around)));
+  await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
   const [http, socks] = rules.tcp;
   const proxies = http && socks && { http, socks };
   const opened = held.move();
@@ -40,13 +41,21 @@ export async function openLandlockTier(policy: Policy, around: Circumstances): P
     mayShareGroup: true,
     // Whoever guards has been told as well.
     protect: () => {},
-    confine: (command) => orRefuse(() => prepare(command, connections.socket)),
+    confine: (command, manner = "watched") => orRefuse(() => prepare(command, { socket: connections.socket, manner })),
     [Symbol.dispose]: () => opened.dispose(),
   };
 
-  function prepare(command: Command, socket: number): Confined {
-    const program = programs.of(reachOf(policy));
-    return { ...command, argv: [program.path, ...command.argv], descriptors: [socket], release: () => {} };
+  function prepare(command: Command, { socket, manner }: { socket: number; manner: Manner }): Confined {
+    const reach = reachOf(policy);
+    const complaints = manner === "attached" ? openPipe() : undefined;
+    const program = programs.of({ reach, complains: complaints !== undefined });
+    return {
+      ...command,
+      argv: [program.path, ...command.argv],
+      descriptors: [socket, ...(complaints ? [complaints.write] : [])],
+      ...(complaints && { complaints }),
+      release: () => {},
+    };
   }
 }
 
@@ -66,7 +75,9 @@ function connectRulesOf({ write, hide, network }: Policy, { endpoints = [] }: Ci
   return { sockets: write, except: hide, names: [], tcp: network === "none" ? [] : endpoints, abstract: false };
 }
 
-function build(reach: Reach, { limits, network }: Policy, { arch, abi }: Circumstances): Uint8Array {
+type Wanted = { reach: Reach; complains: boolean };
+
+function build({ reach, complains }: Wanted, { limits, network }: Policy, { arch, abi }: Circumstances): Uint8Array {
   return confiningProgram({
     arch,
     parent: process.pid,
@@ -81,6 +92,7 @@ function build(reach: Reach, { limits, network }: Policy, { arch, abi }: Circums
       foreignIpc: true,
     }),
     supervisor,
+    ...(complains && { complaints: channel }),
   });
 }
 
