@@ -19,8 +19,8 @@ export type Arena = AsyncDisposable & {
 export type Attempted = Ran & {
   /** Both streams, the arena's directory left out. */
   output: string;
-  /** What is not as it was before, of all that is none of the commands' business. */
-  changes: readonly string[];
+  /** What is not as it was before the command, of all that is none of the commands' business. */
+  changes(): readonly string[];
 };
 
 export type Ground = {
@@ -61,7 +61,8 @@ export async function openArena(
     KODA: String(tier.pid),
   };
   const look = () => ({
-    ...fingerprint(base, ["home", "outside", ...protectedPaths]),
+    ...fingerprint(base, ["home", "outside"], { times: true }),
+    ...fingerprint(base, protectedPaths, { times: false }),
     ...processState(stranger.pid),
   });
   const opened = held.move();
@@ -72,7 +73,7 @@ export async function openArena(
       const before = look();
       const ran = await tier.run(command, { env, timeoutMs: 30_000 });
       const output = `${ran.stdout}${ran.stderr}`.replaceAll(base, "").trim();
-      return { ...ran, output, changes: differences(before, look()) };
+      return { ...ran, output, changes: () => differences(before, look()) };
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -1,25 +1,32 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
-/** All that can be changed of what lies at these paths below `base`, by path: content, mode, owner, times, names. */
-export function fingerprint(base: string, paths: readonly string[]): Record<string, string> {
-  const entries = paths.flatMap((path) => entriesAt(base, path));
+type Options = {
+  /** Of what is put back after it was changed the times differ. */
+  times: boolean;
+};
+
+/** All that can be changed of what lies at these paths below `base`, by path: content, mode, owner, names. */
+export function fingerprint(base: string, paths: readonly string[], { times }: Options): Record<string, string> {
+  const entries = paths.flatMap((path) => entriesAt(base, path, times));
   return Object.fromEntries(entries.filter(([path]) => !harmless.test(path)));
 }
 
 /** What koda set aside, and objects that nothing in their repository refers to. */
 const harmless = /\/koda-quarantine|\.git\/objects\/[0-9a-f]{2}(\/|$)/;
 
-function entriesAt(base: string, path: string): [path: string, state: string][] {
+function entriesAt(base: string, path: string, times: boolean): [path: string, state: string][] {
   const full = join(base, path);
   const stats = lstatSync(full, { throwIfNoEntry: false });
   if (stats === undefined) return [];
   const { mode, uid, gid, mtimeMs, nlink } = stats;
   const state = [mode.toString(8), uid, gid];
-  if (stats.isFile()) return [[path, [...state, mtimeMs, nlink, Bun.hash(readFileSync(full))].join(" ")]];
+  if (stats.isFile()) return [[path, [...state, times ? mtimeMs : "", nlink, Bun.hash(readFileSync(full))].join(" ")]];
   if (stats.isSymbolicLink()) return [[path, [...state, readlinkSync(full)].join(" ")]];
   // Of a directory the names in it are what counts; its times change too when one has come and gone.
-  const inside = stats.isDirectory() ? readdirSync(full).flatMap((name) => entriesAt(base, join(path, name))) : [];
+  const inside = stats.isDirectory()
+    ? readdirSync(full).flatMap((name) => entriesAt(base, join(path, name), times))
+    : [];
   return [[path, state.join(" ")], ...inside];
 }
 

@@ -3,7 +3,7 @@ import { type Attempt, python, type Table } from "../../support/attempts.ts";
 /** Each would make the user's next git command run something, or see something else than what is there. */
 const writes: readonly [what: string, run: string, changes: readonly string[]][] = [
   ["a hook", "echo x > .git/hooks/post-checkout", [".git/hooks/post-checkout"]],
-  ["a hook in another's place", "rm -rf .git/hooks; mkdir .git/hooks", [".git/hooks"]],
+  ["a hook in another's place", "rm -rf .git/hooks; mkdir .git/hooks; echo x > .git/hooks/h", [".git/hooks/h"]],
   ["a monitor", "git config core.fsmonitor ./evil", [".git/config"]],
   ["another place for hooks", "printf '[core]\\nhooksPath=x\\n' >> .git/config", [".git/config"]],
   ["a configuration for worktrees", "echo x > .git/config.worktree", [".git/config.worktree"]],
@@ -36,6 +36,12 @@ const writes: readonly [what: string, run: string, changes: readonly string[]][]
   ["no such file", "rm linked/.git", ["linked/.git"]],
 ];
 
+/** All else is put back. */
+const leftByGuards: Record<string, readonly string[]> = {
+  "a lock": ["project/.git/index.lock"],
+  "nothing at all": ["project/.git/objects/pack"],
+};
+
 const guarded = /\.git and \.koda are not held/;
 const refusal =
   /Read-only file system|Device or resource busy|read-only|Invalid cross-device link|inter-device move failed|Unable to create/;
@@ -46,7 +52,7 @@ const everyWrite: readonly Attempt[] = writes.map(([what, run, changes]) => {
     that: `git is not given ${what}`,
     run: `( ${run} ) 2>&1 && echo given || exit 1`,
     confined: { says: refusal, exit: 1 },
-    in: { landlock: { says: /given$/, gap: guarded } },
+    in: { landlock: { says: /given$/, ...(what in leftByGuards && { changes: leftByGuards[what] }), gap: guarded } },
     unconfined: { says: /^given$/, changes: below },
   };
 });
@@ -69,9 +75,9 @@ export const repositories: Table = {
       confined: {
         says: /Read-only file system\n.*Device or resource busy$/,
         exit: 1,
-        changes: ["project/nested/.git"],
+        changes: ["project/nested/.git/HEAD"],
       },
-      in: { landlock: { says: /^$/, changes: ["project/nested/.git"], gap: guarded } },
+      in: { landlock: { says: /^$/, gap: guarded } },
     },
     {
       that: "nothing is exchanged with a repository",
