@@ -22,7 +22,7 @@ const writes: readonly [what: string, run: string, changes: readonly string[]][]
   ["a link in its place", "mkdir other; mv .git other/was; ln -s other .git", [".git"]],
   ["another settings file", "echo '{}' > .koda/other.json", [".koda/other.json"]],
   ["no settings", "rm -rf .koda", [".koda"]],
-  ["other settings in their place", "rm -rf .koda; mkdir k && mv -T k .koda", [".koda"]],
+  ["other settings in their place", "rm -rf .koda; mkdir k && mv -T k .koda", [".koda/settings.json"]],
   ["a monitor, in a repository below", "git -C nested config core.fsmonitor ./evil", ["nested/.git/config"]],
   ["a hook, in a repository below", "echo x > nested/.git/hooks/h", ["nested/.git/hooks/h"]],
   ["a hook, in a bare repository", "mkdir -p bare.git/hooks; echo x > bare.git/hooks/h", ["bare.git/hooks"]],
