@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { KodaError } from "../errors.ts";
 import type { Policy } from "./policy.ts";
 import { isBelow } from "./reach.ts";
 
@@ -36,18 +37,20 @@ export type Scenery = {
   protect: readonly string[];
   /** Where file systems of the kernel's own (proc, sysfs, …) are mounted. */
   kernelMounts: readonly string[];
+  /** What `waysToHidden` found before the first command ran. */
+  ways: readonly string[];
 };
 
 /** Directories that a sandbox makes anew, whatever the host has there. */
 const madeAnew = ["/dev", "/proc", "/sys"];
 
-export function layoutOf(policy: Policy, { look, protect, kernelMounts }: Scenery): Layout {
+export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways }: Scenery): Layout {
   const replacesTmp = canReplaceTmp(policy, look);
-  const roots = policy.write.filter((root) => !(replacesTmp && root === policy.tmp));
+  const roots = rootsOf(policy, replacesTmp);
   const isWritten = (path: string) => roots.some((root) => isBelow(path, root));
 
-  const ways = waysTo([...policy.hide, ...policy.readonly], { roots, look });
-  const trees: Placed[] = [...new Set([...roots, ...ways])]
+  const fixed = [...ways, ...between(roots, policy.readonly)].filter((path) => look(path) === "directory");
+  const trees: Placed[] = [...new Set([...roots, ...fixed])]
     .filter((path) => path !== "/")
     .map((at) => treeOf(at, { writable: true }));
   if (replacesTmp) trees.push({ kind: "tree", from: policy.tmp, at: "/tmp", writable: true, rank: 0 });
@@ -59,6 +62,8 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts }: Scener
     .filter((path) => look(path) !== undefined && lost.some((above) => isBelow(path, above) && path !== above))
     .filter((path) => !trees.some(({ at }) => at === path))
     .map((at) => treeOf(at, { writable: isWritten(at) }));
+
+  for (const tree of [...trees, ...shown]) if (tree.kind === "tree" && tree.writable) refuseLink(tree.from, look);
 
   const placed = [...trees, ...covers, ...shown].sort(fromTheTop);
   const frozen = frozenIn(
@@ -73,6 +78,38 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts }: Scener
     inDevices,
     mounts: [...placed.map((mount) => withInside(mount, placed, look)), ...frozen],
   };
+}
+
+/**
+ * The directories in which something hidden lies, below a writable root. Nobody can rename a mount point; but what it
+ * lies in could be, and then the next command would find it by a name that no rule is about. They are looked for before
+ * the first command runs: of a later one a command could make a symlink, and what that leads to would be writable.
+ */
+export function waysToHidden(policy: Policy, look: Scenery["look"]): readonly string[] {
+  const replacesTmp = canReplaceTmp(policy, look);
+  const roots = rootsOf(policy, replacesTmp);
+  const tmp = replacesTmp && roots.some((root) => isBelow(policy.tmp, root)) ? [policy.tmp] : [];
+  return [...between(roots, [...policy.hide, ...tmp]), ...tmp].filter((path) => look(path) === "directory");
+}
+
+/** A root in another root needs no place of its own, and has none that a command could not make a symlink of. */
+function rootsOf({ write, tmp, hide }: Policy, replacesTmp: boolean): readonly string[] {
+  const roots = write.filter((root) => !(replacesTmp && root === tmp));
+  const isHiddenIn = (root: string, other: string) => hide.some((path) => isBelow(root, path) && isBelow(path, other));
+  return roots.filter(
+    (root) => !roots.some((other) => other !== root && isBelow(root, other) && !isHiddenIn(root, other)),
+  );
+}
+
+function between(roots: readonly string[], paths: readonly string[]): string[] {
+  return paths.flatMap((path) => roots.filter((root) => isBelow(path, root)).flatMap((root) => wayDown(root, path)));
+}
+
+/** What the policy names is real; a symlink has been put there since, and may lead anywhere. */
+function refuseLink(path: string, look: Scenery["look"]): void {
+  const link = [...wayDown("/", path), path].find((each) => look(each) === "link");
+  if (link !== undefined)
+    throw new KodaError("sandbox", `Cannot run a command: "${link}" was a directory, and has become a symlink`);
 }
 
 /** What has to stay as it is wherever it lies; where commands may commit, of the root's own `.git` only its parts. */
@@ -137,25 +174,13 @@ function placesIn(at: string, placed: readonly Placed[], look: Scenery["look"]):
 
 /** The place of a mount, and the directories on the way to it. */
 function placeOf({ at }: { at: string }, top: string, look: Scenery["look"]): Inside[] {
-  const way = between(top, at).map((path): Inside => ({ path, kind: "directory" }));
+  const way = wayDown(top, at).map((path): Inside => ({ path, kind: "directory" }));
   return [...way, { path: at, kind: look(at) === "directory" ? "directory" : "file" }];
 }
 
-function between(top: string, path: string): string[] {
+function wayDown(top: string, path: string): string[] {
   const parent = dirname(path);
-  return parent === top || !isBelow(parent, top) ? [] : [...between(top, parent), parent];
-}
-
-/**
- * The directories between a writable root and what is kept from commands in it. Nobody can rename a mount point; but
- * what it lies in could be, and then the next command would find it by a name that no rule is about.
- */
-function waysTo(
-  paths: readonly string[],
-  { roots, look }: { roots: readonly string[]; look: Scenery["look"] },
-): string[] {
-  const there = paths.filter((path) => look(path) !== undefined);
-  return there.flatMap((path) => roots.filter((root) => isBelow(path, root)).flatMap((root) => between(root, path)));
+  return parent === top || !isBelow(parent, top) ? [] : [...wayDown(top, parent), parent];
 }
 
 /** What lies in something frozen is frozen with it. */

@@ -51,13 +51,15 @@ async function openAtHome(name: TierName, { place, user }: { place: Place; user:
     mkdirSync(join(home, path, ".."), { recursive: true });
     writeFileSync(join(home, path), content);
   }
-  return openTier(name, place, {
-    user,
-    grants: {
-      home,
-      accountHome: home,
-      dataDirectory: join(home, ".local/share/koda"),
-      configDirectory: join(home, ".config/koda"),
-    },
-  });
+  return openTier(name, place, { user, grants: atHome(place) });
+}
+
+/** The project is the home. */
+function atHome({ project: home }: Place) {
+  return {
+    home,
+    accountHome: home,
+    dataDirectory: join(home, ".local/share/koda"),
+    configDirectory: join(home, ".config/koda"),
+  };
 }

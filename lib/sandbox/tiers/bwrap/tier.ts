@@ -5,7 +5,7 @@ import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { Connections } from "../../connections.ts";
 import { openPipe, sealedFile } from "../../descriptors.ts";
 import { neededAbi } from "../../landlock.ts";
-import { canReplaceTmp, type Layout, layoutOf } from "../../layout.ts";
+import { canReplaceTmp, type Layout, layoutOf, waysToHidden } from "../../layout.ts";
 import type { Policy } from "../../policy.ts";
 import { probe } from "../../probe.ts";
 import { type Arch, confiningProgram } from "../../program.ts";
@@ -41,6 +41,7 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
   const patient = held.use(new ProgramFile(patientProgram(arch)));
   const programs = held.use(new Programs((wanted: Wanted) => build(wanted, { policy, around })));
   const kernel = kernelMounts();
+  const ways = waysToHidden(policy, look);
   let protect: readonly string[] = [];
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
 
@@ -66,7 +67,7 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
 
   function prepare(command: Command, { socket, manner }: { socket: number; manner: Manner }): Confined {
     const standIns = standInsFor(policy);
-    const layout = layoutOf(policy, { look, protect, kernelMounts: kernel });
+    const layout = layoutOf(policy, { look, protect, kernelMounts: kernel, ways });
     const complaints = manner === "attached" ? openPipe() : undefined;
     const inner = programs.of({ layout, complains: complaints !== undefined });
     const list = bwrapArguments(layout, command.cwd).map((argument) => `${argument}\0`);

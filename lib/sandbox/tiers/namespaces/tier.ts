@@ -3,7 +3,7 @@ import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { Connections } from "../../connections.ts";
 import { openPipe } from "../../descriptors.ts";
 import { neededAbi } from "../../landlock.ts";
-import { canReplaceTmp, type Layout, layoutOf } from "../../layout.ts";
+import { canReplaceTmp, type Layout, layoutOf, waysToHidden } from "../../layout.ts";
 import type { Policy } from "../../policy.ts";
 import { probe } from "../../probe.ts";
 import { confiningProgram } from "../../program.ts";
@@ -38,6 +38,7 @@ export async function openNamespacesTier(
   const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around));
   const programs = held.use(new Programs((wanted: Wanted) => build(wanted, { policy, around, processes })));
   const kernel = kernelMounts();
+  const ways = waysToHidden(policy, look);
   let protect: readonly string[] = [];
 
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
@@ -63,7 +64,7 @@ export async function openNamespacesTier(
     const standIns = standInsFor(policy);
     const purpose = purposeOf(manner, processes);
     const pipe = purpose === undefined ? undefined : openPipe();
-    const layout = layoutOf(policy, { look, protect, kernelMounts: kernel });
+    const layout = layoutOf(policy, { look, protect, kernelMounts: kernel, ways });
     const program = programs.of({ layout, purpose: pipe && purpose });
     return {
       ...command,
