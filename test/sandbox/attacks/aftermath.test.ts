@@ -46,14 +46,21 @@ for (const { name, user } of everyone) {
       if (tier.backend.ownProcesses) await eventually(() => remaining(place).length === 0);
       else expect(tier.backend.notes.join("\n")).toMatch(/may go on when koda is killed/);
       await tier[Symbol.asyncDispose]();
-      for (const pid of remaining(place)) process.kill(pid, "SIGKILL");
-      await eventually(() => remaining(place).length === 0);
+      // Some of them may be about to become what they are known by.
+      await eventually(() => killAll(place) === 0);
     });
   });
 }
 
 function fileIn({ project }: Place): string {
   return join(project, "file");
+}
+
+/** Returns how many there were. */
+function killAll(place: Place): number {
+  const pids = remaining(place);
+  for (const pid of pids) process.kill(pid, "SIGKILL");
+  return pids.length;
 }
 
 function remaining(place: Place): number[] {
