@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { unlessRefused } from "../../../lib/errors.ts";
 import { makePlace, type Place } from "../../support/place.ts";
 import { processesNaming } from "../../support/shell.ts";
 import { openTier, type TierName, users, whyMissing } from "../../support/tiers.ts";
@@ -59,7 +60,7 @@ function fileIn({ project }: Place): string {
 /** Returns how many there were. */
 function killAll(place: Place): number {
   const pids = remaining(place);
-  for (const pid of pids) process.kill(pid, "SIGKILL");
+  for (const pid of pids) unlessRefused(() => process.kill(pid, "SIGKILL"));
   return pids.length;
 }
 
