@@ -7,6 +7,7 @@ import { canReplaceTmp, type Layout, layoutOf, waysToHidden } from "../../layout
 import type { Policy } from "../../policy.ts";
 import { probe } from "../../probe.ts";
 import { confiningProgram } from "../../program.ts";
+import type { ProgramFile } from "../../programfile.ts";
 import { Programs } from "../../programs.ts";
 import { kernelMounts, look } from "../../scenery.ts";
 import { seccompFilter } from "../../seccomp.ts";
@@ -34,13 +35,19 @@ export async function openNamespacesTier(
   const { arch, abi } = around;
   mustSuffice(abi, processes);
   using held = new DisposableStack();
-  const namespaces = held.use(await openNamespaces(arch, around.ports));
   const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around));
   const programs = held.use(new Programs((wanted: Wanted) => build(wanted, { policy, around, processes })));
   const kernel = kernelMounts();
   const ways = waysToHidden(policy, look);
   let protect: readonly string[] = [];
 
+  // The first program is built while another one makes the namespaces.
+  using _ = standInsFor(policy);
+  const [namespaces] = await Promise.all([
+    openNamespaces(arch, around.ports),
+    programFor(purposeOf("watched", processes)),
+  ]);
+  held.use(namespaces);
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
   const proxies = proxiesAt(around.ports);
   if (proxies !== undefined) around.onSockets?.(namespaces.takeListeners());
@@ -64,15 +71,17 @@ export async function openNamespacesTier(
     const standIns = standInsFor(policy);
     const purpose = purposeOf(manner, processes);
     const pipe = purpose === undefined ? undefined : openPipe();
-    const layout = layoutOf(policy, { look, protect, kernelMounts: kernel, ways });
-    const program = programs.of({ layout, purpose: pipe && purpose });
     return {
       ...command,
-      argv: [program.path, ...command.argv],
+      argv: [programFor(pipe && purpose).path, ...command.argv],
       descriptors: [namespaces.user, namespaces.network, socket, ...(pipe ? [pipe.write] : [])],
       ...(pipe && purpose && { [purpose]: pipe }),
       release: () => standIns[Symbol.dispose](),
     };
+  }
+
+  function programFor(purpose: Purpose): ProgramFile {
+    return programs.of({ layout: layoutOf(policy, { look, protect, kernelMounts: kernel, ways }), purpose });
   }
 }
 
