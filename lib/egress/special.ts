@@ -1,4 +1,5 @@
-import { formatAddress, isSameAddress, parseAddress, type Address } from "./address.ts";
+import { formatAddress, type Address } from "./address.ts";
+import { contains, range } from "./range.ts";
 
 /**
  * What an address is when it is no host of the public Internet, such as `a loopback address`, with the IPv4 address
@@ -20,8 +21,6 @@ export function embedded(address: Address): { address: Address; reaches: boolean
   if (form === undefined) return undefined;
   return { address: address.subarray(form.at, form.at + 4), reaches: form.reaches };
 }
-
-type Range = { start: Address; bits: number };
 
 const embeddings = [
   { ...range("::ffff:0:0/96"), at: 12, reaches: true },
@@ -61,21 +60,4 @@ const ranges = [
 
 function is(use: string, blocks: string) {
   return blocks.split(" ").map((block) => ({ ...range(block), use }));
-}
-
-function range(block: string): Range {
-  const [start = "", bits] = block.split("/");
-  const address = parseAddress(start);
-  if (address === undefined) throw new Error(`"${block}" is not a range of addresses`);
-  return { start: address, bits: Number(bits) };
-}
-
-function contains({ start, bits }: Range, address: Address): boolean {
-  if (address.length !== start.length) return false;
-  const whole = bits >> 3;
-  const mask = 0xff & (0xff00 >> (bits & 7));
-  return (
-    isSameAddress(address.subarray(0, whole), start.subarray(0, whole)) &&
-    ((address[whole] ?? 0) & mask) === ((start[whole] ?? 0) & mask)
-  );
 }

@@ -1,6 +1,6 @@
-import { BlockList } from "node:net";
 import { KodaError } from "../errors.ts";
 import { parseAuthority, parseHost, parsePort, quoted, splitPort, type Target } from "./host.ts";
+import { contains } from "./range.ts";
 
 /** A proxy between this machine and the world, of the user's own. */
 export type UpstreamProxy = {
@@ -121,16 +121,11 @@ function exceptionOf(entry: string): Exception {
 }
 
 function networkOf(entry: string): Exception | undefined {
-  const [, address = "", bits = ""] = /^([\d.]+|[\da-f:.]+)\/(\d{1,3})$/i.exec(entry) ?? [];
-  const host = parseHost(address);
+  const [, start = "", bits = ""] = /^([\d.]+|[\da-f:.]+)\/(\d{1,3})$/i.exec(entry) ?? [];
+  const host = parseHost(start);
   if ("fault" in host || host.kind === "name" || Number(bits) > host.address.length * 8) return undefined;
-  const list = new BlockList();
-  list.addSubnet(host.text, Number(bits), familyOf(host.text));
-  return (target) => target.host.kind === "address" && list.check(target.host.text, familyOf(target.host.text));
-}
-
-function familyOf(address: string): "ipv4" | "ipv6" {
-  return address.includes(":") ? "ipv6" : "ipv4";
+  const network = { start: host.address, bits: Number(bits) };
+  return (target) => target.host.kind === "address" && contains(network, target.host.address);
 }
 
 /** This machine is never reached through another one. */
