@@ -3,7 +3,6 @@ import type { Event, EventOf } from "../lib/engine/event.ts";
 import { outcomeOfError } from "../lib/engine/outcome.ts";
 import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
 import type { Sink } from "../lib/sink/sink.ts";
-import { removeAnswer, writeAnswer } from "./answerfile.ts";
 import { report } from "./print.ts";
 import { sinkFor } from "./stdio.ts";
 
@@ -48,6 +47,7 @@ export async function deliver(
 /** Before the end is told, the answer is in its file (`-o`), or what was there before is gone. */
 export function answerInto(file: string, signal: AbortSignal): Conclude {
   return async (end) => {
+    const { removeAnswer, writeAnswer } = await import("./answerfile.ts");
     if (end.status === "done") {
       try {
         await writeAnswer(file, end.text, signal);

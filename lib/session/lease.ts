@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { KodaError } from "../errors.ts";
 import type { Database } from "./database.ts";
 import { isGone, type ProcessIdentity, thisProcess } from "./process.ts";
@@ -120,6 +119,7 @@ export async function whenFree<T>(attempt: () => T, wait: Wait): Promise<T> {
 
 async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   try {
+    const { setTimeout: sleep } = await import("node:timers/promises");
     await sleep(ms, undefined, signal === undefined ? {} : { signal });
   } catch (error) {
     // The caller reads the signal's reason, not the timer's AbortError.
