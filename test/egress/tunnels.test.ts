@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import {
+  answered,
   ask,
+  bytes,
   connectWay,
   dialProxy,
   echo,
@@ -19,19 +21,9 @@ import {
 
 const megabyte = 1024 * 1024;
 
-/** A pattern in which a lost, doubled or misplaced block shows. */
-function bytes(length: number, seed = 1): Buffer {
-  const block = Buffer.alloc(65_521);
-  for (let at = 0; at < block.length; at++) block[at] = (at * 31 + seed * 17 + (at >> 8)) & 0xff;
-  return Buffer.alloc(length, block);
-}
-
 const closed = (socket: Socket) => new Promise<void>((resolve) => socket.once("close", () => resolve()));
 
 const sumOf = (data: Buffer) => `${data.length} ${Bun.hash(data)}`;
-
-/** The number that says how it went. */
-const answered = (way: Way, said: Buffer) => (way === connectWay ? said.toString("latin1", 9, 12) : `${said[3]}`);
 
 describe.each([...ways])("$name", (way: Way) => {
   test("what is said with the hello reaches the other side first", async () => {

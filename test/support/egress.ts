@@ -78,7 +78,7 @@ export const connectWay: Way = {
   port: (proxies) => proxies.httpPort,
   hello: (host, port) => [Buffer.from(`CONNECT ${host}:${port} HTTP/1.1\r\nHost: ${host}:${port}\r\n\r\n`)],
   isWhole: (said) => said.includes("\r\n\r\n"),
-  isYes: (said) => said.toString("latin1").startsWith("HTTP/1.1 200 "),
+  isYes: (said) => /^HTTP\/1\.[01] 200 /.test(said.toString("latin1")),
 };
 
 export const socksWay: Way = {
@@ -134,6 +134,11 @@ export async function readReply(way: Way, socket: Socket): Promise<Buffer> {
   return said;
 }
 
+/** The number in an answer that says how it went. */
+export function answered(way: Way, said: Buffer): string {
+  return way === connectWay ? said.toString("latin1", 9, 12) : `${said[3]}`;
+}
+
 /** Everything up to the other side's end; rejects when the connection was reset instead. */
 export async function readAll(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -144,6 +149,13 @@ export async function readAll(socket: Socket): Promise<Buffer> {
   socket.resume();
   await promise;
   return Buffer.concat(chunks);
+}
+
+/** A pattern in which a lost, doubled or misplaced block shows. */
+export function bytes(length: number, seed = 1): Buffer {
+  const block = Buffer.alloc(65_521);
+  for (let at = 0; at < block.length; at++) block[at] = (at * 31 + seed * 17 + (at >> 8)) & 0xff;
+  return Buffer.alloc(length, block);
 }
 
 /** What is offered at most to a reader that takes nothing. */

@@ -9,6 +9,7 @@ const needed = [
   { program: "squid", package: "squid" },
   { program: "tinyproxy", package: "tinyproxy-bin" },
   { program: "microsocks", package: "microsocks" },
+  { program: "danted", package: "dante-server" },
 ] as const;
 
 export function installPackages(): void {
