@@ -4,7 +4,7 @@ import { constants } from "node:os";
 import { dirname } from "node:path";
 import type { Check } from "../../cmd/checks.ts";
 import type { Missed } from "../../lib/sandbox/missed.ts";
-import { type Denials, programWithout } from "../support/denied.ts";
+import { asInDocker, type Denials, programWithout } from "../support/denied.ts";
 import { binary } from "../support/koda.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
@@ -22,7 +22,7 @@ const noNamespaces = "echo 0 > /proc/sys/user/max_user_namespaces";
 const machines: readonly Machine[] = [
   {
     name: "with Docker's default seccomp profile",
-    made: { unshare: EPERM, setns: EPERM, ...mounts, clone3: ENOSYS },
+    made: asInDocker,
     backend: /^landlock$/,
     missed: {
       tier: "namespaces",
@@ -75,7 +75,7 @@ const hasNamespaces = Bun.spawnSync([...unshare, "true"]).exitCode === 0;
 
 /** What a command line begins with that is run on such a machine. */
 function on(made: Machine["made"], place: Place): readonly string[] {
-  if (typeof made !== "string") return [programWithout(made, place)];
+  if (typeof made !== "string") return [programWithout(made, dirname(place.project))];
   return [...unshare, "sh", "-c", `${made}; exec "$@"`, "sh"];
 }
 

@@ -1,4 +1,5 @@
-import { chmodSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { arm64 } from "../../lib/sandbox/arm64.ts";
 import { Assembly } from "../../lib/sandbox/assembly.ts";
 import { compileFilter, refuse } from "../../lib/sandbox/bpf.ts";
@@ -6,7 +7,6 @@ import { filterCalls } from "../../lib/sandbox/steps/filter.ts";
 import { syscalls } from "../../lib/sandbox/syscalls.ts";
 import { x64 } from "../../lib/sandbox/x64.ts";
 import { hereArch, withoutNewPrivileges } from "./assembled.ts";
-import type { Place } from "./place.ts";
 
 /** Beside those that the sandbox itself knows. */
 const others = { memfd_create: [319, 279] } as const;
@@ -17,8 +17,19 @@ const audits = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
 /** By what number each call is refused. */
 export type Denials = { readonly [call in keyof typeof calls]?: number };
 
-/** The path of a program that becomes its arguments under a filter which refuses calls: another kernel, or a container. */
-export function programWithout(denials: Denials, place: Place): string {
+/** What Docker's default profile does to whoever has no capabilities. */
+export const asInDocker: Denials = {
+  unshare: 1,
+  setns: 1,
+  mount: 1,
+  open_tree: 1,
+  move_mount: 1,
+  mount_setattr: 1,
+  clone3: 38,
+};
+
+/** The path of a program, in a directory, that becomes its arguments under a filter which refuses calls: another kernel, or a container. */
+export function programWithout(denials: Denials, directory: string): string {
   const assembly = new Assembly(hereArch === "arm64" ? arm64 : x64);
   const rules = Object.entries(denials).map(([call, errno]) => ({
     // The entries of a record that has no other keys.
@@ -29,7 +40,7 @@ export function programWithout(denials: Denials, place: Place): string {
   filterCalls(assembly, { filter: compileFilter({ audit: audits[hereArch] }, rules) });
   const { program, argv, environment } = assembly;
   assembly.step("execve", [program, argv, environment], { must: "execve" });
-  const path = place.write(`../denying-${Bun.randomUUIDv7()}`, assembly.finish());
-  chmodSync(path, 0o755);
+  const path = join(directory, `denying-${Bun.randomUUIDv7()}`);
+  writeFileSync(path, assembly.finish(), { mode: 0o755 });
   return path;
 }
