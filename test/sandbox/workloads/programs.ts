@@ -1,6 +1,6 @@
 import { type Attempt, python, type Table } from "../../support/attempts.ts";
 
-const ownServers = /servers of their own/;
+const ownServers = /run servers over TCP/;
 const noSemaphores = /no POSIX semaphores/;
 
 type Work = Pick<Attempt, "run" | "in"> & { says: RegExp };
