@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { once } from "node:events";
 import { createServer, request, type IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { ask, dialProxy, openProxies, portOf, readAll, startOrigin, until, ways, type Way } from "../support/egress.ts";

@@ -16,13 +16,13 @@ export function obey(socket: Socket): void {
     switch (order) {
       case "d":
         if (method !== undefined) socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${megabytes * megabyte}\r\n\r\n`);
-        return send(socket, { megabytes, then: () => socket.end() });
+        return send(socket, { megabytes, whenDone: () => socket.end() });
       case "t":
         socket.pause();
         socket.unshift(first.subarray(text.indexOf(method === undefined ? "\n" : "\r\n\r\n")));
         return takeSlowly(socket, {
           megabytes,
-          then: () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+          whenDone: () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
         });
       case "u":
         return void socket.resume().once("end", () => socket.end("done"));
@@ -33,27 +33,27 @@ export function obey(socket: Socket): void {
   });
 }
 
-type Amount = { megabytes: number; then: () => void };
+type Amount = { megabytes: number; whenDone: () => void };
 
 /** As fast as it is taken. */
-export function send(socket: Socket, { megabytes, then }: Amount): void {
+export function send(socket: Socket, { megabytes, whenDone }: Amount): void {
   let left = megabytes * megabyte;
   const more = () => {
     while (left > 0) {
       left -= chunk.length;
       if (!socket.write(chunk)) return void socket.once("drain", more);
     }
-    then();
+    whenDone();
   };
   more();
 }
 
 /** Rests after each piece. */
-export function takeSlowly(socket: Socket, { megabytes, then }: Amount): void {
+export function takeSlowly(socket: Socket, { megabytes, whenDone }: Amount): void {
   let left = megabytes * megabyte;
   socket.on("data", ({ length }: Buffer) => {
     left -= length;
-    if (left <= 0) return then();
+    if (left <= 0) return whenDone();
     socket.pause();
     setTimeout(() => socket.resume(), 1);
   });

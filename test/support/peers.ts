@@ -60,7 +60,7 @@ export function isMissing({ program }: Peer): boolean {
   return true;
 }
 
-export async function startPeer({ program, args }: Peer): Promise<AsyncDisposable & Ports> {
+export async function startPeer({ program, args }: Peer): Promise<AsyncDisposable & Ports & { pid: number }> {
   const port = await freePort();
   const directory = mkdtempSync(join(tmpdir(), "koda-test-"));
   const child = Bun.spawn([Bun.which(program, { PATH: path }) ?? program, ...args({ port, directory })], {
@@ -81,7 +81,7 @@ export async function startPeer({ program, args }: Peer): Promise<AsyncDisposabl
     await end();
     throw error;
   }
-  return { httpPort: port, socksPort: port, [Symbol.asyncDispose]: end };
+  return { pid: child.pid, httpPort: port, socksPort: port, [Symbol.asyncDispose]: end };
 }
 
 async function freePort(): Promise<number> {

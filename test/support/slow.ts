@@ -30,13 +30,13 @@ const plain =
 
 const toReader = (open: Open) => async (wish: Wish) => {
   const socket = await open(wish, `d${wish.megabytes}`);
-  await new Promise<void>((then) => takeSlowly(socket, { megabytes: wish.megabytes, then }));
+  await new Promise<void>((whenDone) => takeSlowly(socket, { megabytes: wish.megabytes, whenDone }));
   socket.destroy();
 };
 
 const toServer = (open: Open) => async (wish: Wish) => {
   const socket = await open(wish, `t${wish.megabytes}`);
-  send(socket, { megabytes: wish.megabytes, then: () => {} });
+  send(socket, { megabytes: wish.megabytes, whenDone: () => {} });
   // It answers when it has taken all.
   await once(socket.resume(), "data");
   socket.destroy();
