@@ -47,6 +47,12 @@ export function unmarked({ sharesSession = false } = {}): ProcessStat[] {
   return strangers.filter(({ pid }) => markOf(pid) === undefined);
 }
 
+/** The members of a group whom its leader and that one's children only keep, as the outer processes of a namespace do. */
+export function keptBy(leader: number): number[] {
+  const isKept = ({ pid, parent, group }: ProcessStat) => group === leader && pid !== leader && parent !== leader;
+  return (livingProcesses() ?? []).filter(isKept).map(({ pid }) => pid);
+}
+
 /** Undefined where that cannot be seen. */
 export function hasLivingMember(group: number): boolean | undefined {
   return livingProcesses()?.some((process) => process.group === group);

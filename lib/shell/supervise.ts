@@ -1,6 +1,6 @@
 import type { Drain } from "./drain.ts";
-import { graceMs, isGone, isGroupAlive, takeDown } from "./kill.ts";
-import { marked } from "./processes.ts";
+import { graceMs, isGone, isGroupAlive, killNow, takeDown } from "./kill.ts";
+import { keptBy, marked } from "./processes.ts";
 import { type ExitStatus, statusOf } from "./status.ts";
 
 /** How a command ended. `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
@@ -115,10 +115,17 @@ export function supervise(
   async function stopLeftovers(): Promise<boolean> {
     if (stopped === undefined) await within(graceMs, drained);
     const leftBehind = stopped === undefined && !(await isAllGone());
-    if (leftBehind) await takeDown(group);
+    if (leftBehind) await (hasExited ? takeDown(group) : endNamespace());
     await takingDown;
     await within(remainderMs, drained);
     return leftBehind;
+  }
+
+  /** Who is in the group may clean up first. Who has left it hears nothing, and ends with the namespace. */
+  async function endNamespace(): Promise<void> {
+    await takeDown(() => keptBy(pid));
+    killNow(group);
+    await process.exited;
   }
 
   /** Whoever waits for what the command left behind exits with the last of it. */
