@@ -94,7 +94,10 @@ test("a library is imported by one file only", () => {
   expect([...users].filter(([, paths]) => paths.size > 1)).toEqual([]);
 });
 
-/** Every file and directory that the tree in AGENTS.md names; those of an indented line lie in the directory above it. */
+/**
+ * Every file and directory that the tree in AGENTS.md names. Those of an indented line lie in the directory above it, or
+ * in the one below that with which the line begins.
+ */
 function mapped(): string[] {
   const [, tree = ""] = /## The tree\n\n```\n([\s\S]*?)```/.exec(readFileSync("AGENTS.md", "utf8")) ?? [];
   let directory = "";
@@ -102,7 +105,11 @@ function mapped(): string[] {
     const [first = ""] = line.split(/\s/, 1);
     const names = line.match(/[\w/-]+(?:\.(?:ts|md|jsonl)\b|\/(?=\s))/g) ?? [];
     if (first !== "") directory = first.endsWith("/") ? first : "";
-    return names.map((name) => (name === first || name.startsWith("lib/") ? name : join(directory, name)));
+    const [, below = ""] = /^\s+([\w-]+\/)\s/.exec(line) ?? [];
+    return names.map((name) => {
+      if (name === first || name.startsWith("lib/")) return name;
+      return join(directory, name.includes("/") ? "" : below, name);
+    });
   });
 }
 

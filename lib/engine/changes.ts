@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { messageOf } from "../errors.ts";
-import type { Policy } from "../sandbox/policy.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
 import type { Snapshot } from "../session/worktree.ts";
 import type { Event } from "./event.ts";
 

@@ -5,7 +5,7 @@ import { KodaError, reasonOf } from "../errors.ts";
 import { type Backend, unconfined } from "../sandbox/backend.ts";
 import { detect, type Detected } from "../sandbox/detect.ts";
 import { described, merged } from "../sandbox/missed.ts";
-import { policyOf } from "../sandbox/policy.ts";
+import { policyOf } from "../sandbox/policy/policy.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
 import { lookingOnce } from "../trust/real.ts";
 import { Egress, ports } from "./egress.ts";

@@ -1,5 +1,5 @@
 import type { Backend } from "../sandbox/backend.ts";
-import type { Policy } from "../sandbox/policy.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
 import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";

@@ -1,5 +1,5 @@
 import { openLibrary } from "../shell/clibrary.ts";
-import { syscalls } from "./syscalls.ts";
+import { syscalls } from "./assembly/syscalls.ts";
 
 const functions = { syscall: { args: ["i64", "ptr", "u64", "u32"], returns: "i64" } } as const;
 /** LANDLOCK_CREATE_RULESET_VERSION: nothing is made, the answer is what the kernel knows. */

@@ -2,9 +2,9 @@ import { closeSync } from "node:fs";
 import type { Command, Confined } from "./backend.ts";
 import { socketPair } from "./descriptors.ts";
 import { isGone, isGroupAlive } from "../shell/kill.ts";
-import { failedStep } from "./failure.ts";
+import { failedStep } from "./assembly/failure.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
-import { look } from "./scenery.ts";
+import { look } from "./layout/scenery.ts";
 
 /** Does nothing, and is on every system in one of these places. */
 const nothing = look("/bin/true") === undefined ? (["/bin/sh", "-c", ":"] as const) : (["/bin/true"] as const);

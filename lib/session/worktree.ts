@@ -1,7 +1,7 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
-import type { Policy } from "../sandbox/policy.ts";
-import { isBelow } from "../sandbox/reach.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { isBelow } from "../sandbox/policy/reach.ts";
 import { Copies, type Place } from "./worktree/copies.ts";
 import { findGit } from "./worktree/git.ts";
 import { breathe, listFiles, listFilesAgain, mostFiles, type Project } from "./worktree/listing.ts";

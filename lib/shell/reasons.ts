@@ -1,7 +1,7 @@
 import { basename, normalize } from "node:path";
-import type { Policy } from "../sandbox/policy.ts";
-import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/reach.ts";
-import { hostPath } from "../sandbox/seen.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
+import { hostPath } from "../sandbox/policy/seen.ts";
 
 export type Failure = {
   /** What the command wrote there, or the end of it. */

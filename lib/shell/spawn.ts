@@ -1,7 +1,7 @@
 import { messageOf } from "../errors.ts";
 import { closeSync } from "node:fs";
 import type { Backend, Confined } from "../sandbox/backend.ts";
-import type { Policy } from "../sandbox/policy.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
 import { attach, type Attached } from "./attach.ts";
 import { closeOutlet, drain, openOutlet } from "./drain.ts";
 import { isGroupAlive, killNow, takeDown } from "./kill.ts";

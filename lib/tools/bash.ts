@@ -1,6 +1,6 @@
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
-import { failedStep, setupFailed } from "../sandbox/failure.ts";
+import { failedStep, setupFailed } from "../sandbox/assembly/failure.ts";
 import { createCapture } from "../shell/capture.ts";
 import { showLive } from "../shell/live.ts";
 import { explain } from "../shell/reasons.ts";

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { nearest } from "../nearest.ts";
-import type { Policy } from "../sandbox/policy.ts";
-import { isBelow } from "../sandbox/reach.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { isBelow } from "../sandbox/policy/reach.ts";
 import { HeldDirectory } from "../trust/held.ts";
 import { locate, shownPath, type Place } from "../trust/path.ts";
 

@@ -1,7 +1,7 @@
 import type { Egress } from "../egress/gateway.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema } from "../model/model.ts";
-import type { Policy } from "../sandbox/policy.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
 import type { Refusals } from "../egress/refusals.ts";
 import type { FileLog } from "../session/files.ts";
 import type { OutputStore } from "../session/outputs.ts";

@@ -1,7 +1,7 @@
 import { basename, isAbsolute, relative } from "node:path";
-import type { Policy } from "../sandbox/policy.ts";
-import { folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/reach.ts";
-import { hostPath, seenPath } from "../sandbox/seen.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
+import { hostPath, seenPath } from "../sandbox/policy/seen.ts";
 import { lookAsSeen } from "./seen.ts";
 import { look, walk, type Kind, type Walk } from "./walk.ts";
 

@@ -1,6 +1,6 @@
-import type { Policy } from "../sandbox/policy.ts";
-import { hostTmp, isBelow } from "../sandbox/reach.ts";
-import { hostPath } from "../sandbox/seen.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { hostTmp, isBelow } from "../sandbox/policy/reach.ts";
+import { hostPath } from "../sandbox/policy/seen.ts";
 import { type Found, look } from "./walk.ts";
 
 /** Looks at a path as commands see it; on the way to a root in `/tmp` there are directories, whatever the host has. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { landlockAbi } from "../../lib/sandbox/abi.ts";
-import { handledBy, restrict } from "../../lib/sandbox/landlock.ts";
+import { handledBy, restrict } from "../../lib/sandbox/program/steps/landlock.ts";
 import { runAfter, withoutNewPrivileges } from "../support/assembled.ts";
 
 test("the version is a number that stays the same, and 0 where there is no Landlock", () => {

@@ -1,6 +1,6 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ResourceLimits } from "../../lib/sandbox/policy.ts";
+import type { ResourceLimits } from "../../lib/sandbox/policy/policy.ts";
 import { fingerprint, processState } from "./fingerprint.ts";
 import type { Place } from "./place.ts";
 import { strangerIn, type Stranger } from "./stranger.ts";

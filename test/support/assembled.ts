@@ -1,9 +1,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { arm64 } from "../../lib/sandbox/arm64.ts";
-import { Assembly } from "../../lib/sandbox/assembly.ts";
-import { x64 } from "../../lib/sandbox/x64.ts";
+import { arm64 } from "../../lib/sandbox/assembly/arm64.ts";
+import { Assembly } from "../../lib/sandbox/assembly/assembly.ts";
+import { x64 } from "../../lib/sandbox/assembly/x64.ts";
 
 export const hereArch = process.arch === "arm64" ? "arm64" : "x64";
 

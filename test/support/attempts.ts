@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { syscalls } from "../../lib/sandbox/syscalls.ts";
+import { syscalls } from "../../lib/sandbox/assembly/syscalls.ts";
 import { type Arena, type Ground, openArena } from "./arena.ts";
 import { makePlace } from "./place.ts";
 import { python as interpreter } from "./stranger.ts";

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { arm64 } from "../../lib/sandbox/arm64.ts";
-import { Assembly } from "../../lib/sandbox/assembly.ts";
-import { compileFilter, refuse } from "../../lib/sandbox/bpf.ts";
-import { filterCalls } from "../../lib/sandbox/steps/filter.ts";
-import { syscalls } from "../../lib/sandbox/syscalls.ts";
-import { x64 } from "../../lib/sandbox/x64.ts";
+import { arm64 } from "../../lib/sandbox/assembly/arm64.ts";
+import { Assembly } from "../../lib/sandbox/assembly/assembly.ts";
+import { compileFilter, refuse } from "../../lib/sandbox/filter/bpf.ts";
+import { filterCalls } from "../../lib/sandbox/program/steps/filter.ts";
+import { syscalls } from "../../lib/sandbox/assembly/syscalls.ts";
+import { x64 } from "../../lib/sandbox/assembly/x64.ts";
 import { hereArch, withoutNewPrivileges } from "./assembled.ts";
 
 /** Beside those that the sandbox itself knows. */

@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import type { Policy } from "../../lib/sandbox/policy.ts";
+import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 import type { Place } from "./place.ts";
 
 /** The policy of a run in a test's own project; what is not said is empty. */

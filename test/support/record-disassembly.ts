@@ -5,10 +5,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { arm64 } from "../../lib/sandbox/arm64.ts";
-import { Assembly } from "../../lib/sandbox/assembly.ts";
-import { codeAddress } from "../../lib/sandbox/elf.ts";
-import { x64 } from "../../lib/sandbox/x64.ts";
+import { arm64 } from "../../lib/sandbox/assembly/arm64.ts";
+import { Assembly } from "../../lib/sandbox/assembly/assembly.ts";
+import { codeAddress } from "../../lib/sandbox/assembly/elf.ts";
+import { x64 } from "../../lib/sandbox/assembly/x64.ts";
 
 export type Arch = "x64" | "arm64";
 export const recordingOf = (arch: Arch) => `test/recordings/assembly.${arch}.txt`;

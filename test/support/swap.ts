@@ -1,5 +1,5 @@
 import { renameSync, symlinkSync } from "node:fs";
-import type { Policy } from "../../lib/sandbox/policy.ts";
+import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 
 /**
  * A policy that, once it has been asked about a path, puts a symlink in that path's place: the moment between a check

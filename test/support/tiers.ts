@@ -2,7 +2,7 @@ import { chownSync, lchownSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend } from "../../lib/sandbox/backend.ts";
-import type { Grants, Policy } from "../../lib/sandbox/policy.ts";
+import type { Grants, Policy } from "../../lib/sandbox/policy/policy.ts";
 import type { Circumstances } from "../../lib/sandbox/tiers/tier.ts";
 import type { CommandLine } from "../../lib/shell/program.ts";
 import type { Ended } from "../../lib/shell/supervise.ts";

@@ -5,7 +5,7 @@ import { listTool } from "../../lib/tools/list.ts";
 import { textOf } from "../support/files.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { policyOf } from "../support/policy.ts";
-import type { Policy } from "../../lib/sandbox/policy.ts";
+import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 
 const full = 128_000;
 

@@ -1,4 +1,4 @@
-import { syscalls } from "../syscalls.ts";
+import { syscalls } from "../assembly/syscalls.ts";
 import { ioctl } from "./calls.ts";
 
 /** A call that waits for its answer, with its arguments: a descriptor of the command's, and what is to be done with it. */

@@ -1,6 +1,6 @@
 import { errnoOf } from "../../errors.ts";
-import type { Policy } from "../../sandbox/policy.ts";
-import { folded, hiddenFrom, isBelow, isHidden } from "../../sandbox/reach.ts";
+import type { Policy } from "../../sandbox/policy/policy.ts";
+import { folded, hiddenFrom, isBelow, isHidden } from "../../sandbox/policy/reach.ts";
 import { HeldDirectory, Replaced } from "../../trust/held.ts";
 import { shownPath } from "../../trust/path.ts";
 import { ancestors, isRepository, marksIn, rulesAbove } from "./rules.ts";

@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import type { Policy } from "../../sandbox/policy.ts";
+import type { Policy } from "../../sandbox/policy/policy.ts";
 import { locate } from "../../trust/path.ts";
 import { missingText } from "../missing.ts";
 import { deniedOutside, notAFile } from "../refusal.ts";

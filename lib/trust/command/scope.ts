@@ -1,4 +1,4 @@
-import type { Policy } from "../../sandbox/policy.ts";
+import type { Policy } from "../../sandbox/policy/policy.ts";
 import type { FunctionDefinition } from "./parse.ts";
 import type { Spot } from "./spot.ts";
 import { exact, type Text } from "./text.ts";

@@ -1,4 +1,4 @@
-import { folded } from "../../sandbox/reach.ts";
+import { folded } from "../../sandbox/policy/reach.ts";
 
 /** How a repository, or koda's own configuration, shows itself in a directory. */
 export type Form =

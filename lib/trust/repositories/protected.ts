@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { isBelow } from "../../sandbox/reach.ts";
+import { isBelow } from "../../sandbox/policy/reach.ts";
 import { RepositoryTree, type Found, type Look } from "./tree.ts";
 import { identityAt } from "./whereabouts.ts";
 

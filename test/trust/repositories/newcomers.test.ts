@@ -11,7 +11,7 @@ import {
   symlinkSync,
 } from "node:fs";
 import { join, relative } from "node:path";
-import { standInsFor } from "../../../lib/sandbox/standin.ts";
+import { standInsFor } from "../../../lib/sandbox/layout/standin.ts";
 import { describeFinding, levelOf, type Finding } from "../../../lib/trust/repositories/finding.ts";
 import { Newcomers } from "../../../lib/trust/repositories/newcomers.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";

@@ -1,4 +1,4 @@
-import type { Layout, Mount } from "../../layout.ts";
+import type { Layout, Mount } from "../../layout/layout.ts";
 
 const alone = words(
   "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-net --die-with-parent --cap-drop ALL",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { syscalls } from "../../../../lib/sandbox/syscalls.ts";
+import { syscalls } from "../../../../lib/sandbox/assembly/syscalls.ts";
 import { asNobody } from "../../../support/nobody.ts";
 import { makePlace, type Place } from "../../../support/place.ts";
 import { isAlive } from "../../../support/shell.ts";

@@ -1,0 +1,192 @@
+import { dirname } from "node:path";
+import { KodaError } from "../../errors.ts";
+import type { Policy } from "../policy/policy.ts";
+import { isBelow } from "../policy/reach.ts";
+
+/**
+ * What a command sees of the file system, as data: the host's tree, read-only, and over it, in this order, what is
+ * different. The tiers with mounts carry it out, each in its own way.
+ */
+export type Layout = {
+  /** False only where the whole tree is a writable root. */
+  readonlyTree: boolean;
+  mounts: readonly Mount[];
+  /** What has to be made in the new `/dev`, for roots that lie there (in shared memory). */
+  inDevices: readonly Inside[];
+};
+
+export type Mount =
+  /** The host's tree or file at `from`, with all that is mounted in it, at another place or the same. */
+  | { kind: "tree"; from: string; at: string; writable: boolean; inside: readonly Inside[] }
+  /** An empty directory in place of what is there; it cannot be listed when nothing is to be seen in it. */
+  | { kind: "cover"; at: string; inside: readonly Inside[] }
+  /** An empty file in place of what is there. */
+  | { kind: "blank"; at: string }
+  /** What is there stays there, and stays as it is. */
+  | { kind: "frozen"; at: string };
+
+/** What has to be made inside of a mount, so that later ones find their place. */
+export type Inside = { path: string; kind: "directory" | "file" };
+
+export type Kind = "directory" | "file" | "link";
+
+export type Scenery = {
+  /** What lies at a path, a symlink not followed; undefined when there is nothing, or nobody may look. */
+  look(path: string): Kind | undefined;
+  /** What must stay as it is in this command, beside what the policy names: repositories that were found. */
+  protect: readonly string[];
+  /** Where file systems of the kernel's own (proc, sysfs, …) are mounted. */
+  kernelMounts: readonly string[];
+  /** What `waysToHidden` found before the first command ran. */
+  ways: readonly string[];
+};
+
+/** Directories that a sandbox makes anew, whatever the host has there. */
+const madeAnew = ["/dev", "/proc", "/sys"];
+
+export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways }: Scenery): Layout {
+  const replacesTmp = canReplaceTmp(policy, look);
+  const roots = rootsOf(policy, replacesTmp);
+  const isWritten = (path: string) => roots.some((root) => isBelow(path, root));
+
+  const fixed = [...ways, ...between(roots, policy.readonly)].filter((path) => look(path) === "directory");
+  const trees: Placed[] = [...new Set([...roots, ...fixed])]
+    .filter((path) => path !== "/")
+    .map((at) => treeOf(at, { writable: true }));
+  if (replacesTmp) trees.push({ kind: "tree", from: policy.tmp, at: "/tmp", writable: true, rank: 0 });
+  const covers = policy.hide
+    .filter((path) => !policy.show.includes(path) && !isMadeAnew(path))
+    .flatMap((at) => coverOf(at, look(at)));
+  const lost = [...covers.map(({ at }) => at), ...(replacesTmp ? ["/tmp"] : [])];
+  const shown = policy.show
+    .filter((path) => look(path) !== undefined && lost.some((above) => isBelow(path, above) && path !== above))
+    .filter((path) => !trees.some(({ at }) => at === path))
+    .map((at) => treeOf(at, { writable: isWritten(at) }));
+
+  for (const tree of [...trees, ...shown]) if (tree.kind === "tree" && tree.writable) refuseLink(tree.from, look);
+
+  const placed = [...trees, ...covers, ...shown].sort(fromTheTop);
+  const frozen = frozenIn(
+    [...protectedIn(policy), ...protect, ...kernelMounts].filter((path) => isWritten(path)),
+    look,
+  );
+  const inDevices = placed
+    .filter(({ at }) => isBelow(at, "/dev/shm"))
+    .flatMap((mount) => placeOf(mount, "/dev/shm", look));
+  return {
+    readonlyTree: !roots.includes("/"),
+    inDevices,
+    mounts: [...placed.map((mount) => withInside(mount, placed, look)), ...frozen],
+  };
+}
+
+/**
+ * The directories in which something hidden lies, below a writable root. Nobody can rename a mount point; but what it
+ * lies in could be, and then the next command would find it by a name that no rule is about. They are looked for before
+ * the first command runs: of a later one a command could make a symlink, and what that leads to would be writable.
+ */
+export function waysToHidden(policy: Policy, look: Scenery["look"]): readonly string[] {
+  const replacesTmp = canReplaceTmp(policy, look);
+  const roots = rootsOf(policy, replacesTmp);
+  const tmp = replacesTmp && roots.some((root) => isBelow(policy.tmp, root)) ? [policy.tmp] : [];
+  return [...between(roots, [...policy.hide, ...tmp]), ...tmp].filter((path) => look(path) === "directory");
+}
+
+/** A root in another root needs no place of its own, and has none that a command could not make a symlink of. */
+function rootsOf({ write, tmp, hide }: Policy, replacesTmp: boolean): readonly string[] {
+  const roots = write.filter((root) => !(replacesTmp && root === tmp));
+  const isHiddenIn = (root: string, other: string) => hide.some((path) => isBelow(root, path) && isBelow(path, other));
+  return roots.filter(
+    (root) => !roots.some((other) => other !== root && isBelow(root, other) && !isHiddenIn(root, other)),
+  );
+}
+
+function between(roots: readonly string[], paths: readonly string[]): string[] {
+  return paths.flatMap((path) => roots.filter((root) => isBelow(path, root)).flatMap((root) => wayDown(root, path)));
+}
+
+/** What the policy names is real; a symlink has been put there since, and may lead anywhere. */
+function refuseLink(path: string, look: Scenery["look"]): void {
+  const link = [...wayDown("/", path), path].find((each) => look(each) === "link");
+  if (link !== undefined)
+    throw new KodaError("sandbox", `Cannot run a command: "${link}" was a directory, and has become a symlink`);
+}
+
+/** What has to stay as it is wherever it lies; where commands may commit, of the root's own `.git` only its parts. */
+export function protectedIn({
+  root,
+  readonly,
+  allowGit,
+}: Pick<Policy, "root" | "readonly" | "allowGit">): readonly string[] {
+  return allowGit ? readonly.filter((path) => path !== `${root}/.git`) : readonly;
+}
+
+/** Only where there is a directory to put it on, and not where that would hide a writable root from itself. */
+export function canReplaceTmp({ write, tmp }: Pick<Policy, "write" | "tmp">, look: Scenery["look"]): boolean {
+  return look("/tmp") === "directory" && !write.some((root) => root !== tmp && isBelow("/tmp", root));
+}
+
+/** At one place what is covered is covered last. */
+type Placed = { rank: number } & (
+  | { kind: "tree"; from: string; at: string; writable: boolean }
+  | { kind: "cover"; at: string }
+  | { kind: "blank"; at: string }
+);
+
+function treeOf(path: string, { writable }: { writable: boolean }): Placed {
+  return { kind: "tree", from: path, at: path, writable, rank: 0 };
+}
+
+/** A symlink needs no cover: what it leads to has one. */
+function coverOf(at: string, kind: Kind | undefined): Placed[] {
+  if (kind === "directory") return [{ kind: "cover", at, rank: 1 }];
+  return kind === "file" ? [{ kind: "blank", at, rank: 1 }] : [];
+}
+
+function isMadeAnew(path: string): boolean {
+  return madeAnew.some((directory) => isBelow(path, directory));
+}
+
+/** What holds other places comes before them. */
+function fromTheTop(a: Placed, b: Placed): number {
+  return depth(a.at) - depth(b.at) || a.rank - b.rank;
+}
+
+function depth(path: string): number {
+  return path.split("/").length;
+}
+
+function withInside(mount: Placed, placed: readonly Placed[], look: Scenery["look"]): Mount {
+  const { kind, at } = mount;
+  if (kind === "blank") return { kind, at };
+  if (kind === "cover") return { kind, at, inside: placesIn(at, placed, look) };
+  const { from, writable } = mount;
+  return { kind, from, at, writable, inside: from === at ? [] : placesIn(at, placed, look) };
+}
+
+/** The places whose nearest mount above is the one at `at`. */
+function placesIn(at: string, placed: readonly Placed[], look: Scenery["look"]): Inside[] {
+  const nearest = (path: string) =>
+    placed.map((mount) => mount.at).findLast((other) => other !== path && isBelow(path, other));
+  const inside = placed.filter(({ at: path }) => path !== at && nearest(path) === at);
+  return inside.flatMap((mount) => placeOf(mount, at, look));
+}
+
+/** The place of a mount, and the directories on the way to it. */
+function placeOf({ at }: { at: string }, top: string, look: Scenery["look"]): Inside[] {
+  const way = wayDown(top, at).map((path): Inside => ({ path, kind: "directory" }));
+  return [...way, { path: at, kind: look(at) === "directory" ? "directory" : "file" }];
+}
+
+function wayDown(top: string, path: string): string[] {
+  const parent = dirname(path);
+  return parent === top || !isBelow(parent, top) ? [] : [...wayDown(top, parent), parent];
+}
+
+/** What lies in something frozen is frozen with it. */
+function frozenIn(paths: readonly string[], look: Scenery["look"]): Mount[] {
+  const kept: string[] = [];
+  for (const path of [...new Set(paths)].sort((a, b) => depth(a) - depth(b)))
+    if (look(path) !== undefined && !kept.some((above) => isBelow(path, above))) kept.push(path);
+  return kept.map((at) => ({ kind: "frozen", at }));
+}

@@ -1,0 +1,35 @@
+import { lstatSync, readFileSync } from "node:fs";
+import { unlessRefused } from "../../errors.ts";
+import type { Kind } from "./layout.ts";
+
+/** What lies at a path of the host, a symlink not followed. */
+export function look(path: string): Kind | undefined {
+  const stats = unlessRefused(() => lstatSync(path, { throwIfNoEntry: false }));
+  if (stats === undefined) return undefined;
+  if (stats.isDirectory()) return "directory";
+  return stats.isSymbolicLink() ? "link" : "file";
+}
+
+/** File systems through which the kernel itself is talked to. */
+const kernels = new Set(
+  "proc sysfs cgroup cgroup2 debugfs tracefs securityfs configfs bpf efivarfs pstore selinuxfs fusectl binfmt_misc devtmpfs devpts mqueue hugetlbfs".split(
+    " ",
+  ),
+);
+
+/** Where those are mounted; as user 0 a command could change the machine through one that lies in the project. */
+export function kernelMounts(): string[] {
+  const table = unlessRefused(() => readFileSync("/proc/self/mountinfo", "latin1")) ?? "";
+  return table.split("\n").flatMap((line) => {
+    // "id parent major:minor root PLACE options [fields…] - TYPE source options"
+    const [before = "", after = ""] = line.split(" - ");
+    const place = before.split(" ")[4];
+    return place !== undefined && kernels.has(after.split(" ")[0] ?? "") ? [unescaped(place)] : [];
+  });
+}
+
+/** Spaces and their like are written as octal numbers. */
+function unescaped(place: string): string {
+  const bytes = place.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
+  return Buffer.from(bytes, "latin1").toString("utf8");
+}

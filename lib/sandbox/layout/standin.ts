@@ -1,0 +1,175 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmdirSync,
+  unlinkSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { errnoOf, KodaError, reasonOf, unlessRefused } from "../../errors.ts";
+import { tryLock } from "../descriptors.ts";
+import { protectedIn } from "./layout.ts";
+import type { Policy } from "../policy/policy.ts";
+import { isBelow } from "../policy/reach.ts";
+import { look } from "./scenery.ts";
+
+/**
+ * What stands where something protected is missing, so that a command cannot make it: a mount needs a place. It is
+ * empty, and there as long as any command of any koda needs it, which each says by a lock on it. Its mode tells it from
+ * something empty of the user's own; one that a killed koda left is used and removed by the next.
+ */
+const modes = { directory: 0o500, file: 0o400 } as const;
+type Kind = keyof typeof modes;
+
+const attempts = 10;
+
+/** Stand-ins for everything that a policy protects below a writable root, and that is not there yet. */
+export function standInsFor(policy: Policy): Disposable {
+  const { write } = policy;
+  const held = new DisposableStack();
+  try {
+    for (const path of protectedIn(policy))
+      if (write.some((root) => isBelow(path, root)) && isStandInOrMissing(path)) held.use(StandIn.hold(path));
+    return held;
+  } catch (error) {
+    held.dispose();
+    throw error;
+  }
+}
+
+function isStandInOrMissing(path: string): boolean {
+  const kind = look(path);
+  if (kind === undefined) return !isBeyondReach(dirname(path));
+  return kind !== "link" && (lstatSync(path).mode & 0o7777) === modes[kind];
+}
+
+/** Where koda can make nothing a command, which has no more rights, cannot either: unless it gives them to itself. */
+function isBeyondReach(directory: string): boolean {
+  if (look(directory) === undefined) return isBeyondReach(dirname(directory));
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    return false;
+  } catch (error) {
+    if (errnoOf(error) === "EROFS") return true;
+    return errnoOf(error) === "EACCES" && lstatSync(directory).uid !== process.geteuid?.();
+  }
+}
+
+/** Something empty that another command needs where it is, of this koda or of another one. */
+export function isStandIn(path: string): boolean {
+  const isEmpty = () => (look(path) === "directory" ? readdirSync(path).length === 0 : lstatSync(path).size === 0);
+  // Between two looks it may go.
+  return unlessRefused(() => look(path) !== undefined && isStandInOrMissing(path) && isEmpty()) ?? false;
+}
+
+class StandIn implements Disposable {
+  readonly #path: string;
+  readonly #kind: Kind;
+  readonly #parents: readonly string[];
+  #opened: number | undefined;
+
+  private constructor(path: string, { kind, parents, opened }: Made & { opened?: number }) {
+    this.#path = path;
+    this.#kind = kind;
+    this.#parents = parents;
+    this.#opened = opened;
+  }
+
+  /** Undefined when something else is there already. */
+  static hold(path: string): StandIn | undefined {
+    const kind = kindOf(path);
+    const parents = makeParents(path);
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      make(path, kind);
+      const opened = open(path, kind);
+      if (opened === "something else") return undefined;
+      if (opened === "gone") continue;
+      // Between the two somebody may have removed it.
+      if (tryLock(opened, "shared") && isStill(path, opened)) return new StandIn(path, { kind, parents, opened });
+      closeSync(opened);
+    }
+    // It is there, but cannot be locked, as on some network file systems: then it stays.
+    return new StandIn(path, { kind, parents });
+  }
+
+  [Symbol.dispose](): void {
+    const opened = this.#opened;
+    if (opened === undefined) return;
+    this.#opened = undefined;
+    try {
+      // Whoever is the last to need it takes it away.
+      if (!tryLock(opened, "alone") || !isStill(this.#path, opened)) return;
+      if (this.#kind === "directory") removeIfEmpty(this.#path);
+      else if (fstatSync(opened).size === 0) unlinkSync(this.#path);
+      for (const parent of this.#parents) removeIfEmpty(parent);
+    } finally {
+      closeSync(opened);
+    }
+  }
+}
+
+type Made = { kind: Kind; parents: readonly string[] };
+
+/** git takes a directory by that name for a file that cannot be read, and does nothing any more. */
+function kindOf(path: string): Kind {
+  return path.endsWith("/.gitconfig") ? "file" : "directory";
+}
+
+/** Makes the directories on the way; returns those that were missing, the deepest first. */
+function makeParents(path: string): readonly string[] {
+  const parent = dirname(path);
+  if (look(parent) !== undefined) return [];
+  const above = makeParents(parent);
+  try {
+    mkdirSync(parent, { mode: 0o700 });
+    return [parent, ...above];
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST") return above;
+    throw notProtected(path, error);
+  }
+}
+
+function make(path: string, kind: Kind): void {
+  const mode = modes[kind];
+  try {
+    if (kind === "directory") mkdirSync(path, { mode });
+    else closeSync(openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode));
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw notProtected(path, error);
+  }
+}
+
+function notProtected(path: string, error: unknown): KodaError {
+  return new KodaError("sandbox", `Cannot protect "${path}", which is not there yet: ${reasonOf(error)}`);
+}
+
+function open(path: string, kind: Kind): number | "something else" | "gone" {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  try {
+    const opened = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | (kind === "directory" ? O_DIRECTORY : 0));
+    if ((fstatSync(opened).mode & 0o7777) === modes[kind]) return opened;
+    closeSync(opened);
+    return "something else";
+  } catch (error) {
+    return errnoOf(error) === "ENOENT" ? "gone" : "something else";
+  }
+}
+
+function isStill(path: string, opened: number): boolean {
+  const [now, then] = [lstatSync(path, { throwIfNoEntry: false }), fstatSync(opened)];
+  return now?.ino === then.ino && now.dev === then.dev;
+}
+
+function removeIfEmpty(directory: string): void {
+  try {
+    rmdirSync(directory);
+  } catch (error) {
+    // It has become somebody's directory, with something in it.
+    if (errnoOf(error) !== "ENOTEMPTY" && errnoOf(error) !== "ENOENT") throw error;
+  }
+}

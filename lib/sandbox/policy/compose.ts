@@ -1,0 +1,57 @@
+import { type Network, networks } from "../../config/config.ts";
+import type { Policy, ResourceLimits } from "./policy.ts";
+import { folded, hiddenFrom, isBelow, isHidden, writeRefusal } from "./reach.ts";
+
+/**
+ * The policy of a part of a run: what both allow, whatever the child says. Reading is decided by the deepest rule above
+ * a path, so between two places that either policy names nothing changes: it is enough to ask both at those places.
+ */
+export function compose(parent: Policy, child: Policy): Policy {
+  const both = [parent, child] as const;
+  const named = unique(both.flatMap(({ hide, show, write }) => [...hide, ...show, ...write]));
+  const isReadable = (path: string) => both.every((policy) => !isHidden(path, policy));
+  const hide = unique([...parent.hide, ...child.hide, ...named.filter((path) => !isReadable(path))]);
+  const privateTmp = parent.privateTmp || child.privateTmp;
+  return {
+    root: child.root,
+    home: parent.home,
+    tmp: child.tmp,
+    privateTmp,
+    write: writableIn(parent, child),
+    readonly: unique([...parent.readonly, ...child.readonly]),
+    hide,
+    show: named.filter((path) => isReadable(path) && isHiddenAbove(path, hiddenFrom({ hide, privateTmp }))),
+    allowGit: parent.allowGit && child.allowGit,
+    network: stricter(parent.network, child.network),
+    limits: lowest(parent.limits, child.limits),
+  };
+}
+
+/** Where one's root lies below the other's both allow it, unless one of them protects that very place. */
+function writableIn(parent: Policy, child: Policy): readonly string[] {
+  const below = (paths: readonly string[], roots: readonly string[]) =>
+    paths.filter((path) => roots.some((root) => isBelow(path, root)));
+  const deeper = unique([...below(parent.write, child.write), ...below(child.write, parent.write)]);
+  return deeper.filter((path) => [parent, child].every((policy) => writeRefusal(path, policy) === undefined));
+}
+
+function isHiddenAbove(path: string, hide: readonly string[]): boolean {
+  return hide.some((above) => isBelow(folded(path), folded(above)));
+}
+
+function stricter(a: Network, b: Network): Network {
+  return networks.indexOf(a) < networks.indexOf(b) ? a : b;
+}
+
+const limitNames = ["cpuSeconds", "memoryBytes", "openFiles", "processes"] as const;
+
+function lowest(a: ResourceLimits, b: ResourceLimits): ResourceLimits {
+  return limitNames.reduce<ResourceLimits>((limits, name) => {
+    const limit = Math.min(a[name] ?? Infinity, b[name] ?? Infinity);
+    return limit === Infinity ? limits : { ...limits, [name]: limit };
+  }, {});
+}
+
+function unique(paths: readonly string[]): readonly string[] {
+  return [...new Set(paths)];
+}

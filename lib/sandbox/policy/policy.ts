@@ -1,0 +1,135 @@
+import { join } from "node:path";
+import type { Mode, Network } from "../../config/config.ts";
+import { KodaError } from "../../errors.ts";
+import { hiddenByDefault, readonlyByDefault, shownByDefault } from "./defaults.ts";
+import { folded, hiddenFrom, isBelow, isHiddenBy } from "./reach.ts";
+
+/**
+ * What a run may touch, as data: file tools and the sandbox obey the same record. All paths are absolute, and real
+ * (no symlink in them), and an empty list means nothing, never everything.
+ */
+export type Policy = {
+  /** The project: where commands start and what relative paths are relative to. */
+  readonly root: string;
+  /** The user's home: what `~` stands for, and never to be deleted. */
+  readonly home: string;
+  /** A directory of this run alone, gone after it. */
+  readonly tmp: string;
+  /** Commands find `tmp` as `/tmp`, and nothing else there: a sandbox with mounts puts it in that place. */
+  readonly privateTmp: boolean;
+  /** Roots below which may be written: the project, `tmp`, and what `--allow-write` named. */
+  readonly write: readonly string[];
+  /** Paths that stay read-only even below a writable root. */
+  readonly readonly: readonly string[];
+  /** Paths that may not even be read. */
+  readonly hide: readonly string[];
+  /** Paths that may be read although something above them, or they themselves, would be hidden. */
+  readonly show: readonly string[];
+  /** Commands may commit: the root's own `.git` is writable, but for what git would run. */
+  readonly allowGit: boolean;
+  readonly network: Network;
+  readonly limits: ResourceLimits;
+};
+
+/** For each command; what is absent is as koda itself was given it. */
+export type ResourceLimits = {
+  readonly cpuSeconds?: number;
+  readonly memoryBytes?: number;
+  readonly openFiles?: number;
+  readonly processes?: number;
+};
+
+/** What a run was granted. Every path is absolute, and real but for those that go through `resolve`. */
+export type Grants = {
+  readonly mode: Mode;
+  readonly root: string;
+  readonly home: string;
+  /** The home that the system knows for the account (`accountHome` in lib/config): secrets may lie there too. */
+  readonly accountHome: string | undefined;
+  readonly tmp: string;
+  /** Whether commands will find `tmp` in the place of `/tmp`. */
+  readonly privateTmp: boolean;
+  /** `--allow-write`: writable roots beside the project and `tmp`. */
+  readonly write: readonly string[];
+  /** `--allow-read`: what may be read though it is hidden by default. Goes through `resolve`. */
+  readonly read: readonly string[];
+  /** `--deny-read`: hidden too. Goes through `resolve`. */
+  readonly hide: readonly string[];
+  /** koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`. */
+  readonly dataDirectory: string | undefined;
+  readonly configDirectory: string | undefined;
+  /** Where the project's repository is when its `.git` is a file (`gitPlaces` in lib/trust). Goes through `resolve`. */
+  readonly gitPlaces: readonly string[];
+  readonly allowGit: boolean;
+  readonly network: Network;
+  /** Overrides single standard limits. */
+  readonly limits?: ResourceLimits;
+  /** All real paths that a rule about a path is about: `realPaths` in lib/trust, which looks at the file system. */
+  readonly resolve: (path: string) => readonly string[];
+};
+
+const standardLimits: ResourceLimits = { processes: 8192 };
+
+/** The policy of a run, from what it was granted; throws where the project itself would be hidden. */
+export function policyOf(grants: Grants): Policy {
+  const { mode, root, home, tmp, privateTmp, allowGit, network, limits, resolve } = grants;
+  const all = (paths: readonly string[]) => unique(paths.flatMap(resolve));
+  const state = all(present(grants.dataDirectory));
+  const denied = unique([...state, ...all(grants.hide)]);
+  const hide = unique([...denied, ...all(hiddenByDefault(grants))]);
+  // What may be written may be read, and what the user hides by name is not shown by that name.
+  const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));
+  refuseState([root, ...grants.write, ...all(grants.read)], state);
+  refuseHiddenRoot(root, { hide, show: read, denied });
+
+  const write = unique(mode === "plan" ? [tmp] : [root, tmp, ...grants.write]);
+  // git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change.
+  const own = [join(root, ".git"), join(root, ".koda")];
+  const fixed = all([...own, ...grants.gitPlaces, ...present(grants.configDirectory), ...readonlyByDefault(grants)]);
+  const covered = hiddenFrom({ hide, privateTmp });
+  return {
+    root,
+    home,
+    tmp,
+    privateTmp,
+    write,
+    readonly: fixed.filter((path) => own.includes(path) || isIn(path, write)),
+    hide,
+    show: unique([root, ...read]).filter((path) => isIn(path, covered)),
+    allowGit,
+    network,
+    limits: { ...standardLimits, ...limits },
+  };
+}
+
+function refuseState(opened: readonly string[], state: readonly string[]): void {
+  const inside = opened.find((path) => isIn(path, state));
+  if (inside === undefined) return;
+  const message = `Cannot open "${inside}" to a run: koda keeps its own state there. Choose another directory, or another KODA_HOME.`;
+  throw new KodaError("usage", message);
+}
+
+type Rules = Pick<Policy, "hide" | "show"> & { denied: readonly string[] };
+
+/** Working inside of a hidden directory would quietly open a part of it, so it has to be asked for. */
+function refuseHiddenRoot(root: string, { hide, show, denied }: Rules): void {
+  if (!isHiddenBy(root, { hide: hide.map(folded), show, write: [] })) return;
+  const way = isOneOf(root, denied) ? "Take back --deny-read (sandbox.hide)." : `Pass --allow-read ${root} to open it.`;
+  throw new KodaError("usage", `Cannot work in "${root}": it is hidden from every run. ${way}`);
+}
+
+function isIn(path: string, directories: readonly string[]): boolean {
+  return directories.some((directory) => isBelow(folded(path), folded(directory)));
+}
+
+function isOneOf(path: string, paths: readonly string[]): boolean {
+  return paths.some((other) => folded(other) === folded(path));
+}
+
+function present(path: string | undefined): readonly string[] {
+  return path === undefined ? [] : [path];
+}
+
+function unique(paths: readonly string[]): readonly string[] {
+  return [...new Set(paths)];
+}

@@ -1,0 +1,97 @@
+import { arm64 } from "../assembly/arm64.ts";
+import { Assembly } from "../assembly/assembly.ts";
+import { restrict, type Restriction } from "./steps/landlock.ts";
+import type { Layout } from "../layout/layout.ts";
+import type { ResourceLimits } from "../policy/policy.ts";
+import { rememberDirectory } from "./steps/directory.ts";
+import { filterCalls, handOver } from "./steps/filter.ts";
+import { listen } from "./steps/listen.ts";
+import { arrange } from "./steps/mounts.ts";
+import { inOwnProcessTree } from "./steps/pids.ts";
+import {
+  closeOnExecFrom,
+  dieWithParent,
+  giveUpRights,
+  holdSignals,
+  leaveUnlessChildOf,
+  letSignalsThrough,
+  limitResources,
+} from "./steps/process.ts";
+import { x64 } from "../assembly/x64.ts";
+
+export type Arch = "x64" | "arm64";
+
+/** What happens between the spawn and the command, in a process that becomes the command. */
+export type Plan = {
+  arch: Arch;
+  /** The process that starts it, where both are in one process namespace. */
+  parent?: number;
+  /** Namespaces of its own and what is mounted in them; without, the program is confined where it is. */
+  namespaces?: {
+    /** Descriptors of the session's namespaces. */
+    user: number;
+    network: number;
+    layout: Layout;
+    /** A process namespace too. Without a report what the command leaves running is killed. */
+    processes?: { report?: number; most?: number };
+  };
+  landlock?: Restriction;
+  limits: ResourceLimits;
+  /** Ports of its network's loopback on which to listen for koda, and the socket through which those are handed over. */
+  listen?: { ports: readonly number[]; socket: number };
+  filter: Uint8Array;
+  /** The socket to whoever supervises connections. */
+  supervisor?: number;
+  /** Where it is said what failed, when stderr is the command's alone. */
+  complaints?: number;
+};
+
+const [CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC] = [0x20000, 0x4000000, 0x8000000] as const;
+const [CLONE_NEWUSER, CLONE_NEWNET] = [0x10000000, 0x40000000] as const;
+const firstDescriptor = 3;
+
+/** The program that confines itself as planned and then becomes the command that its arguments name. */
+export function confiningProgram(plan: Plan): Uint8Array {
+  const { complaints } = plan;
+  const program = new Assembly(plan.arch === "arm64" ? arm64 : x64, {
+    ...(complaints !== undefined && { complaints }),
+  });
+  holdSignals(program);
+  dieWithParent(program);
+  if (plan.parent !== undefined) leaveUnlessChildOf(program, plan.parent);
+  if (plan.namespaces !== undefined) enterNamespaces(program, plan.namespaces);
+
+  giveUpRights(program);
+  if (plan.listen !== undefined) {
+    const { ports, socket } = plan.listen;
+    handOver(program, { socket, descriptors: ports.map((port) => listen(program, port)) });
+  }
+  if (plan.landlock !== undefined) restrict(program, plan.landlock);
+  limitResources(program, plan.limits);
+  filterCalls(program, { filter: plan.filter, ...(plan.supervisor !== undefined && { listener: plan.supervisor }) });
+  closeOnExecFrom(program, firstDescriptor);
+  letSignalsThrough(program);
+  program.step("execve", [program.program, program.argv, program.environment], { must: "execve" });
+  return program.finish();
+}
+
+function enterNamespaces(
+  program: Assembly,
+  { user, network, layout, processes }: NonNullable<Plan["namespaces"]>,
+): void {
+  const directory = rememberDirectory(program);
+  program.step("setns", [user, CLONE_NEWUSER], { must: "setns(user)" });
+  program.step("setns", [network, CLONE_NEWNET], { must: "setns(net)" });
+  program.step("unshare", [CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS], { must: "unshare(mnt, ipc, uts)" });
+  arrange(program, layout);
+  // By its old name, on what is mounted now: the old place is on the old, read-only tree.
+  directory.goBack();
+  // Joining a user namespace may have taken that back.
+  dieWithParent(program);
+  if (processes === undefined) return;
+  const { report, most } = processes;
+  inOwnProcessTree(program, {
+    ...(report !== undefined && { report }),
+    ...(most !== undefined && { mostProcesses: most }),
+  });
+}

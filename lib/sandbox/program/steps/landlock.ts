@@ -1,0 +1,110 @@
+import { statSync } from "node:fs";
+import type { Assembly } from "../../assembly/assembly.ts";
+
+/** What Landlock can hold back in the file system, in the order of its bits. */
+const bits = [
+  ...(["execute", "writeFile", "readFile", "readDirectory", "removeDirectory", "removeFile"] as const),
+  ...(["makeCharacterDevice", "makeDirectory", "makeFile", "makeSocket", "makePipe", "makeBlockDevice"] as const),
+  ...(["makeLink", "refer", "truncate", "deviceControl", "resolveSocket"] as const),
+] as const;
+export type Access = (typeof bits)[number];
+
+function maskOf(...accesses: readonly Access[]): bigint {
+  return accesses.reduce((mask, access) => mask | (1n << BigInt(bits.indexOf(access))), 0n);
+}
+
+export const reading = maskOf("execute", "readFile", "readDirectory");
+/** All but devices: those are made by nobody who builds software. */
+export const writing = maskOf(
+  ...(["writeFile", "removeDirectory", "removeFile", "makeDirectory", "makeFile", "makeSocket"] as const),
+  ...(["makePipe", "makeLink", "refer", "truncate", "resolveSocket"] as const),
+);
+export const listing = maskOf("readDirectory");
+/** Of a device like /dev/null, or of a terminal. */
+export const usingDevice = maskOf("readFile", "writeFile", "truncate", "deviceControl");
+
+/** What a rule about anything but a directory may name; the kernel refuses the rest. */
+const ofFiles = maskOf("execute", "writeFile", "readFile", "truncate", "deviceControl", "resolveSocket");
+
+const connectTcp = 2n;
+const [abstractSockets, signals] = [1n, 2n] as const;
+
+/** The oldest version that keeps a command from signalling koda: older ones are not enough. */
+export const neededAbi = 6;
+
+/** What a version of Landlock knows how to hold back; what it does not know must not be asked of it. */
+export function handledBy(abi: number): { files: bigint; network: bigint; scope: bigint; structBytes: number } {
+  return {
+    files: (1n << BigInt(knownBits(abi))) - 1n,
+    network: abi >= 4 ? connectTcp : 0n,
+    scope: abi >= 6 ? abstractSockets | signals : 0n,
+    structBytes: abi >= 6 ? 24 : abi >= 4 ? 16 : 8,
+  };
+}
+
+/**
+ * A version may add bits at the end of the row: the second renaming across directories, the third truncation, the fifth
+ * ioctl, the ninth pathname sockets. The seventh and eighth have new flags, the tenth UDP, which needs no rule here since
+ * commands get no UDP socket: of a newer kernel no more is asked.
+ */
+function knownBits(abi: number): number {
+  if (abi < 1) return 0;
+  if (abi < 2) return 13;
+  if (abi < 3) return 14;
+  if (abi < 5) return 15;
+  return abi < 9 ? 16 : 17;
+}
+
+export type PathRule = { path: string; access: bigint };
+
+export type Restriction = {
+  abi: number;
+  /** What is not named is held back. */
+  paths: readonly PathRule[];
+  /** TCP ports that may be connected to, at whatever address; undefined leaves the network to others. */
+  ports?: readonly number[];
+};
+
+const [pathRule, portRule] = [1, 2] as const;
+const currentDirectory = -100;
+/** O_PATH | O_CLOEXEC */
+const asPlace = 0o12000000;
+
+/** Adds the steps that restrict what comes after them, for good. */
+export function restrict(program: Assembly, { abi, paths, ports }: Restriction): void {
+  const handled = handledBy(abi);
+  const network = ports === undefined ? 0n : handled.network;
+  const ruleset = program.variable();
+  const attributes = program.words(handled.files, network, handled.scope);
+  program.step("landlock_create_ruleset", [attributes, handled.structBytes, 0], {
+    must: "landlock_create_ruleset",
+    into: ruleset,
+  });
+
+  for (const { path, access } of paths) {
+    const allowed = access & handled.files & (isDirectory(path) ? ~0n : ofFiles);
+    if (allowed === 0n) continue;
+    const rule = program.words(allowed, 0);
+    const [place, missing] = [program.variable(), program.label(`${path} is missing`)];
+    // What is not there needs no permission; it will not be there with one either.
+    program.step("openat", [currentDirectory, program.text(path), asPlace, 0], {
+      onError: missing,
+      into: place,
+      into32: rule + 8,
+    });
+    program.step("landlock_add_rule", [ruleset, pathRule, rule, 0], { must: `landlock_add_rule ${path}` });
+    program.step("close", [place]);
+    program.place(missing);
+  }
+  for (const port of network === 0n ? [] : (ports ?? []))
+    program.step("landlock_add_rule", [ruleset, portRule, program.words(connectTcp, port), 0], {
+      must: `landlock_add_rule for port ${port}`,
+    });
+
+  program.step("landlock_restrict_self", [ruleset, 0], { must: "landlock_restrict_self" });
+  program.step("close", [ruleset]);
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

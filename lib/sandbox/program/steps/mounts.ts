@@ -1,0 +1,193 @@
+import type { Assembly, Variable } from "../../assembly/assembly.ts";
+import type { Inside, Layout, Mount } from "../../layout/layout.ts";
+
+const here = -100;
+const [AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_RECURSIVE] = [0x100, 0x1000, 0x8000] as const;
+const [OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC] = [1, 0o2000000] as const;
+const MOVE_MOUNT_F_EMPTY_PATH = 4;
+const [READONLY, NOSUID, NODEV, NOEXEC] = [1, 2, 4, 8] as const;
+const [MS_REC, MS_PRIVATE] = [0x4000, 1 << 18] as const;
+const ENOENT = 2;
+const [regularFile, directoryMode] = [0o100666, 0o755] as const;
+
+const devices = ["null", "zero", "full", "random", "urandom", "tty"] as const;
+const links = { ptmx: "pts/ptmx", fd: "/proc/self/fd", stdin: "fd/0", stdout: "fd/1", stderr: "fd/2" } as const;
+
+/** Makes the file system look as the layout has it, in a mount namespace of the program's own. */
+export function arrange(program: Assembly, { readonlyTree, mounts, inDevices }: Layout): void {
+  program.step("mount", [0, program.text("/"), 0, MS_REC | MS_PRIVATE, 0], { must: "mount(private /)" });
+  // All that is shown is taken before anything is covered: what lies on the way to it may be gone then.
+  const taken = new Map(mounts.map((mount) => [mount, take(program, mount)]));
+  const nodes = devices.map((name) => ({ at: `/dev/${name}`, tree: takeTree(program, `/dev/${name}`) }));
+
+  restrictMounts(program, { at: "/", flags: (readonlyTree ? READONLY : 0) | NOSUID | NODEV, all: true });
+  if (!readonlyTree)
+    for (const path of ["/sys", "/dev"]) restrictMounts(program, { at: path, flags: READONLY, all: true });
+  makeDevices(program, { nodes, inside: inDevices });
+  for (const mount of mounts) place(program, mount, taken.get(mount));
+  // A cover takes in nothing more once everything has its place.
+  for (const mount of mounts)
+    if (mount.kind === "cover" && mount.inside.length > 0)
+      restrictMounts(program, { at: mount.at, flags: READONLY, all: false });
+}
+
+/** A new /proc, of the process namespace that the program is in; nothing in it can be written to. */
+export function showOwnProcesses(program: Assembly, mostProcesses: number | undefined): void {
+  const proc = program.text("/proc");
+  program.step("mount", [program.text("proc"), proc, program.text("proc"), NOSUID | NODEV | NOEXEC, 0], {
+    must: "mount(/proc)",
+  });
+  if (mostProcesses !== undefined) limitProcesses(program, mostProcesses);
+  restrictMounts(program, { at: "/proc", flags: READONLY, all: true });
+}
+
+/** The limit of a namespace for everyone in it; a limit for each user does not hold for user 0. */
+function limitProcesses(program: Assembly, most: number): void {
+  const [file, closed] = [program.variable(), program.label("the number of processes is limited")];
+  const digits = String(most);
+  const O_WRONLY = 1;
+  program.step("openat", [here, program.text("/proc/sys/kernel/pid_max"), O_WRONLY, 0], {
+    onError: closed,
+    into: file,
+  });
+  program.step("write", [file, program.text(digits), digits.length]);
+  program.step("close", [file]);
+  program.place(closed);
+}
+
+function take(program: Assembly, mount: Mount): Variable | undefined {
+  switch (mount.kind) {
+    case "tree": {
+      const tree = takeTree(program, mount.from);
+      restrictTaken(program, tree, mount.writable ? NOSUID | NODEV : READONLY | NOSUID | NODEV);
+      return tree;
+    }
+    case "blank":
+      return takeTree(program, "/dev/null");
+    case "cover":
+    case "frozen":
+      return undefined;
+    default:
+      mount satisfies never;
+      return undefined;
+  }
+}
+
+function place(program: Assembly, mount: Mount, tree: Variable | undefined): void {
+  switch (mount.kind) {
+    case "tree":
+      if (tree !== undefined) putTree(program, tree, mount.at);
+      makeInside(program, mount.inside);
+      return;
+    case "blank":
+      if (tree !== undefined) putTree(program, tree, mount.at);
+      return;
+    case "cover":
+      return cover(program, mount);
+    case "frozen":
+      return freeze(program, mount.at);
+    default:
+      mount satisfies never;
+  }
+}
+
+/** A copy of what is mounted at a path, and in it, that is mounted nowhere yet. */
+function takeTree(program: Assembly, path: string): Variable {
+  const tree = program.variable();
+  const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+  program.step("open_tree", [here, program.text(path), flags], { must: `open_tree(${path})`, into: tree });
+  return tree;
+}
+
+function putTree(program: Assembly, tree: Variable, at: string): void {
+  const nowhere = program.text("");
+  program.step("move_mount", [tree, nowhere, here, program.text(at), MOVE_MOUNT_F_EMPTY_PATH], {
+    must: `move_mount(${at})`,
+  });
+}
+
+function cover(program: Assembly, { at, inside }: Extract<Mount, { kind: "cover" }>): void {
+  const [type, gone] = [program.text("tmpfs"), program.label(`${at} is covered`)];
+  const isSeen = inside.length > 0;
+  const options = program.text(isSeen ? "mode=755,size=64k" : "mode=0,size=4k");
+  const flags = NOSUID | NODEV | NOEXEC | (isSeen ? 0 : READONLY);
+  // Somebody removed it since it was looked at: nothing is left to hide.
+  program.step("mount", [type, program.text(at), type, flags, options], {
+    onErrno: { errno: ENOENT, to: gone },
+    must: `mount(cover ${at})`,
+  });
+  makeInside(program, inside);
+  program.place(gone);
+}
+
+/** A symlink too stays what it is, and cannot be renamed or removed: it is a mount point itself. */
+function freeze(program: Assembly, at: string): void {
+  const [tree, path, gone] = [program.variable(), program.text(at), program.label(`${at} is frozen`)];
+  const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW;
+  program.step("open_tree", [here, path, flags], {
+    onErrno: { errno: ENOENT, to: gone },
+    must: `open_tree(${at})`,
+    into: tree,
+  });
+  restrictTaken(program, tree, READONLY);
+  program.step("move_mount", [tree, program.text(""), here, path, MOVE_MOUNT_F_EMPTY_PATH], {
+    onErrno: { errno: ENOENT, to: gone },
+    must: `move_mount(${at})`,
+  });
+  program.step("close", [tree]);
+  program.place(gone);
+}
+
+/** Terminals and shared memory of its own, and of the host's devices only those that hold nothing. */
+function makeDevices(
+  program: Assembly,
+  { nodes, inside }: { nodes: readonly { at: string; tree: Variable }[]; inside: readonly Inside[] },
+): void {
+  const [tmpfs, devpts] = [program.text("tmpfs"), program.text("devpts")];
+  const mount = (type: number, { at, flags, options }: { at: string; flags: number; options: string }) =>
+    program.step("mount", [type, program.text(at), type, flags, program.text(options)], { must: `mount(${at})` });
+
+  mount(tmpfs, { at: "/dev", flags: NOSUID | NOEXEC, options: "mode=755,size=64k" });
+  for (const { at, tree } of nodes) {
+    makeFile(program, at);
+    putTree(program, tree, at);
+  }
+  for (const name of ["pts", "shm"]) makeDirectory(program, `/dev/${name}`);
+  mount(devpts, { at: "/dev/pts", flags: NOSUID | NOEXEC, options: "newinstance,ptmxmode=0666,mode=620" });
+  mount(tmpfs, { at: "/dev/shm", flags: NOSUID | NODEV, options: "mode=1777" });
+  makeInside(program, inside);
+  for (const [name, target] of Object.entries(links))
+    program.step("symlinkat", [program.text(target), here, program.text(`/dev/${name}`)], {
+      must: `symlink(/dev/${name})`,
+    });
+  restrictMounts(program, { at: "/dev", flags: READONLY, all: false });
+}
+
+function makeInside(program: Assembly, inside: readonly Inside[]): void {
+  for (const { path, kind } of inside) (kind === "directory" ? makeDirectory : makeFile)(program, path);
+}
+
+/** What cannot be made is missed where it is needed. */
+function makeDirectory(program: Assembly, path: string): void {
+  program.step("mkdirat", [here, program.text(path), directoryMode]);
+}
+
+function makeFile(program: Assembly, path: string): void {
+  program.step("mknodat", [here, program.text(path), regularFile, 0]);
+}
+
+function restrictMounts(program: Assembly, { at, flags, all }: { at: string; flags: number; all: boolean }): void {
+  program.step("mount_setattr", [here, program.text(at), all ? AT_RECURSIVE : 0, program.words(flags, 0, 0, 0), 32], {
+    must: `mount_setattr(${at})`,
+  });
+}
+
+function restrictTaken(program: Assembly, tree: Variable, flags: number): void {
+  program.step(
+    "mount_setattr",
+    [tree, program.text(""), AT_EMPTY_PATH | AT_RECURSIVE, program.words(flags, 0, 0, 0), 32],
+    {
+      must: "mount_setattr",
+    },
+  );
+}

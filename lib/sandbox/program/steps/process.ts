@@ -1,0 +1,64 @@
+import type { Assembly, Value } from "../../assembly/assembly.ts";
+import type { ResourceLimits } from "../../policy/policy.ts";
+
+const [PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS] = [1, 38] as const;
+const SIGKILL = 9;
+/** _LINUX_CAPABILITY_VERSION_3 */
+const capabilityVersion = 0x20080522;
+const SIG_SETMASK = 2;
+const maskBytes = 8;
+
+/** The process is killed when the one that started it ends, however that happens. */
+export function dieWithParent(program: Assembly): void {
+  program.step("prctl", [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0], { must: "prctl(PDEATHSIG)" });
+}
+
+/** The parent may have ended before it could be asked for: then there is nobody to work for. */
+export function leaveUnlessChildOf(program: Assembly, parent: number): void {
+  const isChild = program.label("its parent is there");
+  program.step("getppid");
+  program.jump({ is: parent }, isChild);
+  program.step("exit_group", [0]);
+  program.place(isChild);
+}
+
+/** Signals to the group are for the command; whoever only waits for it must outlive them. */
+export function holdSignals(program: Assembly): void {
+  program.step("rt_sigprocmask", [SIG_SETMASK, program.words(~0n), 0, maskBytes], { must: "rt_sigprocmask" });
+}
+
+export function letSignalsThrough(program: Assembly): void {
+  program.step("rt_sigprocmask", [SIG_SETMASK, program.words(0), 0, maskBytes], { must: "rt_sigprocmask" });
+}
+
+/** Without capabilities, for user 0 too, and without a way to get them back. */
+export function giveUpRights(program: Assembly): void {
+  const header = new Uint8Array(new Uint32Array([capabilityVersion, 0]).buffer);
+  program.step("capset", [program.bytes(header), program.bytes(new Uint8Array(24))], { must: "capset" });
+  program.step("prctl", [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0], { must: "prctl(NO_NEW_PRIVS)" });
+}
+
+const CLOSE_RANGE_CLOEXEC = 4;
+
+/** The command gets none of them; until it is there, they may still be needed to say what failed. */
+export function closeOnExecFrom(program: Assembly, first: number): void {
+  program.step("close_range", [first, 0xffff_ffff, CLOSE_RANGE_CLOEXEC], { must: "close_range" });
+}
+
+/** From this number on, to the last. */
+export function closeFrom(program: Assembly, first: Value, last: number = 0xffff_ffff): void {
+  program.step("close_range", [first, last, 0], { must: "close_range" });
+}
+
+const resources = { cpuSeconds: 0, memoryBytes: 9, openFiles: 7, processes: 6 } as const;
+
+/** A limit that the kernel finds too high for us is one that holds already. */
+export function limitResources(program: Assembly, limits: ResourceLimits): void {
+  for (const [name, resource] of Object.entries(resources) as [keyof ResourceLimits, number][]) {
+    const limit = limits[name];
+    if (limit === undefined) continue;
+    const kept = program.label(`${name} is as it was`);
+    program.step("prlimit64", [0, resource, program.words(limit, limit), 0], { onError: kept });
+    program.place(kept);
+  }
+}
