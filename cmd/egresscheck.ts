@@ -1,10 +1,10 @@
 import type { Config } from "../lib/config/config.ts";
 import { findDataDirectory } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
-import { readRefusals } from "../lib/egress/readrefusals.ts";
-import type { Refusal } from "../lib/egress/refusal.ts";
-import { parseRules } from "../lib/egress/rules.ts";
-import { nameOf, parseUpstream, type Upstream, type UpstreamProxy } from "../lib/egress/upstream.ts";
+import { readRefusals } from "../lib/egress/refusals/read.ts";
+import type { Refusal } from "../lib/egress/refusals/refusal.ts";
+import { parseRules } from "../lib/egress/rules/rules.ts";
+import { nameOf, parseUpstream, type Upstream, type UpstreamProxy } from "../lib/egress/route/upstream.ts";
 import { KodaError } from "../lib/errors.ts";
 import { plain } from "../lib/sink/style.ts";
 import type { Here } from "./here.ts";

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { errnoOf, messageOf } from "../errors.ts";
-import { authorityOf } from "./authority.ts";
-import { quoted, type Host, type Target } from "./host.ts";
+import { authorityOf } from "./rules/authority.ts";
+import { quoted, type Host, type Target } from "./rules/host.ts";
 
 /** `proxy` speaks SOCKS5 and wants no credentials, as ours does. */
 export type TunnelWish = { proxy: Target; target: Target };

@@ -1,10 +1,10 @@
 import type { EgressConfig } from "../config/config.ts";
 import { closeSync } from "node:fs";
-import type { EgressProxies, EgressRequest, Listening, Places } from "../egress/proxy.ts";
-import { developmentHosts, gitHosts } from "../egress/allowlist.ts";
-import type { Egress as WayOut } from "../egress/gateway.ts";
-import { parseRules, type Rules } from "../egress/rules.ts";
-import { parseUpstream, type Upstream } from "../egress/upstream.ts";
+import type { EgressProxies, EgressRequest, Listening, Places } from "../egress/proxy/proxy.ts";
+import { developmentHosts, gitHosts } from "../egress/rules/allowlist.ts";
+import type { Egress as WayOut } from "../egress/proxy/gateway.ts";
+import { parseRules, type Rules } from "../egress/rules/rules.ts";
+import { parseUpstream, type Upstream } from "../egress/route/upstream.ts";
 import type { Endpoint } from "../sandbox/supervisor/rules.ts";
 
 /** Where the proxies listen for commands that have a network of their own: HTTP, SOCKS. */
@@ -98,7 +98,7 @@ export class Egress implements AsyncDisposable {
   }
 
   async #load(): Promise<EgressProxies> {
-    const { EgressProxies } = await import("../egress/proxy.ts");
+    const { EgressProxies } = await import("../egress/proxy/proxy.ts");
     return EgressProxies.create({
       rules: this.rules,
       onRequest: this.#given.onRequest,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { decideName } from "../../lib/egress/decide.ts";
-import { parseAuthority, parseHost } from "../../lib/egress/host.ts";
+import { decideName } from "../../lib/egress/rules/decide.ts";
+import { parseAuthority, parseHost } from "../../lib/egress/rules/host.ts";
 import { rulesOf } from "../support/reach.ts";
 
 const names = ["github.com", "a_b.example.com", "xn--bcher-kva.example"];

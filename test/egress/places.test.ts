@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ptr } from "bun:ffi";
-import { EgressProxies } from "../../lib/egress/proxy.ts";
-import { parseRules } from "../../lib/egress/rules.ts";
+import { EgressProxies } from "../../lib/egress/proxy/proxy.ts";
+import { parseRules } from "../../lib/egress/rules/rules.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { openLibrary } from "../../lib/shell/clibrary.ts";
 import { ask, connectWay, echo, openProxies, readAll, socksWay, startOrigin } from "../support/egress.ts";

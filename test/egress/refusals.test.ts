@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { readRefusals } from "../../lib/egress/readrefusals.ts";
-import { reasonsOf, Refusals } from "../../lib/egress/refusals.ts";
+import { readRefusals } from "../../lib/egress/refusals/read.ts";
+import { reasonsOf, Refusals } from "../../lib/egress/refusals/refusals.ts";
 import { makePlace } from "../support/place.ts";
 
 const refused = (host: string, reason = `${host} is not on the allowlist`) =>
@@ -61,7 +61,7 @@ describe("the data directory", () => {
   test("is shared by several kodas, whose lines stay whole", async () => {
     await using place = makePlace();
     const program = `
-      import { Refusals } from "${join(process.cwd(), "lib/egress/refusals.ts")}";
+      import { Refusals } from "${join(process.cwd(), "lib/egress/refusals/refusals.ts")}";
       const refusals = new Refusals(process.argv[1]);
       for (let at = 0; at < 600; at++)
         refusals.add({ via: "socks", host: process.argv[2] + at + ".test", port: 22, reason: "y".repeat(300) });

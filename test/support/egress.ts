@@ -1,8 +1,8 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { once } from "node:events";
-import type { Limits } from "../../lib/egress/flows.ts";
-import { EgressProxies, type EgressRequest, type ProxyOptions } from "../../lib/egress/proxy.ts";
-import { parseRules } from "../../lib/egress/rules.ts";
+import type { Limits } from "../../lib/egress/proxy/flows.ts";
+import { EgressProxies, type EgressRequest, type ProxyOptions } from "../../lib/egress/proxy/proxy.ts";
+import { parseRules } from "../../lib/egress/rules/rules.ts";
 
 /** A server on loopback that treats every connection as the test wants. */
 export type Origin = AsyncDisposable & { port: number; connections: Set<Socket> };

@@ -1,6 +1,6 @@
-import { parseAuthority } from "../../lib/egress/host.ts";
-import { resolveChecked, type Resolved } from "../../lib/egress/resolve.ts";
-import { parseRules, type RulesGiven } from "../../lib/egress/rules.ts";
+import { parseAuthority } from "../../lib/egress/rules/host.ts";
+import { resolveChecked, type Resolved } from "../../lib/egress/rules/resolve.ts";
+import { parseRules, type RulesGiven } from "../../lib/egress/rules/rules.ts";
 
 /** A host of the public Internet, as far as its address goes. */
 export const publicAddress = "93.184.216.34";

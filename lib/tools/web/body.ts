@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { pipeline, type Transform } from "node:stream";
 import { counted } from "../../counted.ts";
-import { listed } from "../../egress/headers.ts";
+import { listed } from "../../egress/proxy/headers.ts";
 import { FetchFailure } from "./failure.ts";
 
 /** `cut` says why not all of it is there. */

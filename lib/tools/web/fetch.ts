@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Egress } from "../../egress/gateway.ts";
-import { quoted } from "../../egress/host.ts";
+import type { Egress } from "../../egress/proxy/gateway.ts";
+import { quoted } from "../../egress/rules/host.ts";
 import { readBody, type Body } from "./body.ts";
 import { connectTo } from "./connect.ts";
 import { ask } from "./exchange.ts";

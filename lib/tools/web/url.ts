@@ -1,5 +1,5 @@
-import { authorityOf } from "../../egress/authority.ts";
-import { parseAuthority, quoted, type Fault, type Target } from "../../egress/host.ts";
+import { authorityOf } from "../../egress/rules/authority.ts";
+import { parseAuthority, quoted, type Fault, type Target } from "../../egress/rules/host.ts";
 
 /** An address of the web in its parts. Its host is read without repair: what is judged is what is connected to. */
 export type WebUrl = {

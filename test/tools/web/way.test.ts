@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { parseUpstream } from "../../../lib/egress/upstream.ts";
+import { parseUpstream } from "../../../lib/egress/route/upstream.ts";
 import { makeCertificate, type Certificate } from "../../support/certificate.ts";
 import { openProxies, startOrigin } from "../../support/egress.ts";
 import { makePlace, type Place } from "../../support/place.ts";

@@ -1,0 +1,45 @@
+import { STATUS_CODES, type ServerResponse } from "node:http";
+import type { Failure } from "../route/route.ts";
+
+/** What the HTTP proxy says itself. The reason is one line: the body, and a header for programs. */
+export type Answer = { status: number; reason: string; close?: boolean };
+
+const statusByKind = {
+  rule: 403,
+  full: 503,
+  late: 504,
+  name: 502,
+  refused: 502,
+  unreachable: 502,
+  "no network": 502,
+  broken: 502,
+  upstream: 502,
+} as const satisfies Record<Failure["kind"], number>;
+
+export function answerTo({ kind, reason }: Failure): Answer {
+  return { status: statusByKind[kind], reason };
+}
+
+/** Leaves the connection usable, unless the answer says otherwise. */
+export function answer(response: ServerResponse, { status, reason, close = false }: Answer): void {
+  const closing = close ? [["Connection", "close"]] : [];
+  response.writeHead(status, Object.fromEntries([...headersOf(status, reason), ...closing]));
+  response.end(`${reason}\n`);
+}
+
+/** The same as bytes, for a connection that is no longer read as HTTP. */
+export function rawAnswer({ status, reason }: Answer): string {
+  const head = [...headersOf(status, reason), ["Connection", "close"]].map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${head.join("")}\r\n${reason}\n`;
+}
+
+function headersOf(status: number, reason: string): [string, string][] {
+  return [
+    ["Content-Type", "text/plain; charset=utf-8"],
+    ["Content-Length", String(Buffer.byteLength(reason) + 1)],
+    ["X-Koda-Egress", reason],
+    ...(status === 405
+      ? ([["Allow", "CONNECT, GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"]] as [string, string][])
+      : []),
+  ];
+}

@@ -1,0 +1,38 @@
+import type { IncomingMessage } from "node:http";
+import type { Answer } from "./answer.ts";
+import { readAuthority } from "../rules/authority.ts";
+import { listed } from "./headers.ts";
+import { quoted, type Target } from "../rules/host.ts";
+
+export type Destination = { target: Target; path: string };
+
+export const webPort = 80;
+
+/** Where a request wants to go, or why it goes nowhere. Its body has been framed without doubt when this succeeds. */
+export function destinationOf({ method, url = "", headers, httpVersion }: IncomingMessage): Destination | Answer {
+  if (method === "TRACE") return { status: 405, reason: "TRACE does not pass this proxy; use another method" };
+  const coding = listed(headers["transfer-encoding"]);
+  if (coding.length > 0 && httpVersion === "1.0") {
+    return { status: 400, reason: "HTTP/1.0 has no Transfer-Encoding; send a Content-Length", close: true };
+  }
+  if (coding.length > 1) return { status: 501, reason: 'the only Transfer-Encoding that passes is "chunked"' };
+  if (listed(headers.upgrade).includes("websocket")) {
+    return { status: 501, reason: "a WebSocket passes this proxy through CONNECT only" };
+  }
+
+  const [, scheme, authority = "", rest = ""] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
+  if (scheme === undefined) {
+    return { status: 400, reason: "this is a proxy: expected is a whole URL (http://host/path) after the method" };
+  }
+  if (scheme.toLowerCase() !== "http") {
+    return { status: 400, reason: `${quoted(scheme)} does not pass as a plain request; open a tunnel with CONNECT` };
+  }
+  const target = readAuthority(authority, webPort);
+  if ("fault" in target) return { status: 400, reason: target.fault };
+  return { target, path: pathOf(rest, method) };
+}
+
+function pathOf(rest: string, method: string | undefined): string {
+  if (rest === "") return method === "OPTIONS" ? "*" : "/";
+  return rest.startsWith("/") ? rest : `/${rest}`;
+}

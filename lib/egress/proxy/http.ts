@@ -1,0 +1,81 @@
+import { createServer as createHttpServer } from "node:http";
+import { createServer, Socket, type Server } from "node:net";
+import { errnoOf } from "../../errors.ts";
+import { rawAnswer, type Answer } from "./answer.ts";
+import { Clients } from "./clients.ts";
+import { connectTunnel } from "./connect.ts";
+import { farewell } from "./farewell.ts";
+import type { Limits } from "./flows.ts";
+import { forward, type Exchange } from "./forward.ts";
+import type { Gateway } from "./gateway.ts";
+
+/** The HTTP proxy. Each request on a connection is decided anew, whatever was decided before. */
+export function createHttpProxy(gateway: Gateway): Server {
+  const { limits } = gateway;
+  // Times are looked after by `clients`: this server accepts no connection itself, and so has no clock.
+  const http = createHttpServer({ maxHeaderSize: limits.headBytes, requestTimeout: 0, keepAliveTimeout: 0 });
+  const clients = new Clients(limits, (client) => {
+    clients.leave(client);
+    farewell(client, rawAnswer(tooLate(limits)));
+  });
+
+  // What goes wrong with one connection ends that connection, and not the session.
+  const begin = (exchange: Exchange) => {
+    const { socket } = exchange.request;
+    clients.asked(socket);
+    exchange.response.once("close", () => clients.answered(socket));
+    forward(exchange, gateway).catch(() => socket.destroy());
+  };
+  http.on("request", (request, response) => begin({ request, response, waits: false }));
+  http.on("checkContinue", (request, response) => begin({ request, response, waits: true }));
+
+  http.on("connect", (request, client, early) => {
+    if (!(client instanceof Socket)) return client.destroy();
+    // Our words about the tunnel would stand in the middle of an answer to what came before.
+    if (clients.isWaitingForAnswer(client)) return client.resetAndDestroy();
+    clients.leave(client);
+    connectTunnel({ authority: request.url ?? "", client, early }, gateway).catch(() => client.destroy());
+  });
+
+  http.on("clientError", (error, client) => {
+    if (!(client instanceof Socket) || !client.writable || clients.isWaitingForAnswer(client)) return client.destroy();
+    clients.leave(client);
+    farewell(client, rawAnswer(complaint(error, limits)));
+  });
+
+  // Connections are accepted here and handed over: a socket of Bun's own HTTP server tells a reset as an orderly end.
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    client.on("error", ended);
+    // Headers are bytes; handed over like this, they would be written as UTF-8.
+    client.setDefaultEncoding("latin1");
+    clients.arrive(client);
+    http.emit("connection", client);
+  });
+  server.maxConnections = limits.clients;
+  return server;
+}
+
+/** "close" follows every error, and is what everybody listens to. */
+function ended(): void {}
+
+function tooLate({ headMs }: Limits): Answer {
+  return { status: 408, reason: `the head of the request did not come within ${headMs / 1000} s` };
+}
+
+function complaint(error: Error, { headBytes }: Limits): Answer {
+  switch (errnoOf(error)) {
+    case "HPE_HEADER_OVERFLOW":
+      return { status: 431, reason: `the head of the request is longer than ${headBytes} bytes` };
+    case "HPE_INVALID_METHOD":
+      return startsLikeRequest(error)
+        ? { status: 405, reason: "this method is not known here" }
+        : { status: 400, reason: "this is not HTTP" };
+    default:
+      return { status: 400, reason: "the request is not well-formed HTTP/1.1" };
+  }
+}
+
+function startsLikeRequest(error: Error): boolean {
+  const packet = "rawPacket" in error && error.rawPacket instanceof Uint8Array ? error.rawPacket : new Uint8Array();
+  return /^[A-Z][A-Z-]* \S+ HTTP\/1\.[01]\r\n/.test(Buffer.from(packet).toString("latin1", 0, 1024));
+}

@@ -1,0 +1,68 @@
+import type { Socket } from "node:net";
+import { authorityOf } from "../rules/authority.ts";
+import type { Flow } from "./flows.ts";
+import type { Gateway } from "./gateway.ts";
+import type { Target } from "../rules/host.ts";
+import { failureOf, route, type Failure, type Route, type Wire } from "../route/route.ts";
+
+export type Wish = {
+  target: Target;
+  via: "http" | "socks";
+  wire: Wire;
+  client: Socket;
+  /** What to do when the flow has to end before its time. */
+  stop: (why: string) => void;
+};
+
+export type Reached = Route & { flow: Flow };
+
+/** The only way out: the rules first, then the connection, and everything that came of it is told. */
+export async function reach(wish: Wish, gateway: Gateway): Promise<Reached | Failure> {
+  const { target, via } = wish;
+  const outcome = await attempt(wish, gateway);
+  const asked = { via, host: target.host.text, port: target.port };
+  if (!("kind" in outcome)) gateway.onRequest({ ...asked, verdict: "allowed" });
+  else gateway.onRequest({ ...asked, verdict: outcome.kind === "rule" ? "refused" : "failed", reason: outcome.reason });
+  return outcome;
+}
+
+async function attempt(wish: Wish, gateway: Gateway): Promise<Reached | Failure> {
+  const flow = gateway.flows.start(wish.client, wish.stop);
+  if (flow === undefined) {
+    return { kind: "full", reason: `${gateway.limits.flows} connections are open already; close some and try again` };
+  }
+  const outcome = await connection(wish, gateway);
+  if ("kind" in outcome) {
+    gateway.flows.end(flow);
+    return outcome;
+  }
+  flow.sockets.push(outcome.socket);
+  return { ...outcome, flow };
+}
+
+async function connection(wish: Wish, gateway: Gateway): Promise<Route | Failure> {
+  const { target, client } = wish;
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  client.once("close", leave);
+  const late = AbortSignal.timeout(gateway.limits.connectMs);
+  try {
+    const signal = AbortSignal.any([gone.signal, late]);
+    if (client.destroyed) leave();
+    const outcome = await route(wish, gateway, signal);
+    if (!("kind" in outcome) && client.destroyed) outcome.socket.destroy();
+    return outcome;
+  } catch (error) {
+    if (gone.signal.aborted)
+      return { kind: "broken", reason: `the client left before ${authorityOf(target)} answered` };
+    if (late.aborted) {
+      return {
+        kind: "late",
+        reason: `${authorityOf(target)} did not answer within ${gateway.limits.connectMs / 1000} s`,
+      };
+    }
+    return failureOf(error, target);
+  } finally {
+    client.off("close", leave);
+  }
+}

@@ -1,0 +1,111 @@
+import type { Socket } from "node:net";
+import { errnoOf, messageOf } from "../../errors.ts";
+import { dial } from "./dial.ts";
+import { quoted, type Target } from "../rules/host.ts";
+import { authorityOf } from "../rules/authority.ts";
+import { nameOf, type UpstreamProxy } from "./upstream.ts";
+
+/** The user's own proxy could not be reached, or does not do what it was asked for. */
+export class UpstreamFailure extends Error {}
+
+/** A connection to a target through the user's own proxy, which is given the name and looks it up. */
+export async function chain(target: Target, proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
+  const socket = await connectTo(proxy, signal);
+  const giveUp = () => socket.destroy();
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    return proxy.protocol === "socks5"
+      ? await throughSocks(target, proxy, socket)
+      : await throughConnect(target, proxy, socket);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+/** A connection to the proxy itself. */
+export async function connectTo(proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
+  const place = { addresses: [proxy.host], port: proxy.port };
+  const socket = await dial(place, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw new UpstreamFailure(
+      `the upstream proxy ${nameOf(proxy)} cannot be reached (${errnoOf(error) ?? quoted(messageOf(error))})`,
+    );
+  });
+  return proxy.protocol === "https" ? await secured(socket, proxy, signal) : socket;
+}
+
+async function secured(socket: Socket, proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
+  const { connect } = await import("node:tls");
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const secure = connect(
+    { socket, host: proxy.host, servername: /[a-z]/i.test(proxy.host) ? proxy.host : "" },
+    resolve,
+  );
+  const giveUp = () => reject(signal.reason);
+  signal.addEventListener("abort", giveUp, { once: true });
+  secure.on("error", (error) => {
+    const why = errnoOf(error) ?? quoted(error.message);
+    reject(new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} offers no trusted TLS (${why})`));
+  });
+  try {
+    await promise;
+    return secure;
+  } catch (error) {
+    secure.destroy();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+async function throughConnect(target: Target, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
+  const { request } = await import("node:http");
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const refused = (why: string) => new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} ${why}`);
+  const authority = authorityOf(target);
+  const wish = request({
+    createConnection: () => socket,
+    method: "CONNECT",
+    path: authority,
+    headers: ["Host", authority, ...authorization(proxy), "Connection", "keep-alive"],
+    setHost: false,
+  });
+  wish.on("connect", ({ statusCode = 0 }, connection, head) => {
+    if (statusCode < 200 || statusCode > 299) return reject(refused(answered(statusCode)));
+    if (head.length > 0) connection.unshift(head);
+    resolve(socket);
+  });
+  wish.on("response", ({ statusCode = 0 }) => reject(refused(answered(statusCode))));
+  wish.on("error", (error) => reject(refused(`broke off (${errnoOf(error) ?? quoted(error.message)})`)));
+  wish.end();
+  return await promise;
+}
+
+function answered(status: number): string {
+  return status === 407 ? "wants other credentials (it answered 407)" : `refused (it answered ${status})`;
+}
+
+/** The header in which an HTTP proxy is told who we are, as raw headers. */
+export function authorization({ user, password }: UpstreamProxy): string[] {
+  if (user === undefined) return [];
+  return ["Proxy-Authorization", `Basic ${Buffer.from(`${user}:${password ?? ""}`).toString("base64")}`];
+}
+
+async function throughSocks(target: Target, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
+  const { SocksClient } = await import("socks");
+  const credentials = proxy.user === undefined ? {} : { userId: proxy.user, password: proxy.password ?? "" };
+  try {
+    const connection = await SocksClient.createConnection({
+      proxy: { host: proxy.host, port: proxy.port, type: 5, ...credentials },
+      command: "connect",
+      destination: { host: target.host.text, port: target.port },
+      existing_socket: socket,
+    });
+    return connection.socket;
+  } catch (error) {
+    throw new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} refused (${quoted(messageOf(error))})`);
+  }
+}

@@ -1,0 +1,135 @@
+import { KodaError } from "../../errors.ts";
+import { parseAuthority, parseHost, parsePort, quoted, splitPort, type Target } from "../rules/host.ts";
+import { contains } from "../rules/range.ts";
+
+/** A proxy between this machine and the world, of the user's own. */
+export type UpstreamProxy = {
+  readonly protocol: "http" | "https" | "socks5";
+  readonly host: string;
+  readonly port: number;
+  readonly user?: string;
+  readonly password?: string;
+};
+
+/** The user's proxies, read once from the environment that koda was started in. */
+export type Upstream = {
+  /** For what goes as plain HTTP, and for tunnels. */
+  readonly request: UpstreamProxy | undefined;
+  readonly tunnel: UpstreamProxy | undefined;
+  readonly direct: readonly Exception[];
+};
+
+type Exception = (target: Target) => boolean;
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const protocols: Readonly<Record<string, { protocol: UpstreamProxy["protocol"]; port: number }>> = {
+  "http:": { protocol: "http", port: 80 },
+  "https:": { protocol: "https", port: 443 },
+  // Both leave the look-up to the proxy here: it is the one that sees the world's names.
+  "socks5:": { protocol: "socks5", port: 1080 },
+  "socks5h:": { protocol: "socks5", port: 1080 },
+};
+
+/** Undefined when the environment names no proxy. A URL that is not understood is no silent way round the proxy. */
+export function parseUpstream(env: Environment): Upstream | undefined {
+  const all = proxyIn(env, "ALL_PROXY");
+  const request = proxyIn(env, "HTTP_PROXY") ?? all;
+  const tunnel = proxyIn(env, "HTTPS_PROXY") ?? all;
+  if (request === undefined && tunnel === undefined) return undefined;
+  const direct = (valueIn(env, "NO_PROXY")?.value ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
+  return { request, tunnel, direct: direct.map(exceptionOf) };
+}
+
+/** The proxy to use for a target; undefined when it is reached directly. */
+export function proxyFor(
+  target: Target,
+  upstream: Upstream | undefined,
+  wire: "request" | "tunnel",
+): UpstreamProxy | undefined {
+  const proxy = upstream?.[wire];
+  if (upstream === undefined || proxy === undefined || isLoopback(target)) return undefined;
+  return upstream.direct.some((matches) => matches(target)) ? undefined : proxy;
+}
+
+/** How a proxy is called in messages: without its credentials. */
+export function nameOf({ host, port }: UpstreamProxy): string {
+  return `${host}:${port}`;
+}
+
+/** Lower case goes first, as everywhere. */
+function valueIn(env: Environment, name: string): { name: string; value: string } | undefined {
+  for (const spelling of [name.toLowerCase(), name]) {
+    const value = env[spelling]?.trim() ?? "";
+    if (value !== "") return { name: spelling, value };
+  }
+  return undefined;
+}
+
+function proxyIn(env: Environment, variable: string): UpstreamProxy | undefined {
+  const given = valueIn(env, variable);
+  if (given === undefined) return undefined;
+  const proxy = parseProxy(given.value);
+  if (!("fault" in proxy)) return proxy;
+  throw new KodaError(
+    "config",
+    `The environment variable ${given.name} is not the URL of a proxy: ${quoted(withoutCredentials(given.value))} ${proxy.fault}. ` +
+      `Expected is http://, https://, socks5:// or socks5h:// with a host and a port; correct it or unset it.`,
+  );
+}
+
+function parseProxy(value: string): UpstreamProxy | { fault: string } {
+  const [, scheme = "http:", authority = ""] = /^(?:([a-z][a-z0-9+.-]*:)\/\/)?([^/?#]*)/i.exec(value) ?? [];
+  const known = protocols[scheme.toLowerCase()];
+  if (known === undefined) return { fault: `has the scheme ${quoted(scheme.slice(0, -1))}` };
+
+  const at = authority.lastIndexOf("@");
+  const place = parseAuthority(authority.slice(at + 1), known.port);
+  if ("fault" in place) return { fault: `names no host (${place.fault})` };
+  const credentials = at < 0 ? {} : parseCredentials(authority.slice(0, at));
+  if (credentials === undefined) return { fault: "has credentials that are not percent-encoded as they should be" };
+  return { protocol: known.protocol, host: place.host.text, port: place.port, ...credentials };
+}
+
+function parseCredentials(text: string): Pick<UpstreamProxy, "user" | "password"> | undefined {
+  const [, user = "", password = ""] = /^([^:]*):?([^]*)$/.exec(text) ?? [];
+  try {
+    return { user: decodeURIComponent(user), password: decodeURIComponent(password) };
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutCredentials(value: string): string {
+  return value.replace(/^([a-z][a-z0-9+.-]*:\/\/)?[^]*@/i, "$1...@");
+}
+
+/** One entry of NO_PROXY: `*`, a network, an address, or a host with everything below it; each with a port or without. */
+function exceptionOf(entry: string): Exception {
+  if (entry === "*") return () => true;
+  const network = networkOf(entry);
+  if (network !== undefined) return network;
+
+  const { host: hostText, port: portText } = splitPort(entry);
+  const isAddress = "text" in parseHost(entry);
+  const port = isAddress || portText === undefined ? undefined : parsePort(portText);
+  const host = parseHost((isAddress ? entry : hostText).replace(/^\*?\./, ""));
+  // What nobody understands excepts nothing: the connection goes through the proxy.
+  if ("fault" in host || (!isAddress && portText !== undefined && port === undefined)) return () => false;
+  return (target) =>
+    (port === undefined || port === target.port) &&
+    (target.host.text === host.text || (host.kind === "name" && target.host.text.endsWith(`.${host.text}`)));
+}
+
+function networkOf(entry: string): Exception | undefined {
+  const [, start = "", bits = ""] = /^([\d.]+|[\da-f:.]+)\/(\d{1,3})$/i.exec(entry) ?? [];
+  const host = parseHost(start);
+  if ("fault" in host || host.kind === "name" || Number(bits) > host.address.length * 8) return undefined;
+  const network = { start: host.address, bits: Number(bits) };
+  return (target) => target.host.kind === "address" && contains(network, target.host.address);
+}
+
+/** This machine is never reached through another one. */
+function isLoopback({ host }: Target): boolean {
+  if (host.kind === "address") return host.text === "::1" || host.text.startsWith("127.");
+  return host.text === "localhost" || host.text.endsWith(".localhost");
+}

@@ -1,0 +1,70 @@
+import { errnoOf, messageOf } from "../../errors.ts";
+import { formatAddress, parseAddress } from "./address.ts";
+import { decideAddress, decideName } from "./decide.ts";
+import { quoted, type Target } from "./host.ts";
+import type { Rules } from "./rules.ts";
+
+/** All addresses of a name, as text; throws when it has none. */
+export type Resolver = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+/** `addresses` are those that were checked: whoever connects uses them and never looks the name up again. */
+export type Resolved = { addresses: readonly string[] } | { refused: string; kind: "rule" | "dns" | "timeout" };
+
+export type Lookup = { resolver?: Resolver; signal: AbortSignal; limitMs?: number };
+
+const lookupLimitMs = 2_000;
+
+/**
+ * Where a target may be reached: its name is judged, looked up, and then every address it has. One forbidden address
+ * refuses all: a name that points into a private network as well is not to be trusted with the others.
+ */
+export async function resolveChecked(target: Target, rules: Rules, lookup: Lookup): Promise<Resolved> {
+  const decision = decideName(target, rules);
+  if (!decision.allow) return { refused: decision.reason, kind: "rule" };
+
+  const found = await addressesOf(target, lookup);
+  if ("refused" in found) return found;
+  for (const address of found.addresses) {
+    const decision = decideAddress(target, address, rules);
+    if (!decision.allow) return { refused: decision.reason, kind: "rule" };
+  }
+  return { addresses: found.addresses.map(canonical) };
+}
+
+async function addressesOf({ host }: Target, { resolver, signal, limitMs = lookupLimitMs }: Lookup): Promise<Resolved> {
+  if (host.kind === "address") return { addresses: [host.text] };
+  signal.throwIfAborted();
+  const late = AbortSignal.timeout(limitMs);
+  const over = AbortSignal.any([signal, late]);
+  try {
+    const addresses = await Promise.race([(resolver ?? systemResolver)(host.text, over), aborted(over)]);
+    if (addresses.length === 0) return { refused: `${host.text} has no address`, kind: "dns" };
+    return { addresses };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (late.aborted) return { refused: `${host.text} could not be looked up within ${limitMs} ms`, kind: "timeout" };
+    const why = errnoOf(error) ?? quoted(messageOf(error));
+    return { refused: `${host.text} could not be looked up (${why})`, kind: "dns" };
+  }
+}
+
+/** The system's look-up cannot be stopped, so it is left behind. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+function canonical(address: string): string {
+  const parsed = parseAddress(address);
+  return parsed === undefined ? address : formatAddress(parsed);
+}
+
+/** What every other program of this machine would find, `/etc/hosts` included. */
+export const systemResolver: Resolver = async (name) => {
+  const { lookup } = await import("node:dns/promises");
+  const found = await lookup(name, { all: true, order: "verbatim" });
+  return found.map(({ address }) => address);
+};
