@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { closeSync } from "node:fs";
 import type { Socket } from "node:net";
-import { sshTunnelName } from "../lib/egress/sshcommand.ts";
 import { authorityOf } from "../lib/egress/rules/authority.ts";
 import { parseAuthority, parseHost, parsePort } from "../lib/egress/rules/host.ts";
+import { sshTunnelName } from "../lib/egress/sshcommand.ts";
 import { openTunnel, type TunnelWish } from "../lib/egress/tunnel.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 

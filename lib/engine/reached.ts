@@ -1,6 +1,6 @@
 import type { EgressRequest } from "../egress/proxy/proxy.ts";
-import { messageOf } from "../errors.ts";
 import { Refusals } from "../egress/refusals/refusals.ts";
+import { messageOf } from "../errors.ts";
 import type { Event, EventOf } from "./event.ts";
 
 /** Whom the calls of a run wanted to reach: each wish is an event, and what was refused is remembered. */

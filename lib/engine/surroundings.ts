@@ -1,19 +1,19 @@
+import { proxyVariables } from "../egress/env.ts";
+import { sshTunnelCommand } from "../egress/sshcommand.ts";
 import type { Backend } from "../sandbox/backend.ts";
+import type { Proxies } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
+import { inMemory } from "../session/database.ts";
 import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import { createShell, type Shell } from "../shell/spawn.ts";
-import { proxyVariables } from "../egress/env.ts";
-import { sshTunnelCommand } from "../egress/sshcommand.ts";
-import type { Proxies } from "../sandbox/backend.ts";
 import { type Confinement, openConfinement } from "./confinement.ts";
 import type { Egress } from "./egress.ts";
-import { careForRepositories, type Repositories } from "./repositories.ts";
-import type { Allowance } from "./resume.ts";
 import type { Notice } from "./engine.ts";
 import type { Event } from "./event.ts";
 import { Reached } from "./reached.ts";
-import { inMemory } from "../session/database.ts";
+import { careForRepositories, type Repositories } from "./repositories.ts";
+import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
 
 /** Where a run's calls happen: what they may touch, and what starts commands for them. */

@@ -1,10 +1,10 @@
 import { landlockAbi } from "./abi.ts";
 import { type Backend, noCommands } from "./backend.ts";
 import { canReplaceTmp } from "./layout/layout.ts";
+import { look } from "./layout/scenery.ts";
 import { described, merged, type Missed } from "./missed.ts";
 import type { Policy } from "./policy/policy.ts";
 import { Failed } from "./probe.ts";
-import { look } from "./layout/scenery.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 import { whyStepFailed } from "./tiers/failures.ts";
 import type { Circumstances } from "./tiers/tier.ts";

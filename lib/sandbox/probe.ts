@@ -1,10 +1,10 @@
 import { closeSync } from "node:fs";
-import type { Command, Confined } from "./backend.ts";
-import { socketPair } from "./descriptors.ts";
 import { isGone, isGroupAlive } from "../shell/kill.ts";
 import { failedStep } from "./assembly/failure.ts";
-import { Unavailable } from "./tiers/unavailable.ts";
+import type { Command, Confined } from "./backend.ts";
+import { socketPair } from "./descriptors.ts";
 import { look } from "./layout/scenery.ts";
+import { Unavailable } from "./tiers/unavailable.ts";
 
 /** Does nothing, and is on every system in one of these places. */
 const nothing = look("/bin/true") === undefined ? (["/bin/sh", "-c", ":"] as const) : (["/bin/true"] as const);

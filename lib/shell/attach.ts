@@ -1,8 +1,8 @@
 import { closeSync } from "node:fs";
 import { constants } from "node:os";
 import { errnoOf, KodaError, messageOf } from "../errors.ts";
-import type { Confined, Pipe } from "../sandbox/backend.ts";
 import { failedStep } from "../sandbox/assembly/failure.ts";
+import type { Confined, Pipe } from "../sandbox/backend.ts";
 import { marked, unmarked } from "./processes.ts";
 import { terminalOf } from "./procstat.ts";
 import { type CannotStart, cannotStart, type ProgramLine } from "./program.ts";

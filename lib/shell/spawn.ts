@@ -1,5 +1,5 @@
-import { messageOf } from "../errors.ts";
 import { closeSync } from "node:fs";
+import { messageOf } from "../errors.ts";
 import type { Backend, Confined } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { attach, type Attached } from "./attach.ts";

@@ -1,8 +1,8 @@
 import type { Egress } from "../egress/proxy/gateway.ts";
+import type { Refusals } from "../egress/refusals/refusals.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import type { Refusals } from "../egress/refusals/refusals.ts";
 import type { FileLog } from "../session/files.ts";
 import type { OutputStore } from "../session/outputs.ts";
 import type { Recall } from "../session/recall.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Check } from "../../cmd/checks.ts";
-import { developmentHosts, gitHosts } from "../../lib/egress/rules/allowlist.ts";
 import type { Refusal } from "../../lib/egress/refusals/refusal.ts";
 import { Refusals } from "../../lib/egress/refusals/refusals.ts";
+import { developmentHosts, gitHosts } from "../../lib/egress/rules/allowlist.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { kodaFromSource } from "../support/source.ts";
 

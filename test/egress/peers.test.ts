@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chain, UpstreamFailure } from "../../lib/egress/route/chain.ts";
-import { parseAuthority } from "../../lib/egress/rules/host.ts";
 import { parseUpstream } from "../../lib/egress/route/upstream.ts";
+import { parseAuthority } from "../../lib/egress/rules/host.ts";
 import { echo, startOrigin } from "../support/egress.ts";
 import { isMissing, microsocks, squid, startPeer, tinyproxy, type Peer } from "../support/peers.ts";
 

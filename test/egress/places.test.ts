@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
 import { ptr } from "bun:ffi";
+import { expect, test } from "bun:test";
 import { EgressProxies } from "../../lib/egress/proxy/proxy.ts";
 import { parseRules } from "../../lib/egress/rules/rules.ts";
 import { KodaError } from "../../lib/errors.ts";

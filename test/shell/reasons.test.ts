@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { explain, type Failure } from "../../lib/shell/reasons.ts";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
+import { explain, type Failure } from "../../lib/shell/reasons.ts";
 
 const policy: Policy = {
   root: "/code",

@@ -2,10 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { arm64 } from "../../lib/sandbox/assembly/arm64.ts";
 import { Assembly } from "../../lib/sandbox/assembly/assembly.ts";
-import { compileFilter, refuse } from "../../lib/sandbox/filter/bpf.ts";
-import { filterCalls } from "../../lib/sandbox/program/steps/filter.ts";
 import { syscalls } from "../../lib/sandbox/assembly/syscalls.ts";
 import { x64 } from "../../lib/sandbox/assembly/x64.ts";
+import { compileFilter, refuse } from "../../lib/sandbox/filter/bpf.ts";
+import { filterCalls } from "../../lib/sandbox/program/steps/filter.ts";
 import { hereArch, withoutNewPrivileges } from "./assembled.ts";
 
 /** Beside those that the sandbox itself knows. */

@@ -1,5 +1,5 @@
-import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import type { Limits } from "../../lib/egress/proxy/flows.ts";
 import { EgressProxies, type EgressRequest, type ProxyOptions } from "../../lib/egress/proxy/proxy.ts";
 import { parseRules } from "../../lib/egress/rules/rules.ts";

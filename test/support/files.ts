@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
-import { createFileLog } from "../../lib/session/files.ts";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
+import { createFileLog } from "../../lib/session/files.ts";
 import type { ToolResult } from "../../lib/tools/tool.ts";
 import { evaluateAsNobody } from "./nobody.ts";
 import { makePlace } from "./place.ts";

@@ -1,9 +1,9 @@
+import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 import type { BadPattern } from "../../lib/tools/search/dialect.ts";
 import type { Found, Query } from "../../lib/tools/search/found.ts";
 import { ask } from "../../lib/tools/search/own.ts";
 import { searchWithRipgrep } from "../../lib/tools/search/ripgrep.ts";
 import { scopeOf } from "../../lib/tools/search/scope.ts";
-import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 import { locate } from "../../lib/trust/path.ts";
 import { evaluateAsNobody, letEveryoneIn } from "./nobody.ts";
 import type { Place } from "./place.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { unlessRefused } from "../../lib/errors.ts";
 import { Refusals } from "../../lib/egress/refusals/refusals.ts";
+import { unlessRefused } from "../../lib/errors.ts";
 import { unconfined } from "../../lib/sandbox/backend.ts";
 import type { StoredOutput } from "../../lib/session/outputs.ts";
 import { createTasks } from "../../lib/shell/background.ts";

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
-import type { Resolver } from "../../lib/egress/rules/resolve.ts";
 import type { Egress, EgressRequest } from "../../lib/egress/proxy/gateway.ts";
-import { parseRules, type EgressMode } from "../../lib/egress/rules/rules.ts";
 import type { Upstream } from "../../lib/egress/route/upstream.ts";
+import type { Resolver } from "../../lib/egress/rules/resolve.ts";
+import { parseRules, type EgressMode } from "../../lib/egress/rules/rules.ts";
 import { fetchPage, standardLimits, type Limits, type Page } from "../../lib/tools/web/fetch.ts";
 import { parseUrl } from "../../lib/tools/web/url.ts";
 import { startOrigin, type Origin } from "./egress.ts";

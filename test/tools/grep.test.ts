@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { grepTool } from "../../lib/tools/grep.ts";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
+import { grepTool } from "../../lib/tools/grep.ts";
 import { textOf } from "../support/files.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { policyOf } from "../support/policy.ts";

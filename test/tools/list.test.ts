@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 import { listTool } from "../../lib/tools/list.ts";
 import { textOf } from "../support/files.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { policyOf } from "../support/policy.ts";
-import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 
 const full = 128_000;
 

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { answerTo, rawAnswer, type Answer } from "./answer.ts";
 import { readAuthority } from "../rules/authority.ts";
+import { answerTo, rawAnswer, type Answer } from "./answer.ts";
 import { farewell } from "./farewell.ts";
 import type { Gateway } from "./gateway.ts";
 import { reach } from "./reach.ts";

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import type { Answer } from "./answer.ts";
 import { readAuthority } from "../rules/authority.ts";
-import { listed } from "./headers.ts";
 import { quoted, type Target } from "../rules/host.ts";
+import type { Answer } from "./answer.ts";
+import { listed } from "./headers.ts";
 
 export type Destination = { target: Target; path: string };
 

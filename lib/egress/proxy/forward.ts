@@ -1,17 +1,17 @@
 import { request as send, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { release } from "../../async/release.ts";
 import { errnoOf } from "../../errors.ts";
-import { answer, answerTo, type Answer } from "./answer.ts";
-import { authorityOf } from "../rules/authority.ts";
 import { authorization } from "../route/chain.ts";
+import { nameOf, type UpstreamProxy } from "../route/upstream.ts";
+import { authorityOf } from "../rules/authority.ts";
+import { quoted } from "../rules/host.ts";
+import { answer, answerTo, type Answer } from "./answer.ts";
+import { dropBody, passBody } from "./body.ts";
+import { destinationOf, webPort, type Destination } from "./destination.ts";
 import type { Gateway } from "./gateway.ts";
 import { endToEnd, listed, without } from "./headers.ts";
-import { destinationOf, webPort, type Destination } from "./destination.ts";
-import { dropBody, passBody } from "./body.ts";
-import { quoted } from "../rules/host.ts";
 import { pour } from "./pour.ts";
 import { reach, type Reached } from "./reach.ts";
-import { nameOf, type UpstreamProxy } from "../route/upstream.ts";
 
 /** `waits`: the client sends its body only when it is told to go on. */
 export type Exchange = { request: IncomingMessage; response: ServerResponse; waits: boolean };

@@ -1,7 +1,7 @@
-import type { Flows, Limits } from "./flows.ts";
+import type { Upstream } from "../route/upstream.ts";
 import type { Resolver } from "../rules/resolve.ts";
 import type { Rules } from "../rules/rules.ts";
-import type { Upstream } from "../route/upstream.ts";
+import type { Flows, Limits } from "./flows.ts";
 
 /** What became of one wish to reach somebody. `refused` is what the rules say, `failed` what the world does. */
 export type EgressRequest = {

@@ -1,12 +1,12 @@
 import type { AddressInfo, Server, Socket } from "node:net";
 import { KodaError, reasonOf } from "../../errors.ts";
+import type { Upstream } from "../route/upstream.ts";
+import type { Resolver } from "../rules/resolve.ts";
+import type { Rules } from "../rules/rules.ts";
 import { Flows, standardLimits, type Limits } from "./flows.ts";
 import type { EgressRequest, Gateway } from "./gateway.ts";
 import { createHttpProxy } from "./http.ts";
-import type { Resolver } from "../rules/resolve.ts";
-import type { Rules } from "../rules/rules.ts";
 import { createSocksProxy } from "./socks5.ts";
-import type { Upstream } from "../route/upstream.ts";
 
 export type { EgressRequest } from "./gateway.ts";
 

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
+import { failureOf, route, type Failure, type Route, type Wire } from "../route/route.ts";
 import { authorityOf } from "../rules/authority.ts";
+import type { Target } from "../rules/host.ts";
 import type { Flow } from "./flows.ts";
 import type { Gateway } from "./gateway.ts";
-import type { Target } from "../rules/host.ts";
-import { failureOf, route, type Failure, type Route, type Wire } from "../route/route.ts";
 
 export type Wish = {
   target: Target;

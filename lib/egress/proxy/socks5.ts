@@ -1,9 +1,9 @@
 import { createServer, type Server, type Socket } from "node:net";
+import type { Failure } from "../route/route.ts";
 import { farewell } from "./farewell.ts";
 import type { Gateway } from "./gateway.ts";
 import { readGreeting, readRequest, type Said } from "./handshake.ts";
 import { reach } from "./reach.ts";
-import type { Failure } from "../route/route.ts";
 import { relay } from "./relay.ts";
 
 const succeeded = 0x00;

@@ -1,5 +1,5 @@
-import { mostRefusals, type Refusal } from "./refusal.ts";
 import { appendRefusal } from "./log.ts";
+import { mostRefusals, type Refusal } from "./refusal.ts";
 
 /** The refusals of one session. What a failing command was refused is a part of what the model is told about it. */
 export class Refusals {

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { errnoOf, messageOf } from "../../errors.ts";
-import { dial } from "./dial.ts";
-import { quoted, type Target } from "../rules/host.ts";
 import { authorityOf } from "../rules/authority.ts";
+import { quoted, type Target } from "../rules/host.ts";
+import { dial } from "./dial.ts";
 import { nameOf, type UpstreamProxy } from "./upstream.ts";
 
 /** The user's own proxy could not be reached, or does not do what it was asked for. */

@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 import { errnoOf, messageOf } from "../../errors.ts";
-import { authorityOf } from "../rules/authority.ts";
-import { chain, connectTo, UpstreamFailure } from "./chain.ts";
-import { dial } from "./dial.ts";
 import type { Egress } from "../proxy/gateway.ts";
+import { authorityOf } from "../rules/authority.ts";
 import { quoted, type Target } from "../rules/host.ts";
 import { resolveChecked } from "../rules/resolve.ts";
+import { chain, connectTo, UpstreamFailure } from "./chain.ts";
+import { dial } from "./dial.ts";
 import { proxyFor, type UpstreamProxy } from "./upstream.ts";
 
 /** What goes over a connection: bytes of which we know nothing, or one request that we send ourselves. */

@@ -1,6 +1,6 @@
 import { dataAddress, elfFile } from "./elf.ts";
-import type { Branch, Condition, Processor, Register } from "./processor.ts";
 import { setupFailed } from "./failure.ts";
+import type { Branch, Condition, Processor, Register } from "./processor.ts";
 import { type Syscall, syscalls } from "./syscalls.ts";
 
 /** Eight bytes of the program's data, known by their address. */

@@ -1,6 +1,6 @@
-import { type NamedRule, noSuchCall, notAllowed, refusing, refusingAll } from "./rule.ts";
-import { allow } from "./bpf.ts";
 import type { Syscall } from "../assembly/syscalls.ts";
+import { allow } from "./bpf.ts";
+import { type NamedRule, noSuchCall, notAllowed, refusing, refusingAll } from "./rule.ts";
 
 /** What commands share with the other programs of the machine, for want of a namespace of their own. */
 export type NeighbourOptions = {

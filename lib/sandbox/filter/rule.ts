@@ -1,5 +1,5 @@
-import { allow, type Case, type Check, refuse, type Rule } from "./bpf.ts";
 import type { Syscall } from "../assembly/syscalls.ts";
+import { allow, type Case, type Check, refuse, type Rule } from "./bpf.ts";
 
 /** A rule about a call by its name: where a processor does not have the call, it has no such rule. */
 export type NamedRule = Omit<Rule, "call"> & { call: Syscall };

@@ -1,10 +1,10 @@
+import { type Syscall, syscalls } from "../assembly/syscalls.ts";
 import { type Architecture, type Check, compileFilter, type Rule } from "./bpf.ts";
 import { forbidden, obsolete, opaque } from "./forbidden.ts";
 import { type NeighbourOptions, neighbourRules } from "./neighbours.ts";
 import { requestRules } from "./requests.ts";
 import { type NamedRule, noSuchCall, notAllowed, notPermitted, refusing, refusingAll } from "./rule.ts";
 import { type SocketOptions, socketRules } from "./socketrules.ts";
-import { type Syscall, syscalls } from "../assembly/syscalls.ts";
 
 export type FilterOptions = SocketOptions & NeighbourOptions;
 

@@ -1,10 +1,11 @@
 import { arm64 } from "../assembly/arm64.ts";
 import { Assembly } from "../assembly/assembly.ts";
-import { restrict, type Restriction } from "./steps/landlock.ts";
+import { x64 } from "../assembly/x64.ts";
 import type { Layout } from "../layout/layout.ts";
 import type { ResourceLimits } from "../policy/policy.ts";
 import { rememberDirectory } from "./steps/directory.ts";
 import { filterCalls, handOver } from "./steps/filter.ts";
+import { restrict, type Restriction } from "./steps/landlock.ts";
 import { listen } from "./steps/listen.ts";
 import { arrange } from "./steps/mounts.ts";
 import { inOwnProcessTree } from "./steps/pids.ts";
@@ -17,7 +18,6 @@ import {
   letSignalsThrough,
   limitResources,
 } from "./steps/process.ts";
-import { x64 } from "../assembly/x64.ts";
 
 export type Arch = "x64" | "arm64";
 

@@ -1,5 +1,5 @@
-import type { ConnectRules, Refusal } from "./rules.ts";
 import type { Circumstances } from "../tiers/tier.ts";
+import type { ConnectRules, Refusal } from "./rules.ts";
 import { Supervisor } from "./supervisor.ts";
 
 /** Who answers when commands connect; it begins with the first command, since its thread costs a few milliseconds. */

@@ -1,5 +1,5 @@
-import { listing, reading, usingDevice, writing, type PathRule, type Restriction } from "../program/steps/landlock.ts";
 import type { Layout } from "../layout/layout.ts";
+import { listing, reading, usingDevice, writing, type PathRule, type Restriction } from "../program/steps/landlock.ts";
 
 export const devices = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
 

@@ -1,8 +1,8 @@
 import { isIP, type Socket } from "node:net";
-import { errnoOf, messageOf } from "../../errors.ts";
 import type { Egress } from "../../egress/proxy/gateway.ts";
-import { quoted } from "../../egress/rules/host.ts";
 import { failureOf, route, type Failure, type Route } from "../../egress/route/route.ts";
+import { quoted } from "../../egress/rules/host.ts";
+import { errnoOf, messageOf } from "../../errors.ts";
 import { FetchFailure } from "./failure.ts";
 import { hostOf, type WebUrl } from "./url.ts";
 

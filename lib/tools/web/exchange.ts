@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
-import { authorization } from "../../egress/route/chain.ts";
 import { listed } from "../../egress/proxy/headers.ts";
-import { quoted } from "../../egress/rules/host.ts";
+import { authorization } from "../../egress/route/chain.ts";
 import type { Route } from "../../egress/route/route.ts";
 import { nameOf } from "../../egress/route/upstream.ts";
+import { quoted } from "../../egress/rules/host.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { FetchFailure } from "./failure.ts";
 import { formatUrl, hostOf, type WebUrl } from "./url.ts";

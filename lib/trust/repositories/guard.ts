@@ -1,8 +1,8 @@
 import { renameSync } from "node:fs";
 import { basename, dirname, relative } from "node:path";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
-import { HeldDirectory, Replaced } from "../held.ts";
 import { isBelow } from "../../sandbox/policy/reach.ts";
+import { HeldDirectory, Replaced } from "../held.ts";
 import type { Finding } from "./finding.ts";
 import { identityOf } from "./listing.ts";
 import { remember, rememberPlace, type Memory } from "./memory.ts";

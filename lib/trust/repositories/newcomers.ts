@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
-import { folded, isBelow } from "../../sandbox/policy/reach.ts";
 import { isStandIn } from "../../sandbox/layout/standin.ts";
+import { folded, isBelow } from "../../sandbox/policy/reach.ts";
 import type { Finding } from "./finding.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, isAbsolute } from "node:path";
 import { errnoOf } from "../../errors.ts";
-import { HeldDirectory, Replaced } from "../held.ts";
 import { isBelow } from "../../sandbox/policy/reach.ts";
+import { HeldDirectory, Replaced } from "../held.ts";
 import { walk, type Walk } from "../walk.ts";
 
 /** git reads no more from a file that points somewhere, and nobody writes more into a configuration. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { request } from "node:http";
 import { once } from "node:events";
+import { request } from "node:http";
 import type { Socket } from "node:net";
 import {
   dialProxy,

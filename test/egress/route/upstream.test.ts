@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { parseAuthority, type Target } from "../../../lib/egress/rules/host.ts";
 import { parseUpstream, proxyFor } from "../../../lib/egress/route/upstream.ts";
+import { parseAuthority, type Target } from "../../../lib/egress/rules/host.ts";
 import { KodaError } from "../../../lib/errors.ts";
 import {
   ask,

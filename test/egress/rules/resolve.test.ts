@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { KodaError } from "../../../lib/errors.ts";
 import { parseAuthority } from "../../../lib/egress/rules/host.ts";
 import { resolveChecked, systemResolver, type Lookup } from "../../../lib/egress/rules/resolve.ts";
+import { KodaError } from "../../../lib/errors.ts";
 import { publicAddress, rulesOf } from "../../support/reach.ts";
 
 const rules = rulesOf({ allow: ["localhost", "127.0.0.1", "[::1]", "8.8.8.8"] });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Assembly } from "../../../lib/sandbox/assembly/assembly.ts";
+import { type Syscall, syscalls } from "../../../lib/sandbox/assembly/syscalls.ts";
 import { allow, compileFilter, kill, notify, refuse } from "../../../lib/sandbox/filter/bpf.ts";
 import { type FilterOptions, seccompFilter } from "../../../lib/sandbox/filter/seccomp.ts";
-import { type Syscall, syscalls } from "../../../lib/sandbox/assembly/syscalls.ts";
 import { hereArch, runAfter, withoutNewPrivileges } from "../../support/assembled.ts";
 import { judge } from "../../support/bpf.ts";
 

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { arm64 } from "../../../lib/sandbox/assembly/arm64.ts";
 import { Assembly } from "../../../lib/sandbox/assembly/assembly.ts";
+import { type Syscall, syscalls } from "../../../lib/sandbox/assembly/syscalls.ts";
+import { x64 } from "../../../lib/sandbox/assembly/x64.ts";
 import { compileFilter, notify } from "../../../lib/sandbox/filter/bpf.ts";
 import { type FilterOptions, seccompFilter } from "../../../lib/sandbox/filter/seccomp.ts";
 import type { ConnectRules, Refusal } from "../../../lib/sandbox/supervisor/rules.ts";
 import { Supervisor } from "../../../lib/sandbox/supervisor/supervisor.ts";
-import { type Syscall, syscalls } from "../../../lib/sandbox/assembly/syscalls.ts";
-import { x64 } from "../../../lib/sandbox/assembly/x64.ts";
 import { hereArch, withoutNewPrivileges } from "../../support/assembled.ts";
 
 /** The system's own rather than one that only its owner may run. */

@@ -1,10 +1,10 @@
 import { arm64 } from "../../assembly/arm64.ts";
 import { Assembly, type Variable } from "../../assembly/assembly.ts";
+import { x64 } from "../../assembly/x64.ts";
 import type { Arch } from "../../program/program.ts";
 import { handOver } from "../../program/steps/filter.ts";
 import { listen } from "../../program/steps/listen.ts";
 import { dieWithParent } from "../../program/steps/process.ts";
-import { x64 } from "../../assembly/x64.ts";
 
 export type Wanted = {
   arch: Arch;

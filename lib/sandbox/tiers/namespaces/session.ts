@@ -1,8 +1,8 @@
 import { closeSync } from "node:fs";
-import { receive, socketPair } from "../../descriptors.ts";
-import { ProgramFile } from "../../program/programfile.ts";
-import type { Arch } from "../../program/program.ts";
 import { failedStep } from "../../assembly/failure.ts";
+import { receive, socketPair } from "../../descriptors.ts";
+import type { Arch } from "../../program/program.ts";
+import { ProgramFile } from "../../program/programfile.ts";
 import { whyStepFailed } from "../failures.ts";
 import { Unavailable } from "../unavailable.ts";
 import { makerProgram } from "./maker.ts";

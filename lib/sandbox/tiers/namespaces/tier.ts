@@ -1,20 +1,20 @@
 import { release as kernelRelease } from "node:os";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
-import { Connections } from "../../supervisor/connections.ts";
 import { openPipe } from "../../descriptors.ts";
-import { neededAbi } from "../../program/steps/landlock.ts";
+import { seccompFilter } from "../../filter/seccomp.ts";
 import { canReplaceTmp, type Layout, layoutOf, waysToHidden } from "../../layout/layout.ts";
+import { kernelMounts, look } from "../../layout/scenery.ts";
+import { standInsFor } from "../../layout/standin.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { probe } from "../../probe.ts";
 import { confiningProgram } from "../../program/program.ts";
 import type { ProgramFile } from "../../program/programfile.ts";
 import { Programs } from "../../program/programs.ts";
-import { kernelMounts, look } from "../../layout/scenery.ts";
-import { seccompFilter } from "../../filter/seccomp.ts";
-import { standInsFor } from "../../layout/standin.ts";
+import { neededAbi } from "../../program/steps/landlock.ts";
+import { Connections } from "../../supervisor/connections.ts";
 import { accessIn } from "../access.ts";
-import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
 import { noLandlock } from "../nolandlock.ts";
+import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { openNamespaces } from "./session.ts";
 
