@@ -16,7 +16,7 @@ import type { Settings } from "./settings.ts";
 /** What commands may touch and reach, and what holds them to it; closing it removes the directory for temporary files. */
 export type Confinement = Detected & AsyncDisposable & { egress: Egress };
 
-export type Wishes = {
+export type ConfinementOptions = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
   /** Hears of everything that commands wanted to reach. */
@@ -24,9 +24,9 @@ export type Wishes = {
 };
 
 /** The strongest sandbox that can be had here. Without one nothing runs by itself, unless the user accepts that. */
-export async function openConfinement(wishes: Wishes): Promise<Confinement> {
-  const confinement = await findConfinement(wishes);
-  if (!isMissing(confinement) || wishes.allowance.mode !== "auto") return confinement;
+export async function openConfinement(options: ConfinementOptions): Promise<Confinement> {
+  const confinement = await findConfinement(options);
+  if (!isMissing(confinement) || options.allowance.mode !== "auto") return confinement;
   await confinement[Symbol.asyncDispose]();
   const what = 'Cannot run in mode "auto"';
   throw sandboxMissing(confinement, { what, other: ", or take --mode plan, which runs no command then" });
@@ -38,7 +38,7 @@ export function isMissing({ backend }: Detected): boolean {
 }
 
 /** The same, for whoever only wants to know: what there is, and why it is no more. */
-export async function findConfinement({ settings, allowance, reached }: Wishes): Promise<Confinement> {
+export async function findConfinement({ settings, allowance, reached }: ConfinementOptions): Promise<Confinement> {
   await using held = new AsyncDisposableStack();
   const egress = held.use(
     new Egress({

@@ -13,7 +13,7 @@ export const ports: readonly [http: number, socks: number] = [3128, 1080];
 /** Loading the proxies takes longer than most commands, which reach nobody; who does waits that much longer, once. */
 const patienceMs = 20;
 
-type Given = {
+type EgressOptions = {
   config: EgressConfig;
   env: Readonly<Record<string, string | undefined>>;
   onRequest: (request: EgressRequest) => void;
@@ -32,7 +32,7 @@ export class Egress implements AsyncDisposable {
   readonly deny: readonly string[];
   readonly rules: Rules;
   readonly upstream: Upstream | undefined;
-  readonly #given: Given;
+  readonly #options: EgressOptions;
   /** Places that wait for the first command. */
   #waiting: Waiting[] = [];
   #beginning: ReturnType<typeof setTimeout> | undefined;
@@ -40,9 +40,9 @@ export class Egress implements AsyncDisposable {
   #proxies: Promise<EgressProxies> | undefined;
 
   /** Throws a KodaError for a pattern or a proxy of the user's that cannot be understood. */
-  constructor(given: Given) {
-    const { config, env } = given;
-    this.#given = given;
+  constructor(options: EgressOptions) {
+    const { config, env } = options;
+    this.#options = options;
     this.mode = config.mode;
     this.allow = config.mode === "allowlist" ? [...developmentHosts, ...gitHosts, ...config.allow] : config.allow;
     this.deny = config.deny;
@@ -52,7 +52,7 @@ export class Egress implements AsyncDisposable {
 
   /** The same way out for koda's own tools. */
   get ofTools(): WayOut {
-    return { rules: this.rules, resolver: undefined, upstream: this.upstream, onRequest: this.#given.onRequest };
+    return { rules: this.rules, resolver: undefined, upstream: this.upstream, onRequest: this.#options.onRequest };
   }
 
   /** Takes sockets that listen in a network of the commands' own: HTTP, SOCKS. */
@@ -88,7 +88,7 @@ export class Egress implements AsyncDisposable {
   }
 
   #serve(places: Places): Disposable {
-    const listening = this.#listen(places).catch(this.#given.onFailure);
+    const listening = this.#listen(places).catch(this.#options.onFailure);
     return { [Symbol.dispose]: () => void listening.then((open) => open?.[Symbol.dispose]()) };
   }
 
@@ -101,7 +101,7 @@ export class Egress implements AsyncDisposable {
     const { EgressProxies } = await import("../egress/proxy/proxy.ts");
     return EgressProxies.create({
       rules: this.rules,
-      onRequest: this.#given.onRequest,
+      onRequest: this.#options.onRequest,
       ...(this.upstream !== undefined && { upstream: this.upstream }),
     });
   }

@@ -25,9 +25,9 @@ export type Repositories = {
   last(): Promise<readonly Notice[]>;
 };
 
-type Given = { policy: Policy; backend: Backend; dataDirectory: string | undefined };
+type CareOptions = { policy: Policy; backend: Backend; dataDirectory: string | undefined };
 
-export function careForRepositories({ policy, backend, dataDirectory }: Given): Repositories {
+export function careForRepositories({ policy, backend, dataDirectory }: CareOptions): Repositories {
   // Without a sandbox commands can do all this elsewhere as well.
   if (backend.filesystem === "open") return { before: async () => {}, after: async () => [], last: async () => [] };
   const life = new AbortController();

@@ -29,7 +29,7 @@ export type Surroundings = {
   lastNotices: readonly Notice[];
 };
 
-type Wishes = {
+type SurroundingsOptions = {
   settings: Settings;
   allowance: Allowance;
   /** Variables that may hold a provider's key. */
@@ -39,7 +39,7 @@ type Wishes = {
 
 /** Makes the surroundings; closing `held` stops every command and removes the run's own directory. */
 export async function openSurroundings(
-  { settings, allowance, keyVariables, tell }: Wishes,
+  { settings, allowance, keyVariables, tell }: SurroundingsOptions,
   held: AsyncDisposableStack,
 ): Promise<Surroundings> {
   const keeps = settings.database === inMemory ? undefined : settings.dataDirectory;
@@ -48,7 +48,7 @@ export async function openSurroundings(
   return { ...surround(confinement, { settings, keyVariables, tell, held }), reached };
 }
 
-type Means = Pick<Wishes, "keyVariables" | "tell"> & {
+type SurroundOptions = Pick<SurroundingsOptions, "keyVariables" | "tell"> & {
   settings: Pick<Settings, "env" | "loaded" | "dataDirectory">;
   held: AsyncDisposableStack;
 };
@@ -56,7 +56,7 @@ type Means = Pick<Wishes, "keyVariables" | "tell"> & {
 /** The same in a confinement that is there already. */
 export function surround(
   { policy, backend, egress }: Confinement,
-  { settings: { env, loaded, dataDirectory }, keyVariables, tell, held }: Means,
+  { settings: { env, loaded, dataDirectory }, keyVariables, tell, held }: SurroundOptions,
 ): Omit<Surroundings, "reached"> {
   const { limits, sandbox } = loaded.config;
   const rules = { pass: sandbox.passEnv, tmp: policy.privateTmp ? "/tmp" : policy.tmp, providerKeys: keyVariables };

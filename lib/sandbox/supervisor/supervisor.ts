@@ -31,16 +31,16 @@ export class Supervisor implements Disposable {
     return new Supervisor(pair, { rules, onRefusal });
   }
 
-  private constructor({ here, there }: SocketPair, wishes: Wishes) {
+  private constructor({ here, there }: SocketPair, options: SupervisorOptions) {
     this.#here = here;
     this.socket = there;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.ready = promise;
     // Making a thread takes a while, in which whoever asked for it can start a command already.
-    this.#beginning = setImmediate(() => this.#begin(wishes, { resolve, reject }));
+    this.#beginning = setImmediate(() => this.#begin(options, { resolve, reject }));
   }
 
-  #begin({ rules, onRefusal }: Wishes, { resolve, reject }: Readiness): void {
+  #begin({ rules, onRefusal }: SupervisorOptions, { resolve, reject }: Readiness): void {
     this.#worker = new Worker(workerUrl, { env: {}, ref: false });
     this.#worker.addEventListener("message", ({ data }: MessageEvent<News>) => {
       switch (data.kind) {
@@ -79,5 +79,5 @@ export class Supervisor implements Disposable {
   }
 }
 
-type Wishes = { rules: ConnectRules; onRefusal: (refusal: Refusal) => void };
+type SupervisorOptions = { rules: ConnectRules; onRefusal: (refusal: Refusal) => void };
 type Readiness = { resolve(): void; reject(error: KodaError): void };
