@@ -9,7 +9,7 @@ import { Failed } from "../lib/sandbox/probe.ts";
 import { openBwrapTier } from "../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../lib/sandbox/tiers/namespaces/tier.ts";
-import type { Circumstances } from "../lib/sandbox/tiers/tier.ts";
+import type { TierOptions } from "../lib/sandbox/tiers/tier.ts";
 import { Unavailable } from "../lib/sandbox/tiers/unavailable.ts";
 import { createShell, type Shell } from "../lib/shell/spawn.ts";
 import { realPaths } from "../lib/trust/real.ts";
@@ -46,12 +46,12 @@ const tiers = [
   { name: "no sandbox", open: async () => unconfined },
   {
     name: "namespaces",
-    open: async (policy: Policy, around: Circumstances) => openNamespacesTier(policy, around, { processes: true }),
+    open: async (policy: Policy, options: TierOptions) => openNamespacesTier(policy, options, { processes: true }),
     most: 1.5,
   },
   { name: "landlock", open: openLandlockTier, most: 1 },
   { name: "bwrap", open: openBwrapTier },
-] satisfies { name: string; open(policy: Policy, around: Circumstances): Promise<Backend>; most?: number }[];
+] satisfies { name: string; open(policy: Policy, options: TierOptions): Promise<Backend>; most?: number }[];
 
 /** All that this machine has. */
 async function openTiers(place: Place, floors: string): Promise<AsyncDisposable & { tiers: readonly OpenTier[] }> {
@@ -77,7 +77,7 @@ async function openTiers(place: Place, floors: string): Promise<AsyncDisposable 
       resolve: realPaths,
     });
   const draft = policyFor(false);
-  const around: Circumstances = {
+  const options: TierOptions = {
     arch: hereArch,
     abi: landlockAbi(),
     ports: [],
@@ -88,7 +88,7 @@ async function openTiers(place: Place, floors: string): Promise<AsyncDisposable 
   for (const { open, ...tier } of tiers) {
     try {
       const policy = canReplaceTmp(draft, look) && open !== openLandlockTier ? policyFor(true) : draft;
-      const backend = held.use(await open(policy, around));
+      const backend = held.use(await open(policy, options));
       const shell = createShell({ backend, policy, env: place.env });
       held.defer(async () => shell.stopAll());
       opened.push({ ...tier, shell });

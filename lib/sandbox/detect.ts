@@ -7,10 +7,11 @@ import type { Policy } from "./policy/policy.ts";
 import { Failed } from "./probe.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 import { whyStepFailed } from "./tiers/failures.ts";
-import type { Circumstances } from "./tiers/tier.ts";
+import type { Shape } from "./tiers/namespaces/tier.ts";
+import type { TierOptions } from "./tiers/tier.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
 
-export type Wanted = Omit<Circumstances, "arch" | "abi" | "endpoints"> & {
+export type DetectOptions = Omit<TierOptions, "arch" | "abi" | "endpoints"> & {
   /** Opens the proxies on this machine, for a tier without a network of its own: HTTP, SOCKS. */
   openEndpoints?: () => Promise<readonly Endpoint[]>;
   /** The policy, by whether commands will find the run's own directory in the place of `/tmp`. */
@@ -27,52 +28,47 @@ export type Detected = {
 
 type Tier = {
   name: string;
-  open(policy: Policy, around: Circumstances, openEndpoints: Wanted["openEndpoints"]): Promise<Backend>;
+  open(policy: Policy, options: TierOptions, openEndpoints: DetectOptions["openEndpoints"]): Promise<Backend>;
 };
+
+const inNamespaces =
+  (shape: Shape): Tier["open"] =>
+  async (policy, options) => {
+    const { openNamespacesTier } = await import("./tiers/namespaces/tier.ts");
+    return await openNamespacesTier(policy, options, shape);
+  };
 
 /** The strongest first; each is opened, with a command run in it, until one works. */
 const tiers: readonly Tier[] = [
-  {
-    name: "namespaces",
-    async open(policy, around) {
-      const { openNamespacesTier } = await import("./tiers/namespaces/tier.ts");
-      return await openNamespacesTier(policy, around, { processes: true });
-    },
-  },
-  {
-    name: "namespaces without a process namespace",
-    async open(policy, around) {
-      const { openNamespacesTier } = await import("./tiers/namespaces/tier.ts");
-      return await openNamespacesTier(policy, around, { processes: false });
-    },
-  },
+  { name: "namespaces", open: inNamespaces({ processes: true }) },
+  { name: "namespaces without a process namespace", open: inNamespaces({ processes: false }) },
   {
     name: "bwrap",
-    async open(policy, around) {
+    async open(policy, options) {
       const { openBwrapTier } = await import("./tiers/bwrap/tier.ts");
-      return await openBwrapTier(policy, around);
+      return await openBwrapTier(policy, options);
     },
   },
   {
     name: "landlock",
-    async open(policy, around, openEndpoints) {
+    async open(policy, options, openEndpoints) {
       const { openLandlockTier } = await import("./tiers/landlock/tier.ts");
-      return await openLandlockTier(policy, { ...around, endpoints: (await openEndpoints?.()) ?? [] });
+      return await openLandlockTier(policy, { ...options, endpoints: (await openEndpoints?.()) ?? [] });
     },
   },
 ];
 
 /** The strongest sandbox that can be had here, and why it is no stronger. */
-export async function detect({ policyFor, openEndpoints, ...wanted }: Wanted): Promise<Detected> {
+export async function detect({ policyFor, openEndpoints, ...given }: DetectOptions): Promise<Detected> {
   const arch = process.arch === "x64" || process.arch === "arm64" ? process.arch : undefined;
   if (process.platform !== "linux" || arch === undefined) return nothing(policyFor, [notHere()]);
-  const around: Circumstances = { ...wanted, arch, abi: landlockAbi() };
+  const options: TierOptions = { ...given, arch, abi: landlockAbi() };
   const missed: Missed[] = [];
   for (const { name, open } of tiers) {
     try {
       const inTmp = policyFor(true);
       const policy = canReplaceTmp(inTmp, look) ? inTmp : policyFor(false);
-      const backend = await open(policy, around, openEndpoints);
+      const backend = await open(policy, options, openEndpoints);
       const { privateTmp, notes: gaps } = backend;
       return { backend: withReasons(backend, missed), policy: privateTmp ? policy : policyFor(false), missed, gaps };
     } catch (error) {
@@ -90,7 +86,7 @@ function whyMissed(error: unknown): Omit<Missed, "tier"> {
   return { reason: error.message, ...(fix !== undefined && { fix }) };
 }
 
-function nothing(policyFor: Wanted["policyFor"], missed: readonly Missed[]): Detected {
+function nothing(policyFor: DetectOptions["policyFor"], missed: readonly Missed[]): Detected {
   return { backend: noCommands(merged(missed).map(described)), policy: policyFor(false), missed, gaps: [] };
 }
 

@@ -16,7 +16,7 @@ import { look } from "../../lib/sandbox/layout/scenery.ts";
 import { openBwrapTier } from "../../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../../lib/sandbox/tiers/namespaces/tier.ts";
-import type { Circumstances } from "../../lib/sandbox/tiers/tier.ts";
+import type { TierOptions } from "../../lib/sandbox/tiers/tier.ts";
 import { Unavailable } from "../../lib/sandbox/tiers/unavailable.ts";
 import { childEnv } from "../../lib/shell/env.ts";
 import { adoptOrphans } from "../../lib/shell/processes.ts";
@@ -57,7 +57,7 @@ async function openTier({ tier, grants, circumstances }: Wanted): Promise<{ back
   const policyFor = (privateTmp: boolean) => policyOf({ ...grants, tmp, privateTmp, resolve: realPaths });
   const draft = policyFor(false);
   if (tier === "none") return { backend: unconfined, policy: draft };
-  const around: Circumstances = {
+  const options: TierOptions = {
     arch: hereArch,
     abi: landlockAbi(),
     ports: [],
@@ -66,18 +66,18 @@ async function openTier({ tier, grants, circumstances }: Wanted): Promise<{ back
     ...circumstances,
   };
   const inTmp = canReplaceTmp(draft, look) ? policyFor(true) : draft;
-  const backend = await open(tier, inTmp, around);
+  const backend = await open(tier, inTmp, options);
   return { backend, policy: backend.privateTmp ? inTmp : draft };
 }
 
-async function open(tier: Exclude<TierName, "none">, policy: Policy, around: Circumstances): Promise<Backend> {
+async function open(tier: Exclude<TierName, "none">, policy: Policy, options: TierOptions): Promise<Backend> {
   switch (tier) {
     case "namespaces":
-      return await openNamespacesTier(policy, around, { processes: true });
+      return await openNamespacesTier(policy, options, { processes: true });
     case "landlock":
-      return await openLandlockTier(policy, around);
+      return await openLandlockTier(policy, options);
     case "bwrap":
-      return await openBwrapTier(policy, around);
+      return await openBwrapTier(policy, options);
     default:
       return tier satisfies never;
   }

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend } from "../../lib/sandbox/backend.ts";
 import type { Grants, Policy } from "../../lib/sandbox/policy/policy.ts";
-import type { Circumstances } from "../../lib/sandbox/tiers/tier.ts";
+import type { TierOptions } from "../../lib/sandbox/tiers/tier.ts";
 import type { CommandLine } from "../../lib/shell/program.ts";
 import type { Ended } from "../../lib/shell/supervise.ts";
 import { asNobody, isRoot, nobody } from "./nobody.ts";
@@ -20,7 +20,7 @@ export type Rules = {
   /** What the run is granted beside its project. */
   grants?: Partial<Omit<Grants, "resolve" | "tmp" | "privateTmp">>;
   /** What tiers are told of the surroundings: the proxies' places, another version of Landlock. */
-  circumstances?: Partial<Omit<Circumstances, "onRefusal">>;
+  circumstances?: Partial<Omit<TierOptions, "onRefusal">>;
   /** Variables that commands see, beside those that the engine lets through. */
   env?: Record<string, string>;
 };

@@ -1,4 +1,4 @@
-import type { Circumstances } from "../tiers/tier.ts";
+import type { TierOptions } from "../tiers/tier.ts";
 import type { ConnectRules, Refusal } from "./rules.ts";
 import { Supervisor } from "./supervisor.ts";
 
@@ -8,7 +8,7 @@ export class Connections implements Disposable {
   readonly #onRefusal: (refusal: Refusal) => void;
   #supervisor: Supervisor | undefined;
 
-  constructor(rules: ConnectRules, { onRefusal }: Pick<Circumstances, "onRefusal">) {
+  constructor(rules: ConnectRules, { onRefusal }: Pick<TierOptions, "onRefusal">) {
     this.#rules = rules;
     this.#onRefusal = onRefusal;
   }

@@ -4,6 +4,11 @@ import { Unavailable } from "./unavailable.ts";
 /** Since Linux 5.13. */
 const [firstMajor, firstMinor] = [5, 13] as const;
 
+/** Without Landlock user 0 could change the machine through /proc. */
+export function mustHoldRoot(abi: number): void {
+  if (abi === 0 && process.getuid?.() === 0) throw noLandlock();
+}
+
 /** Without Landlock there is only what mounts hold, and where nothing but they would, there is no tier. */
 export function noLandlock(kernel: string = release()): Unavailable {
   const [major = 0, minor = 0] = kernel.split(".").map(Number);

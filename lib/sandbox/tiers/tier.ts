@@ -4,7 +4,7 @@ import type { Arch } from "../program/program.ts";
 import type { ConnectRules, Endpoint, Refusal } from "../supervisor/rules.ts";
 
 /** What every tier is given beside the policy. */
-export type Circumstances = {
+export type TierOptions = {
   arch: Arch;
   /** The version of this kernel's Landlock; 0 where there is none. */
   abi: number;
@@ -18,6 +18,15 @@ export type Circumstances = {
   searchPath: string | undefined;
   onRefusal: (refusal: Refusal) => void;
 };
+
+/** The filter where commands have a network namespace of their own; each tier adds whether they see other processes. */
+export const ownNetwork = {
+  network: "tcp",
+  unixSockets: true,
+  superviseConnect: true,
+  superviseListen: false,
+  foreignIpc: false,
+} as const;
 
 /** Where commands find the proxies in a network of their own. */
 export function proxiesAt([http, socks]: readonly number[]): Proxies | undefined {

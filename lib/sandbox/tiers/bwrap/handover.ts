@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import { receive, type SocketPair, socketPair } from "../../descriptors.ts";
-import type { Circumstances } from "../tier.ts";
+import type { TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 
 /** How often it is looked whether a command's program has come so far: a few times, it starts in some milliseconds. */
@@ -9,11 +9,11 @@ const lookMs = 2;
 /** Waits for the sockets that a command's program opens in the command's own network, until the command is over. */
 export class Handover implements Disposable {
   readonly #pair: SocketPair;
-  readonly #onSockets: Circumstances["onSockets"];
+  readonly #onSockets: TierOptions["onSockets"];
   #isOver = false;
   #listening: Disposable | undefined;
 
-  constructor(onSockets: Circumstances["onSockets"]) {
+  constructor(onSockets: TierOptions["onSockets"]) {
     const pair = socketPair();
     if (pair === undefined) throw new Unavailable("no socket could be made");
     this.#pair = pair;

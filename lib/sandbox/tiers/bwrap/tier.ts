@@ -5,8 +5,7 @@ import { x64 } from "../../assembly/x64.ts";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { openPipe, sealedFile } from "../../descriptors.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
-import { canReplaceTmp, type Layout, layoutOf, waysToHidden } from "../../layout/layout.ts";
-import { kernelMounts, look } from "../../layout/scenery.ts";
+import type { Layout } from "../../layout/layout.ts";
 import { standInsFor } from "../../layout/standin.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { probe } from "../../probe.ts";
@@ -17,35 +16,33 @@ import { neededAbi } from "../../program/steps/landlock.ts";
 import { holdSignals } from "../../program/steps/process.ts";
 import { Connections } from "../../supervisor/connections.ts";
 import { accessIn } from "../access.ts";
-import { noLandlock } from "../nolandlock.ts";
-import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
+import { mustHoldRoot } from "../nolandlock.ts";
+import { connectRulesOf, ownNetwork, proxiesAt, type TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
+import { viewOf } from "../view.ts";
 import { bwrapArguments } from "./arguments.ts";
 import { findBwrap } from "./find.ts";
 import { Handover } from "./handover.ts";
 
 /** The numbers of the descriptors that each command is given; bubblewrap hands on what it does not use itself. */
-const [supervisor, options, program, handover] = [3, 4, 5, 6] as const;
+const [supervisor, argumentList, program, handover] = [3, 4, 5, 6] as const;
 
 /**
  * The second tier: bubblewrap makes the namespaces where koda may not, and in them runs the program that sets Landlock
  * and the filter. Each command has a network of its own, and what it leaves running ends with it.
  */
-export async function openBwrapTier(policy: Policy, around: Circumstances): Promise<Backend> {
-  const { arch, abi } = around;
-  // Without it user 0 could change the machine through /proc.
-  if (abi === 0 && process.getuid?.() === 0) throw noLandlock();
-  const bwrap = findBwrap(around.searchPath, policy.write);
+export async function openBwrapTier(policy: Policy, options: TierOptions): Promise<Backend> {
+  const { arch, abi } = options;
+  mustHoldRoot(abi);
+  const bwrap = findBwrap(options.searchPath, policy.write);
+  const view = viewOf(policy);
   using held = new DisposableStack();
-  const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around));
+  const connections = held.use(new Connections(connectRulesOf(policy, view.replacesTmp), options));
   const patient = held.use(new ProgramFile(patientProgram(arch)));
-  const programs = held.use(new Programs((wanted: Wanted) => build(wanted, { policy, around })));
-  const kernel = kernelMounts();
-  const ways = waysToHidden(policy, look);
-  let protect: readonly string[] = [];
+  const programs = held.use(new Programs((source: Source) => build(source, { policy, options })));
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
 
-  const proxies = proxiesAt(around.ports);
+  const proxies = proxiesAt(options.ports);
   const opened = held.move();
   return {
     name: "bwrap",
@@ -56,18 +53,18 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
       "what a command leaves running ends with it, and commands do not reach each other's servers",
       "a .git or .koda that is a symlink is protected only where it leads to",
     ],
-    privateTmp: canReplaceTmp(policy, look),
+    privateTmp: view.replacesTmp,
     ownProcesses: true,
     guards: false,
     mayShareGroup: abi >= neededAbi,
-    protect: (paths) => void (protect = paths),
+    protect: view.protect,
     confine: (command, manner = "watched") => prepare(command, { socket: connections.socket, manner }),
     [Symbol.dispose]: () => opened.dispose(),
   };
 
   function prepare(command: Command, { socket, manner }: { socket: number; manner: Manner }): Confined {
     const standIns = standInsFor(policy);
-    const layout = layoutOf(policy, { look, protect, kernelMounts: kernel, ways });
+    const layout = view.layout();
     const complaints = manner === "attached" ? openPipe() : undefined;
     const inner = programs.of({ layout, complains: complaints !== undefined });
     const list = bwrapArguments(layout, command.cwd).map((argument) => `${argument}\0`);
@@ -75,11 +72,11 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
     const argumentFile = sealedFile("koda-bwrap", Buffer.from(list.join("")));
     if (argumentFile === undefined || inner.descriptor === undefined)
       throw new Unavailable("no memory file can be made");
-    const sockets = around.ports.length > 0 ? new Handover(around.onSockets) : undefined;
+    const sockets = options.ports.length > 0 ? new Handover(options.onSockets) : undefined;
     const further = [sockets?.socket, complaints?.write].filter((descriptor) => descriptor !== undefined);
     return {
       ...command,
-      argv: [patient.path, bwrap, "--args", String(options), "--", `/proc/self/fd/${program}`, ...command.argv],
+      argv: [patient.path, bwrap, "--args", String(argumentList), "--", `/proc/self/fd/${program}`, ...command.argv],
       descriptors: [socket, argumentFile, inner.descriptor, ...further],
       ...(complaints && { complaints }),
       release() {
@@ -91,25 +88,18 @@ export async function openBwrapTier(policy: Policy, around: Circumstances): Prom
   }
 }
 
-type Wanted = { layout: Layout; complains: boolean };
+type Source = { layout: Layout; complains: boolean };
 
 function build(
-  { layout, complains }: Wanted,
-  { policy, around: { arch, abi, ports } }: { policy: Policy; around: Circumstances },
+  { layout, complains }: Source,
+  { policy, options: { arch, abi, ports } }: { policy: Policy; options: TierOptions },
 ): Uint8Array {
   return confiningProgram({
     arch,
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
     ...(ports.length > 0 && { listen: { ports, socket: handover } }),
-    filter: seccompFilter(arch, {
-      network: "tcp",
-      unixSockets: true,
-      superviseConnect: true,
-      superviseListen: false,
-      foreignProcesses: false,
-      foreignIpc: false,
-    }),
+    filter: seccompFilter(arch, { ...ownNetwork, foreignProcesses: false }),
     supervisor,
     ...(complains && { complaints: ports.length > 0 ? handover + 1 : handover }),
   });

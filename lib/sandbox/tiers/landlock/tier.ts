@@ -10,7 +10,7 @@ import { neededAbi } from "../../program/steps/landlock.ts";
 import { Connections } from "../../supervisor/connections.ts";
 import type { ConnectRules } from "../../supervisor/rules.ts";
 import { noLandlock } from "../nolandlock.ts";
-import type { Circumstances } from "../tier.ts";
+import type { TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
@@ -19,12 +19,12 @@ import { type Reach, reachOf, restrictionTo } from "./reach.ts";
 const [supervisor, channel] = [3, 4] as const;
 
 /** Where no namespaces can be had: Landlock, a filter, and a supervisor that connects to nothing but the proxies, and lets nobody in. */
-export async function openLandlockTier(policy: Policy, around: Circumstances): Promise<Backend> {
-  mustSuffice(around.abi);
-  const rules = connectRulesOf(policy, around);
+export async function openLandlockTier(policy: Policy, options: TierOptions): Promise<Backend> {
+  mustSuffice(options.abi);
+  const rules = connectRulesOf(policy, options);
   using held = new DisposableStack();
-  const connections = held.use(new Connections(rules, around));
-  const programs = held.use(new Programs((wanted: Wanted) => build(wanted, policy, around)));
+  const connections = held.use(new Connections(rules, options));
+  const programs = held.use(new Programs((source: Source) => build(source, policy, options)));
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
   const [http, socks] = rules.tcp;
   const proxies = http && socks && { http, socks };
@@ -71,13 +71,13 @@ function mustSuffice(abi: number): void {
 type Rules = ConnectRules & { tcp: Exclude<ConnectRules["tcp"], "any"> };
 
 /** Exactly these: in the host's own network everything else is somebody else's. */
-function connectRulesOf({ write, hide, network }: Policy, { endpoints = [] }: Circumstances): Rules {
+function connectRulesOf({ write, hide, network }: Policy, { endpoints = [] }: TierOptions): Rules {
   return { sockets: write, except: hide, names: [], tcp: network === "none" ? [] : endpoints, abstract: false };
 }
 
-type Wanted = { reach: Reach; complains: boolean };
+type Source = { reach: Reach; complains: boolean };
 
-function build({ reach, complains }: Wanted, { limits, network }: Policy, { arch, abi }: Circumstances): Uint8Array {
+function build({ reach, complains }: Source, { limits, network }: Policy, { arch, abi }: TierOptions): Uint8Array {
   return confiningProgram({
     arch,
     parent: process.pid,

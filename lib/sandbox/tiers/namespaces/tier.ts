@@ -2,8 +2,7 @@ import { release as kernelRelease } from "node:os";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { openPipe } from "../../descriptors.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
-import { canReplaceTmp, type Layout, layoutOf, waysToHidden } from "../../layout/layout.ts";
-import { kernelMounts, look } from "../../layout/scenery.ts";
+import type { Layout } from "../../layout/layout.ts";
 import { standInsFor } from "../../layout/standin.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { probe } from "../../probe.ts";
@@ -13,9 +12,10 @@ import { Programs } from "../../program/programs.ts";
 import { neededAbi } from "../../program/steps/landlock.ts";
 import { Connections } from "../../supervisor/connections.ts";
 import { accessIn } from "../access.ts";
-import { noLandlock } from "../nolandlock.ts";
-import { type Circumstances, connectRulesOf, proxiesAt } from "../tier.ts";
+import { mustHoldRoot } from "../nolandlock.ts";
+import { connectRulesOf, ownNetwork, proxiesAt, type TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
+import { viewOf } from "../view.ts";
 import { openNamespaces } from "./session.ts";
 
 /** The numbers of the descriptors that each command's program is given. */
@@ -27,30 +27,24 @@ export type Shape = {
 };
 
 /** The strongest tier: namespaces that koda makes by itself, Landlock and a filter inside of them. */
-export async function openNamespacesTier(
-  policy: Policy,
-  around: Circumstances,
-  { processes }: Shape,
-): Promise<Backend> {
-  const { arch, abi } = around;
+export async function openNamespacesTier(policy: Policy, options: TierOptions, { processes }: Shape): Promise<Backend> {
+  const { arch, abi } = options;
   mustSuffice(abi, processes);
+  const view = viewOf(policy);
   using held = new DisposableStack();
-  const connections = held.use(new Connections(connectRulesOf(policy, canReplaceTmp(policy, look)), around));
-  const programs = held.use(new Programs((wanted: Wanted) => build(wanted, { policy, around, processes })));
-  const kernel = kernelMounts();
-  const ways = waysToHidden(policy, look);
-  let protect: readonly string[] = [];
+  const connections = held.use(new Connections(connectRulesOf(policy, view.replacesTmp), options));
+  const programs = held.use(new Programs((source: Source) => build(source, { policy, options, processes })));
 
   // The first program is built while another one makes the namespaces.
   using _ = standInsFor(policy);
   const [namespaces] = await Promise.all([
-    openNamespaces(arch, around.ports),
+    openNamespaces(arch, options.ports),
     programFor(purposeOf("watched", processes)),
   ]);
   held.use(namespaces);
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
-  const proxies = proxiesAt(around.ports);
-  if (proxies !== undefined) around.onSockets?.(namespaces.takeListeners());
+  const proxies = proxiesAt(options.ports);
+  if (proxies !== undefined) options.onSockets?.(namespaces.takeListeners());
   const opened = held.move();
   return {
     name: "namespaces",
@@ -58,11 +52,11 @@ export async function openNamespacesTier(
     network: proxies === undefined ? "none" : "proxies",
     ...(proxies && { proxies }),
     notes: notesOf(abi, processes),
-    privateTmp: canReplaceTmp(policy, look),
+    privateTmp: view.replacesTmp,
     ownProcesses: processes,
     guards: false,
     mayShareGroup: abi >= neededAbi,
-    protect: (paths) => void (protect = paths),
+    protect: view.protect,
     confine: (command, manner = "watched") => prepare(command, { socket: connections.socket, manner }),
     [Symbol.dispose]: () => opened.dispose(),
   };
@@ -81,7 +75,7 @@ export async function openNamespacesTier(
   }
 
   function programFor(purpose: Purpose): ProgramFile {
-    return programs.of({ layout: layoutOf(policy, { look, protect, kernelMounts: kernel, ways }), purpose });
+    return programs.of({ layout: view.layout(), purpose });
   }
 }
 
@@ -93,10 +87,10 @@ function purposeOf(manner: Manner, processes: boolean): Purpose {
   return processes ? "status" : undefined;
 }
 
-type Wanted = { layout: Layout; purpose: Purpose };
-type Building = { policy: Policy; around: Circumstances; processes: boolean };
+type Source = { layout: Layout; purpose: Purpose };
+type Building = { policy: Policy; options: TierOptions; processes: boolean };
 
-function build({ layout, purpose }: Wanted, { policy, around: { arch, abi }, processes }: Building): Uint8Array {
+function build({ layout, purpose }: Source, { policy, options: { arch, abi }, processes }: Building): Uint8Array {
   const most = hasOwnPidLimit() ? policy.limits.processes : undefined;
   return confiningProgram({
     arch,
@@ -111,22 +105,14 @@ function build({ layout, purpose }: Wanted, { policy, around: { arch, abi }, pro
     },
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
-    filter: seccompFilter(arch, {
-      network: "tcp",
-      unixSockets: true,
-      superviseConnect: true,
-      superviseListen: false,
-      foreignProcesses: !processes,
-      foreignIpc: false,
-    }),
+    filter: seccompFilter(arch, { ...ownNetwork, foreignProcesses: !processes }),
     supervisor,
     ...(purpose === "complaints" && { complaints: channel }),
   });
 }
 
 function mustSuffice(abi: number, processes: boolean): void {
-  // Without it user 0 could change the machine through /proc.
-  if (abi === 0 && process.getuid?.() === 0) throw noLandlock();
+  mustHoldRoot(abi);
   if (!processes && abi < neededAbi)
     throw new Unavailable(
       `without a process namespace Landlock version ${neededAbi} is needed, this kernel has ${abi}`,
