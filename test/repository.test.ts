@@ -108,7 +108,7 @@ function mapped(): string[] {
     const [, below = ""] = /^\s+([\w-]+\/)\s/.exec(line) ?? [];
     return names.map((name) => {
       if (name === first || name.startsWith("lib/")) return name;
-      return join(directory, name.includes("/") ? "" : below, name);
+      return join(directory, name === below || /\/\w/.test(name) ? "" : below, name);
     });
   });
 }
