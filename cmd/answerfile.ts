@@ -1,82 +1,75 @@
 import { constants, type Stats, writeSync } from "node:fs";
-import { open, readlink, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { open, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
+import { HeldDirectory } from "../lib/trust/held.ts";
+import { look, walk } from "../lib/trust/walk.ts";
+
+/** Where the answer goes (`-o`). */
+export type AnswerFile = {
+  /**
+   * Writes the final answer in one step: whoever reads the file sees the whole of it or what was there before. What is
+   * no file (a pipe, /dev/null) is written to; putting a file in its place would take it away from everyone.
+   */
+  write(text: string, signal: AbortSignal): Promise<void>;
+  /** After a failure no file is better than an old answer that looks new. */
+  remove(): Promise<void>;
+};
 
 /**
- * Writes the final answer in one step: whoever reads the file sees the whole of it or what was there before. What is
- * no file (a pipe, /dev/null) is written to; putting a file in its place would take it away from everyone.
+ * Where the name leads is settled here, and has to be before the first command: koda writes with rights that commands
+ * do not have, so a symlink that one of them puts in the way is not followed. What cannot be written is said when it is
+ * to be written.
  */
-export async function writeAnswer(file: string, text: string, signal: AbortSignal): Promise<void> {
-  try {
-    const place = await placeOf(file);
-    switch (place.kind) {
-      case "file":
-        return await replace(place, text);
-      case "descriptor":
-        return append(place.fd, Buffer.from(text));
-      case "device":
-        return await feed(place, Buffer.from(text), signal);
-      default:
-        place satisfies never;
-    }
-  } catch (error) {
-    throw cannot("write the answer to", file, error);
-  }
-}
-
-/** After a failure no file is better than an old answer that looks new. */
-export async function removeAnswer(file: string): Promise<void> {
-  try {
-    const place = await placeOf(file);
-    if (place.kind === "file") await rm(place.path, { force: true });
-  } catch (error) {
-    throw cannot("remove the old answer", file, error);
-  }
+export async function settleAnswer(file: string): Promise<AnswerFile> {
+  const place = await placeOf(file);
+  return {
+    async write(text, signal) {
+      try {
+        await put(place, Buffer.from(text), signal);
+      } catch (error) {
+        throw cannot("write the answer to", file, error);
+      }
+    },
+    async remove() {
+      try {
+        await removeAt(place);
+      } catch (error) {
+        throw cannot("remove the old answer", file, error);
+      }
+    },
+  };
 }
 
 type Place =
+  /** The path has no symlink in it. */
   | { kind: "file"; path: string; mode?: number }
   /** A file that this process was given open, as in `-o /dev/stdout >log`: the log is not koda's to replace. */
   | { kind: "descriptor"; fd: number }
-  | { kind: "device"; path: string; isPipe: boolean };
+  | { kind: "device"; path: string; isPipe: boolean }
+  | { kind: "nowhere"; error: unknown };
 
-/** Where the name leads; a link stays a link, also one that leads to nothing yet. */
+/** A link stays a link, also one that leads to nothing yet. */
 async function placeOf(file: string): Promise<Place> {
-  const { path, fd } = await follow(resolve(file));
-  const stats = await statOf(path);
-  if (stats !== undefined && !stats.isFile()) return { kind: "device", path, isPipe: stats.isFIFO() };
-  if (fd !== undefined) return { kind: "descriptor", fd };
-  if (stats === undefined) return { kind: "file", path };
-  return { kind: "file", path: await realpath(path), mode: stats.mode & 0o777 };
-}
-
-const ownDescriptor = /^\/(?:dev|proc\/(?:self|thread-self))\/fd\/(\d+)$/;
-/** As many as the system itself follows. */
-const mostLinks = 40;
-
-/** Link by link: a pipe behind /dev/stderr has no path of its own, and what comes after its descriptor is no path. */
-async function follow(path: string): Promise<{ path: string; fd?: number }> {
-  let at = path;
-  for (let links = 0; links < mostLinks; links++) {
-    const fd = ownDescriptor.exec(at)?.[1];
-    if (fd !== undefined) return { path: at, fd: Number(fd) };
-    const target = await linkTarget(at);
-    if (target === undefined) return { path: at };
-    at = resolve(dirname(at), target);
-  }
-  return { path };
-}
-
-async function linkTarget(path: string): Promise<string | undefined> {
   try {
-    return await readlink(path);
+    // A pipe behind /dev/stderr has no path of its own, and what comes after its descriptor is no path.
+    const isOwn = (path: string) => ownDescriptor.test(path);
+    const { real, fault } = walk(resolve(file), {
+      follow: true,
+      look: (path) => (isOwn(path) ? { kind: "device" } : look(path)),
+    });
+    if (fault !== undefined) return { kind: "nowhere", error: new Error(fault) };
+    const stats = await statOf(real);
+    if (stats !== undefined && !stats.isFile()) return { kind: "device", path: real, isPipe: stats.isFIFO() };
+    const fd = ownDescriptor.exec(real)?.[1];
+    if (fd !== undefined) return { kind: "descriptor", fd: Number(fd) };
+    return { kind: "file", path: real, ...(stats && { mode: stats.mode & 0o777 }) };
   } catch (error) {
-    // No link, or nothing there; everything else the next step says better.
-    if (errnoOf(error) !== undefined) return undefined;
-    throw error;
+    return { kind: "nowhere", error };
   }
 }
+
+const ownDescriptor = new RegExp(`^/(?:dev|proc/${process.pid}(?:/task/\\d+)?)/fd/(\\d+)$`);
 
 async function statOf(path: string): Promise<Stats | undefined> {
   try {
@@ -87,27 +80,56 @@ async function statOf(path: string): Promise<Stats | undefined> {
   }
 }
 
+async function put(place: Place, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  switch (place.kind) {
+    case "file":
+      return await replace(place, bytes);
+    case "descriptor":
+      return append(place.fd, bytes);
+    case "device":
+      return await feed(place, bytes, signal);
+    case "nowhere":
+      throw place.error;
+    default:
+      place satisfies never;
+  }
+}
+
+async function removeAt(place: Place): Promise<void> {
+  if (place.kind !== "file") return;
+  using directory = HeldDirectory.open(dirname(place.path));
+  await rm(directory.at(basename(place.path)), { force: true });
+}
+
 /** Who may read the answer does not change with it. */
-async function replace({ path, mode }: { path: string; mode?: number }, text: string): Promise<void> {
-  const draft = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
+async function replace({ path, mode }: { path: string; mode?: number }, bytes: Uint8Array): Promise<void> {
+  using directory = HeldDirectory.open(dirname(path));
+  const draft = directory.at(`.${basename(path)}.${process.pid}.tmp`);
   try {
-    await writeFile(draft, text, { flag: "wx", ...(mode !== undefined && { mode }) });
-    await rename(draft, path);
+    await writeFile(draft, bytes, { flag: "wx", ...(mode !== undefined && { mode }) });
+    await rename(draft, directory.at(basename(path)));
   } finally {
     await rm(draft, { force: true });
   }
 }
 
-function append(fd: number, bytes: Buffer): void {
+function append(fd: number, bytes: Uint8Array): void {
   for (let sent = 0; sent < bytes.length;) sent += writeSync(fd, bytes, sent);
 }
 
 const pauseMs = 20;
 
 /** Without blocking: a pipe that nobody opens or reads is waited for, but a signal or a time limit ends that. */
-async function feed({ path, isPipe }: { path: string; isPipe: boolean }, bytes: Buffer, signal: AbortSignal) {
-  const flags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
-  const handle = await untilReady(() => open(path, flags), isPipe ? "ENXIO" : undefined, signal);
+async function feed({ path, isPipe }: { path: string; isPipe: boolean }, bytes: Uint8Array, signal: AbortSignal) {
+  const { O_WRONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
+  // Of koda's own descriptors the system makes up a link, which no command can change.
+  const flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | (ownDescriptor.test(path) ? 0 : O_NOFOLLOW);
+  using directory = HeldDirectory.open(dirname(path));
+  const handle = await untilReady(
+    () => open(directory.at(basename(path)), flags),
+    isPipe ? "ENXIO" : undefined,
+    signal,
+  );
   try {
     for (let sent = 0; sent < bytes.length;) {
       const rest = bytes.subarray(sent);

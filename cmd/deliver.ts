@@ -44,20 +44,24 @@ export async function deliver(
   return exit === exitByCode[broken.code] ? exit : await report(broken);
 }
 
-/** Before the end is told, the answer is in its file (`-o`), or what was there before is gone. */
-export function answerInto(file: string, signal: AbortSignal): Conclude {
+/**
+ * Before the end is told, the answer is in its file (`-o`), or what was there before is gone. Which file that is has to
+ * be settled before there are any events.
+ */
+export async function answerInto(file: string, signal: AbortSignal): Promise<Conclude> {
+  const { settleAnswer } = await import("./answerfile.ts");
+  const answer = await settleAnswer(file);
   return async (end) => {
-    const { removeAnswer, writeAnswer } = await import("./answerfile.ts");
     if (end.status === "done") {
       try {
-        await writeAnswer(file, end.text, signal);
+        await answer.write(end.text, signal);
         return end;
       } catch (error) {
         end = failedAfterAll(end, error);
       }
     }
     // What cannot be removed either is no news: the end says already that there is no answer.
-    await removeAnswer(file).catch(() => undefined);
+    await answer.remove().catch(() => undefined);
     return end;
   };
 }

@@ -22,7 +22,7 @@ export async function exec(options: ExecOptions, stopper: Stopper): Promise<numb
   return await deliver(task(options, stopper), {
     sink: await sinkFor(options),
     stop: stopper.controller,
-    ...(file !== undefined && { conclude: answerInto(file, stopper.controller.signal) }),
+    ...(file !== undefined && { conclude: await answerInto(file, stopper.controller.signal) }),
   });
 }
 

@@ -1,5 +1,15 @@
-import { expect, test } from "bun:test";
-import { chmodSync, lstatSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { binary, checkLines, exec, finished, koda, start, using } from "../support/koda.ts";
 import { call, cut, reply, say, status, wait } from "../support/model-reply.ts";
@@ -213,6 +223,45 @@ test("-o with a pipe that nobody reads waits no longer than the run may take", a
   Bun.spawnSync(["mkfifo", "door"], { cwd: place.project });
   const { end } = await exec(place, server, ["--timeout", "1s", "-o", "door", "hi"]);
   expect(end).toMatchObject({ status: "limit", exit: 124, text: "The answer." });
+});
+
+describe("-o writes where the name led before the first command, and nowhere else", () => {
+  const rows: readonly [name: string, file: string, command: string, prepare: string][] = [
+    ["the file becomes a link", "answer.md", "ln -s ../home/.profile answer.md", "true"],
+    ["its directory becomes a link", "out/.profile", "rmdir out && ln -s ../home out", "mkdir out"],
+    ["where a link led becomes a link", "door", "rmdir out && ln -s ../home out", "mkdir out; ln -s out/.profile door"],
+    ["its directory was never there", "new/.profile", "ln -s ../home new", "true"],
+    ["a pipe becomes a link", "door", "rm door && ln -s ../home/.profile door", "mkfifo door"],
+  ];
+  for (const [name, file, command, prepare] of rows)
+    test(name, async () => {
+      await using place = makePlace();
+      writeFileSync(join(place.home, ".profile"), "The user's own.\n");
+      Bun.spawnSync(["sh", "-c", prepare], { cwd: place.project });
+      await using server = await startModelServer([call("Bash", { command }), say("Evil.")]);
+      await exec(place, server, ["-o", file, "hi"]);
+      expect(server.requests[1]?.lines.at(-1)?.text).toContain("Exit code: 0");
+      expect(readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
+    });
+
+  test("a failed run removes nothing elsewhere", async () => {
+    await using place = makePlace();
+    writeFileSync(join(place.home, ".profile"), "The user's own.\n");
+    mkdirSync(join(place.project, "out"));
+    const command = "rmdir out && ln -s ../home out";
+    await using server = await startModelServer([call("Bash", { command }), status(400)]);
+    const { end } = await exec(place, server, ["-o", "out/.profile", "hi"]);
+    expect(end.exit).toBe(1);
+    expect(readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
+  });
+
+  test("a pipe in the place of the file holds nothing up", async () => {
+    await using place = makePlace();
+    await using server = await startModelServer([call("Bash", { command: "mkfifo answer.md" }), say("The answer.")]);
+    const { end } = await exec(place, server, ["-o", "answer.md", "--timeout", "60s", "hi"]);
+    expect(end.exit).toBe(0);
+    expect(readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
+  });
 });
 
 /** Runs koda where no file can grow beyond 64 KiB: what is longer is taken in part, and then refused. */
