@@ -1,8 +1,8 @@
-import { tmpdir } from "node:os";
 import { messageOf } from "../errors.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import type { Snapshot } from "../session/worktree.ts";
 import type { Event } from "./event.ts";
+import { ownPlace } from "./ownplace.ts";
 
 /** What a turn changes in the project, whoever changes it: tools or commands. */
 export type Changes = AsyncDisposable & {
@@ -17,7 +17,9 @@ export type Changes = AsyncDisposable & {
 /** A run that was stopped still tells what it changed, but does not hold up its end for long. */
 const collectMs = 10_000;
 
-export function trackChanges(policy: Policy, searchPath: string | undefined): Changes {
+type Given = { policy: Policy; dataDirectory: string | undefined; searchPath: string | undefined };
+
+export function trackChanges({ policy, dataDirectory, searchPath }: Given): Changes {
   let snapshot: Snapshot | undefined;
   let problem: string | undefined;
   let files = 0;
@@ -31,7 +33,8 @@ export function trackChanges(policy: Policy, searchPath: string | undefined): Ch
       if (snapshot !== undefined || problem !== undefined) return;
       try {
         const { takeSnapshot } = await import("../session/worktree.ts");
-        snapshot = await takeSnapshot({ policy, searchPath, temporary: tmpdir() }, signal);
+        const temporary = ownPlace(policy, dataDirectory, { lasting: false });
+        snapshot = await takeSnapshot({ policy, searchPath, temporary }, signal);
       } catch (error) {
         signal.throwIfAborted();
         // The work itself does not depend on it; that nobody can say what changed is said at the end.

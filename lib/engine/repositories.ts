@@ -1,5 +1,4 @@
 import { existsSync, lstatSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Backend } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
@@ -10,6 +9,7 @@ import { Newcomers } from "../trust/repositories/newcomers.ts";
 import { guardedParts } from "../trust/repositories/parts.ts";
 import { ProtectedPaths } from "../trust/repositories/protected.ts";
 import type { Notice } from "./engine.ts";
+import { ownPlace } from "./ownplace.ts";
 
 /**
  * Keeps what git and koda would obey as it was: repositories that were there when the run began are protected in every
@@ -32,8 +32,9 @@ export function careForRepositories({ policy, backend, dataDirectory }: CareOpti
   if (backend.filesystem === "open") return { before: async () => {}, after: async () => [], last: async () => [] };
   const life = new AbortController();
   const open = openRepository(policy);
-  const handling = { quarantine: quarantineFor(policy, dataDirectory), ...(open !== undefined && { open }) };
-  const first = ProtectedPaths.find(policy.write, life.signal).then((paths) => {
+  const quarantine = join(ownPlace(policy, dataDirectory, { lasting: true }), "koda-quarantine");
+  const handling = { quarantine, ...(open !== undefined && { open }) };
+  const first = ProtectedPaths.find(policy.write, life.signal, { except: [quarantine] }).then((paths) => {
     protect(paths);
     const guard = new Guard(paths, { ...handling, isMounted: !backend.guards });
     return { paths, guard, newcomers: new Newcomers(paths, handling) };
@@ -74,13 +75,6 @@ export function careForRepositories({ policy, backend, dataDirectory }: CareOpti
 function openRepository({ root, allowGit }: Policy): string | undefined {
   const own = join(root, ".git");
   return allowGit && existsSync(own) && lstatSync(own).isDirectory() ? own : undefined;
-}
-
-/** Beside koda's own state, or wherever else commands cannot get at it. */
-function quarantineFor({ write }: Policy, dataDirectory: string | undefined): string {
-  const places = [dataDirectory, tmpdir()].filter((place) => place !== undefined);
-  const safe = places.find((place) => !write.some((root) => isBelow(place, root)));
-  return join(safe ?? tmpdir(), "koda-quarantine");
 }
 
 function outside(paths: readonly string[], directory: string): string[] {

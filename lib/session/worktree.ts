@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isBelow } from "../sandbox/policy/reach.ts";
@@ -45,10 +45,11 @@ export type SnapshotOptions = {
 
 export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal): Promise<Snapshot> {
   const { policy, temporary, searchPath } = options;
+  mkdirSync(temporary, { recursive: true, mode: 0o700 });
   const scratch = realpathSync(mkdtempSync(join(temporary, "koda-snapshot-")));
   const remove = () => rmSync(scratch, { recursive: true, force: true });
   try {
-    const git = findGit(searchPath, policy.write);
+    const git = findGit(searchPath, [policy.root, ...policy.write]);
     const project: Project = { policy, git, scratch, repositories: new Map(), notes: [] };
     const takenAtMs = Date.now();
     const paths = await listFiles(project, signal);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { exec, koda } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -58,4 +58,33 @@ test("commands see no key, no secret and nothing of the runtime's own variables"
   expect(printed).toContain("MY_TOKEN=let-through");
   expect(server.requests[0]?.headers.authorization).toBe("Bearer sk-1");
   expect(server.requests.map(({ raw }) => raw).join("")).not.toContain("sk-1");
+});
+
+test("what koda runs git in is out of reach, also where temporary files lie in the project", async () => {
+  await using place = makePlace({ "a.txt": "before\n", "tmp/keep": "", ".gitignore": "tmp\n" });
+  const commit = "git init -q . && git add . && git -c user.name=a -c user.email=a@b.c commit -qm one";
+  expect(Bun.spawnSync(["sh", "-c", commit], { cwd: place.project, env: place.env }).exitCode).toBe(0);
+
+  const command = "ls -d tmp/koda-*; ls tmp/koda-*/git-*; echo after > a.txt";
+  await using server = await startModelServer([call("Bash", { command }), say("Done.")]);
+  const { events } = await exec(place, server, ["hi"], { env: { TMPDIR: join(place.project, "tmp") } });
+  expect(server.requests[1]?.lines.at(-1)?.text).not.toMatch(/koda-snapshot|\bHEAD\b/);
+  const changed = events.flatMap((event) => (event.type === "diff" ? event.files : []));
+  expect(changed).toMatchObject([{ path: "a.txt" }]);
+});
+
+test("what is set aside is out of reach, also where everything of koda's lies in the project", async () => {
+  await using place = makePlace();
+  mkdirSync(join(place.home, "tmp"));
+  const inHome = { cwd: place.home, env: { TMPDIR: join(place.home, "tmp") } };
+  const trap = "git init -q trap && git -C trap config core.fsmonitor ./trap.sh";
+  const { exit, stderr } = await koda(place, ["sandbox", "--", "sh", "-c", trap], inHome);
+  expect(exit).toBe(0);
+  expect(stderr).toMatch(/^koda: warning: Set aside "trap\/\.git".*\n$/);
+
+  const data = join(place.home, ".local/share/koda");
+  expect(readdirSync(join(data, "koda-quarantine"))).toHaveLength(1);
+  const again = await koda(place, ["sandbox", "--", "ls", data], inHome);
+  expect(again.stdout).toBe("");
+  expect(again.stderr).not.toContain("Set aside");
 });

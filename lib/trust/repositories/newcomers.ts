@@ -6,7 +6,6 @@ import { folded, isBelow } from "../../sandbox/policy/reach.ts";
 import type { Finding } from "./finding.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
-import { isInside } from "./pointers.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { setAside } from "./setaside.ts";
 import type { Found } from "./tree.ts";
@@ -33,7 +32,7 @@ export class Newcomers {
 
   /** To be made when the protected paths were looked for the first time, before any command. */
   constructor(paths: ProtectedPaths, handling: Handling) {
-    if (isInside(handling.quarantine, paths.roots)) throw new Error("commands could reach the quarantine");
+    if (paths.isReached(handling.quarantine)) throw new Error("commands could reach the quarantine");
     this.#paths = paths;
     this.#handling = handling;
     this.#guarded = handling.open === undefined ? [] : guardedParts(handling.open);

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { isBelow } from "../../sandbox/policy/reach.ts";
+import { isInside } from "./pointers.ts";
 import { RepositoryTree, type Found, type Look } from "./tree.ts";
 import { identityAt } from "./whereabouts.ts";
 
@@ -20,14 +21,23 @@ export class ProtectedPaths {
     this.#last = first;
   }
 
-  /** Looks through the roots, which are real paths. */
-  static async find(roots: readonly string[], signal: AbortSignal): Promise<ProtectedPaths> {
-    const tree = new RepositoryTree(roots);
+  /** Looks through the roots, but for directories in them that commands cannot reach. All paths are real. */
+  static async find(
+    roots: readonly string[],
+    signal: AbortSignal,
+    { except = [] }: { except?: readonly string[] } = {},
+  ): Promise<ProtectedPaths> {
+    const tree = new RepositoryTree(roots, except);
     return new ProtectedPaths(tree, await tree.look(signal));
   }
 
   get roots(): readonly string[] {
     return this.#tree.roots;
+  }
+
+  /** Is this where commands may write? */
+  isReached(path: string): boolean {
+    return isInside(path, this.roots) && !isInside(path, this.#tree.except);
   }
 
   /**

@@ -29,10 +29,13 @@ export type Look = {
  */
 export class RepositoryTree {
   readonly roots: readonly string[];
+  /** Directories that are not looked into. */
+  readonly except: readonly string[];
   #listings: ReadonlyMap<string, Listing> = new Map();
 
-  constructor(roots: readonly string[]) {
+  constructor(roots: readonly string[], except: readonly string[]) {
     this.roots = roots;
+    this.except = except;
   }
 
   async look(signal: AbortSignal): Promise<Look> {
@@ -40,7 +43,7 @@ export class RepositoryTree {
     const unreadable: string[] = [];
     const pending = [...this.roots];
     for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
-      if (listings.has(path) || notFiles.has(path)) continue;
+      if (listings.has(path) || notFiles.has(path) || this.except.includes(path)) continue;
       const listing = listDirectory(path, this.#listings.get(path));
       if (listing === undefined) {
         unreadable.push(path);

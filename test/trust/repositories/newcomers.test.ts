@@ -334,7 +334,11 @@ test("a command that makes and renames repositories all the time hides none that
 test("a quarantine that commands could reach is refused", async () => {
   await using place = makePlace();
   const paths = await ProtectedPaths.find([place.project], live);
-  expect(() => new Newcomers(paths, { quarantine: join(place.project, "q") })).toThrow("could reach");
+  const quarantine = join(place.project, "q");
+  expect(() => new Newcomers(paths, { quarantine })).toThrow("could reach");
+
+  const others = await ProtectedPaths.find([place.project], live, { except: [quarantine] });
+  expect(() => new Newcomers(others, { quarantine })).not.toThrow();
 });
 
 test("names cannot pretend to be another line, nor to be longer than people read", () => {
