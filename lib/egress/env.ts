@@ -13,6 +13,12 @@ export type Proxies = {
 /** A command's own servers are reached directly; in a sandbox with a network of its own nothing else is there. */
 const direct = ["localhost", "127.0.0.1", "::1"];
 
+/** By which programs find a proxy, whoever set them. */
+export const proxyNames: readonly string[] = ["http", "https", "ftp", "all", "no"].flatMap((kind) => {
+  const name = `${kind}_proxy`;
+  return [name, name.toUpperCase()];
+});
+
 /**
  * The variables by which commands find the proxies. They are set after the environment was rebuilt: the user's own
  * proxy would be out of reach for a command, and is used by ours.

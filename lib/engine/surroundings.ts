@@ -1,4 +1,4 @@
-import { proxyVariables } from "../egress/env.ts";
+import { proxyNames, proxyVariables } from "../egress/env.ts";
 import { sshTunnelCommand } from "../egress/sshcommand.ts";
 import type { Backend } from "../sandbox/backend.ts";
 import type { Proxies } from "../sandbox/backend.ts";
@@ -63,6 +63,8 @@ export function surround(
   const { env: variables, notes } = childEnv(env, rules);
   for (const message of notes) tell({ type: "notice", level: "warn", code: "environment", message });
 
+  // The user's own proxies are out of a confined command's reach, and their passwords none of its business.
+  if (backend.filesystem === "confined") for (const name of proxyNames) delete variables[name];
   // Last, so that nothing of the user's leads around them.
   if (backend.proxies !== undefined) Object.assign(variables, variablesFor(backend.proxies));
   // Where .git is watched and not held, git should not write to it just because somebody asked for its status.

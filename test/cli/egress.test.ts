@@ -163,3 +163,15 @@ describe("in the sandbox works", () => {
     expect((await command(place, line)).told).toContain("403");
   });
 });
+
+test("without a network a command learns nothing of the user's own proxy", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("Bash", { command: "env | grep -i _proxy; true" }), say("Done.")]);
+  const own = {
+    HTTPS_PROXY: "http://me:secret@127.0.0.1:9",
+    ftp_proxy: "http://me:secret@127.0.0.1:9",
+    NO_PROXY: "127.0.0.1",
+  };
+  const { stdout, stderr } = await exec(place, server, ["--net", "none", "go"], { env: own });
+  expect(`${stdout}${stderr}`).not.toContain("secret");
+});
