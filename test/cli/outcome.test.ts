@@ -7,6 +7,7 @@ import { call, problem, reply, say, silence, status } from "../support/model-rep
 import { refusingUrl, startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 import { processesNaming } from "../support/shell.ts";
+import { until } from "../support/until.ts";
 
 /**
  * The outcome, the last event and the exit code: `exec` checks on every run that they agree, so a row here says only
@@ -325,7 +326,7 @@ test("a signal while a command runs leaves no process behind", async () => {
     if (line.type === "tool.output") said += line.text;
   }
   // Each of the two has said something and is about to become another program.
-  while (processesNaming(`tail\0-f\0${followed}`).length < 2) await Bun.sleep(5);
+  await until(() => processesNaming(`tail\0-f\0${followed}`).length >= 2);
   child.kill("SIGTERM");
   expect((await running.finished()).end).toMatchObject({ exit: 143 });
   expect(processesNaming(place.project)).toEqual([]);

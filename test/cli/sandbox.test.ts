@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { unlessRefused } from "../../lib/errors.ts";
 import { binary, koda, type Ran } from "../support/koda.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { until } from "../support/until.ts";
 
 type Options = Parameters<typeof koda>[2];
 
@@ -240,7 +241,7 @@ test("nothing is left when koda is killed", async () => {
   expect(processesWith(time)).not.toEqual([]);
   process.kill(child.pid, "SIGKILL");
   await child.exited;
-  while (processesWith(time).length > 0) await Bun.sleep(20);
+  await until(() => processesWith(time).length === 0);
 });
 
 test("a reader that goes away ends a command as it would without koda", async () => {

@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 import { sshTunnelCommand } from "../../lib/egress/sshcommand.ts";
 import { echo, openProxies, startOrigin, type Opened } from "../support/egress.ts";
 import { binary } from "../support/koda.ts";
+import { until } from "../support/until.ts";
 
 /** `koda ssh-tunnel` with pipes at both ends, as ssh starts it. */
 function startTunnel(proxyPort: number, host: string, port: number) {
@@ -142,7 +143,7 @@ describe("koda ssh-tunnel", () => {
     await using origin = await startOrigin((socket) => void socket.resume());
     await using opened = await openProxies([origin.port]);
     const tunnel = tunnelTo(opened, origin.port);
-    while (origin.connections.size === 0) await Bun.sleep(5);
+    await until(() => origin.connections.size > 0);
     const [connection] = origin.connections;
     const gone = new Promise((resolve) => connection?.once("end", resolve).once("close", resolve));
     tunnel.kill("SIGKILL");

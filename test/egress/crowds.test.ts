@@ -10,13 +10,13 @@ import {
   openProxies,
   readAll,
   startOrigin,
-  until,
   ways,
   type Ports,
   type Way,
 } from "../support/egress.ts";
 import { startProxyProcess } from "../support/proxyprocess.ts";
 import { deadPort } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const host = "127.0.0.1";
 const visits = 10_000;

@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { createServer, request, type IncomingMessage } from "node:http";
 import type { Readable, Writable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
-import { ask, dialProxy, openProxies, portOf, readAll, startOrigin, until, ways, type Way } from "../support/egress.ts";
+import { ask, dialProxy, openProxies, portOf, readAll, startOrigin, ways, type Way } from "../support/egress.ts";
 import { seeded } from "../support/random.ts";
+import { until } from "../support/until.ts";
 
 // The memory of what was passed on is given back at once. Were it given back too early, bytes would be missing that
 // wait to be written: many small ones, for a reader that takes nothing yet.

@@ -6,7 +6,7 @@ import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { processesNaming } from "../support/shell.ts";
 import { whyMissing } from "../support/tiers.ts";
-import { eventually } from "./supervisor/supervised.ts";
+import { until } from "../support/until.ts";
 
 await using somewhere = makePlace();
 const missing = await whyMissing("namespaces", somewhere);
@@ -45,7 +45,7 @@ test.skipIf(missing !== undefined).each(deaths)(
       if (name !== "a timeout") koda.kill(name as NodeJS.Signals);
       expect((await running.finished()).end.exit).toBe(exit);
     }
-    await eventually(() => remaining(place).length === 0);
+    await until(() => remaining(place).length === 0);
   },
 );
 

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { unlessRefused } from "../../lib/errors.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { type OpenTier, openTier, users, whyMissing } from "../support/tiers.ts";
-import { eventually } from "./supervisor/supervised.ts";
+import { until } from "../support/until.ts";
 
 /** A command costs bubblewrap ten times as much. */
 const many = { namespaces: 1000, bwrap: 100, landlock: 1000 } as const;
@@ -35,7 +35,7 @@ for (const name of ["namespaces", "bwrap", "landlock"] as const) {
       await runAll(tier, 2 * atOnce);
       const before = await settled(tier, place);
       await runAll(tier, many[name]);
-      await eventually(() => JSON.stringify(holdings(tier, place)) === JSON.stringify(before));
+      await until(() => JSON.stringify(holdings(tier, place)) === JSON.stringify(before));
       expect(holdings(tier, place)).toEqual(before);
     });
   });
@@ -60,7 +60,7 @@ type Holdings = {
 /** What is held once nothing changes any more: what ended is noticed a moment later. */
 async function settled(tier: OpenTier, place: Place): Promise<Holdings> {
   let last = "";
-  await eventually(() => last === (last = JSON.stringify(holdings(tier, place))));
+  await until(() => last === (last = JSON.stringify(holdings(tier, place))));
   return holdings(tier, place);
 }
 

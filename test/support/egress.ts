@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import type { Limits } from "../../lib/egress/proxy/flows.ts";
 import { EgressProxies, type EgressRequest, type ProxyOptions } from "../../lib/egress/proxy/proxy.ts";
 import { parseRules } from "../../lib/egress/rules/rules.ts";
+import { until } from "./until.ts";
 
 /** A server on loopback that treats every connection as the test wants. */
 export type Origin = AsyncDisposable & { port: number; connections: Set<Socket> };
@@ -177,13 +178,4 @@ export async function fill(socket: Socket): Promise<number> {
     return performance.now() - stillSince > 500;
   }, "the end of the writing");
   return passed();
-}
-
-/** Waits for what no event tells. */
-export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const start = performance.now();
-  while (!(await holds())) {
-    if (performance.now() - start > 20_000) throw new Error(`${what} did not happen within 20 s`);
-    await Bun.sleep(5);
-  }
 }

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dialProxy, portOf, until, type Ports } from "./egress.ts";
+import { dialProxy, portOf, type Ports } from "./egress.ts";
+import { until } from "./until.ts";
 
 /** A proxy that others wrote, from a Debian package; it listens for one protocol only. */
 export type Peer = {

@@ -2,16 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { request } from "node:http";
 import type { Socket } from "node:net";
-import {
-  dialProxy,
-  fill,
-  fillLimit,
-  openProxies,
-  readAll,
-  startOrigin,
-  until,
-  type Opened,
-} from "../../support/egress.ts";
+import { dialProxy, fill, fillLimit, openProxies, readAll, startOrigin, type Opened } from "../../support/egress.ts";
+import { until } from "../../support/until.ts";
 
 /** An origin that answers each connection with these bytes as soon as a head has come; `heard` is what it got. */
 async function startScripted(...answers: string[]) {

@@ -14,10 +14,10 @@ import {
   readAll,
   readReply,
   startOrigin,
-  until,
   ways,
   type Way,
 } from "../../support/egress.ts";
+import { until } from "../../support/until.ts";
 
 const megabyte = 1024 * 1024;
 

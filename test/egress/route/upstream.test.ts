@@ -11,10 +11,10 @@ import {
   readAll,
   socksWay,
   startOrigin,
-  until,
   ways,
   type Way,
 } from "../../support/egress.ts";
+import { until } from "../../support/until.ts";
 
 function targetOf(text: string): Target {
   const target = parseAuthority(text, 443);

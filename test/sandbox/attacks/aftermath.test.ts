@@ -4,7 +4,7 @@ import { unlessRefused } from "../../../lib/errors.ts";
 import { makePlace, type Place } from "../../support/place.ts";
 import { processesNaming } from "../../support/shell.ts";
 import { openTier, type TierName, users, whyMissing } from "../../support/tiers.ts";
-import { eventually } from "../supervisor/supervised.ts";
+import { until } from "../../support/until.ts";
 
 /** Each goes on when the command that started it is over. */
 const ways: readonly [what: string, run: string][] = [
@@ -32,7 +32,7 @@ for (const { name, user } of everyone) {
       await using place = makePlace({ file: "" });
       const tier = await openTier(name, place, { user });
       await tier.run(`${run}\n${untilThere}`, { env: { FILE: fileIn(place) } });
-      if (tier.backend.ownProcesses) await eventually(() => remaining(place).length === 0);
+      if (tier.backend.ownProcesses) await until(() => remaining(place).length === 0);
       await tier[Symbol.asyncDispose]();
       expect(remaining(place)).toEqual([]);
     });
@@ -44,11 +44,11 @@ for (const { name, user } of everyone) {
       const command = tier.start(`${all}\n${untilThere}; echo there; wait`, { env: { FILE: fileIn(place) } });
       await command.prints(/there/);
       process.kill(tier.pid, "SIGKILL");
-      if (tier.backend.ownProcesses) await eventually(() => remaining(place).length === 0);
+      if (tier.backend.ownProcesses) await until(() => remaining(place).length === 0);
       else expect(tier.backend.notes.join("\n")).toMatch(/may go on when koda is killed/);
       await tier[Symbol.asyncDispose]();
       // Some of them may be about to become what they are known by.
-      await eventually(() => killAll(place) === 0);
+      await until(() => killAll(place) === 0);
     });
   });
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { constants } from "node:os";
 import type { Address } from "../../../lib/sandbox/supervisor/address.ts";
 import { whyNotListen } from "../../../lib/sandbox/supervisor/listening.ts";
-import { eventually } from "./supervised.ts";
+import { until } from "../../support/until.ts";
 import { onLinux, surroundings as usual } from "./surroundings.ts";
 
 const { EACCES, EINVAL } = constants.errno;
@@ -68,7 +68,7 @@ print(tcp(*s.getsockname()), s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCON
     const [first, second, third = ""] = output.split("\n");
     expect([first, second]).toEqual(["EACCES EACCES EACCES", "EACCES EACCES EACCES"]);
     expect(third).toMatch(/^EACCES 0 \d+$/);
-    await eventually(() => here.refusals.length >= 8);
+    await until(() => here.refusals.length >= 8);
     const said = here.refusals.map(({ what }) => what);
     expect(said).toContain(`listening on 127.0.0.1:${third.split(" ").at(-1)}`);
     expect(said).toContain("listening on 0.0.0.0:0");
@@ -118,7 +118,7 @@ print("many")
     const program = `
 print(listens(unix_socket(), "\\0" + INSIDE), listens(unix_socket(), ""), listens(tcp4(), ("127.0.0.1", 0)))`;
     expect((await here.run(program)).output).toBe("EACCES EACCES EACCES");
-    await eventually(() => here.refusals.length >= 3);
+    await until(() => here.refusals.length >= 3);
     expect(here.refusals[0]?.what).toBe(`listening on the abstract unix socket "@${here.inside}"`);
     await using free = await surroundings({ tcp: "any", abstract: true });
     expect((await free.run(program)).output).toBe("listens listens listens");
@@ -149,7 +149,7 @@ connected = unix_socket(); connected.connect("s"); print(listens(connected), con
     const { output } = await here.run(`
 print(listens(unix_socket(), "own"), listens(tcp4(), ("127.0.0.1", 0)))`);
     expect(output).toBe("EPERM EPERM");
-    await eventually(() => here.refusals.length >= 2);
+    await until(() => here.refusals.length >= 2);
     expect(here.refusals[0]?.what).toContain("listening");
   });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { eventually } from "./supervised.ts";
+import { until } from "../../support/until.ts";
 import { onLinux, surroundings, ways } from "./surroundings.ts";
 
 onLinux.each(ways)("connecting %s", (_, borrow) => {
@@ -71,7 +71,7 @@ print("done")
 `;
     const ended = await Promise.all(Array.from({ length: 8 }, () => here.run(each)));
     expect(ended).toEqual(Array.from({ length: 8 }, () => ({ exitCode: 0, output: "done" })));
-    await eventually(() => openFiles() <= before);
+    await until(() => openFiles() <= before);
   });
 
   test("a command that is killed while it waits leaves nothing behind, and the others go on", async () => {
@@ -91,7 +91,7 @@ signal.pause()
     await command.exited;
     await reader.cancel();
     expect((await here.run(`print(unix("s"))`)).output).toBe("inside");
-    await eventually(() => openFiles() <= before);
+    await until(() => openFiles() <= before);
   });
 });
 

@@ -150,8 +150,3 @@ export function greeter(where: { unix: string } | { hostname: string; port: numb
   const server = "unix" in where ? Bun.listen({ ...where, socket }) : Bun.listen({ ...where, socket });
   return { port: "port" in server ? Number(server.port) : 0, [Symbol.dispose]: () => server.stop(true) };
 }
-
-/** Settles when it has come true; a test that waits in vain ends by its own timeout. */
-export async function eventually(hasCome: () => boolean): Promise<void> {
-  while (!hasCome()) await Bun.sleep(10);
-}

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { linkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { evaluateAsNobody, isRoot, nobody } from "../../support/nobody.ts";
-import { eventually, greeter, supervised } from "./supervised.ts";
+import { until } from "../../support/until.ts";
+import { greeter, supervised } from "./supervised.ts";
 import { onLinux, surroundings } from "./surroundings.ts";
 
 const support = resolve("test/sandbox/supervisor/supervised.ts");
@@ -93,7 +94,7 @@ print(os.getpid(), os.getsid(0))
 for _ in range(1000): unix(OUTSIDE + "/s")
 `);
     const [pid, session] = (await command.stdout.text()).trim().split(" ").map(Number);
-    await eventually(() => here.refusals.length > 0);
+    await until(() => here.refusals.length > 0);
     expect(here.refusals[0]).toEqual({
       pid: pid ?? 0,
       session: session ?? 0,

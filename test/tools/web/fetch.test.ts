@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { formatUrl } from "../../../lib/tools/web/url.ts";
-import { until } from "../../support/egress.ts";
 import { egressTo, fetched, redirect, reply, startSite, whyNot } from "../../support/site.ts";
+import { until } from "../../support/until.ts";
 
 describe("a request", () => {
   test("says what is wanted and nothing about who asks", async () => {

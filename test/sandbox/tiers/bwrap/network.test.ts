@@ -9,6 +9,7 @@ import { createShell } from "../../../../lib/shell/spawn.ts";
 import { hereArch } from "../../../support/assembled.ts";
 import { makePlace } from "../../../support/place.ts";
 import { policyOf } from "../../../support/policy.ts";
+import { until } from "../../../support/until.ts";
 
 const needed = ["bwrap", "curl"].filter((program) => Bun.which(program) === null);
 
@@ -48,7 +49,7 @@ test.skipIf(needed.length > 0)(
     expect(await ask("socks5h://127.0.0.1:1080")).toBe("reached");
     const before = openFiles();
     for (let round = 0; round < 5; round++) expect(await ask("http://127.0.0.1:3128")).toBe("reached");
-    while (openFiles() > before) await Bun.sleep(10);
+    await until(() => openFiles() <= before);
     await shell.stopAll();
   },
 );

@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { isRoot, nobody } from "../../../support/nobody.ts";
 import { makePlace, type Place } from "../../../support/place.ts";
 import { type OpenTier, openTier, type User, users } from "../../../support/tiers.ts";
-import { eventually, greeter, python } from "../../supervisor/supervised.ts";
+import { until } from "../../../support/until.ts";
+import { greeter, python } from "../../supervisor/supervised.ts";
 
 /** Each way to connect says how it went, or what the other side said. */
 const prelude = `
@@ -67,7 +68,7 @@ describe.each(users)("in the Landlock tier, as %s,", (user) => {
              tcp("::1", ${port}, socket.AF_INET6), tcp("::ffff:127.0.0.1", ${port}, socket.AF_INET6))`,
     );
     expect(said).toBe("proxy EACCES EACCES EACCES EACCES EACCES");
-    await eventually(() => tier.refusals.length >= 5);
+    await until(() => tier.refusals.length >= 5);
     expect(tier.refusals).toContain(`127.0.0.2:${port}`);
     expect(tier.refusals).toContain(`127.0.0.1:${other}`);
   });
@@ -135,7 +136,7 @@ print(serve(socket.AF_INET, ("127.0.0.1", 0)), serve(socket.AF_INET, ("0.0.0.0",
 print(serve(socket.AF_INET6, ("::1", 0)), serve(socket.AF_INET6, ("::", 0)), serve(socket.AF_INET6))`,
     );
     expect(said.split("\n")).toEqual(["own own", "EACCES EACCES", "EACCES EACCES EACCES", "EACCES EACCES EACCES"]);
-    await eventually(() => tier.refusals.some((what) => what.startsWith("listening on [::]:")));
+    await until(() => tier.refusals.some((what) => what.startsWith("listening on [::]:")));
   });
 
   test("a server that anyone could reach is not to be started by the usual programs either", async () => {
@@ -168,6 +169,6 @@ print(unix(".git/s"), unix("\\0${name}"), unix("s"))`;
     expect(await says(tier, program, { OUT: join(outside, "s") })).toBe(
       "EACCES EACCES EACCES EACCES\nEACCES EACCES reached",
     );
-    await eventually(() => tier.refusals.some((what) => what.includes(join(outside, "s"))));
+    await until(() => tier.refusals.some((what) => what.includes(join(outside, "s"))));
   });
 });

@@ -5,7 +5,8 @@ import { asNobody } from "../../../support/nobody.ts";
 import { makePlace, type Place } from "../../../support/place.ts";
 import { isAlive } from "../../../support/shell.ts";
 import { type OpenTier, openTier, users } from "../../../support/tiers.ts";
-import { eventually, python } from "../../supervisor/supervised.ts";
+import { until } from "../../../support/until.ts";
+import { python } from "../../supervisor/supervised.ts";
 
 const numberOf = (name: "ptrace" | "process_vm_readv") => syscalls[name][process.arch === "arm64" ? 1 : 0];
 
@@ -150,7 +151,7 @@ for path in ${JSON.stringify(paths)}:
     const escaped = Number((await left.prints(/\d+/))[0]);
     expect(isAlive(escaped)).toBe(true);
     await left.stop();
-    await eventually(() => !isAlive(escaped));
+    await until(() => !isAlive(escaped));
   });
 
   test("limits hold for each command", async () => {
@@ -166,6 +167,6 @@ test.each(users)("a command ends with koda, even when that is killed, as %s", as
   const pid = Number((await command.prints(/\d+/))[0]);
   expect(readFileSync(`/proc/${pid}/comm`, "utf8")).toMatch(/sleep|bash|sh/);
   process.kill(tier.pid, "SIGKILL");
-  await eventually(() => !isAlive(pid));
+  await until(() => !isAlive(pid));
   await tier[Symbol.asyncDispose]();
 });
