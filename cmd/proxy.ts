@@ -1,8 +1,9 @@
 import { loadConfig } from "../lib/config/load.ts";
 import { proxyVariables, type Listener } from "../lib/egress/env.ts";
-import { EgressProxies, type EgressRequest } from "../lib/egress/proxy/proxy.ts";
+import { EgressProxies } from "../lib/egress/proxy/proxy.ts";
 import { parseUpstream } from "../lib/egress/route/upstream.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
+import type { EgressRequest } from "../lib/egress/wayout.ts";
 import { exitByCode, KodaError } from "../lib/errors.ts";
 import { Output } from "../lib/sink/output.ts";
 import { egressOverrides } from "./ground.ts";

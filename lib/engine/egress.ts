@@ -1,10 +1,10 @@
 import { closeSync } from "node:fs";
 import type { EgressConfig } from "../config/config.ts";
-import type { Egress as WayOut } from "../egress/proxy/gateway.ts";
-import type { EgressProxies, EgressRequest, Listening, Places } from "../egress/proxy/proxy.ts";
+import type { EgressProxies, Listening, Places } from "../egress/proxy/proxy.ts";
 import { parseUpstream, type Upstream } from "../egress/route/upstream.ts";
 import { developmentHosts, gitHosts } from "../egress/rules/allowlist.ts";
 import { parseRules, type Rules } from "../egress/rules/rules.ts";
+import type { EgressRequest, WayOut } from "../egress/wayout.ts";
 import type { Endpoint } from "../sandbox/supervisor/rules.ts";
 
 /** Where the proxies listen for commands that have a network of their own: HTTP, SOCKS. */

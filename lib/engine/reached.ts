@@ -1,5 +1,5 @@
-import type { EgressRequest } from "../egress/proxy/proxy.ts";
 import { Refusals } from "../egress/refusals/refusals.ts";
+import type { EgressRequest } from "../egress/wayout.ts";
 import { messageOf } from "../errors.ts";
 import type { Event, EventOf } from "./event.ts";
 

@@ -1,5 +1,5 @@
-import type { Egress } from "../egress/proxy/gateway.ts";
 import type { Refusals } from "../egress/refusals/refusals.ts";
+import type { WayOut } from "../egress/wayout.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
@@ -49,7 +49,7 @@ export type ToolContext = {
   shell: Shell;
   tasks: Tasks;
   /** What a tool may reach itself; commands have the proxies. */
-  egress: Egress;
+  egress: WayOut;
   files: FileLog;
   outputs: OutputStore;
   recall: Recall;

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import type { Limits } from "../../lib/egress/proxy/flows.ts";
-import { EgressProxies, type EgressRequest, type ProxyOptions } from "../../lib/egress/proxy/proxy.ts";
+import { EgressProxies, type ProxyOptions } from "../../lib/egress/proxy/proxy.ts";
 import { parseRules } from "../../lib/egress/rules/rules.ts";
+import type { EgressRequest } from "../../lib/egress/wayout.ts";
 import { until } from "./until.ts";
 
 /** A server on loopback that treats every connection as the test wants. */

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
-import type { Egress, EgressRequest } from "../../lib/egress/proxy/gateway.ts";
 import type { Upstream } from "../../lib/egress/route/upstream.ts";
 import type { Resolver } from "../../lib/egress/rules/resolve.ts";
 import { parseRules, type EgressMode } from "../../lib/egress/rules/rules.ts";
+import type { EgressRequest, WayOut } from "../../lib/egress/wayout.ts";
 import { fetchPage, standardLimits, type Limits, type Page } from "../../lib/tools/web/fetch.ts";
 import { parseUrl } from "../../lib/tools/web/url.ts";
 import { startOrigin, type Origin } from "./egress.ts";
@@ -58,7 +58,7 @@ type Given = {
   upstream?: Upstream;
 };
 
-export type WatchedEgress = Egress & { requests: EgressRequest[] };
+export type WatchedEgress = WayOut & { requests: EgressRequest[] };
 
 /** Rules that allow the sites by their address; names lead to loopback unless the test says otherwise. */
 export function egressTo(sites: readonly { port: number }[], given: Given = {}): WatchedEgress {
@@ -74,7 +74,7 @@ export function egressTo(sites: readonly { port: number }[], given: Given = {}):
   };
 }
 
-type Errand = { egress: Egress; signal?: AbortSignal; limits?: Partial<Limits> };
+type Errand = { egress: WayOut; signal?: AbortSignal; limits?: Partial<Limits> };
 
 export async function fetched(text: string, { egress, signal, limits }: Errand): Promise<Page> {
   const url = parseUrl(text);

@@ -3,12 +3,11 @@ import { KodaError, reasonOf } from "../../errors.ts";
 import type { Upstream } from "../route/upstream.ts";
 import type { Resolver } from "../rules/resolve.ts";
 import type { Rules } from "../rules/rules.ts";
+import type { EgressRequest } from "../wayout.ts";
 import { Flows, standardLimits, type Limits } from "./flows.ts";
-import type { EgressRequest, Gateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import { createHttpProxy } from "./http.ts";
 import { createSocksProxy } from "./socks5.ts";
-
-export type { EgressRequest } from "./gateway.ts";
 
 export type ProxyOptions = {
   rules: Rules;

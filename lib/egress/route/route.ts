@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { errnoOf, messageOf } from "../../errors.ts";
-import type { Egress } from "../proxy/gateway.ts";
 import { authorityOf } from "../rules/authority.ts";
 import { quoted, type Target } from "../rules/host.ts";
 import { resolveChecked } from "../rules/resolve.ts";
+import type { WayOut } from "../wayout.ts";
 import { chain, connectTo, UpstreamFailure } from "./chain.ts";
 import { dial } from "./dial.ts";
 import { proxyFor, type UpstreamProxy } from "./upstream.ts";
@@ -27,7 +27,7 @@ export type Failure = {
  */
 export async function route(
   { target, wire }: { target: Target; wire: Wire },
-  { rules, resolver, upstream }: Egress,
+  { rules, resolver, upstream }: WayOut,
   signal: AbortSignal,
 ): Promise<Route | Failure> {
   const proxy = proxyFor(target, upstream, wire);

@@ -1,13 +1,13 @@
 import { isIP, type Socket } from "node:net";
-import type { Egress } from "../../egress/proxy/gateway.ts";
 import { failureOf, route, type Failure, type Route } from "../../egress/route/route.ts";
 import { quoted } from "../../egress/rules/host.ts";
+import type { WayOut } from "../../egress/wayout.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { FetchFailure } from "./failure.ts";
 import { hostOf, type WebUrl } from "./url.ts";
 
 /** A connection over which the URL can be asked for, as the rules allow it; whatever came of it is told. */
-export async function connectTo(url: WebUrl, egress: Egress, signal: AbortSignal): Promise<Route> {
+export async function connectTo(url: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route> {
   const outcome = await attempt(url, egress, signal);
   const asked = { via: "fetch", host: url.target.host.text, port: url.target.port } as const;
   if (!("kind" in outcome)) {
@@ -19,7 +19,7 @@ export async function connectTo(url: WebUrl, egress: Egress, signal: AbortSignal
   throw new FetchFailure(outcome.reason, { denied });
 }
 
-async function attempt({ scheme, target }: WebUrl, egress: Egress, signal: AbortSignal): Promise<Route | Failure> {
+async function attempt({ scheme, target }: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route | Failure> {
   try {
     return await route({ target, wire: scheme === "http" ? "request" : "tunnel" }, egress, signal);
   } catch (error) {

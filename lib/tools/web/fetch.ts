@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Egress } from "../../egress/proxy/gateway.ts";
 import { quoted } from "../../egress/rules/host.ts";
+import type { WayOut } from "../../egress/wayout.ts";
 import { readBody, type Body } from "./body.ts";
 import { connectTo } from "./connect.ts";
 import { ask } from "./exchange.ts";
@@ -19,7 +19,7 @@ export type Page = Body & {
   type: string | undefined;
 };
 
-export type Errand = { egress: Egress; signal: AbortSignal; limits?: Limits };
+export type Errand = { egress: WayOut; signal: AbortSignal; limits?: Limits };
 
 /** Fetches a page. Every redirect is a new wish to reach somebody, and is judged like the first. Throws a `FetchFailure`. */
 export async function fetchPage(first: WebUrl, { egress, signal, limits = standardLimits }: Errand): Promise<Page> {
