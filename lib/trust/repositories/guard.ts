@@ -1,5 +1,6 @@
 import { renameSync } from "node:fs";
 import { basename, dirname, relative } from "node:path";
+import { Turns } from "../../async/turns.ts";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
 import { isBelow } from "../../sandbox/policy/reach.ts";
 import { HeldDirectory, Replaced } from "../held.ts";
@@ -30,7 +31,7 @@ export class Guard {
   readonly #guarding: Guarding;
   #watches: readonly Watch[] = [];
   #running = 0;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(paths: ProtectedPaths, guarding: Guarding) {
     this.#paths = paths;
@@ -39,7 +40,7 @@ export class Guard {
 
   /** Before a command. When this throws it must not run. */
   take(): Promise<void> {
-    return this.#next(async () => {
+    return this.#turns.take(async () => {
       if (this.#running === 0) this.#watches = await this.#remember();
       this.#running++;
     });
@@ -47,7 +48,7 @@ export class Guard {
 
   /** After a command, and everything that it started. */
   restore(): Promise<readonly Finding[]> {
-    return this.#next(async () => {
+    return this.#turns.take(async () => {
       this.#running--;
       return this.#mend();
     });
@@ -55,13 +56,7 @@ export class Guard {
 
   /** While commands run. */
   mend(): Promise<readonly Finding[]> {
-    return this.#next(() => this.#mend());
-  }
-
-  #next<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+    return this.#turns.take(() => this.#mend());
   }
 
   async #remember(): Promise<readonly Watch[]> {

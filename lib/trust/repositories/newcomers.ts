@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { Turns } from "../../async/turns.ts";
 import { unlessRefused } from "../../errors.ts";
 import { isStandIn } from "../../sandbox/layout/standin.ts";
 import { folded, isBelow } from "../../sandbox/policy/reach.ts";
@@ -28,7 +29,7 @@ export class Newcomers {
   readonly #guarded: readonly string[];
   /** What needs no telling any more, or was so before any command. */
   readonly #told: Set<string>;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   /** To be made when the protected paths were looked for the first time, before any command. */
   constructor(paths: ProtectedPaths, handling: Handling) {
@@ -41,9 +42,7 @@ export class Newcomers {
 
   /** What the commands since the last look have left behind; two looks at a time take turns. */
   look(signal: AbortSignal): Promise<readonly Finding[]> {
-    const turn = this.#turn.then(() => this.#look(signal));
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+    return this.#turns.take(() => this.#look(signal));
   }
 
   async #look(signal: AbortSignal): Promise<readonly Finding[]> {
