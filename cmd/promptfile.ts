@@ -1,5 +1,6 @@
-import { open, type FileHandle } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { resolve } from "node:path";
+import { unlessAborted } from "../lib/async/unlessaborted.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 import { type Intake, openReader, readToEnd } from "./bytes.ts";
 
@@ -15,7 +16,8 @@ const problems: Readonly<Record<string, string>> = {
 export async function readNamedFile(path: string, intake: Intake, signal: AbortSignal): Promise<Uint8Array> {
   signal.throwIfAborted();
   try {
-    await using file = await openUnlessStopped(resolve(path), signal);
+    // A named pipe that nobody writes to is opened when somebody does, if ever.
+    await using file = await unlessAborted(open(resolve(path)), signal);
     const stats = await file.stat();
     if (stats.isDirectory()) throw new KodaError("usage", `Cannot read ${intake.name}: ${problems.EISDIR}`);
     return await readToEnd(openReader(Bun.file(file.fd).stream(), signal), intake, signal);
@@ -23,17 +25,5 @@ export async function readNamedFile(path: string, intake: Intake, signal: AbortS
     const code = errnoOf(error);
     if (error instanceof KodaError || signal.aborted || code === undefined) throw error;
     throw new KodaError("usage", `Cannot read ${intake.name}: ${problems[code] ?? messageOf(error)}`, { cause: error });
-  }
-}
-
-/** A named pipe that nobody writes to is opened when somebody does, if ever. */
-async function openUnlessStopped(path: string, signal: AbortSignal): Promise<FileHandle> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([open(path), stopped]);
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }

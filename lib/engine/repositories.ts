@@ -1,5 +1,6 @@
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import type { Backend } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isBelow } from "../sandbox/policy/reach.ts";
@@ -45,7 +46,7 @@ export function careForRepositories({ policy, backend, dataDirectory }: CareOpti
 
   return {
     async before(signal) {
-      const { guard } = await abortable(first, signal);
+      const { guard } = await unlessAborted(first, signal);
       isUsed = true;
       await guard.take();
     },
@@ -79,18 +80,6 @@ function openRepository({ root, allowGit }: Policy): string | undefined {
 
 function outside(paths: readonly string[], directory: string): string[] {
   return paths.filter((path) => !isBelow(path, directory));
-}
-
-async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 const levels = { notice: "info", warning: "warn", error: "error" } as const;

@@ -1,3 +1,4 @@
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError } from "../errors.ts";
 import type { Model } from "./model.ts";
 import type { Attempt } from "./reply.ts";
@@ -47,14 +48,11 @@ function backoff(attempt: number, random: number): number {
 
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
   try {
-    await promise;
+    await unlessAborted(promise, signal);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
   }
 }

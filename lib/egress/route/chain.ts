@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { unlessAborted } from "../../async/unlessaborted.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { authorityOf } from "../rules/authority.ts";
 import { quoted, type Target } from "../rules/host.ts";
@@ -44,20 +45,16 @@ async function secured(socket: Socket, proxy: UpstreamProxy, signal: AbortSignal
     { socket, host: proxy.host, servername: /[a-z]/i.test(proxy.host) ? proxy.host : "" },
     resolve,
   );
-  const giveUp = () => reject(signal.reason);
-  signal.addEventListener("abort", giveUp, { once: true });
   secure.on("error", (error) => {
     const why = errnoOf(error) ?? quoted(error.message);
     reject(new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} offers no trusted TLS (${why})`));
   });
   try {
-    await promise;
+    await unlessAborted(promise, signal);
     return secure;
   } catch (error) {
     secure.destroy();
     throw error;
-  } finally {
-    signal.removeEventListener("abort", giveUp);
   }
 }
 

@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { unlessAborted } from "../../async/unlessaborted.ts";
 
 /** How long an address is waited for alone before the next one is tried beside it (RFC 8305). */
 const staggerMs = 250;
@@ -30,18 +31,15 @@ export async function dial({ addresses, port }: Place, signal: AbortSignal): Pro
     });
     if (waiting.length > 0) timer = setTimeout(tryNext, staggerMs);
   };
-  const giveUp = () => reject(signal.reason);
 
-  signal.addEventListener("abort", giveUp, { once: true });
   tryNext();
   try {
-    const socket = await promise;
+    const socket = await unlessAborted(promise, signal);
     trying.delete(socket);
     return socket;
   } finally {
     clearTimeout(timer);
     waiting.length = 0;
-    signal.removeEventListener("abort", giveUp);
     for (const socket of trying) socket.destroy();
   }
 }

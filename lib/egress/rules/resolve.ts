@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../async/unlessaborted.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { formatAddress, parseAddress } from "./address.ts";
 import { decideAddress, decideName } from "./decide.ts";
@@ -37,7 +38,8 @@ async function addressesOf({ host }: Target, { resolver, signal, limitMs = looku
   const late = AbortSignal.timeout(limitMs);
   const over = AbortSignal.any([signal, late]);
   try {
-    const addresses = await Promise.race([(resolver ?? systemResolver)(host.text, over), aborted(over)]);
+    // The system's look-up cannot be stopped.
+    const addresses = await unlessAborted((resolver ?? systemResolver)(host.text, over), over);
     if (addresses.length === 0) return { refused: `${host.text} has no address`, kind: "dns" };
     return { addresses };
   } catch (error) {
@@ -46,15 +48,6 @@ async function addressesOf({ host }: Target, { resolver, signal, limitMs = looku
     const why = errnoOf(error) ?? quoted(messageOf(error));
     return { refused: `${host.text} could not be looked up (${why})`, kind: "dns" };
   }
-}
-
-/** The system's look-up cannot be stopped, so it is left behind. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-  });
 }
 
 function canonical(address: string): string {

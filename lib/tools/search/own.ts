@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../async/unlessaborted.ts";
 import { workerUrl } from "./built.ts";
 import type { Answers, Question } from "./worker.ts";
 
@@ -13,14 +14,9 @@ export function ask<Kind extends Question["kind"]>(
   const { promise, resolve, reject } = Promise.withResolvers<Answers[Kind]>();
   // Nothing of koda's environment is needed there, so nothing is there.
   const worker = new Worker(workerUrl, { env: {} });
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
   worker.addEventListener("message", ({ data }: MessageEvent<Answers[Kind]>) => resolve(data));
   worker.addEventListener("error", ({ message }) => reject(new Error(`The search worker failed: ${message}`)));
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- between threads there are no origins
   worker.postMessage(question);
-  return promise.finally(() => {
-    signal.removeEventListener("abort", abort);
-    worker.terminate();
-  });
+  return unlessAborted(promise, signal).finally(() => worker.terminate());
 }

@@ -1,4 +1,5 @@
 import { isIP, type Socket } from "node:net";
+import { unlessAborted } from "../../async/unlessaborted.ts";
 import { failureOf, route, type Failure, type Route } from "../../egress/route/route.ts";
 import { quoted } from "../../egress/rules/host.ts";
 import type { WayOut } from "../../egress/wayout.ts";
@@ -34,22 +35,17 @@ async function secured(socket: Socket, url: WebUrl, signal: AbortSignal): Promis
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const name = url.target.host.text;
   const secure = connect({ socket, host: name, servername: isIP(name) === 0 ? name : "", ALPNProtocols: ["http/1.1"] });
-  const giveUp = () => reject(signal.reason);
-  signal.addEventListener("abort", giveUp, { once: true });
   secure.once("secureConnect", resolve);
   // Stays for what comes later: the request hears of it by itself.
   secure.on("error", (cause) => reject(new FetchFailure(untrusted(url, cause), { cause })));
   secure.once("close", () => reject(new FetchFailure(`${hostOf(url)} ended the connection instead of speaking TLS`)));
   try {
-    signal.throwIfAborted();
-    await promise;
+    await unlessAborted(promise, signal);
     return secure;
   } catch (error) {
     secure.destroy();
     socket.destroy();
     throw error;
-  } finally {
-    signal.removeEventListener("abort", giveUp);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { unlessAborted } from "../../async/unlessaborted.ts";
 import { listed } from "../../egress/proxy/headers.ts";
 import { authorization } from "../../egress/route/chain.ts";
 import type { Route } from "../../egress/route/route.ts";
@@ -24,18 +25,11 @@ export async function ask(url: WebUrl, { socket, proxy }: Route, signal: AbortSi
   sent.once("response", resolve);
   sent.once("upgrade", () => reject(new FetchFailure(`${hostOf(url)} changed the protocol unasked`)));
   sent.on("error", (cause) => reject(new FetchFailure(complaint(url, cause), { cause })));
-  const giveUp = () => reject(signal.reason);
-  signal.addEventListener("abort", giveUp, { once: true });
   sent.end();
-  try {
-    signal.throwIfAborted();
-    const reply = await promise;
-    const why = whyNot(reply, { socket, proxy });
-    if (why !== undefined) throw new FetchFailure(`${hostOf(url)} cannot be understood: ${why}`);
-    return reply;
-  } finally {
-    signal.removeEventListener("abort", giveUp);
-  }
+  const reply = await unlessAborted(promise, signal);
+  const why = whyNot(reply, { socket, proxy });
+  if (why !== undefined) throw new FetchFailure(`${hostOf(url)} cannot be understood: ${why}`);
+  return reply;
 }
 
 /** No cookies, no credentials, and nothing about this machine. */
