@@ -5,7 +5,7 @@ import { KodaError, reasonOf } from "../errors.ts";
 import { type Backend, unconfined } from "../sandbox/backend.ts";
 import { detect, type Detected } from "../sandbox/detect.ts";
 import { described, merged } from "../sandbox/missed.ts";
-import { policyOf } from "../sandbox/policy/policy.ts";
+import { type Policy, policyOf } from "../sandbox/policy/policy.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
 import { lookingOnce } from "../trust/real.ts";
 import { Egress, ports } from "./egress.ts";
@@ -38,7 +38,8 @@ export function isMissing({ backend }: Detected): boolean {
 }
 
 /** The same, for whoever only wants to know: what there is, and why it is no more. */
-export async function findConfinement({ settings, allowance, reached }: ConfinementOptions): Promise<Confinement> {
+export async function findConfinement(options: ConfinementOptions): Promise<Confinement> {
+  const { settings, allowance, reached } = options;
   await using held = new AsyncDisposableStack();
   const egress = held.use(
     new Egress({
@@ -50,21 +51,7 @@ export async function findConfinement({ settings, allowance, reached }: Confinem
   );
   const tmp = makeTemporary();
   held.defer(() => rmSync(tmp, { recursive: true, force: true }));
-  const places = gitPlaces(settings.root);
-  const resolve = lookingOnce();
-  const policyFor = (privateTmp: boolean) =>
-    policyOf({
-      ...settings,
-      ...allowance,
-      // ssh is taken through the proxy by this very program, wherever it lies.
-      read: [...allowance.read, process.execPath],
-      tmp,
-      privateTmp,
-      network: allowance.egress.mode,
-      gitPlaces: places,
-      resolve,
-    });
-
+  const policyFor = policiesOf(options, tmp);
   const detected = settings.sandboxed
     ? await detect({
         policyFor,
@@ -81,6 +68,21 @@ export async function findConfinement({ settings, allowance, reached }: Confinem
     egress,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** The policy, by whether commands find the run's own directory as `/tmp`; its paths are looked at once for both. */
+function policiesOf({ settings, allowance }: ConfinementOptions, tmp: string): (privateTmp: boolean) => Policy {
+  const shared = {
+    ...settings,
+    ...allowance,
+    // ssh is taken through the proxy by this very program, wherever it lies.
+    read: [...allowance.read, process.execPath],
+    tmp,
+    network: allowance.egress.mode,
+    gitPlaces: gitPlaces(settings.root),
+    resolve: lookingOnce(),
+  };
+  return (privateTmp) => policyOf({ ...shared, privateTmp });
 }
 
 /** Without a network there is nobody to listen. */

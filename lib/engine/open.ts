@@ -1,5 +1,7 @@
 import { loadInstructions, noInstructions } from "../agents/instructions.ts";
+import type { ModelInfo } from "../model/model.ts";
 import { inMemory } from "../session/database.ts";
+import type { Session } from "../session/session.ts";
 import { openStore } from "../session/store.ts";
 import { builtInTools } from "../tools/registry.ts";
 import { buildGate, offeredTools } from "../trust/gate.ts";
@@ -15,7 +17,7 @@ import type { Opening } from "./run.ts";
 import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startOf } from "./start.ts";
-import { openSurroundings } from "./surroundings.ts";
+import { openSurroundings, type Surroundings } from "./surroundings.ts";
 import system from "./system.md" with { type: "text" };
 
 /** A run that is ready to begin, with everything it holds open. */
@@ -44,15 +46,12 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
   held.defer(close);
   const session = held.use(await openSession(store, { settings, recorded, info }, signal));
 
-  for (const notice of modelChange(session.environment, { model: info.name, provider: info.provider })) tell(notice);
-  const { allowance, notices: narrowed } = keepToRecord(
-    session.environment,
-    wantedOf(settings.loaded.config),
-    settings.explicit,
-  );
-  for (const notice of narrowed) tell(notice);
+  const wanted = wantedOf(settings.loaded.config);
+  const { allowance, notices: kept } = keepToRecord(session.environment, wanted, settings.explicit);
+  const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
+  for (const notice of [...changed, ...kept]) tell(notice);
   const surroundings = await openSurroundings({ settings, allowance, keyVariables, tell }, held);
-  const { policy, backend, shell, tasks } = surroundings;
+  const { policy, backend, shell } = surroundings;
   for (const message of instructions.notices) tell({ type: "notice", level: "warn", code: "instructions", message });
   tellSurroundings(session, { settings, allowance, surroundings, info, instructions });
 
@@ -64,18 +63,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
     gate: buildGate({ mode: allowance.mode, ...settings.tools }),
     ledger: openLedger(limitsOf(settings)),
     session,
-    context: {
-      policy,
-      shell,
-      tasks,
-      egress: surroundings.egress.ofTools,
-      files: session.files,
-      outputs: session.outputs,
-      refusals: surroundings.reached.refusals,
-      recall: session.recall,
-      todo: session.todo,
-      contextWindow: info.contextWindow,
-    },
+    context: contextOf(session, surroundings, info),
     changes: held.use(trackChanges({ policy, dataDirectory: settings.dataDirectory, searchPath: settings.env.PATH })),
     repositories: surroundings.repositories,
     notices,
@@ -94,6 +82,24 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
       return surroundings.lastNotices;
     },
     killNow: () => shell.killNow(),
+  };
+}
+
+function contextOf(session: Session, surroundings: Surroundings, info: ModelInfo): Engine["context"] {
+  const { policy, shell, tasks, egress, reached } = surroundings;
+  const { files, outputs, recall, todo } = session;
+  const { contextWindow } = info;
+  return {
+    policy,
+    shell,
+    tasks,
+    egress: egress.ofTools,
+    refusals: reached.refusals,
+    files,
+    outputs,
+    recall,
+    todo,
+    contextWindow,
   };
 }
 

@@ -1,8 +1,8 @@
 import { proxyNames, proxyVariables } from "../egress/env.ts";
 import { sshTunnelCommand } from "../egress/sshcommand.ts";
-import type { Backend } from "../sandbox/backend.ts";
-import type { Proxies } from "../sandbox/backend.ts";
+import type { Backend, Proxies } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
+import { hostTmp } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
@@ -54,24 +54,13 @@ type SurroundOptions = Pick<SurroundingsOptions, "keyVariables" | "tell"> & {
 };
 
 /** The same in a confinement that is there already. */
-export function surround(
-  { policy, backend, egress }: Confinement,
-  { settings: { env, loaded, dataDirectory }, keyVariables, tell, held }: SurroundOptions,
-): Omit<Surroundings, "reached"> {
-  const { limits, sandbox } = loaded.config;
-  const rules = { pass: sandbox.passEnv, tmp: policy.privateTmp ? "/tmp" : policy.tmp, providerKeys: keyVariables };
-  const { env: variables, notes } = childEnv(env, rules);
-  for (const message of notes) tell({ type: "notice", level: "warn", code: "environment", message });
-
-  // The user's own proxies are out of a confined command's reach, and their passwords none of its business.
-  if (backend.filesystem === "confined") for (const name of proxyNames) delete variables[name];
-  // Last, so that nothing of the user's leads around them.
-  if (backend.proxies !== undefined) Object.assign(variables, variablesFor(backend.proxies));
-  // Where .git is watched and not held, git should not write to it just because somebody asked for its status.
-  if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
-  const shell = createShell({ backend, policy, env: variables, maxSeconds: limits.maxCommandTimeMs / 1000 });
+export function surround(confinement: Confinement, options: SurroundOptions): Omit<Surroundings, "reached"> {
+  const { policy, backend, egress } = confinement;
+  const { settings, held } = options;
+  const maxSeconds = settings.loaded.config.limits.maxCommandTimeMs / 1000;
+  const shell = createShell({ backend, policy, env: variablesFor(confinement, options), maxSeconds });
   const tasks = createTasks(shell);
-  const repositories = careForRepositories({ policy, backend, dataDirectory });
+  const repositories = careForRepositories({ policy, backend, dataDirectory: settings.dataDirectory });
   const lastNotices: Notice[] = [];
   held.defer(async () => void lastNotices.push(...(await repositories.last())));
   // Last in, first out: tasks put away what they printed, then the shell takes down whatever is left.
@@ -80,7 +69,26 @@ export function surround(
   return { policy, backend, egress, shell, tasks, repositories, lastNotices };
 }
 
-function variablesFor({ http, socks }: Proxies): Record<string, string> {
+/** What commands find in their environment. */
+function variablesFor(
+  { policy, backend }: Confinement,
+  { settings: { env, loaded }, keyVariables, tell }: SurroundOptions,
+): Record<string, string> {
+  const tmp = policy.privateTmp ? hostTmp : policy.tmp;
+  const { passEnv } = loaded.config.sandbox;
+  const { env: variables, notes } = childEnv(env, { pass: passEnv, tmp, providerKeys: keyVariables });
+  for (const message of notes) tell({ type: "notice", level: "warn", code: "environment", message });
+
+  // The user's own proxies are out of a confined command's reach, and their passwords none of its business.
+  if (backend.filesystem === "confined") for (const name of proxyNames) delete variables[name];
+  // Last, so that nothing of the user's leads around them.
+  if (backend.proxies !== undefined) Object.assign(variables, waysTo(backend.proxies));
+  // Where .git is watched and not held, git should not write to it just because somebody asked for its status.
+  if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
+  return variables;
+}
+
+function waysTo({ http, socks }: Proxies): Record<string, string> {
   const at = ({ address, port }: Proxies["http"]) => ({ host: address, port });
   // ssh itself knows no proxies, and this very program can take it through one.
   const gitSsh = sshTunnelCommand(process.execPath, at(socks));
