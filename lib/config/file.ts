@@ -22,6 +22,15 @@ export function readRegularFile(path: string, limit: number): Uint8Array | FileP
   }
 }
 
+/** What somebody wrote by hand has less. */
+const largestText = 1024 * 1024;
+
+/** The text of a small regular file that may be a command's work; none when it is missing, too large or something else. */
+export function readSmallText(path: string): string {
+  const bytes = readRegularFile(path, largestText + 1);
+  return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";
+}
+
 /** `a directory`, `a named pipe`, …, for a sentence about something that should have been a file. */
 export function kindOf(stats: Stats): string {
   if (stats.isFile()) return "a file";

@@ -1,15 +1,6 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { unlessRefused } from "../../errors.ts";
+import { readSmallText } from "../../config/file.ts";
 import { runGit, tryGit, type Git, type GitRun } from "./git.ts";
 import { largestFile, type Mode, type Version } from "./version.ts";
 
@@ -47,7 +38,7 @@ export async function freezeRepository(
 function originOf(base: string, above: boolean): Origin | undefined {
   const gitDirectory = gitDirectoryOf(base);
   if (gitDirectory !== undefined) {
-    const common = textAt(join(gitDirectory, "commondir"))?.trim() ?? ".";
+    const common = readSmallText(join(gitDirectory, "commondir")).trim();
     return { top: base, gitDirectory, commonDirectory: resolve(gitDirectory, common) };
   }
   const parent = dirname(base);
@@ -57,13 +48,9 @@ function originOf(base: string, above: boolean): Origin | undefined {
 /** In a linked work tree and in a submodule `.git` is a file that says where the directory is. */
 function gitDirectoryOf(top: string): string | undefined {
   const path = join(top, ".git");
-  const named = /^gitdir: (.+)$/m.exec(textAt(path) ?? "")?.[1];
+  const named = /^gitdir: (.+)$/m.exec(readSmallText(path))?.[1];
   const directory = named === undefined ? path : resolve(top, named.trim());
   return existsSync(join(directory, "HEAD")) ? directory : undefined;
-}
-
-function textAt(path: string): string | undefined {
-  return unlessRefused(() => (statSync(path).isFile() ? readFileSync(path, "utf8") : undefined));
 }
 
 function makeGitDirectory(directory: string, { gitDirectory, commonDirectory }: Origin): void {
@@ -72,7 +59,7 @@ function makeGitDirectory(directory: string, { gitDirectory, commonDirectory }: 
     HEAD: "ref: refs/heads/none\n",
     config: usesLongHashes(commonDirectory) ? longHashes : shortHashes,
     "objects/info/alternates": `${join(commonDirectory, "objects")}\n`,
-    "info/exclude": textAt(join(commonDirectory, "info/exclude")) ?? "",
+    "info/exclude": readSmallText(join(commonDirectory, "info/exclude")),
     // Contents are compared byte for byte: nothing is converted, and no filter could be run.
     "info/attributes": "* -text -ident -filter -working-tree-encoding\n",
   };
@@ -85,13 +72,17 @@ const shortHashes = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 const longHashes = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectFormat = sha256\n";
 
 function usesLongHashes(commonDirectory: string): boolean {
-  return /^\s*objectformat\s*=\s*sha256\s*$/im.test(textAt(join(commonDirectory, "config")) ?? "");
+  return /^\s*objectformat\s*=\s*sha256\s*$/im.test(readSmallText(join(commonDirectory, "config")));
 }
+
+/** A million files take a fifth of it. A command may have made one of any size, which need not be on the disk. */
+const largestIndex = 512 * 1024 * 1024;
 
 /** With its time: git looks closer at files that are no older than the index, and that must not change. */
 function copyIndex(from: string, to: string): void {
   const stats = statSync(from);
   if (!stats.isFile()) return;
+  if (stats.size > largestIndex) throw new Error("its index is larger than 512 MiB");
   copyFileSync(from, to);
   const seconds = Math.floor(stats.mtimeMs) / 1000;
   utimesSync(to, seconds, seconds);

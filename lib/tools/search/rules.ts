@@ -1,6 +1,7 @@
 import ignore, { type Ignore } from "ignore";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { readSmallText } from "../../config/file.ts";
 
 /**
  * The ignore rules that hold in one directory: those of `.gitignore` files from `top` down to it, and of the
@@ -84,27 +85,17 @@ function excludedPatterns(directory: string, names: readonly string[]): string[]
 /** The file of rules that are not shared. In a linked work tree `.git` is a file that says where the rest is. */
 function excludeFile(git: string): string {
   if (statSync(git, { throwIfNoEntry: false })?.isFile() !== true) return join(git, "info/exclude");
-  const named = /^gitdir: (.+)$/m.exec(readText(git))?.[1];
+  const named = /^gitdir: (.+)$/m.exec(readSmallText(git))?.[1];
   if (named === undefined) return join(git, "info/exclude");
   const directory = resolve(dirname(git), named.trim());
-  const common = readText(join(directory, "commondir")).trim();
+  const common = readSmallText(join(directory, "commondir")).trim();
   return join(resolve(directory, common), "info/exclude");
 }
 
 function readPatterns(file: string): string[] {
-  return readText(file)
-    .replace(/^\uFEFF/, "")
+  return readSmallText(file)
     .split(/\r?\n/)
     .filter((line) => line !== "" && !line.startsWith("#"));
-}
-
-/** A file of rules that is missing, unreadable, or no file at all (a FIFO would never end) holds no rules. */
-function readText(file: string): string {
-  try {
-    return statSync(file).isFile() ? readFileSync(file, "utf8") : "";
-  } catch {
-    return "";
-  }
 }
 
 /** Says in the terms of a directory above what a pattern says in the directory `place` below it. */
