@@ -1,7 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { KodaError, reasonOf } from "../errors.ts";
+import { KodaError } from "../errors.ts";
 import { type Backend, unconfined } from "../sandbox/backend.ts";
 import { detect, type Detected } from "../sandbox/detect.ts";
 import { described, merged } from "../sandbox/missed.ts";
@@ -12,6 +9,7 @@ import { Egress, ports } from "./egress.ts";
 import type { Reached } from "./reached.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
+import { makeTemporary } from "./temporary.ts";
 
 /** What commands may touch and reach, and what holds them to it; closing it removes the directory for temporary files. */
 export type Confinement = Detected & AsyncDisposable & { egress: Egress };
@@ -49,8 +47,7 @@ export async function findConfinement(options: ConfinementOptions): Promise<Conf
       onFailure: (error) => reached.hearFailure(error),
     }),
   );
-  const tmp = makeTemporary();
-  held.defer(() => rmSync(tmp, { recursive: true, force: true }));
+  const tmp = held.use(makeTemporary()).path;
   const policyFor = policiesOf(options, tmp);
   const detected = settings.sandboxed
     ? await detect({
@@ -105,15 +102,6 @@ function withProxies(backend: Backend, egress: Egress): Backend {
       return backend.confine(...command);
     },
   };
-}
-
-function makeTemporary(): string {
-  try {
-    return realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
-  } catch (error) {
-    const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a directory that can be written to.`;
-    throw new KodaError("config", message, { cause: error });
-  }
 }
 
 /** Why nothing is run, and what can be done about it; `other` is a way on that only some commands have. */
