@@ -2,10 +2,11 @@ import { basename, normalize } from "node:path";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath } from "../sandbox/policy/seen.ts";
+import { byDesign } from "./bydesign.ts";
 
 export type Failure = {
-  /** What the command wrote there, or the end of it. */
-  stderr: string;
+  /** What the command wrote to stderr, or to stdout when it wrote nothing there (`2>&1`); or the end of it. */
+  said: string;
   exitCode: number | undefined;
   policy: Policy;
   /** What the proxies refused while the command ran. */
@@ -23,9 +24,9 @@ const lastLines = 20;
  * claim: it says what the policy refuses, and of a path that the policy allows it says nothing. Only for commands that
  * ran in a sandbox.
  */
-export function explain({ stderr, exitCode, policy, refusals }: Failure): string | undefined {
+export function explain({ said, exitCode, policy, refusals }: Failure): string | undefined {
   if (exitCode === 0) return undefined;
-  const lines = stderr.trimEnd().split("\n").slice(-lastLines).reverse();
+  const lines = said.trimEnd().split("\n").slice(-lastLines).reverse();
   for (const line of lines) {
     const reason = byDesign(line) ?? ofPath(line, { exitCode, policy }) ?? ofNetwork(line, { policy, refusals });
     if (reason !== undefined) return reason;
@@ -33,23 +34,9 @@ export function explain({ stderr, exitCode, policy, refusals }: Failure): string
   return undefined;
 }
 
-/** What no flag allows: each with what programs write when it is refused. */
-const refusedByDesign: readonly [message: RegExp, reason: string][] = [
-  [/^sudo:|no new privileges|^su: |^doas: /i, "sudo and its like give no rights in a sandbox"],
-  [/\bptrace\b.*not permitted|could not attach to process|^strace: .*not permitted/i, "tracing processes is refused"],
-  [/^u?mount: .*(denied|not permitted|superuser)/i, "mounting is refused"],
-  [/^(unshare|bwrap|newuidmap): .*(not permitted|permissions?|failed)/i, "making namespaces is refused"],
-  [/^(chown|chgrp): .*(not permitted|invalid argument)/i, "files cannot be given to other users"],
-  [/^ping6?: .*(not permitted|not supported)/i, "only TCP connections through koda's proxies are possible"],
-];
-
-function byDesign(line: string): string | undefined {
-  const found = refusedByDesign.find(([message]) => message.test(line));
-  return found && `sandbox: ${found[1]}, by design`;
-}
-
 const readOnly = /read-only file system|\bEROFS\b/i;
-const denied = /permission denied|operation not permitted|\b(EACCES|EPERM)\b/i;
+/** With "busy", something that a mount protects was to be replaced. */
+const denied = /permission denied|resource busy|operation not permitted|\b(EACCES|EPERM|EBUSY)\b/i;
 /** Otherwise a denial is about reading, and the file's own permissions may be the reason. */
 const isAboutWriting =
   /\b(creat|writ|touch|mkdir|mak(e|ing)|remov|unlink|mov(e|ing)|renam|rmdir|delet|truncat|chmod|lock|sav|append)/i;
@@ -65,7 +52,8 @@ function ofPath(line: string, { exitCode, policy }: Context): string | undefined
     const real = hostPath(normalize(path.startsWith("/") ? path : `${policy.root}/${path}`), policy);
     return whyHidden(real, policy) ?? (writes ? whyUnwritable(real, policy) : undefined);
   });
-  return reasons.find((reason) => reason !== undefined);
+  // What is copied or moved is named first, and where it should go last.
+  return reasons.findLast((reason) => reason !== undefined);
 }
 
 /** Who speaks, when something that may be a path follows. */
@@ -94,7 +82,7 @@ function whyUnwritable(real: string, policy: Policy): string | undefined {
     case undefined:
       return undefined;
     case "outside":
-      return `sandbox: writing ${real} is not allowed (${wayOut(real, policy)})`;
+      return protectedName(real) === ".git" ? whyGit(real, policy) : whyOutside(real, policy);
     case "protected":
       return refusal.name === ".git" ? whyGit(real, policy) : `sandbox: ${refusal.name} is read-only, by design`;
     case "readonly":
@@ -106,20 +94,32 @@ function whyUnwritable(real: string, policy: Policy): string | undefined {
   }
 }
 
-function wayOut(real: string, { root, write }: Policy): string {
-  const isPlan = isBelow(real, root) && !write.includes(root);
-  return isPlan ? "mode plan writes nothing in the project" : "--allow-write opens a directory";
+function whyOutside(real: string, policy: Policy): string {
+  const way = isPlan(real, policy) ? "mode plan writes nothing in the project" : "--allow-write opens a directory";
+  return `sandbox: writing ${real} is not allowed (${way})`;
+}
+
+function isPlan(real: string, { root, write }: Policy): boolean {
+  return isBelow(real, root) && !write.includes(root);
 }
 
 /** What git would run, and where it would look for that. */
 const gitSettings = /^(hooks|config|config\.worktree|commondir|info)(\/|$)/;
 
-function whyGit(real: string, { root, allowGit }: Policy): string | undefined {
+function whyGit(real: string, policy: Policy): string | undefined {
+  const { root, allowGit } = policy;
   const own = `${root}/.git`;
+  if (isPlan(real, policy)) return whyOutside(real, policy);
+  if (!isBelow(real, own)) return whyOtherGit(real);
   if (!allowGit) return "sandbox: .git is read-only (--allow-git lets commands commit)";
-  if (!isBelow(real, own)) return "sandbox: --allow-git opens only the project's own .git";
   const inside = real.slice(own.length + 1);
   return gitSettings.test(inside) ? `sandbox: ${basename(real)} of .git stays read-only, by design` : undefined;
+}
+
+/** A repository above or below the project, or the one that a linked work tree belongs to. */
+function whyOtherGit(real: string): string {
+  const work = real.slice(0, folded(real).indexOf("/.git")) || "/";
+  return `sandbox: of repositories only the project's own can be opened (for this one: --cd ${work} --allow-git)`;
 }
 
 const unreachable =

@@ -97,12 +97,13 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
 }
 
 /** What a program makes of a refusal seldom says who refused, and never what would allow it. */
-function whyRefused({ exitCode }: Ended, { output: { stderr }, mark }: Heard, context: Context): string[] {
+function whyRefused({ exitCode }: Ended, { output: { stdout, stderr }, mark }: Heard, context: Context): string[] {
   if (!context.shell.confined || exitCode === 0) return [];
   const refusals = context.refusals.since(mark);
-  const said = Buffer.concat([stderr.head, stderr.tail]).toString("utf8");
+  const { head, tail } = stderr.totalBytes > 0 ? stderr : stdout;
+  const said = Buffer.concat([head, tail]).toString("utf8");
   const last = refusals.at(-1);
-  const reason = explain({ stderr: said, exitCode, policy: context.policy, refusals });
+  const reason = explain({ said, exitCode, policy: context.policy, refusals });
   return [reason ?? (last && `egress: ${last.host}:${last.port} was refused: ${last.reason}`) ?? []].flat();
 }
 

@@ -15,14 +15,21 @@ const policy: Policy = {
   network: "allowlist",
   limits: {},
 };
-const explained = (stderr: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
+const explained = (said: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
   const { rules, ...rest } = failure;
-  return explain({ stderr, exitCode: 1, refusals: [], policy: { ...policy, ...rules }, ...rest });
+  return explain({ said, exitCode: 1, refusals: [], policy: { ...policy, ...rules }, ...rest });
 };
 
 const write = "sandbox: writing /etc/hosts is not allowed (--allow-write opens a directory)";
 const git = "sandbox: .git is read-only (--allow-git lets commands commit)";
+const other = (work: string) =>
+  `sandbox: of repositories only the project's own can be opened (for this one: --cd ${work} --allow-git)`;
 const ssh = "sandbox: reading /home/me/.ssh is not allowed (--allow-read opens what is hidden by default)";
+
+const packages = "sandbox: packages of the system cannot be installed, by design";
+const containers = "sandbox: containers run outside of the sandbox, so their socket is closed, by design";
+const machine = "sandbox: the machine's settings and its log are closed, by design";
+const services = "sandbox: services of the system are out of reach, by design";
 
 const lines: [line: string, reason: string][] = [
   ["touch: cannot touch '/etc/hosts': Read-only file system", write],
@@ -38,7 +45,12 @@ const lines: [line: string, reason: string][] = [
   ["touch: cannot touch '/etc/../etc/hosts': Read-only file system", write],
   ["fatal: Unable to create '/code/.git/index.lock': Read-only file system", git],
   ["error: could not lock config file .git/config: Read-only file system", git],
-  ["fatal: Unable to create '/code/vendor/lib/.git/index.lock': Permission denied", git],
+  ["fatal: Unable to create '/code/vendor/lib/.git/index.lock': Permission denied", other("/code/vendor/lib")],
+  ["fatal: Unable to create '/mono/.git/index.lock': Read-only file system", other("/mono")],
+  ["fatal: Unable to create '/mono/.git/worktrees/a/index.lock': Read-only file system", other("/mono")],
+  ["fatal: cannot copy '/usr/share/git-core/templates/x' to '/code/.git/x': Read-only file system", git],
+  ["error: could not write config file .git/config: Device or resource busy", git],
+  ["mv: cannot move '/code/.git' to '/code/a': Device or resource busy", git],
   ["cat: /home/me/.ssh/id_rsa: Permission denied", ssh],
   ["PermissionError: [Errno 13] Permission denied: '/home/me/.ssh/config'", ssh],
   ["touch: cannot touch '/code/.koda/x': Read-only file system", "sandbox: .koda is read-only, by design"],
@@ -57,6 +69,30 @@ const lines: [line: string, reason: string][] = [
     "sandbox: tracing processes is refused, by design",
   ],
   ["unshare: unshare failed: Operation not permitted", "sandbox: making namespaces is refused, by design"],
+  [
+    "chroot: cannot change root directory to '/': Operation not permitted",
+    "sandbox: changing the root directory is refused, by design",
+  ],
+  ["mknod: x: Permission denied", "sandbox: making devices is refused, by design"],
+  ["E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)", packages],
+  ["W: Problem unlinking the file /var/cache/apt/archives/x.deb - PrepareFiles (13: Permission denied)", packages],
+  ["E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?", packages],
+  ["dpkg: error: requested operation requires superuser privilege", packages],
+  ["dpkg: error: unable to access the dpkg database directory /var/lib/dpkg: Read-only file system", packages],
+  ["ERROR: Unable to lock database: Permission denied", packages],
+  ["Error: This command has to be run with superuser privileges (under the root user on most systems).", packages],
+  [
+    "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get …",
+    containers,
+  ],
+  [
+    "ERROR: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+    containers,
+  ],
+  ["date: cannot set date: Operation not permitted", machine],
+  ["dmesg: read kernel buffer failed: Operation not permitted", machine],
+  ['sysctl: permission denied on key "vm.swappiness"', machine],
+  ["Failed to connect to bus: Host is down", services],
   [
     "curl: (6) Could not resolve host: example.com",
     "sandbox: only koda's proxies lead to the network (HTTP_PROXY, ALL_PROXY), and nothing else resolves names",
@@ -111,7 +147,7 @@ test("with --allow-git only what git would run stays read-only", () => {
   expect(on("/code/.git/index.lock")).toBeUndefined();
   expect(on("/code/.git/hooks/post-commit")).toBe("sandbox: post-commit of .git stays read-only, by design");
   expect(on("/code/.git/config")).toBe("sandbox: config of .git stays read-only, by design");
-  expect(on("/code/sub/.git/index.lock")).toBe("sandbox: --allow-git opens only the project's own .git");
+  expect(on("/code/sub/.git/index.lock")).toBe(other("/code/sub"));
 });
 
 test("in mode plan the mode is named, since no flag opens the project", () => {

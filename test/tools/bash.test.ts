@@ -74,6 +74,14 @@ test.each([
   expect(textOf(result).split("\n")[1]).toStartWith(note);
 });
 
+test.each(["", " 2>&1"])("what the sandbox refused is said, wherever the command complains%s", async (redirection) => {
+  await using place = makePlace();
+  await using shell = shellIn(place);
+  const command = `(echo "touch: cannot touch '/elsewhere/x': Read-only file system" >&2; exit 1)${redirection}`;
+  const result = await bashTool.run({ command }, callContext(shell));
+  expect(textOf(result)).toContain("\nsandbox: writing /elsewhere/x is not allowed (--allow-write ");
+});
+
 test("a timeout of zero is an error, and nothing is run", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
