@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   rmdirSync,
+  statSync,
   unlinkSync,
 } from "node:fs";
 import { dirname } from "node:path";
@@ -80,8 +81,17 @@ class StandIn implements Disposable {
     this.#opened = opened;
   }
 
-  /** Undefined when something else is there already. */
+  /** Undefined when something else is there already, or nothing can be. */
   static hold(path: string): StandIn | undefined {
+    try {
+      return StandIn.#hold(path);
+    } catch (error) {
+      if (canNobodyMake(path, error)) return undefined;
+      throw new KodaError("sandbox", `Cannot protect "${path}", which is not there yet: ${reasonOf(error)}`);
+    }
+  }
+
+  static #hold(path: string): StandIn | undefined {
     const kind = kindOf(path);
     const parents = makeParents(path);
     for (let attempt = 0; attempt < attempts; attempt++) {
@@ -105,7 +115,7 @@ class StandIn implements Disposable {
       // Whoever is the last to need it takes it away.
       if (!tryLock(opened, "alone") || !isStill(this.#path, opened)) return;
       if (this.#kind === "directory") removeIfEmpty(this.#path);
-      else if (fstatSync(opened).size === 0) unlinkSync(this.#path);
+      else if (fstatSync(opened).size === 0) unlessRefused(() => unlinkSync(this.#path));
       for (const parent of this.#parents) removeIfEmpty(parent);
     } finally {
       closeSync(opened);
@@ -130,7 +140,7 @@ function makeParents(path: string): readonly string[] {
     return [parent, ...above];
   } catch (error) {
     if (errnoOf(error) === "EEXIST") return above;
-    throw notProtected(path, error);
+    throw error;
   }
 }
 
@@ -140,12 +150,19 @@ function make(path: string, kind: Kind): void {
     if (kind === "directory") mkdirSync(path, { mode });
     else closeSync(openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode));
   } catch (error) {
-    if (errnoOf(error) !== "EEXIST") throw notProtected(path, error);
+    if (errnoOf(error) !== "EEXIST") throw error;
   }
 }
 
-function notProtected(path: string, error: unknown): KodaError {
-  return new KodaError("sandbox", `Cannot protect "${path}", which is not there yet: ${reasonOf(error)}`);
+/** Commands have no rights that koda has not; but the owner of a directory could give itself the right to write in it. */
+function canNobodyMake(path: string, error: unknown): boolean {
+  if (errnoOf(error) === "EROFS") return true;
+  const parent = unlessRefused(() => statSync(nearest(dirname(path))));
+  return errnoOf(error) === "EACCES" && parent !== undefined && parent.uid !== process.geteuid?.();
+}
+
+function nearest(path: string): string {
+  return look(path) === undefined && path !== "/" ? nearest(dirname(path)) : path;
 }
 
 function open(path: string, kind: Kind): number | "something else" | "gone" {
@@ -161,15 +178,12 @@ function open(path: string, kind: Kind): number | "something else" | "gone" {
 }
 
 function isStill(path: string, opened: number): boolean {
-  const [now, then] = [lstatSync(path, { throwIfNoEntry: false }), fstatSync(opened)];
+  const now = unlessRefused(() => lstatSync(path, { throwIfNoEntry: false }));
+  const then = fstatSync(opened);
   return now?.ino === then.ino && now.dev === then.dev;
 }
 
+/** It may have become somebody's directory, with something in it; or a command took the right to remove it. */
 function removeIfEmpty(directory: string): void {
-  try {
-    rmdirSync(directory);
-  } catch (error) {
-    // It has become somebody's directory, with something in it.
-    if (errnoOf(error) !== "ENOTEMPTY" && errnoOf(error) !== "ENOENT") throw error;
-  }
+  unlessRefused(() => rmdirSync(directory));
 }
