@@ -167,6 +167,18 @@ const rows: Row[] = [
     exit: 2,
     says: ["koda keeps its own state there"],
   },
+  {
+    name: "opening everything",
+    spoil: ({ home }) => ["--allow-write", join(home, "..")],
+    exit: 2,
+    says: ["Cannot open", "koda's own directories lie in it", "--allow-write"],
+  },
+  {
+    name: "hiding what every program needs",
+    spoil: () => ["--deny-read", "/usr,/bin"],
+    exit: 7,
+    says: ["/bin/true", "--deny-read"],
+  },
   { name: "a bad session id", spoil: () => ["--session", "a/b"], exit: 2, says: ["a/b"] },
   { name: "a KODA_HOME that is relative", spoil: (p) => void (p.env.KODA_HOME = "here"), exit: 2, says: ["KODA_HOME"] },
 ];

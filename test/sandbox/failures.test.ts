@@ -42,6 +42,7 @@ describe("a step that fails says what this machine is like, and what would help"
       "kernel.unprivileged_userns_clone is 0",
       "sysctl kernel.unprivileged_userns_clone=1",
     ],
+    ["what programs need being hidden", "execve", EACCES, {}, "--deny-read", "hide less"],
     ["a chroot", making, EPERM, { "/proc/self/status": "Seccomp:\t0" }, "chroot", "leave the chroot"],
     [
       "no user namespaces allowed",

@@ -26,6 +26,7 @@ function whyFailed({ step, errno }: FailedStep, setting: Setting): Why {
   const isMakingUser = step.startsWith("unshare(user");
   if (errno === EINVAL && isMakingUser) return notBuilt;
   if (errno !== EPERM && errno !== EACCES) return { reason: "the kernel refuses it" };
+  if (step === "execve") return notStarted;
   // With AppArmor's restriction the namespace may be made, and then nothing can be done in it.
   if (setting(appArmorSetting) === "1") return appArmor;
   if (step === "mount(/proc)") return maskedProc;
@@ -71,6 +72,12 @@ const filter: Why = {
 const profile: Why = {
   reason: "a security profile forbids it, as AppArmor's does in containers of Docker (docker-default)",
   fix: "run the container with --security-opt apparmor=unconfined",
+};
+
+const notStarted: Why = {
+  reason:
+    "not even /bin/true can be started: --deny-read (sandbox.hide) hides what programs need, or a security profile forbids it",
+  fix: "hide less, or run the container with --security-opt apparmor=unconfined",
 };
 
 const otherwise: Why = {
