@@ -84,7 +84,7 @@ export const variable: Kind<string> = {
   secret: true,
 };
 
-export const texts = listOf(text, "a list of texts");
+export const texts = listOf(text, "a list of texts that are not empty");
 export const denials: Kind<readonly string[]> = { ...texts, narrows: () => true, denies: true };
 export const variables = listOf(variable, "a list of names of environment variables");
 

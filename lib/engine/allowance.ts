@@ -22,6 +22,6 @@ function realRoot(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    throw new KodaError("usage", `Cannot make "${path}" writable: ${reasonOf(error)} (--allow-write)`);
+    throw new KodaError("usage", `Cannot make "${path}" writable: ${reasonOf(error)} (--allow-write, sandbox.write)`);
   }
 }

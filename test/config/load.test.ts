@@ -315,8 +315,8 @@ const refused: [content: unknown, problem: string][] = [
     { limits: { timeout: "25d" } },
     '"limits.timeout" is "25d", expected a time such as "500ms", "30s", "10m" or "2h" (at most 24 days)',
   ],
-  [{ sandbox: { write: "/srv" } }, '"sandbox.write" is "/srv", expected a list of texts'],
-  [{ sandbox: { write: [1] } }, '"sandbox.write" is [1], expected a list of texts'],
+  [{ sandbox: { write: "/srv" } }, '"sandbox.write" is "/srv", expected a list of texts that are not empty'],
+  [{ sandbox: { write: [1] } }, '"sandbox.write" is [1], expected a list of texts that are not empty'],
   [{ providers: { p: { wire: "soap" } } }, '"providers.p.wire" is "soap", expected one of "chat", "responses"'],
   [
     { providers: { "a/b": { wire: "chat" } } },
