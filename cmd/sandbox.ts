@@ -39,6 +39,7 @@ async function runConfined(options: SandboxOptions, stopper: Stopper): Promise<D
   const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), reached }));
   if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
   await say(await introduction(confinement, options));
+  await say(settings.loaded.skipped.map((key) => `koda: warning: ${key} is not used: a project may only narrow`));
 
   const keyVariables = providersOf(config.providers).flatMap(({ keys }) => keys);
   const surroundings = surround(confinement, { settings, keyVariables, tell, held });

@@ -112,7 +112,7 @@ class Progress {
     for (const { name, error } of event.mcp)
       if (error) await this.#lines.line(noticeLine("warn", `MCP server "${name}": ${error}`, this.#paint));
     for (const key of event.skipped)
-      await this.#lines.line(noticeLine("warn", `${key} is not used: this project is not trusted`, this.#paint));
+      await this.#lines.line(noticeLine("warn", `${key} is not used: a project may only narrow`, this.#paint));
     if (!this.#options.verbose) return;
     await this.#detail("session", event.session);
     await this.#detail("tools", event.tools.join(" "));

@@ -140,6 +140,15 @@ test("--json says first what is enforced", async () => {
   expect(said["notes"]).toBeArray();
 });
 
+test("what the project's own configuration may not say is named", async () => {
+  await using place = makePlace({ ".koda/config.json": '{ "egress": { "mode": "open", "deny": ["a.test"] } }' });
+  const { exit, stderr } = await sandbox(place, ["--", "true"]);
+  expect({ exit, stderr }).toEqual({
+    exit: 0,
+    stderr: "koda: warning: .koda/config.json: egress.mode is not used: a project may only narrow\n",
+  });
+});
+
 describe("what is wrong before the command begins is one message", () => {
   const rows: readonly [args: readonly string[], exit: number, stderr: string][] = [
     [[], 2, "CMD is missing: koda sandbox -- CMD"],
