@@ -168,12 +168,6 @@ const rows: Row[] = [
     says: ["koda keeps its own state there"],
   },
   {
-    name: "opening everything",
-    spoil: ({ home }) => ["--allow-write", join(home, "..")],
-    exit: 2,
-    says: ["Cannot open", "koda's own directories lie in it", "--allow-write"],
-  },
-  {
     name: "hiding what every program needs",
     spoil: () => ["--deny-read", "/usr,/bin"],
     exit: 7,

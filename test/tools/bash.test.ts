@@ -78,7 +78,7 @@ test.each(["", " 2>&1"])("what the sandbox refused is said, wherever the command
   await using place = makePlace();
   await using shell = shellIn(place);
   const command = `(echo "touch: cannot touch '/elsewhere/x': Read-only file system" >&2; exit 1)${redirection}`;
-  const result = await bashTool.run({ command }, callContext(shell));
+  const result = await bashTool.run({ command }, callContext({ ...shell, confined: true }));
   expect(textOf(result)).toContain("\nsandbox: writing /elsewhere/x is not allowed (--allow-write ");
 });
 
