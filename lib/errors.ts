@@ -1,3 +1,5 @@
+import { constants } from "node:os";
+
 /**
  * Every way a run can end badly, with the exit code it gives. The codes are part of what users script against:
  * `end.error.code` is one of these keys and the process's exit code is its value.
@@ -97,6 +99,11 @@ export function unlessRefused<T>(look: () => T): T | undefined {
     if (errnoOf(error) === undefined) throw error;
     return undefined;
   }
+}
+
+/** The name of an errno that is known by its number. */
+export function errnoName(errno: number): string {
+  return Object.entries(constants.errno).find(([, number]) => number === errno)?.[0] ?? `errno ${errno}`;
 }
 
 /** The errno name (`ENOENT`) of a system error, if it is one. */

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { errnoOf, messageOf } from "../errors.ts";
+import { addressLengths, connectCommand, nameType, version } from "./proxy/handshake.ts";
 import { authorityOf } from "./rules/authority.ts";
 import { quoted, type Host, type Target } from "./rules/host.ts";
 
@@ -27,11 +28,8 @@ export async function openTunnel(wish: TunnelWish): Promise<Socket | NoTunnel> {
 }
 
 const withoutCredentials = 0;
-const greeting = Buffer.of(5, 1, withoutCredentials);
-const connectCommand = 1;
+const greeting = Buffer.of(version, 1, withoutCredentials);
 const succeeded = 0;
-const addressLengths: Readonly<Record<number, number>> = { 1: 4, 4: 16 };
-const nameType = 3;
 
 /** Everything the client says goes out at once: our proxies have but one answer to the greeting. Undefined is a yes. */
 async function askFor(target: Target, socket: Socket): Promise<string | undefined> {
@@ -42,7 +40,7 @@ async function askFor(target: Target, socket: Socket): Promise<string | undefine
 }
 
 function requestFor({ host, port }: Target): Buffer {
-  return Buffer.concat([Buffer.of(5, connectCommand, 0), addressOf(host), Buffer.of(port >> 8, port & 0xff)]);
+  return Buffer.concat([Buffer.of(version, connectCommand, 0), addressOf(host), Buffer.of(port >> 8, port & 0xff)]);
 }
 
 function addressOf(host: Host): Buffer {
@@ -71,9 +69,9 @@ type Answer = { code: number } | "another protocol";
 
 /** What a proxy says to the greeting and to the request, in one; undefined while there is not enough of it. */
 function parseAnswer(bytes: Buffer): { answer: Answer; length: number } | undefined {
-  const [version, method, , code, , type, nameLength] = bytes;
-  if (version === undefined || method === undefined) return undefined;
-  if (version !== 5 || method !== withoutCredentials) return { answer: "another protocol", length: bytes.length };
+  const [spoken, method, , code, , type, nameLength] = bytes;
+  if (spoken === undefined || method === undefined) return undefined;
+  if (spoken !== version || method !== withoutCredentials) return { answer: "another protocol", length: bytes.length };
   if (code === undefined) return undefined;
   if (code !== succeeded) return { answer: { code }, length: bytes.length };
   if (type === undefined || nameLength === undefined) return undefined;

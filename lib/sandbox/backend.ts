@@ -1,4 +1,5 @@
 import { KodaError } from "../errors.ts";
+import type { Pipe } from "../shell/pipe.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 
 /** A command line with nothing left to look up: the program is an absolute path. */
@@ -8,16 +9,16 @@ export type Command = { argv: readonly [program: string, ...args: string[]]; cwd
 export type Confined = Command & {
   /** Descriptors that it gets beside its streams: the first one is 3 for it. */
   descriptors: readonly number[];
-  /** Where the command's own status comes from, when the spawned process outlives it: that of what it left running. */
+  /**
+   * Where the command's own status comes from, four bytes as wait() gives them, when the spawned process outlives it:
+   * that of what it left running.
+   */
   status?: Pipe;
   /** Where it is said that the command could not be confined, when its stderr is not koda's to read. */
   complaints?: Pipe;
   /** Lets go of all that, when nothing of the command is left or it could not be started. */
   release(): void;
 };
-
-/** Of a status four bytes, as wait() gives them, come from `read`; `write` is the command's end. */
-export type Pipe = { read: number; write: number };
 
 /**
  * "watched": koda reads what the command prints, and lets what it leaves running go on as long as koda pleases.

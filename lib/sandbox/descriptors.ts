@@ -7,7 +7,6 @@ const functions = {
   fcntl: { args: ["i32", "i32", "i32"], returns: "i32" },
   socketpair: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
   recvmsg: { args: ["i32", "ptr", "i32"], returns: "i64" },
-  pipe2: { args: ["ptr", "i32"], returns: "i32" },
   flock: { args: ["i32", "i32"], returns: "i32" },
 } as const;
 
@@ -82,14 +81,6 @@ export function receive(socket: number, { wait = true } = {}): Message | undefin
   const count = Math.max(0, Math.floor((controlLength - headerBytes) / 4));
   const descriptors = Array.from({ length: count }, (_, index) => control.readInt32LE(headerBytes + 4 * index));
   return { text: text.toString("latin1", 0, length), descriptors };
-}
-
-/** A pipe whose ends no other program inherits. */
-export function openPipe(): { read: number; write: number } | undefined {
-  const ends = new Int32Array(2);
-  if (libc()?.pipe2(addressOf(ends), closeOnExec) !== 0) return undefined;
-  const [read = -1, write = -1] = ends;
-  return { read, write };
 }
 
 const locks = { shared: 1, alone: 2 } as const;

@@ -1,5 +1,6 @@
 import { closeSync } from "node:fs";
 import { isGone, isGroupAlive } from "../shell/kill.ts";
+import { closePipe } from "../shell/pipe.ts";
 import { failedStep } from "./assembly/failure.ts";
 import type { Command, Confined } from "./backend.ts";
 import { socketPair } from "./descriptors.ts";
@@ -41,7 +42,7 @@ async function runToItsEnd({ argv, cwd, env, descriptors, status, release }: Con
     if (exit === 0) return;
     throw new Failed(said.trim(), exit);
   } finally {
-    if (status !== undefined) for (const end of [status.read, status.write]) closeSync(end);
+    closePipe(status);
     release();
   }
 }

@@ -1,8 +1,7 @@
-import { closeSync } from "node:fs";
-import { constants } from "node:os";
-import { errnoOf, KodaError, messageOf } from "../errors.ts";
+import { errnoName, errnoOf, KodaError, messageOf } from "../errors.ts";
 import { failedStep } from "../sandbox/assembly/failure.ts";
-import type { Confined, Pipe } from "../sandbox/backend.ts";
+import type { Confined } from "../sandbox/backend.ts";
+import { closePipe, type Pipe, readerOf } from "./pipe.ts";
 import { marked, unmarked } from "./processes.ts";
 import { terminalOf } from "./procstat.ts";
 import { type CannotStart, cannotStart, type ProgramLine } from "./program.ts";
@@ -58,18 +57,15 @@ function spawn(
     const child = Bun.spawn([...argv], { cwd, env, detached: !sharesGroup, stdio: [...stdio] });
     return { process: child, complaint: complaints === undefined ? Promise.resolve("") : readToEnd(complaints) };
   } catch (error) {
-    if (complaints !== undefined) for (const end of [complaints.read, complaints.write]) closeSync(end);
+    closePipe(complaints);
     release();
     throw whyNotStarted(line, errnoOf(error) ?? messageOf(error));
   }
 }
 
 /** It ends when the program begins, or when there is nobody left to begin it. */
-async function readToEnd({ read, write }: Pipe): Promise<string> {
-  closeSync(write);
-  const reader = Bun.file(read).stream().getReader();
-  // The reader has a duplicate of its own by now.
-  closeSync(read);
+async function readToEnd(pipe: Pipe): Promise<string> {
+  const reader = readerOf(pipe);
   const decoder = new TextDecoder();
   let text = "";
   for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read())
@@ -80,8 +76,7 @@ async function readToEnd({ read, write }: Pipe): Promise<string> {
 function whyNotBegun(line: ProgramLine, { step, errno }: { step: string; errno: number }): KodaError {
   if (step !== "execve")
     return new KodaError("sandbox", `Cannot confine "${line.join(" ")}": ${step} failed, errno ${errno}`);
-  const [name] = Object.entries(constants.errno).find(([, number]) => number === errno) ?? [`errno ${errno}`];
-  return whyNotStarted(line, name);
+  return whyNotStarted(line, errnoName(errno));
 }
 
 /** It was there when koda looked; commands may see less, and the kernel sees more. */

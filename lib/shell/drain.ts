@@ -1,6 +1,6 @@
-import { closeSync } from "node:fs";
 import { release } from "../async/release.ts";
-import { openPipe, type Pipe } from "./libc.ts";
+import { openPipe } from "./libc.ts";
+import { closePipe, readerOf, type Pipe, type Reader } from "./pipe.ts";
 
 /**
  * The way out of a command for one stream. It is a real pipe where there is one to be had, because what Bun calls a
@@ -15,16 +15,17 @@ export type Drain = {
   abandon(): Promise<void>;
 };
 
+/** Four times the usual: a fast command waits for us less often. */
+const outletBytes = 256 * 1024;
+
 export function openOutlet(): Outlet {
-  const pipe = openPipe();
+  const pipe = openPipe({ bytes: outletBytes });
   return { stdio: pipe?.write ?? "pipe", pipe };
 }
 
 /** For a command that could not be started. */
 export function closeOutlet({ pipe }: Outlet): void {
-  if (pipe === undefined) return;
-  closeSync(pipe.write);
-  closeSync(pipe.read);
+  closePipe(pipe);
 }
 
 /**
@@ -32,7 +33,7 @@ export function closeOutlet({ pipe }: Outlet): void {
  * into memory without bound.
  */
 export function drain({ pipe }: Outlet, socket: unknown, take: (bytes: Uint8Array) => void): Drain {
-  const reader = pipe === undefined ? readerOf(socket) : readerOfPipe(pipe);
+  const reader = pipe === undefined ? readerOfSocket(socket) : readerOf(pipe);
   const done = pump(reader, take);
   return {
     done,
@@ -43,20 +44,7 @@ export function drain({ pipe }: Outlet, socket: unknown, take: (bytes: Uint8Arra
   };
 }
 
-type Reader = {
-  read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
-  cancel(): Promise<void>;
-};
-
-function readerOfPipe({ read, write }: Pipe): Reader {
-  closeSync(write);
-  const reader = Bun.file(read).stream().getReader();
-  // The reader has a duplicate of its own by now.
-  closeSync(read);
-  return reader;
-}
-
-function readerOf(socket: unknown): Reader {
+function readerOfSocket(socket: unknown): Reader {
   if (!(socket instanceof ReadableStream))
     throw new TypeError("A command was started without a way to read its output");
   return socket.getReader();

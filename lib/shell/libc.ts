@@ -1,4 +1,5 @@
 import { openLibrary } from "./clibrary.ts";
+import type { Pipe } from "./pipe.ts";
 
 /** Linux only: elsewhere koda does without them. */
 const functions = {
@@ -22,18 +23,13 @@ function libc() {
   return loaded.libc;
 }
 
-export type Pipe = { read: number; write: number };
-
-/** Four times the usual: a fast command waits for us less often. */
-const pipeBytes = 256 * 1024;
-
-/** A real pipe, which no other program inherits; undefined where there is none to be had. */
-export function openPipe(): Pipe | undefined {
+/** A real pipe, which no other program inherits, of the usual size or another; undefined where there is none to be had. */
+export function openPipe({ bytes }: { bytes?: number } = {}): Pipe | undefined {
   const ends = new Int32Array(2);
   if (libc()?.pipe2(ends, O_CLOEXEC) !== 0) return undefined;
   const [read = -1, write = -1] = ends;
   // Refused when the user's share of pipe memory is used up, which costs speed and nothing else.
-  libc()?.fcntl(write, F_SETPIPE_SZ, pipeBytes);
+  if (bytes !== undefined) libc()?.fcntl(write, F_SETPIPE_SZ, bytes);
   return { read, write };
 }
 

@@ -1,4 +1,3 @@
-import { closeSync } from "node:fs";
 import { messageOf } from "../errors.ts";
 import type { Backend, Confined } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
@@ -7,6 +6,7 @@ import { closeOutlet, drain, openOutlet } from "./drain.ts";
 import { isGroupAlive, killNow, takeDown } from "./kill.ts";
 import { withOpenFilesLimit } from "./libc.ts";
 import { originalOpenFiles } from "./limits.ts";
+import { closePipe } from "./pipe.ts";
 import { marked, markVariable, mayHaveChildren, newFamily, unmarked } from "./processes.ts";
 import { type ProcessStat, terminalOf } from "./procstat.ts";
 import { cannotStart, commandOf, type CommandLine, type ProgramLine } from "./program.ts";
@@ -135,7 +135,7 @@ function launch(line: CommandLine, command: Confined, { stdout, stderr }: StartO
   } catch (error) {
     closeOutlet(out);
     closeOutlet(err);
-    if (status !== undefined) for (const end of [status.read, status.write]) closeSync(end);
+    closePipe(status);
     command.release();
     throw cannotStart(line, messageOf(error), { cause: error });
   }

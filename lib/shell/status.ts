@@ -1,6 +1,5 @@
-import { closeSync } from "node:fs";
 import { constants } from "node:os";
-import type { Pipe } from "../sandbox/backend.ts";
+import { type Pipe, readerOf } from "./pipe.ts";
 
 /** `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
 export type ExitStatus = { exitCode: number; signal?: string };
@@ -13,11 +12,8 @@ export function statusOf({ exitCode, signalCode }: Bun.Subprocess): ExitStatus {
 }
 
 /** Reads the report of a command that has just been started; undefined when it ends without one. */
-export async function readStatus({ read, write }: Pipe): Promise<ExitStatus | undefined> {
-  closeSync(write);
-  const reader = Bun.file(read).stream().getReader();
-  // The reader has a duplicate of its own by now.
-  closeSync(read);
+export async function readStatus(pipe: Pipe): Promise<ExitStatus | undefined> {
+  const reader = readerOf(pipe);
   const { value } = await reader.read();
   await reader.cancel();
   if (value === undefined || value.length < 4) return undefined;

@@ -4,7 +4,7 @@ import { parseHost, type Target } from "../rules/host.ts";
 /** What a client of SOCKS5 says first; undefined while there is not enough of it. RFC 1928, sections 3 and 4. */
 export type Said<T> = { value: T; length: number } | undefined;
 
-const version = 5;
+export const version = 5;
 
 export type Greeting = { isSocks5: boolean; methods: readonly number[] };
 
@@ -22,9 +22,10 @@ export type SocksRequest =
   | { kind: "other command" }
   | { kind: "other address" };
 
-const connectCommand = 1;
-const addressLengths: Readonly<Record<number, number>> = { 1: 4, 4: 16 };
-const nameType = 3;
+export const connectCommand = 1;
+/** By the type of an address, IPv4 or IPv6. */
+export const addressLengths: Readonly<Record<number, number>> = { 1: 4, 4: 16 };
+export const nameType = 3;
 
 export function readRequest(bytes: Buffer): Said<SocksRequest> {
   const [first, command, reserved, type, nameLength] = bytes;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
-import { unlessRefused } from "../../errors.ts";
+import { errnoName, unlessRefused } from "../../errors.ts";
 import { Unavailable } from "./unavailable.ts";
 
 /** A step of one of koda's programs that the kernel refused. */
@@ -16,7 +16,7 @@ const { EPERM, EACCES, EINVAL, ENOSPC, ENOSYS, EUSERS } = { EUSERS: 87, ...const
 /** What a failed step says about this machine, and what would help. */
 export function whyStepFailed({ step, errno }: FailedStep, setting: Setting = readSetting): Unavailable {
   const { reason, fix } = whyFailed({ step, errno }, setting);
-  return new Unavailable(`${reason} (${step}: ${nameOf(errno)})`, fix);
+  return new Unavailable(`${reason} (${step}: ${errnoName(errno)})`, fix);
 }
 
 /** The first that fits: what is said of a step alone, then what is said of its error. */
@@ -101,8 +101,4 @@ function isFiltered(setting: Setting): boolean {
 
 function readSetting(path: string): string | undefined {
   return unlessRefused(() => readFileSync(path, "latin1"))?.trim();
-}
-
-function nameOf(errno: number): string {
-  return Object.entries(constants.errno).find(([, number]) => number === errno)?.[0] ?? `errno ${errno}`;
 }

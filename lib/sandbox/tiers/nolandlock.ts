@@ -1,8 +1,8 @@
 import { release } from "node:os";
+import { isOlderThan } from "../kernel.ts";
 import { Unavailable } from "./unavailable.ts";
 
-/** Since Linux 5.13. */
-const [firstMajor, firstMinor] = [5, 13] as const;
+const firstWithLandlock = [5, 13] as const;
 
 /** Without Landlock user 0 could change the machine through /proc. */
 export function mustHoldRoot(abi: number): void {
@@ -11,8 +11,7 @@ export function mustHoldRoot(abi: number): void {
 
 /** Without Landlock there is only what mounts hold, and where nothing but they would, there is no tier. */
 export function noLandlock(kernel: string = release()): Unavailable {
-  const [major = 0, minor = 0] = kernel.split(".").map(Number);
-  if (major < firstMajor || (major === firstMajor && minor < firstMinor))
+  if (isOlderThan(firstWithLandlock, kernel))
     return new Unavailable(`Linux ${kernel} has no Landlock`, "use Linux 6.12 or later");
   return new Unavailable(
     "Landlock is switched off, or a seccomp filter forbids it",

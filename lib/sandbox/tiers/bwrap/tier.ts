@@ -1,9 +1,10 @@
 import { closeSync } from "node:fs";
+import { openPipe } from "../../../shell/libc.ts";
 import { arm64 } from "../../assembly/arm64.ts";
 import { Assembly } from "../../assembly/assembly.ts";
 import { x64 } from "../../assembly/x64.ts";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
-import { openPipe, sealedFile } from "../../descriptors.ts";
+import { sealedFile } from "../../descriptors.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
 import type { Layout } from "../../layout/layout.ts";
 import { standInsFor } from "../../layout/standin.ts";

@@ -1,6 +1,6 @@
 import { KodaError } from "../../../errors.ts";
+import { openPipe } from "../../../shell/libc.ts";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
-import { openPipe } from "../../descriptors.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { probe } from "../../probe.ts";

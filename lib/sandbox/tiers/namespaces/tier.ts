@@ -1,7 +1,7 @@
-import { release as kernelRelease } from "node:os";
+import { openPipe } from "../../../shell/libc.ts";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
-import { openPipe } from "../../descriptors.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
+import { isOlderThan } from "../../kernel.ts";
 import type { Layout } from "../../layout/layout.ts";
 import { standInsFor } from "../../layout/standin.ts";
 import type { Policy } from "../../policy/policy.ts";
@@ -20,6 +20,9 @@ import { openNamespaces } from "./session.ts";
 
 /** The numbers of the descriptors that each command's program is given. */
 const [user, network, supervisor, channel] = [3, 4, 5, 6] as const;
+
+/** Before it the number of processes is limited for the whole machine, which is not ours to change. */
+const firstWithPidLimits = [6, 14] as const;
 
 export type Shape = {
   /** With a process namespace, or without where no new /proc can be mounted. */
@@ -91,7 +94,7 @@ type Source = { layout: Layout; purpose: Purpose };
 type Building = { policy: Policy; options: TierOptions; processes: boolean };
 
 function build({ layout, purpose }: Source, { policy, options: { arch, abi }, processes }: Building): Uint8Array {
-  const most = hasOwnPidLimit() ? policy.limits.processes : undefined;
+  const most = isOlderThan(firstWithPidLimits) ? undefined : policy.limits.processes;
   return confiningProgram({
     arch,
     parent: process.pid,
@@ -117,12 +120,6 @@ function mustSuffice(abi: number, processes: boolean): void {
     throw new Unavailable(
       `without a process namespace Landlock version ${neededAbi} is needed, this kernel has ${abi}`,
     );
-}
-
-/** Before 6.14 the number of processes is limited for the whole machine, which is not ours to change. */
-function hasOwnPidLimit(): boolean {
-  const [major = 0, minor = 0] = kernelRelease().split(".").map(Number);
-  return major > 6 || (major === 6 && minor >= 14);
 }
 
 function notesOf(abi: number, processes: boolean): string[] {
