@@ -1,4 +1,5 @@
 import { basename, normalize } from "node:path";
+import type { Refusal } from "../egress/refusals/refusal.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath } from "../sandbox/policy/seen.ts";
@@ -10,11 +11,8 @@ export type Failure = {
   exitCode: number | undefined;
   policy: Policy;
   /** What the proxies refused while the command ran. */
-  refusals: readonly Refusal[];
+  refusals: readonly Pick<Refusal, "host" | "port" | "reason">[];
 };
-
-/** `reason` is a sentence for people, with the flag that would allow it where there is one. */
-export type Refusal = { host: string; port: number; reason: string };
 
 /** What went wrong is said last. */
 const lastLines = 20;

@@ -19,11 +19,11 @@ export function createHttpProxy(gateway: Gateway): Server {
     farewell(client, rawAnswer(tooLate(limits)));
   });
 
-  // What goes wrong with one connection ends that connection, and not the session.
   const begin = (exchange: Exchange) => {
     const { socket } = exchange.request;
     clients.asked(socket);
     exchange.response.once("close", () => clients.answered(socket));
+    // What goes wrong with one connection ends that connection, and not the session.
     forward(exchange, gateway).catch(() => socket.destroy());
   };
   http.on("request", (request, response) => begin({ request, response, waits: false }));
@@ -34,6 +34,7 @@ export function createHttpProxy(gateway: Gateway): Server {
     // Our words about the tunnel would stand in the middle of an answer to what came before.
     if (clients.isWaitingForAnswer(client)) return client.resetAndDestroy();
     clients.leave(client);
+    // Nor is the trouble of one tunnel anybody else's.
     connectTunnel({ authority: request.url ?? "", client, early }, gateway).catch(() => client.destroy());
   });
 

@@ -5,6 +5,7 @@ export type Refusal = {
   via: "http" | "socks" | "fetch" | "connect";
   host: string;
   port: number;
+  /** A sentence for people, with the flag that would allow it where there is one. */
   reason: string;
   /** The id of the call that wanted it, where that is known. */
   tool?: string;

@@ -30,8 +30,3 @@ export class Refusals {
     return news <= 0 ? [] : this.#latest.slice(-news);
   }
 }
-
-/** Each reason once: a client that is refused often tries again and again. */
-export function reasonsOf(refusals: readonly Refusal[]): readonly string[] {
-  return [...new Set(refusals.map(({ reason }) => reason))];
-}

@@ -1,5 +1,6 @@
 import { KodaError } from "../../errors.ts";
 import type { Policy } from "../policy/policy.ts";
+import { isBelow } from "../policy/reach.ts";
 
 export type SeatbeltOptions = {
   /** Where koda's proxies listen on this machine: the only places that may be connected to, whatever the policy opens. */
@@ -155,10 +156,6 @@ function unusable(path: string): KodaError {
     "sandbox",
     `Cannot confine commands by the path ${JSON.stringify(path)}: expected an absolute path without control characters. Rename it, or leave it out.`,
   );
-}
-
-function isBelow(path: string, root: string): boolean {
-  return path === root || path.startsWith(root === "/" ? "/" : `${root}/`);
 }
 
 /** The directories above a path, the nearest first. */
