@@ -7,15 +7,13 @@ import type { Command } from "../sandbox/backend.ts";
 export type CommandLine = string | ProgramLine;
 export type ProgramLine = readonly [program: string, ...args: string[]];
 
-type Surroundings = { cwd: string; env: Record<string, string> };
-
 /** The kernel's limit for one argument, and the shell gets the whole line as one. */
 const longestArgument = 128 * 1024 - 1;
 
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
 /** The command with every name looked up. Throws a KodaError that says why it cannot be started. */
-export function commandOf(line: CommandLine, { cwd, env }: Surroundings): Command {
+export function commandOf(line: CommandLine, { cwd, env }: Pick<Command, "cwd" | "env">): Command {
   if (!isDirectory(cwd)) throw cannotStart(line, `the directory "${cwd}" does not exist`);
   const argv = typeof line === "string" ? shellArguments(line, env) : programArguments(line, cwd, env);
   if (argv.some((argument) => argument.includes("\0"))) throw cannotStart(line, "it contains a NUL character");

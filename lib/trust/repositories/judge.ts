@@ -6,7 +6,7 @@ import { alternatesDangers, hookDangers, linkDangers, stepDangers, whyLink, type
 import { whySettingDangerous } from "./keys.ts";
 import { follow, gitdirIn, pathIn, textAt, textIn, whyOutside } from "./pointers.ts";
 
-export type Surroundings = {
+export type JudgeOptions = {
   /** The writable roots: what a repository outside of them says is not a command's doing. */
   roots: readonly string[];
   /** Git directories that were there before any command, and that none can have changed. */
@@ -18,13 +18,13 @@ export type Surroundings = {
  * elsewhere or connect somewhere; undefined when it could not. The path is that of a git directory, or of the `.git`
  * file or symlink that leads to one. What cannot be read or understood is dangerous.
  */
-export function judgeRepository(path: string, surroundings: Surroundings): string | undefined {
-  return judge(path, caseOf(surroundings));
+export function judgeRepository(path: string, options: JudgeOptions): string | undefined {
+  return judge(path, caseOf(options));
 }
 
 /** All that is dangerous in a git directory, were it trusted as a whole or not. */
-export function dangersIn(gitDirectory: string, surroundings: Surroundings): readonly Danger[] {
-  const whole = caseOf(surroundings);
+export function dangersIn(gitDirectory: string, options: JudgeOptions): readonly Danger[] {
+  const whole = caseOf(options);
   whole.passed.add(gitDirectory);
   return [...directoryDangers(gitDirectory, whole)];
 }
@@ -46,7 +46,7 @@ const mostEntries = 20_000;
 const deepest = 10;
 const endless = "it has repositories in repositories without end";
 
-function caseOf({ roots, trusted = new Set() }: Surroundings): Case {
+function caseOf({ roots, trusted = new Set() }: JudgeOptions): Case {
   return { roots, passed: new Set(trusted), left: { entries: mostEntries }, depth: 0 };
 }
 
