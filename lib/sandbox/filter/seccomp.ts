@@ -1,3 +1,4 @@
+import { type Arch, processors } from "../assembly/processors.ts";
 import { type Syscall, syscalls } from "../assembly/syscalls.ts";
 import { type Architecture, type Check, compileFilter, type Rule } from "./bpf.ts";
 import { forbidden, obsolete, opaque } from "./forbidden.ts";
@@ -9,18 +10,18 @@ import { type SocketOptions, socketRules } from "./socketrules.ts";
 export type FilterOptions = SocketOptions & NeighbourOptions;
 
 /** The filter that every command runs under, for good: it cannot be taken off, and children inherit it. */
-export function seccompFilter(arch: "x64" | "arm64", options: FilterOptions): Uint8Array {
+export function seccompFilter(arch: Arch, options: FilterOptions): Uint8Array {
   return compileFilter(architectures[arch], rulesFor(arch, options));
 }
 
-const architectures: Record<"x64" | "arm64", Architecture> = {
+const architectures: Record<Arch, Architecture> = {
   // From 0x40000000 on x86-64 has the calls of x32, with the same effects.
   x64: { audit: 0xc000003e, otherCallsFrom: 0x40000000 },
   arm64: { audit: 0xc00000b7 },
 };
 
-function rulesFor(arch: "x64" | "arm64", options: FilterOptions): Rule[] {
-  const column = arch === "x64" ? 0 : 1;
+function rulesFor(arch: Arch, options: FilterOptions): Rule[] {
+  const { column } = processors[arch];
   const named = [
     ...refusingAll(forbidden, notPermitted),
     ...refusingAll([...opaque, ...obsolete], noSuchCall),

@@ -1,6 +1,5 @@
-import { arm64 } from "../assembly/arm64.ts";
 import { Assembly } from "../assembly/assembly.ts";
-import { x64 } from "../assembly/x64.ts";
+import { type Arch, processors } from "../assembly/processors.ts";
 import type { Layout } from "../layout/layout.ts";
 import type { ResourceLimits } from "../policy/policy.ts";
 import { rememberDirectory } from "./steps/directory.ts";
@@ -18,8 +17,6 @@ import {
   letSignalsThrough,
   limitResources,
 } from "./steps/process.ts";
-
-export type Arch = "x64" | "arm64";
 
 /** What happens between the spawn and the command, in a process that becomes the command. */
 export type Plan = {
@@ -53,7 +50,7 @@ const firstDescriptor = 3;
 /** The program that confines itself as planned and then becomes the command that its arguments name. */
 export function confiningProgram(plan: Plan): Uint8Array {
   const { complaints } = plan;
-  const program = new Assembly(plan.arch === "arm64" ? arm64 : x64, {
+  const program = new Assembly(processors[plan.arch], {
     ...(complaints !== undefined && { complaints }),
   });
   holdSignals(program);

@@ -1,6 +1,6 @@
+import type { Arch } from "../assembly/processors.ts";
 import type { Proxies } from "../backend.ts";
 import type { Policy } from "../policy/policy.ts";
-import type { Arch } from "../program/program.ts";
 import type { ConnectRules, Endpoint, Refusal } from "../supervisor/rules.ts";
 
 /** What every tier is given beside the policy. */

@@ -1,8 +1,7 @@
 import { closeSync } from "node:fs";
 import { openPipe } from "../../../shell/libc.ts";
-import { arm64 } from "../../assembly/arm64.ts";
 import { Assembly } from "../../assembly/assembly.ts";
-import { x64 } from "../../assembly/x64.ts";
+import { type Arch, processors } from "../../assembly/processors.ts";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { sealedFile } from "../../descriptors.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
@@ -10,7 +9,7 @@ import type { Layout } from "../../layout/layout.ts";
 import { standInsFor } from "../../layout/standin.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { probe } from "../../probe.ts";
-import { type Arch, confiningProgram } from "../../program/program.ts";
+import { confiningProgram } from "../../program/program.ts";
 import { ProgramFile } from "../../program/programfile.ts";
 import { Programs } from "../../program/programs.ts";
 import { neededAbi } from "../../program/steps/landlock.ts";
@@ -108,7 +107,7 @@ function build(
 
 /** bubblewrap would end at a signal to the group, and everything in it at once; like this it waits for its command. */
 function patientProgram(arch: Arch): Uint8Array {
-  const assembly = new Assembly(arch === "arm64" ? arm64 : x64);
+  const assembly = new Assembly(processors[arch]);
   holdSignals(assembly);
   assembly.step("execve", [assembly.program, assembly.argv, assembly.environment], { must: "execve bwrap" });
   return assembly.finish();

@@ -1,12 +1,10 @@
-import { arm64 } from "../../assembly/arm64.ts";
 import { Assembly, type Variable } from "../../assembly/assembly.ts";
-import { x64 } from "../../assembly/x64.ts";
-import type { Arch } from "../../program/program.ts";
+import { type Arch, processors } from "../../assembly/processors.ts";
 import { handOver } from "../../program/steps/filter.ts";
 import { listen } from "../../program/steps/listen.ts";
 import { dieWithParent } from "../../program/steps/process.ts";
 
-export type Wanted = {
+export type MakerOptions = {
   arch: Arch;
   user: number;
   group: number;
@@ -28,8 +26,8 @@ const interfaceUp = 0x41;
  * the network, with nothing in it but a loopback. It hands their descriptors over and ends; the descriptors alone
  * keep the namespaces alive.
  */
-export function makerProgram({ arch, user, group, ports, socket }: Wanted): Uint8Array {
-  const program = new Assembly(arch === "arm64" ? arm64 : x64);
+export function makerProgram({ arch, user, group, ports, socket }: MakerOptions): Uint8Array {
+  const program = new Assembly(processors[arch]);
   dieWithParent(program);
   program.step("unshare", [CLONE_NEWUSER | CLONE_NEWNET], { must: "unshare(user, net)" });
   // Without this nobody but root may say which groups there are.
