@@ -82,9 +82,7 @@ function outside(paths: readonly string[], directory: string): string[] {
   return paths.filter((path) => !isBelow(path, directory));
 }
 
-const levels = { notice: "info", warning: "warn", error: "error" } as const;
-
 function noticeOf(finding: Finding, policy: Policy): Notice {
   const message = describeFinding(finding, policy);
-  return { type: "notice", level: levels[levelOf(finding)], code: "repository", message };
+  return { type: "notice", level: levelOf(finding), code: "repository", message };
 }

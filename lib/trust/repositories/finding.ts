@@ -29,10 +29,10 @@ export type Finding = { path: string } & (
     }
 );
 
-export function levelOf({ kind, ...finding }: Finding): "notice" | "warning" | "error" {
+export function levelOf({ kind, ...finding }: Finding): "info" | "warn" | "error" {
   if (kind === "failed") return "error";
   if ("lost" in finding && finding.lost.length > 0) return "error";
-  return kind === "new" ? "notice" : "warning";
+  return kind === "new" ? "info" : "warn";
 }
 
 /** One line for people and the model. */

@@ -166,7 +166,7 @@ test.each(changes)("put back: %s", async (_, change, expected) => {
   writeFiles(reference.project, repository);
   await using run = await guarded(change);
   expect(parts(run.findings)).toEqual(expected);
-  expect(run.findings.map(levelOf)).toEqual(["warning"]);
+  expect(run.findings.map(levelOf)).toEqual(["warn"]);
   for (const name of [".git", ".koda"])
     expect(pictureOf(run.at(name))).toEqual(pictureOf(join(reference.project, name)));
 });
@@ -226,7 +226,7 @@ test("a directory that is renamed with the repository in it is left where it is,
   }, files);
   expect(readFileSync(run.at("other/sub/.git/config"), "utf8")).toBe("mine");
   expect(existsSync(run.at("sub"))).toBe(false);
-  expect(run.findings.map(levelOf)).toEqual(["warning"]);
+  expect(run.findings.map(levelOf)).toEqual(["warn"]);
 });
 
 test("a .git file and a .git symlink are put back", async () => {

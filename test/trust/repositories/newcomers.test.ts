@@ -65,7 +65,7 @@ describe("a repository that appears", () => {
     expect(await run.look()).toEqual(["new sub/.git"]);
     expect(await run.look()).toEqual([]);
     expect(run.there("sub/.git/HEAD")).toBe(true);
-    expect(run.findings.map(levelOf)).toEqual(["notice"]);
+    expect(run.findings.map(levelOf)).toEqual(["info"]);
   });
 
   test("is set aside when it is dangerous, with all that is in it", async () => {
