@@ -7,16 +7,14 @@ import { HeldDirectory, Replaced } from "../held.ts";
 import type { Finding } from "./finding.ts";
 import { identityOf } from "./listing.ts";
 import { remember, rememberPlace, type Memory } from "./memory.ts";
+import type { Handling } from "./newcomers.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { putBack, type Mending } from "./putback.ts";
 import { findAgain, identityAt } from "./whereabouts.ts";
 
-export type Guarding = {
-  /** Where what commands added is moved to. */
-  quarantine: string;
-  /** The git directory in which commands may commit, if there is one: of that only what git would run is guarded. */
-  open?: string | undefined;
+/** Of the repository that is open only what git would run is guarded; what commands added is moved to the quarantine. */
+export type Guarding = Handling & {
   /** Mounts hold what is protected, but for symlinks and for what is not there yet, which no mount can. */
   isMounted?: boolean;
 };

@@ -13,10 +13,10 @@ import type { Found } from "./tree.ts";
 import { identityAt } from "./whereabouts.ts";
 
 export type Handling = {
-  /** Where dangerous ones are moved to: best on the same file system, and where no command can reach it. */
+  /** Where what must not stay is moved to: best on the same file system, and where no command can reach it. */
   quarantine: string;
   /** The git directory in which commands may commit, if there is one. */
-  open?: string;
+  open?: string | undefined;
 };
 
 /**
