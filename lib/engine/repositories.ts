@@ -34,7 +34,7 @@ export function careForRepositories({ policy, backend, dataDirectory }: CareOpti
   const life = new AbortController();
   const open = openRepository(policy);
   const quarantine = join(ownPlace(policy, dataDirectory, { lasting: true }), "koda-quarantine");
-  const handling = { quarantine, ...(open !== undefined && { open }) };
+  const handling = { quarantine, open };
   const first = ProtectedPaths.find(policy.write, life.signal, { except: [quarantine] }).then((paths) => {
     protect(paths);
     const guard = new Guard(paths, { ...handling, isMounted: !backend.guards });

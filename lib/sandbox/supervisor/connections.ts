@@ -1,4 +1,3 @@
-import type { TierOptions } from "../tiers/tier.ts";
 import type { ConnectRules, Refusal } from "./rules.ts";
 import { Supervisor } from "./supervisor.ts";
 
@@ -8,7 +7,7 @@ export class Connections implements Disposable {
   readonly #onRefusal: (refusal: Refusal) => void;
   #supervisor: Supervisor | undefined;
 
-  constructor(rules: ConnectRules, { onRefusal }: Pick<TierOptions, "onRefusal">) {
+  constructor(rules: ConnectRules, { onRefusal }: { onRefusal: (refusal: Refusal) => void }) {
     this.#rules = rules;
     this.#onRefusal = onRefusal;
   }
