@@ -16,7 +16,7 @@ test("a directory for temporary files goes with all that commands made in it, wi
     writeFileSync(at("cache/module/file"), "");
     symlinkSync(input + "/kept", at("cache/link"));
     for (const path of ["cache/module", "cache", "."]) chmodSync(at(path), path === "cache" ? 0o500 : 0);
-    temporary[Symbol.dispose]();
+    await temporary[Symbol.asyncDispose]();
     const answer = [existsSync(temporary.path), readdirSync(input + "/kept")];`,
     place.project,
   );
