@@ -6,8 +6,6 @@ export type Proxies = {
   socks: Listener;
   /** What ssh runs as its `ProxyCommand`, such as `nc -X 5 -x 127.0.0.1:1080 %h %p`; absent where no tool for it exists. */
   gitSsh?: string;
-  /** The certificates of the user's own authorities, when there are any. */
-  caFile?: string;
 };
 
 /** A command's own servers are reached directly; in a sandbox with a network of its own nothing else is there. */
@@ -23,7 +21,7 @@ export const proxyNames: readonly string[] = ["http", "https", "ftp", "all", "no
  * The variables by which commands find the proxies. They are set after the environment was rebuilt: the user's own
  * proxy would be out of reach for a command, and is used by ours.
  */
-export function proxyVariables({ http, socks, gitSsh, caFile }: Proxies): Record<string, string> {
+export function proxyVariables({ http, socks, gitSsh }: Proxies): Record<string, string> {
   return {
     ...everyCase(urlOf("http", http)),
     SOCKS_PROXY: urlOf("socks5h", socks),
@@ -32,7 +30,6 @@ export function proxyVariables({ http, socks, gitSsh, caFile }: Proxies): Record
     ...ofPackageManagers(urlOf("http", http)),
     JAVA_TOOL_OPTIONS: javaOptions(http),
     ...(gitSsh !== undefined && { GIT_SSH_COMMAND: `ssh -o ${shellQuoted(`ProxyCommand=${gitSsh}`)}` }),
-    ...(caFile !== undefined && certificates(caFile)),
   };
 }
 
@@ -72,7 +69,8 @@ function javaOptions({ host, port }: Listener): string {
   return [...servers, "-Dhttp.nonProxyHosts=localhost|127.*|[::1]"].join(" ");
 }
 
-function certificates(file: string): Record<string, string> {
+/** The certificates of the user's own authorities, by the names that programs know. */
+export function certificateVariables(file: string): Record<string, string> {
   return {
     SSL_CERT_FILE: file,
     NODE_EXTRA_CA_CERTS: file,

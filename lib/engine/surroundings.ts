@@ -1,4 +1,4 @@
-import { proxyNames, proxyVariables } from "../egress/env.ts";
+import { certificateVariables, proxyNames, proxyVariables } from "../egress/env.ts";
 import { sshTunnelCommand } from "../egress/sshcommand.ts";
 import type { Backend, Proxies } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
@@ -81,6 +81,9 @@ function variablesFor(
 
   // The user's own proxies are out of a confined command's reach, and their passwords none of its business.
   if (backend.filesystem === "confined") for (const name of proxyNames) delete variables[name];
+  // Where the user has an authority of their own, programs are told of it that know it by another name.
+  const { SSL_CERT_FILE: authority } = variables;
+  if (authority !== undefined) Object.assign(variables, { ...certificateVariables(authority), ...variables });
   // Last, so that nothing of the user's leads around them.
   if (backend.proxies !== undefined) Object.assign(variables, waysTo(backend.proxies));
   // Where .git is watched and not held, git should not write to it just because somebody asked for its status.

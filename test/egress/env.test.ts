@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { proxyVariables } from "../../lib/egress/env.ts";
+import { certificateVariables, proxyVariables } from "../../lib/egress/env.ts";
 
 const http = { host: "127.0.0.1", port: 3128 };
 const socks = { host: "127.0.0.1", port: 1080 };
@@ -57,7 +57,7 @@ test("git gives ssh the whole command for the proxy, quotes and all", async () =
 });
 
 test("the user's own certificates are named to everyone", () => {
-  const names = Object.entries(proxyVariables({ http, socks, caFile: "/etc/own.pem" }))
+  const names = Object.entries(certificateVariables("/etc/own.pem"))
     .filter(([, value]) => value === "/etc/own.pem")
     .map(([name]) => name);
   expect(names).toContain("SSL_CERT_FILE");

@@ -1,7 +1,7 @@
 import { test } from "bun:test";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { proxyVariables } from "../../lib/egress/env.ts";
+import { certificateVariables, proxyVariables } from "../../lib/egress/env.ts";
 import { openProxies, type Opened } from "./egress.ts";
 import { makePlace, type Place } from "./place.ts";
 
@@ -40,7 +40,10 @@ export async function openWorld(serve: Serve): Promise<World> {
 
   const listener = (port: number) => ({ host: "127.0.0.1", port });
   const { httpPort: http, socksPort: socks } = opened.proxies;
-  const variables = proxyVariables({ http: listener(http), socks: listener(socks), caFile });
+  const variables = {
+    ...certificateVariables(caFile),
+    ...proxyVariables({ http: listener(http), socks: listener(socks) }),
+  };
   const everything = held.move();
   return {
     place,
