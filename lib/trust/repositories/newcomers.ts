@@ -9,7 +9,7 @@ import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { setAside } from "./setaside.ts";
-import type { Found } from "./tree.ts";
+import { breathe, type Found } from "./tree.ts";
 import { identityAt } from "./whereabouts.ts";
 
 export type Handling = {
@@ -49,7 +49,12 @@ export class Newcomers {
     await this.#paths.look(signal);
     const findings: Finding[] = [];
     for (const danger of this.#openDangers()) findings.push(...(await this.#close(danger)));
-    for (const found of this.#arrivals()) findings.push(...(await this.#receive(found)));
+    const arrivals = this.#arrivals();
+    for (const found of arrivals.slice(0, mostArrivals)) {
+      findings.push(...(await this.#receive(found)));
+      await breathe(signal);
+    }
+    if (arrivals.length > mostArrivals) findings.push(...this.#paths.roots.map(tooMany));
     findings.push(...this.#paths.unreadable.map(blindSpot));
     return findings.filter((finding) => this.#isNews(finding));
   }
@@ -117,6 +122,14 @@ const settings = "koda would take settings from it at its next start";
 
 function keyOf({ path, reason = "" }: { path: string; reason?: string }): string {
   return `${path}: ${reason}`;
+}
+
+/** They are judged anew after each command, and no command is to hold up a run with them. */
+const mostArrivals = 2_000;
+
+function tooMany(root: string): Finding {
+  const reason = `commands made more than ${mostArrivals} repositories`;
+  return { kind: "failed", path: root, reason, error: "they are too many to be looked through" };
 }
 
 function blindSpot(path: string): Finding {

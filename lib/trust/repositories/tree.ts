@@ -66,7 +66,8 @@ const notFiles: ReadonlySet<string> = new Set(["/proc", "/sys", "/dev"]);
 
 const cachedAtOnce = 64;
 
-async function breathe(signal: AbortSignal): Promise<void> {
+/** Lets others have their turn in the middle of long work. */
+export async function breathe(signal: AbortSignal): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
   signal.throwIfAborted();
 }

@@ -351,3 +351,13 @@ test("names cannot pretend to be another line, nor to be longer than people read
     'A command changed ".git", which is protected: put back "0", "1", "2", "3", "4" and 15 more entries; lost is "objects".',
   );
 });
+
+test("more repositories than can be judged are told of in one sentence", async () => {
+  await using run = await begin();
+  const many = "for (let i = 0; i < 2010; i++) { mkdirSync(`m/${i}/.git`, { recursive: true }); }";
+  const script = `const { mkdirSync } = require("node:fs"); ${many}`;
+  expect(Bun.spawnSync([process.execPath, "-e", script], { cwd: run.project }).exitCode).toBe(0);
+  const failed = async () => (await run.look()).filter((finding) => finding.startsWith("failed"));
+  expect(await failed()).toEqual(["failed ."]);
+  expect(await failed()).toEqual([]);
+});
