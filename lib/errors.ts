@@ -114,6 +114,8 @@ export function errnoOf(error: unknown): string | undefined {
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
+  EADDRINUSE: "somebody else listens there",
+  EADDRNOTAVAIL: "this machine has no such address",
   EBADF: "it is closed",
   EBUSY: "it is in use",
   EFBIG: "it would be larger than a file may be here",
