@@ -78,6 +78,14 @@ function openRepository({ root, allowGit }: Policy): string | undefined {
   return allowGit && existsSync(own) && lstatSync(own).isDirectory() ? own : undefined;
 }
 
+/** That `--allow-git` opens nothing here; where there is no `.git` at all, commands may make one. */
+export function whyGitStaysClosed({ root, allowGit }: Policy): string | undefined {
+  const stats = lstatSync(join(root, ".git"), { throwIfNoEntry: false });
+  if (!allowGit || stats === undefined || stats.isDirectory()) return undefined;
+  const what = stats.isSymbolicLink() ? "a symlink" : "a file, as in a linked work tree or a submodule";
+  return `--allow-git opens only a .git directory, and the project's is ${what}: commands cannot commit`;
+}
+
 function outside(paths: readonly string[], directory: string): string[] {
   return paths.filter((path) => !isBelow(path, directory));
 }

@@ -12,7 +12,7 @@ import type { Egress } from "./egress.ts";
 import type { Notice } from "./engine.ts";
 import type { Event } from "./event.ts";
 import { Reached } from "./reached.ts";
-import { careForRepositories, type Repositories } from "./repositories.ts";
+import { careForRepositories, type Repositories, whyGitStaysClosed } from "./repositories.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
 
@@ -61,6 +61,8 @@ export function surround(confinement: Confinement, options: SurroundOptions): Om
   const shell = createShell({ backend, policy, env: variablesFor(confinement, options), maxSeconds });
   const tasks = createTasks(shell);
   const repositories = careForRepositories({ policy, backend, dataDirectory: settings.dataDirectory });
+  const closed = backend.filesystem === "confined" ? whyGitStaysClosed(policy) : undefined;
+  if (closed !== undefined) options.tell({ type: "notice", level: "warn", code: "git", message: closed });
   const lastNotices: Notice[] = [];
   held.defer(async () => void lastNotices.push(...(await repositories.last())));
   // Last in, first out: tasks put away what they printed, then the shell takes down whatever is left.

@@ -140,6 +140,13 @@ test("--json says first what is enforced", async () => {
   expect(said["notes"]).toBeArray();
 });
 
+test("that --allow-git opens nothing is said where .git is no directory", async () => {
+  await using place = makePlace({ ".git": "gitdir: ../main/.git/worktrees/project\n" });
+  const { stderr } = await sandbox(place, ["--allow-git", "--", "true"]);
+  expect(stderr).toMatch(/^koda: warning: --allow-git opens only a \.git directory, .* a linked work tree .*\n$/);
+  expect((await sandbox(place, ["--", "true"])).stderr).toBe("");
+});
+
 test("what the project's own configuration may not say is named", async () => {
   await using place = makePlace({ ".koda/config.json": '{ "egress": { "mode": "open", "deny": ["a.test"] } }' });
   const { exit, stderr } = await sandbox(place, ["--", "true"]);
