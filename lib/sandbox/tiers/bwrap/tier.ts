@@ -19,6 +19,7 @@ import { accessIn } from "../access.ts";
 import { mustHoldRoot } from "../nolandlock.ts";
 import { connectRulesOf, ownNetwork, proxiesAt, type TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
+import { unlimitedForRoot } from "../unlimited.ts";
 import { viewOf } from "../view.ts";
 import { bwrapArguments } from "./arguments.ts";
 import { findBwrap } from "./find.ts";
@@ -52,6 +53,7 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
     notes: [
       "what a command leaves running ends with it, and commands do not reach each other's servers",
       "a .git or .koda that is a symlink is protected only where it leads to",
+      ...unlimitedForRoot(),
     ],
     privateTmp: view.replacesTmp,
     ownProcesses: true,

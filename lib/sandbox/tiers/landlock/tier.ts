@@ -12,6 +12,7 @@ import type { ConnectRules } from "../../supervisor/rules.ts";
 import { noLandlock } from "../nolandlock.ts";
 import type { TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
+import { unlimitedForRoot } from "../unlimited.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
 
@@ -34,7 +35,7 @@ export async function openLandlockTier(policy: Policy, options: TierOptions): Pr
     filesystem: "confined",
     network: rules.tcp.length === 0 ? "none" : "proxies",
     ...(proxies && { proxies }),
-    notes: gaps,
+    notes: [...gaps, ...unlimitedForRoot()],
     privateTmp: false,
     ownProcesses: false,
     guards: true,

@@ -15,6 +15,7 @@ import { accessIn } from "../access.ts";
 import { mustHoldRoot } from "../nolandlock.ts";
 import { connectRulesOf, ownNetwork, proxiesAt, type TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
+import { unlimitedForRoot } from "../unlimited.ts";
 import { viewOf } from "../view.ts";
 import { openNamespaces } from "./session.ts";
 
@@ -125,6 +126,7 @@ function mustSuffice(abi: number, processes: boolean): void {
 function notesOf(abi: number, processes: boolean): string[] {
   return [
     ...(abi === 0 ? ["no Landlock: what commands may write is held by mounts alone"] : []),
+    ...(processes && !isOlderThan(firstWithPidLimits) ? [] : unlimitedForRoot()),
     ...(processes
       ? []
       : [
