@@ -12,10 +12,14 @@ const longestArgument = 128 * 1024 - 1;
 
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
+/** Where a command is to run. A sandbox may hide places on the PATH from it. */
+export type Scene = Pick<Command, "cwd" | "env"> & { isSeen: (path: string) => boolean };
+
 /** The command with every name looked up. Throws a KodaError that says why it cannot be started. */
-export function commandOf(line: CommandLine, { cwd, env }: Pick<Command, "cwd" | "env">): Command {
+export function commandOf(line: CommandLine, scene: Scene): Command {
+  const { cwd, env } = scene;
   if (!isDirectory(cwd)) throw cannotStart(line, `the directory "${cwd}" does not exist`);
-  const argv = typeof line === "string" ? shellArguments(line, env) : programArguments(line, cwd, env);
+  const argv = typeof line === "string" ? shellArguments(line, scene) : programArguments(line, scene);
   if (argv.some((argument) => argument.includes("\0"))) throw cannotStart(line, "it contains a NUL character");
   const longest = Math.max(...argv.map((argument) => Buffer.byteLength(argument)));
   if (longest > longestArgument) {
@@ -48,19 +52,15 @@ export function cannotStart(
   return new CannotStart(`Cannot run "${shown}": ${reason}`, details);
 }
 
-function shellArguments(line: string, env: Record<string, string>): Command["argv"] {
-  const shell = find("bash", env.PATH) ?? find("sh", env.PATH) ?? "/bin/sh";
+function shellArguments(line: string, scene: Scene): Command["argv"] {
+  const shell = find("bash", scene) ?? find("sh", scene) ?? "/bin/sh";
   // A line that begins with a dash would be taken for the shell's options.
   return [shell, "-c", /^[-+]/.test(line) ? ` ${line}` : line];
 }
 
-function programArguments(
-  [program, ...args]: readonly [string, ...string[]],
-  cwd: string,
-  env: Record<string, string>,
-): Command["argv"] {
+function programArguments([program, ...args]: ProgramLine, scene: Scene): Command["argv"] {
   const line = [program, ...args] as const;
-  const places = program.includes("/") ? [resolve(cwd, program)] : placesOf(program, env.PATH);
+  const places = program.includes("/") ? [resolve(scene.cwd, program)] : placesOf(program, scene);
   const path = places.find(isExecutable);
   if (path !== undefined) return [path, ...args];
   const other = places.find((place) => existsSync(place));
@@ -69,14 +69,14 @@ function programArguments(
   throw cannotStart(line, `there is no program "${program}"${where}`, { shellExit: 127 });
 }
 
-function find(program: string, path?: string): string | undefined {
-  return placesOf(program, path).find(isExecutable);
+function find(program: string, scene: Scene): string | undefined {
+  return placesOf(program, scene).find(isExecutable);
 }
 
 /** Only absolute directories of the PATH count: `.` in it would run what the project brought along. */
-function placesOf(program: string, path = usualPath): string[] {
+function placesOf(program: string, { env: { PATH: path = usualPath }, isSeen }: Scene): string[] {
   const directories = path.split(":").filter((directory) => isAbsolute(directory));
-  return directories.map((directory) => join(directory, program));
+  return directories.map((directory) => join(directory, program)).filter(isSeen);
 }
 
 function isExecutable(path: string): boolean {

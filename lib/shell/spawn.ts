@@ -1,6 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { Backend, Confined } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
+import { isSeen as isSeenBy } from "../sandbox/policy/seen.ts";
 import { attach, type Attached } from "./attach.ts";
 import { closeOutlet, drain, openOutlet } from "./drain.ts";
 import { isGroupAlive, killNow, takeDown } from "./kill.ts";
@@ -45,7 +46,7 @@ export type Shell = {
 
 type ShellOptions = {
   backend: Backend;
-  policy: Pick<Policy, "root">;
+  policy: Policy;
   env: Readonly<Record<string, string>>;
   maxSeconds?: number;
 };
@@ -57,6 +58,7 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
   const openFiles = originalOpenFiles();
   let count = 0;
   let sharesSession = false;
+  const isSeen = (path: string) => backend.filesystem !== "confined" || isSeenBy(path, policy);
 
   return {
     maxSeconds,
@@ -104,7 +106,7 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
   }
 
   function surroundings(mark: string, { cwd = policy.root, env: more }: Where) {
-    return { cwd, env: { ...env, ...more, [markVariable]: mark } };
+    return { cwd, env: { ...env, ...more, [markVariable]: mark }, isSeen };
   }
 
   /** What left its group, and what is left of groups whose command is over. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../../lib/errors.ts";
 import { binary, koda, type Ran } from "../support/koda.ts";
@@ -22,6 +22,15 @@ function processesWith(text: string): number[] {
 
 /** A number of seconds that no other process sleeps for. */
 const longTime = () => `1000.${crypto.getRandomValues(new Uint32Array(1))[0]}`;
+
+test("a shell that the sandbox hides is passed over", async () => {
+  await using place = makePlace();
+  // The place is in /tmp, which is another one for commands.
+  symlinkSync("/bin/sh", join(place.home, "bash"));
+  const env = { PATH: `${place.home}:${place.env.PATH}` };
+  const { exit, stdout } = await koda(place, ["sandbox", "--", "bash", "-c", "echo yes"], { env });
+  expect({ exit, stdout }).toEqual({ exit: 0, stdout: "yes\n" });
+});
 
 describe("the exit code is the command's", () => {
   const rows: readonly [command: readonly string[], exit: number][] = [

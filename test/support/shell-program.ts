@@ -7,6 +7,7 @@ import { unconfined } from "../../lib/sandbox/backend.ts";
 import { adoptOrphans } from "../../lib/shell/processes.ts";
 import { createShell } from "../../lib/shell/spawn.ts";
 import { bashTool } from "../../lib/tools/bash.ts";
+import { policyOf } from "./policy.ts";
 import { callContext } from "./shell.ts";
 
 const [command = "", ...flags] = process.argv.slice(2);
@@ -14,7 +15,7 @@ const adopts = flags.includes("--adopt") && adoptOrphans();
 
 const shell = createShell({
   backend: unconfined,
-  policy: { root: process.cwd() },
+  policy: policyOf({ home: "/nowhere", project: process.cwd() }),
   env: { PATH: process.env.PATH ?? "" },
 });
 const result = await bashTool.run({ command }, callContext(shell));

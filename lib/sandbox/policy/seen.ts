@@ -1,5 +1,5 @@
 import type { Policy } from "./policy.ts";
-import { hostTmp, isBelow } from "./reach.ts";
+import { hostTmp, isBelow, isHidden } from "./reach.ts";
 
 type Tmp = Pick<Policy, "privateTmp" | "tmp" | "write" | "show">;
 
@@ -11,6 +11,11 @@ type Tmp = Pick<Policy, "privateTmp" | "tmp" | "write" | "show">;
 export function hostPath(seen: string, { privateTmp, tmp, write, show }: Tmp): string {
   const isOwn = privateTmp && isBelow(seen, hostTmp) && ![...write, ...show].some((root) => isBelow(seen, root));
   return isOwn ? tmp + seen.slice(hostTmp.length) : seen;
+}
+
+/** Whether commands find at a path what the host has there. */
+export function isSeen(path: string, policy: Policy): boolean {
+  return !isHidden(path, policy) && hostPath(path, policy) === path;
 }
 
 /** How commands call what lies there. */
