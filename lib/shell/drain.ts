@@ -50,11 +50,19 @@ function readerOfSocket(socket: unknown): Reader {
   return socket.getReader();
 }
 
+/** What a talkative command leaves in the heap is given back now and then: a few milliseconds for some megabytes. */
+const shrinkEveryBytes = 40 * 1024 * 1024;
+
 async function pump(reader: Reader, take: (bytes: Uint8Array) => void): Promise<void> {
+  let sinceShrunk = 0;
   while (true) {
     const { done, value } = await reader.read();
     if (done || value === undefined) return;
     take(value);
+    sinceShrunk += value.length;
     release(value);
+    if (sinceShrunk < shrinkEveryBytes) continue;
+    sinceShrunk = 0;
+    Bun.shrink();
   }
 }
