@@ -3,6 +3,7 @@
  * said, and the tests that need it say that they are skipped.
  */
 const needed = [
+  { program: "bwrap", package: "bubblewrap" },
   { program: "qemu-aarch64", package: "qemu-user" },
   { program: "x86_64-linux-gnu-objdump", package: "binutils-x86-64-linux-gnu" },
   { program: "aarch64-linux-gnu-objdump", package: "binutils-aarch64-linux-gnu" },
