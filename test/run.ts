@@ -6,11 +6,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installPackages } from "./support/packages.ts";
+import { installRecentNode } from "./support/recentnode.ts";
 
 const bun = process.execPath;
 const chosen = process.argv.slice(2);
 
 installPackages();
+installRecentNode();
 const build = Bun.spawnSync([bun, "build.ts"], { stdout: "inherit", stderr: "inherit" });
 if (build.exitCode !== 0) finish(0, 1);
 

@@ -2,6 +2,7 @@ import { describe, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { host, openWorld, refusedHost, testWith, type World } from "../../support/clients.ts";
+import { recentNode } from "../../support/recentnode.ts";
 
 /** Gives back what it was sent, and says who asked for what. */
 async function mirror(request: Request): Promise<Response> {
@@ -96,14 +97,15 @@ describe("wget", () => {
 });
 
 describe("fetch of node", () => {
-  const test = testWith("node", "--use-env-proxy", "--version");
+  const node = recentNode();
+  const test = testWith(node, "--use-env-proxy", "--version");
   // Even plain HTTP goes through a tunnel; what the proxy said is the cause of the cause.
   const program = `
     const causes = (error) => (error === undefined ? [] : [error.message, ...causes(error.cause)]);
     const answer = await fetch(process.argv[1]).catch((error) => error);
     console.log(answer instanceof Error ? causes(answer).join(": ") : await answer.text());
   `;
-  const ask = (url: string) => ["node", "--input-type=module", "-e", program, url];
+  const ask = (url: string) => [node, "--input-type=module", "-e", program, url];
 
   test("reaches what is allowed, plain and with TLS", async () => {
     await using world = await openWorld(mirror);
