@@ -1,3 +1,5 @@
+import { KodaError } from "../../errors.ts";
+
 /** A tier cannot be had here. The message is the reason, as the rest of a sentence; `fix` says what would help. */
 export class Unavailable extends Error {
   override readonly name = "Unavailable";
@@ -6,5 +8,15 @@ export class Unavailable extends Error {
   constructor(reason: string, fix?: string) {
     super(reason);
     this.fix = fix;
+  }
+}
+
+/** What was there when a tier was opened may have changed since: then a command is refused, and the run goes on. */
+export function orRefuse<T>(confine: () => T): T {
+  try {
+    return confine();
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error;
+    throw new KodaError("sandbox", `Cannot run a command: ${error.message}`, { cause: error });
   }
 }

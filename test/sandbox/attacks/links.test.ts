@@ -46,6 +46,7 @@ for (const { name, user } of withMounts.flatMap((name) => users.map((user) => ({
       renameSync(place.project, `${place.project}-moved`);
       symlinkSync(`${place.project}-moved`, place.project);
       await expect(tier.run("true")).rejects.toThrow("has become a symlink");
+      expect(readdirSync(`${place.project}-moved`), "no stand-in is left").toEqual([]);
     });
   });
 }

@@ -18,7 +18,7 @@ import { Connections } from "../../supervisor/connections.ts";
 import { accessIn } from "../access.ts";
 import { mustHoldRoot } from "../nolandlock.ts";
 import { connectRulesOf, ownNetwork, proxiesAt, type TierOptions } from "../tier.ts";
-import { Unavailable } from "../unavailable.ts";
+import { orRefuse, Unavailable } from "../unavailable.ts";
 import { unlimitedForRoot } from "../unlimited.ts";
 import { viewOf } from "../view.ts";
 import { bwrapArguments } from "./arguments.ts";
@@ -60,32 +60,31 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
     guards: false,
     mayShareGroup: abi >= neededAbi,
     protect: view.protect,
-    confine: (command, manner = "watched") => prepare(command, { socket: connections.socket, manner }),
+    confine: (command, manner = "watched") => orRefuse(() => prepare(command, { socket: connections.socket, manner })),
     [Symbol.dispose]: () => opened.dispose(),
   };
 
   function prepare(command: Command, { socket, manner }: { socket: number; manner: Manner }): Confined {
-    const standIns = standInsFor(policy);
+    using taken = new DisposableStack();
+    taken.use(standInsFor(policy));
     const layout = view.layout();
-    const complaints = manner === "attached" ? openPipe() : undefined;
-    const inner = programs.of({ layout, complains: complaints !== undefined });
     const list = bwrapArguments(layout, command.cwd).map((argument) => `${argument}\0`);
     // Not on the command line, which everyone can read, and which has an end.
     const argumentFile = sealedFile("koda-bwrap", Buffer.from(list.join("")));
-    if (argumentFile === undefined || inner.descriptor === undefined)
-      throw new Unavailable("no memory file can be made");
-    const sockets = options.ports.length > 0 ? new Handover(options.onSockets) : undefined;
+    if (argumentFile === undefined) throw new Unavailable("no memory file can be made");
+    taken.defer(() => closeSync(argumentFile));
+    const complaints = manner === "attached" ? openPipe() : undefined;
+    const inner = programs.of({ layout, complains: complaints !== undefined });
+    if (inner.descriptor === undefined) throw new Unavailable("no memory file can be made");
+    const sockets = options.ports.length > 0 ? taken.use(new Handover(options.onSockets)) : undefined;
     const further = [sockets?.socket, complaints?.write].filter((descriptor) => descriptor !== undefined);
+    const held = taken.move();
     return {
       ...command,
       argv: [patient.path, bwrap, "--args", String(argumentList), "--", `/proc/self/fd/${program}`, ...command.argv],
       descriptors: [socket, argumentFile, inner.descriptor, ...further],
       ...(complaints && { complaints }),
-      release() {
-        sockets?.[Symbol.dispose]();
-        closeSync(argumentFile);
-        standIns[Symbol.dispose]();
-      },
+      release: () => held.dispose(),
     };
   }
 }

@@ -1,4 +1,3 @@
-import { KodaError } from "../../../errors.ts";
 import { openPipe } from "../../../shell/libc.ts";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
@@ -11,7 +10,7 @@ import { Connections } from "../../supervisor/connections.ts";
 import type { ConnectRules } from "../../supervisor/rules.ts";
 import { noLandlock } from "../nolandlock.ts";
 import type { TierOptions } from "../tier.ts";
-import { Unavailable } from "../unavailable.ts";
+import { orRefuse, Unavailable } from "../unavailable.ts";
 import { unlimitedForRoot } from "../unlimited.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
@@ -95,14 +94,4 @@ function build({ reach, complains }: Source, { limits, network }: Policy, { arch
     supervisor,
     ...(complains && { complaints: channel }),
   });
-}
-
-/** What was there when the tier was opened may have changed: something hidden has come to lie in the project. */
-function orRefuse(prepare: () => Confined): Confined {
-  try {
-    return prepare();
-  } catch (error) {
-    if (!(error instanceof Unavailable)) throw error;
-    throw new KodaError("sandbox", `Cannot run a command: ${error.message}`, { cause: error });
-  }
 }

@@ -7,7 +7,6 @@ import { standInsFor } from "../../layout/standin.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { probe } from "../../probe.ts";
 import { confiningProgram } from "../../program/program.ts";
-import type { ProgramFile } from "../../program/programfile.ts";
 import { Programs } from "../../program/programs.ts";
 import { neededAbi } from "../../program/steps/landlock.ts";
 import { Connections } from "../../supervisor/connections.ts";
@@ -43,7 +42,7 @@ export async function openNamespacesTier(policy: Policy, options: TierOptions, {
   using _ = standInsFor(policy);
   const [namespaces] = await Promise.all([
     openNamespaces(arch, options.ports),
-    programFor(purposeOf("watched", processes)),
+    programs.of({ layout: view.layout(), purpose: purposeOf("watched", processes) }),
   ]);
   held.use(namespaces);
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
@@ -66,20 +65,20 @@ export async function openNamespacesTier(policy: Policy, options: TierOptions, {
   };
 
   function prepare(command: Command, { socket, manner }: { socket: number; manner: Manner }): Confined {
-    const standIns = standInsFor(policy);
+    using taken = new DisposableStack();
+    taken.use(standInsFor(policy));
+    const layout = view.layout();
     const purpose = purposeOf(manner, processes);
     const pipe = purpose === undefined ? undefined : openPipe();
+    const program = programs.of({ layout, purpose: pipe && purpose });
+    const held = taken.move();
     return {
       ...command,
-      argv: [programFor(pipe && purpose).path, ...command.argv],
+      argv: [program.path, ...command.argv],
       descriptors: [namespaces.user, namespaces.network, socket, ...(pipe ? [pipe.write] : [])],
       ...(pipe && purpose && { [purpose]: pipe }),
-      release: () => standIns[Symbol.dispose](),
+      release: () => held.dispose(),
     };
-  }
-
-  function programFor(purpose: Purpose): ProgramFile {
-    return programs.of({ layout: view.layout(), purpose });
   }
 }
 
