@@ -1,5 +1,4 @@
 import {
-  accessSync,
   closeSync,
   constants,
   fstatSync,
@@ -45,20 +44,7 @@ export function standInsFor(policy: Policy): Disposable {
 
 function isStandInOrMissing(path: string): boolean {
   const kind = look(path);
-  if (kind === undefined) return !isBeyondReach(dirname(path));
-  return kind !== "link" && (lstatSync(path).mode & 0o7777) === modes[kind];
-}
-
-/** Where koda can make nothing a command, which has no more rights, cannot either: unless it gives them to itself. */
-function isBeyondReach(directory: string): boolean {
-  if (look(directory) === undefined) return isBeyondReach(dirname(directory));
-  try {
-    accessSync(directory, constants.W_OK | constants.X_OK);
-    return false;
-  } catch (error) {
-    if (errnoOf(error) === "EROFS") return true;
-    return errnoOf(error) === "EACCES" && lstatSync(directory).uid !== process.geteuid?.();
-  }
+  return kind === undefined || (kind !== "link" && (lstatSync(path).mode & 0o7777) === modes[kind]);
 }
 
 /** Something empty that another command needs where it is, of this koda or of another one. */
