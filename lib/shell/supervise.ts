@@ -125,7 +125,8 @@ export function supervise(
   async function endNamespace(): Promise<void> {
     await takeDown(() => keptBy(pid));
     killNow(group);
-    await process.exited;
+    // Who hangs in the kernel is not waited for.
+    await within(graceMs, process.exited);
   }
 
   /** Whoever waits for what the command left behind exits with the last of it. */
