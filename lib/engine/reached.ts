@@ -28,13 +28,8 @@ export class Reached {
     this.#tell({ type: "notice", level: "error", code: "egress", message });
   }
 
-  /** A unix socket, or an address that is nobody's proxy: what commands connected to without asking anyone. */
+  /** What commands wanted without asking a proxy: a unix socket, an address that is nobody's proxy, to listen. */
   hearConnect(what: string): void {
-    this.#tell({
-      type: "notice",
-      level: "info",
-      code: "connect",
-      message: `sandbox: connecting to ${what} is not allowed`,
-    });
+    this.#tell({ type: "notice", level: "info", code: "connect", message: `sandbox: refused to a command: ${what}` });
   }
 }
