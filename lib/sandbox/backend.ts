@@ -35,7 +35,7 @@ export type BackendName = "namespaces" | "bwrap" | "landlock" | "none";
 export type Enforcement = {
   name: BackendName;
   filesystem: "confined" | "open" | "no commands";
-  network: "proxies" | "loopback" | "none" | "open" | "no commands";
+  network: "proxies" | "none" | "open" | "no commands";
   /** Known gaps and the reasons why stronger tiers were not taken. */
   notes: readonly string[];
 };

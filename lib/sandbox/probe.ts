@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { isGone, isGroupAlive } from "../shell/kill.ts";
 import { closePipe } from "../shell/pipe.ts";
-import { failedStep } from "./assembly/failure.ts";
+import { type FailedStep, failedStep } from "./assembly/failure.ts";
 import type { Command, Confined } from "./backend.ts";
 import { socketPair } from "./descriptors.ts";
 import { look } from "./layout/scenery.ts";
@@ -50,7 +50,7 @@ async function runToItsEnd({ argv, cwd, env, descriptors, status, release }: Con
 /** The tier's own programs say which step failed; others say something else. */
 export class Failed extends Error {
   override readonly name = "Failed";
-  readonly step: { step: string; errno: number } | undefined;
+  readonly step: FailedStep | undefined;
 
   constructor(said: string, exit: number) {
     super(said === "" ? `a command in it ended with exit ${exit}` : said);

@@ -1,10 +1,13 @@
 /** The exit code of a program that could not be set up: never one that the command itself would choose. */
 export const setupFailed = 126;
 
+/** A step of one of koda's programs that the kernel refused. */
+export type FailedStep = { step: string; errno: number };
+
 const saidByProgram = /koda sandbox: (.+) failed, errno (\d+)/;
 
 /** What a program of ours says when one of its steps failed, which is never the command's own failure. */
-export function failedStep(text: string): { step: string; errno: number } | undefined {
+export function failedStep(text: string): FailedStep | undefined {
   const [, step, errno] = saidByProgram.exec(text) ?? [];
   return step === undefined ? undefined : { step, errno: Number(errno) };
 }

@@ -1,10 +1,8 @@
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { errnoName, unlessRefused } from "../../errors.ts";
+import type { FailedStep } from "../assembly/failure.ts";
 import { Unavailable } from "./unavailable.ts";
-
-/** A step of one of koda's programs that the kernel refused. */
-export type FailedStep = { step: string; errno: number };
 
 /** What this machine says of itself, by the path; undefined where there is no such thing. */
 export type Setting = (path: string) => string | undefined;
