@@ -1,7 +1,7 @@
 import { describeChanges, describeEnvironment } from "../agents/environment.ts";
 import type { Instructions } from "../agents/instructions.ts";
 import type { ModelInfo } from "../model/model.ts";
-import type { Environment } from "../session/item.ts";
+import type { Environment, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
@@ -16,14 +16,15 @@ type Facts = {
 };
 
 /**
- * Tells the model where it is: all of it at the beginning of a session, and later only what has changed. It goes into
- * the log and not into the system prompt, so that what was sent once stays as it was sent.
+ * Tells the model where it is: all of it at the beginning of a session, and later only the changes. An item of the log,
+ * not a part of the system prompt, so that the beginning of each request stays as it was sent. The next turn commits
+ * it: a run that is refused before its turn changes nothing.
  */
-export function tellSurroundings(session: Session, facts: Facts): void {
+export function environmentItem(session: Session, facts: Facts): ItemOf<"environment"> | undefined {
   const now = environmentOf(facts);
   const before = session.environment;
   const text = before === undefined ? describeEnvironment(now, facts.instructions) : describeChanges(before, now);
-  if (text !== undefined) session.append({ kind: "environment", text, facts: now });
+  return text === undefined ? undefined : { kind: "environment", text, facts: now };
 }
 
 function environmentOf({ settings, allowance, surroundings, info }: Facts): Environment {

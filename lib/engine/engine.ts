@@ -1,4 +1,5 @@
 import type { JsonSchema, Model, ModelInfo } from "../model/model.ts";
+import type { ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
@@ -20,6 +21,8 @@ export type Engine = {
   readonly gate: Gate;
   readonly ledger: Ledger;
   readonly session: Session;
+  /** The surroundings, where the model has not been told of them yet. */
+  readonly environment: ItemOf<"environment"> | undefined;
   /** What every call of this conversation may use. */
   readonly context: Omit<ToolContext, "call" | "signal" | "report">;
   readonly changes: Changes;

@@ -8,7 +8,7 @@ import { buildGate, offeredTools } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
 import { trackChanges } from "./changes.ts";
 import { connectionFor } from "./connection.ts";
-import { tellSurroundings } from "./conversation.ts";
+import { environmentItem } from "./conversation.ts";
 import type { Engine, Notice } from "./engine.ts";
 import type { Event } from "./event.ts";
 import { type Limits, openLedger } from "./ledger.ts";
@@ -53,7 +53,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
   const surroundings = await openSurroundings({ settings, allowance, keyVariables, tell }, held);
   const { policy, backend, shell } = surroundings;
   for (const message of instructions.notices) tell({ type: "notice", level: "warn", code: "instructions", message });
-  tellSurroundings(session, { settings, allowance, surroundings, info, instructions });
+  const environment = environmentItem(session, { settings, allowance, surroundings, info, instructions });
 
   const engine: Engine = {
     model,
@@ -63,6 +63,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
     gate: buildGate({ mode: allowance.mode, ...settings.tools }),
     ledger: openLedger(limitsOf(settings)),
     session,
+    environment,
     context: contextOf(session, surroundings, info),
     changes: held.use(trackChanges({ policy, dataDirectory: settings.dataDirectory, searchPath: settings.env.PATH })),
     repositories: surroundings.repositories,

@@ -25,6 +25,13 @@ export function recordedIn(store: Store, choice: SessionChoice, root: string): S
   }
 }
 
+/** A turn that came to its end leaves nothing to go on with but a new prompt. */
+export function assertUnfinished({ id, lastTurn }: Session): void {
+  if (lastTurn === "unfinished") return;
+  const why = lastTurn === "none" ? "has no turn yet" : "has finished its last turn";
+  throw new KodaError("usage", `Session "${id}" ${why}: add a prompt, as in koda exec --resume ${id} "…"`);
+}
+
 type Opened = { settings: Settings; recorded: SessionInfo | undefined; info: ModelInfo };
 
 /** Opens the session for writing, waiting for it as long as the user said. */

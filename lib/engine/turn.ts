@@ -12,6 +12,7 @@ import { LoopGuard } from "./loop.ts";
 import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
 import { ask, type Draft } from "./request.ts";
 
+/** The user's request; an empty one goes on with the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
 
 /** One turn: from a prompt to its outcome. Whatever it started has stopped when it is over, even if its reader left. */
@@ -39,10 +40,16 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
   return recorded;
 }
 
-function opening(prompt: Prompt, { answerSchema }: Engine): Item[] {
-  const user: Item = { kind: "user", parts: prompt };
-  return answerSchema === undefined ? [user] : [user, { kind: "note", text: schemaRequest(answerSchema) }];
+function opening(prompt: Prompt, { environment, answerSchema }: Engine): Item[] {
+  const items: (Item | undefined)[] = [
+    environment,
+    prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt },
+    answerSchema && { kind: "note", text: schemaRequest(answerSchema) },
+  ];
+  return items.filter((item) => item !== undefined);
 }
+
+const goOn = "The last turn was cut off. Go on with the task. If it is finished or cannot be finished, say so.";
 
 /** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
 async function* work(engine: Engine, draft: Draft, signal: AbortSignal): AsyncGenerator<Event, Outcome> {

@@ -151,7 +151,7 @@ export function storeError(path: string, error: unknown): unknown {
 }
 
 export function storeFailure(path: string, reason: string, cause?: unknown): KodaError {
-  const elsewhere = "or set KODA_HOME to another directory";
+  const elsewhere = "or set KODA_HOME to another directory, or run koda exec with --ephemeral";
   return new KodaError("store", `Cannot use the session database "${path}": ${reason}, ${elsewhere}.`, { cause });
 }
 

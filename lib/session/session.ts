@@ -79,6 +79,13 @@ export class Session implements AsyncDisposable {
     return this.#environment;
   }
 
+  /** How the latest turn ended; one that was killed has no end in the log. */
+  get lastTurn(): "none" | "complete" | "unfinished" {
+    const mark = this.#items.findLast(({ kind }) => kind === "turn_start" || kind === "turn_end");
+    if (mark === undefined) return "none";
+    return mark.kind === "turn_end" && mark.reason === "complete" ? "complete" : "unfinished";
+  }
+
   /** What all requests of this session cost, over all runs; a figure that was never reported is null. */
   get usage(): Usage {
     return this.#info.usage;
@@ -120,18 +127,18 @@ export class Session implements AsyncDisposable {
     this.append({ kind: "turn_end", reason, ...(failure && { error: failure }) });
   }
 
-  /** Closes a session that came to nothing: if it was made for this run and nothing was added, it never was. */
+  /** Closes a session that came to nothing: if it was made for this run and nothing was added, it is deleted. */
   discard(): void {
     this.#end(this.#isNew && this.#items.length === this.#lengthAtStart);
   }
 
-  /** Lets go of the session; the store stays open. An empty session is not kept. */
+  /** Releases the session; the store stays open. An empty session is not kept. */
   close(): void {
     this.#end(this.#isNew && this.#items.length === 0);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    this.close();
+    this.discard();
     return Promise.resolve();
   }
 

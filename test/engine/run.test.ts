@@ -52,6 +52,7 @@ function engineWith(model: Model, tools: readonly Tool[] = []): Engine {
     gate: () => ({ allow: true }),
     ledger: openLedger({ maxTurns: 10 }),
     session,
+    environment: undefined,
     // These tools use nothing of it but the list of work.
     context: { todo: session.todo } as unknown as Engine["context"],
     changes: unwatched,
