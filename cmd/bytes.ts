@@ -16,7 +16,7 @@ export function openReader(stream: ReadableStream<Uint8Array>, signal: AbortSign
 /** Everything up to the end, never holding much more than the limit. `first` is a read that is under way already. */
 export async function readToEnd(
   reader: Reader,
-  { name, limit, limitName }: Intake,
+  intake: Intake,
   signal: AbortSignal,
   first = reader.read(),
 ): Promise<Uint8Array> {
@@ -28,10 +28,14 @@ export async function readToEnd(
     if (next.done) return Buffer.concat(pieces);
     pieces.push(next.value);
     length += next.value.length;
-    if (length <= limit) continue;
+    if (length <= intake.limit) continue;
     cancel(reader);
-    throw new KodaError("usage", `Cannot read ${name}: it is larger than ${limitName}`);
+    throw tooLarge(intake);
   }
+}
+
+export function tooLarge({ name, limitName }: Intake): KodaError {
+  return new KodaError("usage", `Cannot read ${name}: it is larger than ${limitName}`);
 }
 
 export function cancel(reader: Reader): void {

@@ -2,6 +2,7 @@ import { endEvent, failedAfterAll, isEnd, noTotals } from "../lib/engine/end.ts"
 import type { Event, EventOf } from "../lib/engine/event.ts";
 import { type OpenRun, openRun } from "../lib/engine/open.ts";
 import { outcomeOfError } from "../lib/engine/outcome.ts";
+import { assertUnfinished } from "../lib/engine/sessions.ts";
 import { run } from "../lib/engine/run.ts";
 import { KodaError } from "../lib/errors.ts";
 import { adoptOrphans } from "../lib/shell/processes.ts";
@@ -69,26 +70,37 @@ async function* closed(opened: OpenRun, end: EventOf<"end">): AsyncGenerator<Eve
 
 type Moment = { clocks: Clocks; startedAt: number };
 
-/** Reads the prompt and opens the run at the same time; when one of them fails, the other is let go of. */
+/**
+ * Reads the prompt and opens the run. A command line that is refused changes nothing, so nothing is opened before all
+ * that can be read at once has been; while a pipe is waited for, both happen together, and when one of them fails the
+ * other is given up.
+ */
 async function prepare(
   options: ExecOptions,
   { clocks, startedAt }: Moment,
   signal: AbortSignal,
 ): Promise<{ prompt: Prompt; opened: OpenRun }> {
   const failed = new AbortController();
+  const waits = Promise.withResolvers<void>();
+  const reading = readPrompt(options, { signal: AbortSignal.any([signal, failed.signal]), onWait: waits.resolve });
+  await Promise.race([reading, waits.promise]);
+
   const open = async () => {
     const settings = await settingsOf(options);
     clocks.start(settings.loaded.config.limits);
     return await openRun(settings, { startedAt, heard: () => clocks.heard() }, signal);
   };
   const opening = open();
-  // Nobody waits for a pipe's end when it is known that nothing will be done with what comes.
+  // A pipe may take hours to its end, which is too long to learn that a key is missing.
   opening.catch((error: unknown) => failed.abort(error));
-  const reading = readPrompt(options, AbortSignal.any([signal, failed.signal]));
-
   const [prompt, opened] = await Promise.allSettled([reading, opening]);
   if (opened.status === "rejected") throw opened.reason;
-  if (prompt.status === "fulfilled") return { prompt: prompt.value, opened: opened.value };
-  await opened.value.close();
-  throw prompt.reason;
+  try {
+    if (prompt.status === "rejected") throw prompt.reason;
+    if (prompt.value.length === 0) assertUnfinished(opened.value.engine.session);
+    return { prompt: prompt.value, opened: opened.value };
+  } catch (error) {
+    await opened.value.close();
+    throw error;
+  }
 }

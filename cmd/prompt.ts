@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { decodeUtf8 } from "../lib/config/utf8.ts";
 import { KodaError, unlessRefused } from "../lib/errors.ts";
 import { isDemo } from "../lib/model/demoname.ts";
@@ -17,6 +17,15 @@ export type PromptOptions = {
   readonly stdin?: StdinMode;
   readonly model?: string;
   readonly quiet?: boolean;
+  /** A session to go on with, for which no prompt is needed. */
+  readonly resume?: string;
+  readonly last?: boolean;
+};
+
+type Circumstances = {
+  signal: AbortSignal;
+  /** Called before a read that may take as long as another process wants. */
+  onWait?: () => void;
 };
 
 /** Where the prompt's own words come from. */
@@ -24,24 +33,31 @@ type Source =
   { kind: "argument"; text: string } | { kind: "file"; path: string } | { kind: "stdin" } | { kind: "none" };
 
 /** The scripted model does the same whatever it is asked, so it may be asked nothing. */
-const demoPrompt = "Write a small project with a failing test, and mend it.";
+const demoPrompt = "Write a small project with a failing test, and fix it.";
 
 /**
- * What the user asks: the prompt, what came on standard input beside it, and images. It begins at once, so that the
- * wait for a silent pipe runs beside the rest of a start; the signal ends it.
+ * The user's request: the prompt, standard input added to it, and images; empty when a resumed session is to go on
+ * without one. The signal ends the wait for a pipe.
  */
-export async function readPrompt(options: PromptOptions, signal: AbortSignal): Promise<(TextPart | ImagePart)[]> {
+export async function readPrompt(
+  options: PromptOptions,
+  { signal, onWait = () => {} }: Circumstances,
+): Promise<(TextPart | ImagePart)[]> {
   const source = sourceOf(options);
   const mode = options.stdin ?? "auto";
   if (source.kind === "stdin" && mode === "ignore")
     throw new KodaError("usage", "The prompt cannot be standard input (-) when that is ignored (--stdin ignore)");
 
-  const words = await wordsOf(source, signal);
+  // Images first: they never wait, and a prompt from a pipe may.
   const images = await imagesOf(options.image, signal);
-  const bytes = await readStdin({ mode, role: roleBeside(source), note: options.quiet ? unsaid : say, signal });
+  const words = await wordsOf(source, { signal, onWait });
+  const note = options.quiet ? unsaid : say;
+  const goesOn = options.resume !== undefined || options.last === true;
+  const bytes = await readStdin({ mode, role: roleBeside(source, goesOn), note, warn: say, onWait, signal });
   const input = bytes === undefined ? undefined : decodeInput(bytes, "standard input");
   if (mode === "require" && !input)
     throw new KodaError("usage", "Standard input is empty, and --stdin require asks for something there");
+  if (words === undefined && !input && goesOn && images.length === 0 && source.kind === "none") return [];
   return [{ type: "text", text: joined(words, input) }, ...images];
 }
 
@@ -59,12 +75,12 @@ function isStdin(file: string | undefined): boolean {
   return file !== undefined && ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].includes(file);
 }
 
-function roleBeside(source: Source): StdinRole {
+function roleBeside(source: Source, goesOn: boolean): StdinRole {
   switch (source.kind) {
     case "stdin":
       return "asked";
     case "none":
-      return "prompt";
+      return goesOn ? "optional" : "prompt";
     case "argument":
     case "file":
       return "addition";
@@ -74,7 +90,7 @@ function roleBeside(source: Source): StdinRole {
 }
 
 /** The prompt's own words; undefined when they come on standard input. */
-async function wordsOf(source: Source, signal: AbortSignal): Promise<string | undefined> {
+async function wordsOf(source: Source, { signal, onWait }: Required<Circumstances>): Promise<string | undefined> {
   switch (source.kind) {
     case "stdin":
     case "none":
@@ -85,6 +101,7 @@ async function wordsOf(source: Source, signal: AbortSignal): Promise<string | un
     case "file": {
       const intake: Intake = { name: `prompt file "${source.path}"`, limit: 10 * 1024 * 1024, limitName: "10 MiB" };
       const { readNamedFile } = await import("./promptfile.ts");
+      if (!isRegularFile(source.path)) onWait();
       const text = decodeInput(await readNamedFile(source.path, intake, signal), intake.name);
       if (isBlank(text)) throw new KodaError("usage", `The prompt is empty: there is no text in "${source.path}"`);
       return text;
@@ -92,6 +109,11 @@ async function wordsOf(source: Source, signal: AbortSignal): Promise<string | un
     default:
       return source satisfies never;
   }
+}
+
+/** Anything else may be a pipe that has to be waited for; a file that is missing is told by reading it. */
+function isRegularFile(path: string): boolean {
+  return unlessRefused(() => statSync(path))?.isFile() ?? true;
 }
 
 async function imagesOf(paths: readonly string[], signal: AbortSignal): Promise<ImagePart[]> {

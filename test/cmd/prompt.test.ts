@@ -194,7 +194,7 @@ test.skipIf(process.getuid?.() !== 0)("a hidden process beside a hidden ancestor
   closeSync(pipe.read);
   closeSync(pipe.write);
   expect(parts).toEqual(text("do it"));
-  expect(notes).toContain("who holds it open cannot be seen");
+  expect(notes).toContain("the process that holds it open cannot be seen");
 });
 
 test("a silent pipe that only an ancestor holds open does not stop a run", async () => {
@@ -204,7 +204,7 @@ test("a silent pipe that only an ancestor holds open does not stop a run", async
     const { parts, notes } = await resultOf(start(place, { prompt: "do it" }, pipe.read));
     expect(parts).toEqual(text("do it"));
     expect(notes).toMatch(
-      /^koda: going on without standard input: nothing came within 300 ms and only .+ \(process \d+\) holds it open; --stdin append waits for its end\n$/,
+      /^koda: waiting up to 3 s for standard input, which .+ \(process \d+\) holds open; --stdin ignore goes on without it\nkoda: going on without standard input: nothing came within 3 s and only .+ \(process \d+\) holds it open\. What comes later is not read; --stdin append waits for it, --stdin ignore does not wait at all\n$/,
     );
     expect(notes).toContain(`(process ${process.pid})`);
   } finally {
@@ -224,10 +224,33 @@ test("a process beside us that holds the same pipe for reading feeds nobody", as
   expect(notes).toContain(`(process ${process.pid}) holds it open`);
 });
 
-test("quiet says nothing of it", async () => {
+test("an ancestor that writes late is heard", async () => {
   await using place = makePlace();
   const pipe = harnessPipe();
-  expect((await resultOf(start(place, { prompt: "do it", quiet: true }, pipe.read))).notes).toBe("");
+  const child = start(place, { prompt: "do it" }, pipe.read);
+  closeSync(pipe.read);
+  const { rest } = await saidUntil(child, "waiting up to 3 s for standard input, which ");
+  writeSync(pipe.write, "late");
+  closeSync(pipe.write);
+  expect((await resultOf(child, rest)).parts).toEqual(block("do it", "late"));
+});
+
+test("a session that can go on without a prompt takes one from standard input, and does not wait long for it", async () => {
+  await using place = makePlace();
+  expect((await inShell(place, "prog < /dev/null", { resume: "mine" })).parts).toEqual([]);
+  expect((await withStdin(place, "and then", { last: true })).parts).toEqual(text("and then"));
+  expect((await withStdin(place, "", { last: true })).parts).toEqual([]);
+  const pipe = harnessPipe();
+  expect((await resultOf(start(place, { last: true }, pipe.read))).parts).toEqual([]);
+  closeSync(pipe.read);
+  closeSync(pipe.write);
+});
+
+test("quiet says only that input may be lost", async () => {
+  await using place = makePlace();
+  const pipe = harnessPipe();
+  const { notes } = await resultOf(start(place, { prompt: "do it", quiet: true }, pipe.read));
+  expect(notes).toMatch(/^koda: going on without standard input: .*\n$/);
   closeSync(pipe.read);
   closeSync(pipe.write);
 });
@@ -270,7 +293,7 @@ test("a silent socket does not stop a run, and what it sends at once is appended
   const silent = start(place, { prompt: "do it" }, "pipe");
   const { parts, notes } = await resultOf(silent);
   expect(parts).toEqual(text("do it"));
-  expect(notes).toContain("nothing came within 300 ms and who holds it open cannot be seen");
+  expect(notes).toContain("nothing came within 3 s and the process that holds it open cannot be seen");
 
   const talking = start(place, { prompt: "do it" }, new Blob(["words"]));
   expect((await resultOf(talking)).parts).toEqual(block("do it", "words"));

@@ -14,7 +14,7 @@ if (uid !== undefined) {
 
 const controller = new AbortController();
 process.on("SIGINT", () => controller.abort(new Error("stopped by the signal")));
-const result = await readPrompt({ image: [], ...JSON.parse(options) }, controller.signal).then(
+const result = await readPrompt({ image: [], ...JSON.parse(options) }, { signal: controller.signal }).then(
   (parts) => ({ parts }),
   (error: unknown) => ({ error: { code: errnoOf(error), message: messageOf(error) } }),
 );
