@@ -3,7 +3,8 @@ import { catalogedModels, describeModel } from "../lib/model/catalog.ts";
 import { demoProvider } from "../lib/model/demo.ts";
 import type { ModelInfo, Price } from "../lib/model/model.ts";
 import { offerOf } from "../lib/model/offer.ts";
-import { type Environment, keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
+import type { Environment } from "../lib/model/address.ts";
+import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { plain } from "../lib/sink/style.ts";
 import { here, loadHere } from "./here.ts";
 import { isOnThisMachine } from "./local.ts";
@@ -27,7 +28,7 @@ type Row = {
 export async function models({ json }: Options<"models">): Promise<number> {
   const places = here();
   const { config } = await loadHere(places);
-  const providers = [...providersOf(config.providers), demoProvider];
+  const providers = [...providersOf(config.providers, places.env), demoProvider];
   const rows = await Promise.all(providers.map((provider) => rowOf(provider, config, places.env)));
   await print(json ? asJson(rows.map(jsonOf)) : page(rows));
   return 0;

@@ -41,7 +41,7 @@ async function runConfined(options: SandboxOptions, stopper: Stopper): Promise<D
   await say(await introduction(confinement, options));
   await say(settings.loaded.skipped.map((key) => `koda: warning: ${key} is not used: a project may only narrow`));
 
-  const keyVariables = providersOf(config.providers).flatMap(({ keys }) => keys);
+  const keyVariables = providersOf(config.providers, process.env).flatMap(({ keys }) => keys);
   const surroundings = surround(confinement, { settings, keyVariables, tell, held });
   const exit = await attend(options.command, surroundings, stopper);
   return { exit, lastNotices: surroundings.lastNotices };

@@ -1,13 +1,14 @@
 import { type Fetch, platformFetch } from "./fetch.ts";
 import { arrayIn, recordOf, stringIn } from "./json.ts";
-import { addressOf, builtInProviders, type Provider } from "./providers.ts";
+import { addressOf } from "./address.ts";
+import type { Provider } from "./providers.ts";
 
 /** A provider that answered, with the models it has. */
 export type Offer = { provider: Provider; models: string[] };
 
 /** Which of the servers that people run on their own machine answer. Nobody waits for one that does not. */
-export async function localOffers(fetch: Fetch = platformFetch): Promise<Offer[]> {
-  const local = builtInProviders.filter((provider) => provider.local);
+export async function localOffers(rows: readonly Provider[], fetch: Fetch = platformFetch): Promise<Offer[]> {
+  const local = rows.filter((provider) => provider.local);
   const offers = await Promise.all(local.map((provider) => offerOf(provider, { fetch, timeoutMs: 500 })));
   return offers.filter((offer) => offer !== undefined);
 }

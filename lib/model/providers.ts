@@ -1,5 +1,6 @@
 import type { ProviderConfig } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
+import { type AddressVariables, atVariable, type Environment } from "./address.ts";
 import type { CatalogName } from "./catalog.ts";
 import type { Wire } from "./model.ts";
 
@@ -7,6 +8,10 @@ import type { Wire } from "./model.ts";
 export type Provider = {
   name: string;
   baseUrl: string;
+  /** The variables that may hold another address. */
+  addressVariables?: AddressVariables;
+  /** The one that did. */
+  addressFrom?: string;
   /** The variables that may hold the key, the first that is set wins. None: it asks for no key. */
   keys: readonly string[];
   wire: Wire;
@@ -37,6 +42,7 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "openai",
     baseUrl: "https://api.openai.com/v1",
+    addressVariables: { names: ["OPENAI_BASE_URL", "OPENAI_API_BASE"] },
     keys: ["OPENAI_API_KEY"],
     wire: "responses",
     model: "gpt-5.5",
@@ -45,6 +51,7 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "anthropic",
     baseUrl: "https://api.anthropic.com/v1",
+    addressVariables: { names: ["ANTHROPIC_BASE_URL"], path: "/v1" },
     keys: ["ANTHROPIC_API_KEY"],
     wire: "chat",
     model: "claude-sonnet-4-5",
@@ -54,6 +61,7 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "gemini",
     baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
+    addressVariables: { names: ["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"], path: "/v1beta/openai" },
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     wire: "chat",
     model: "gemini-2.5-pro",
@@ -63,6 +71,7 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "openrouter",
     baseUrl: "https://openrouter.ai/api/v1",
+    addressVariables: { names: ["OPENROUTER_BASE_URL"] },
     keys: ["OPENROUTER_API_KEY"],
     wire: "chat",
     model: "openrouter/auto",
@@ -72,15 +81,25 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "groq",
     baseUrl: "https://api.groq.com/openai/v1",
+    addressVariables: { names: ["GROQ_BASE_URL"], path: "/openai/v1" },
     keys: ["GROQ_API_KEY"],
     wire: "chat",
     model: "openai/gpt-oss-120b",
     catalog: "groq",
   },
-  { name: "xai", baseUrl: "https://api.x.ai/v1", keys: ["XAI_API_KEY"], wire: "chat", model: "grok-4", catalog: "xai" },
+  {
+    name: "xai",
+    baseUrl: "https://api.x.ai/v1",
+    addressVariables: { names: ["XAI_BASE_URL"] },
+    keys: ["XAI_API_KEY"],
+    wire: "chat",
+    model: "grok-4",
+    catalog: "xai",
+  },
   {
     name: "deepseek",
     baseUrl: "https://api.deepseek.com/v1",
+    addressVariables: { names: ["DEEPSEEK_BASE_URL"] },
     keys: ["DEEPSEEK_API_KEY"],
     wire: "chat",
     model: "deepseek-chat",
@@ -90,6 +109,7 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "mistral",
     baseUrl: "https://api.mistral.ai/v1",
+    addressVariables: { names: ["MISTRAL_BASE_URL"] },
     keys: ["MISTRAL_API_KEY"],
     wire: "chat",
     model: "mistral-medium-latest",
@@ -99,6 +119,7 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "together",
     baseUrl: "https://api.together.xyz/v1",
+    addressVariables: { names: ["TOGETHER_BASE_URL"] },
     keys: ["TOGETHER_API_KEY"],
     wire: "chat",
     model: "openai/gpt-oss-120b",
@@ -108,6 +129,7 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "fireworks",
     baseUrl: "https://api.fireworks.ai/inference/v1",
+    addressVariables: { names: ["FIREWORKS_BASE_URL"] },
     keys: ["FIREWORKS_API_KEY"],
     wire: "chat",
     model: "accounts/fireworks/models/gpt-oss-120b",
@@ -117,30 +139,55 @@ export const builtInProviders: readonly Provider[] = [
   {
     name: "minimax",
     baseUrl: "https://api.minimax.io/v1",
+    addressVariables: { names: ["MINIMAX_BASE_URL"] },
     keys: ["MINIMAX_API_KEY"],
     wire: "chat",
     model: "MiniMax-M2",
     quirks: maxTokens,
   },
-  { name: "ollama", baseUrl: "http://127.0.0.1:11434/v1", keys: [], wire: "chat", local: true, quirks: maxTokens },
+  {
+    name: "ollama",
+    baseUrl: "http://127.0.0.1:11434/v1",
+    addressVariables: { names: ["OLLAMA_HOST"], path: "/v1" },
+    keys: [],
+    wire: "chat",
+    local: true,
+    quirks: maxTokens,
+  },
   {
     name: "lmstudio",
     baseUrl: "http://127.0.0.1:1234/v1",
+    addressVariables: { names: ["LMSTUDIO_BASE_URL"] },
     keys: [],
     wire: "chat",
     catalog: "lmstudio",
     local: true,
     quirks: maxTokens,
   },
-  { name: "vllm", baseUrl: "http://127.0.0.1:8000/v1", keys: [], wire: "chat", quirks: maxTokens },
+  {
+    name: "vllm",
+    baseUrl: "http://127.0.0.1:8000/v1",
+    addressVariables: { names: ["VLLM_BASE_URL"] },
+    keys: [],
+    wire: "chat",
+    quirks: maxTokens,
+  },
 ];
 
-/** The user's rows and the built-in ones. A configured name that is built in changes what it mentions and no more. */
-export function providersOf(configured: ReadonlyMap<string, ProviderConfig>): Provider[] {
+/**
+ * The user's rows and the built-in ones, each at the address that its variable holds. A configured name that is built
+ * in changes what it mentions and no more.
+ */
+export function providersOf(configured: ReadonlyMap<string, ProviderConfig>, env: Environment): Provider[] {
   const rows = new Map(builtInProviders.map((provider) => [provider.name, provider]));
   const own = [...configured].map(([name, config]) => withConfig(name, config, rows.get(name)));
   for (const provider of own) rows.delete(provider.name);
-  return [...own, ...rows.values()];
+  return [...own, ...rows.values()].map((row) => {
+    // A key belongs to its address: one that is configured with another address is not for this one.
+    const builtIn = builtInProviders.find(({ name }) => name === row.name);
+    const isMoved = configured.get(row.name)?.baseUrl !== undefined;
+    return atVariable(row, env, isMoved ? (builtIn?.keys ?? []) : row.keys);
+  });
 }
 
 function withConfig(name: string, config: ProviderConfig, builtIn: Provider | undefined): Provider {
@@ -162,18 +209,10 @@ function withConfig(name: string, config: ProviderConfig, builtIn: Provider | un
   };
 }
 
-/** An address below the base URL, whose query (an API version, say) stays at the end. */
-export function addressOf({ baseUrl }: Provider, path: string): string {
-  const end = baseUrl.includes("?") ? baseUrl.indexOf("?") : baseUrl.length;
-  return baseUrl.slice(0, end).replace(/\/+$/, "") + path + baseUrl.slice(end);
-}
-
 /** A row for an endpoint of the user's own. `max_tokens` is the name that nearly every server knows. */
 export function ownProvider(name: string, baseUrl: string): Provider {
   return { name, baseUrl, keys: [], wire: "chat", quirks: maxTokens };
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A provider's key, and the variable that it came from. */
 export type ApiKey = { value: string; variable: string };

@@ -1,13 +1,14 @@
 import type { Config } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
+import { assertAddress, type Environment, isHttpUrl } from "./address.ts";
 import { catalogedModels, describeModel } from "./catalog.ts";
 import { demoProvider } from "./demo.ts";
 import { isDemo } from "./demoname.ts";
 import type { Fetch } from "./fetch.ts";
 import type { ModelInfo, Wire } from "./model.ts";
 import { localOffers } from "./offer.ts";
-import { type ApiKey, type Environment, keyOf, ownProvider, type Provider, providersOf } from "./providers.ts";
+import { type ApiKey, keyOf, ownProvider, type Provider, providersOf } from "./providers.ts";
 
 /** What the user asked for: flags, environment and configuration, already merged. */
 export type Wanted = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
@@ -42,11 +43,12 @@ type Choice = { provider: Provider; name: string };
 
 async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choice> {
   if (isDemo(wanted.model)) return { provider: demoProvider, name: "scripted" };
-  const rows = providersOf(surroundings.config.providers);
+  const rows = providersOf(surroundings.config.providers, surroundings.env);
   if (wanted.baseUrl !== undefined) return ownEndpoint(wanted, wanted.baseUrl, rows);
 
   const choice =
     wanted.model === undefined ? await anyModel(rows, surroundings) : await named(wanted.model, rows, surroundings);
+  assertAddress(choice.provider);
   return { ...choice, provider: withFlags(choice.provider, wanted) };
 }
 
@@ -59,7 +61,7 @@ function ownEndpoint(wanted: Wanted, baseUrl: string, rows: readonly Provider[])
   if (wanted.model === undefined) {
     throw new KodaError("usage", `--base-url needs a model of that endpoint: add -m NAME`);
   }
-  if (!/^https?:\/\/[^/]/.test(baseUrl) || !URL.canParse(baseUrl)) {
+  if (!isHttpUrl(baseUrl)) {
     throw new KodaError(
       "usage",
       `--base-url "${baseUrl}" is not an http or https URL, such as http://127.0.0.1:8080/v1`,
@@ -137,7 +139,7 @@ async function anyModel(rows: readonly Provider[], { config, env, fetch, offline
     if (usable && provider.model !== undefined) return { provider, name: provider.model };
   }
   if (offline) return nobody("unknown");
-  for (const { provider, models } of await localOffers(fetch)) {
+  for (const { provider, models } of await localOffers(rows, fetch)) {
     const name = models.find((model) => !/embed/i.test(model));
     if (name !== undefined) return { provider, name };
   }

@@ -3,7 +3,8 @@ import { type Origin, refused, unconnected } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
 import { type Frame, FrameReader } from "./frames.ts";
 import type { ModelInfo, ModelSettings, Wire } from "./model.ts";
-import { addressOf, type ApiKey, type Provider } from "./providers.ts";
+import { addressOf } from "./address.ts";
+import type { ApiKey, Provider } from "./providers.ts";
 import { trimmed } from "./said.ts";
 
 /** One model at the end of one connection: all that a wire needs to know. */

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { ProviderConfig } from "../../lib/config/config.ts";
 import { KodaError } from "../../lib/errors.ts";
 import type { Fetch } from "../../lib/model/fetch.ts";
-import { addressOf, builtInProviders, type Environment, ownProvider, providersOf } from "../../lib/model/providers.ts";
+import { addressOf, type Environment } from "../../lib/model/address.ts";
+import { builtInProviders, ownProvider, providersOf } from "../../lib/model/providers.ts";
 import { type Resolved, resolveModel, type Surroundings, type Wanted } from "../../lib/model/resolve.ts";
 import { fitting } from "../../lib/model/settings.ts";
 
@@ -223,7 +224,7 @@ describe("the table of providers", () => {
 
   test("takes from the configuration what it says, and keeps the rest of the row", () => {
     const configured = new Map([["mistral", { wire: "responses", apiKeyEnv: "MY_KEY", models: new Map() } as const]]);
-    const [first, ...rest] = providersOf(configured);
+    const [first, ...rest] = providersOf(configured, {});
     expect(first).toMatchObject({
       name: "mistral",
       wire: "responses",

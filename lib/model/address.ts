@@ -1,0 +1,71 @@
+import { address } from "../config/kinds.ts";
+import { KodaError } from "../errors.ts";
+import type { Provider } from "./providers.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The variables by which a provider's own clients find its address, and the path that they append to it: koda takes
+ * what is set for them.
+ */
+export type AddressVariables = { readonly names: readonly string[]; readonly path?: string };
+
+/** The provider at the address that its variable holds, with its usual key, which users set beside it. */
+export function atVariable(provider: Provider, env: Environment, usualKeys: readonly string[]): Provider {
+  for (const variable of provider.addressVariables?.names ?? []) {
+    const value = env[variable]?.trim();
+    if (value) return { ...provider, baseUrl: completed(value, provider), keys: usualKeys, addressFrom: variable };
+  }
+  return provider;
+}
+
+/** `OLLAMA_HOST` may be a host alone, and is the address that a server listens on as well. */
+function completed(value: string, { addressVariables, local }: Provider): string {
+  const withScheme = local && !value.includes("://") ? `http://${value}` : value;
+  const url = URL.parse(withScheme);
+  const path = addressVariables?.path;
+  if (url === null || path === undefined) return withScheme;
+  if (local && url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
+  if (local && url.port === "" && !value.includes("://")) url.port = "11434";
+  const end = path.slice(path.lastIndexOf("/"));
+  const before = url.pathname.replace(/\/+$/, "");
+  if (!before.endsWith(end)) url.pathname = `${before}${path}`;
+  return url.href;
+}
+
+/** Checked only for the provider that is used: others may be set up for other programs. */
+export function assertAddress({ name, baseUrl, addressFrom }: Provider): void {
+  if (addressFrom === undefined || address.read(baseUrl) !== undefined) return;
+  throw new KodaError(
+    "config",
+    `Cannot use the provider "${name}": ${addressFrom} is "${withoutSecrets(baseUrl)}", expected ${address.expected}`,
+  );
+}
+
+export function isHttpUrl(text: string): boolean {
+  return /^https?:\/\/[^/]/.test(text) && URL.canParse(text);
+}
+
+/** An address below the base URL, whose query (an API version, say) stays at the end. */
+export function addressOf({ baseUrl }: Pick<Provider, "baseUrl">, path: string): string {
+  const end = baseUrl.includes("?") ? baseUrl.indexOf("?") : baseUrl.length;
+  return baseUrl.slice(0, end).replace(/\/+$/, "") + path + baseUrl.slice(end);
+}
+
+/** The address as it is shown and recorded: without a password and without a query, which may hold a key. */
+export function endpointOf({ baseUrl }: Pick<Provider, "baseUrl">): string {
+  const url = URL.parse(baseUrl);
+  return url === null ? baseUrl : `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+/** The address as it may be printed for using it again: what looks like a secret is left out. */
+export function withoutSecrets(baseUrl: string): string {
+  const url = URL.parse(baseUrl);
+  if (url === null) return baseUrl.replace(/\/\/[^/@]*@/, "//");
+  const isSecret = (name: string) => /key|token|secret|password|credential|auth|sig/i.test(name);
+  const secrets = [...url.searchParams.keys()].filter(isSecret);
+  if (secrets.length === 0 && url.username === "" && url.password === "") return baseUrl;
+  for (const name of secrets) url.searchParams.delete(name);
+  [url.username, url.password] = ["", ""];
+  return url.href;
+}
