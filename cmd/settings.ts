@@ -6,6 +6,7 @@ import { inMemory } from "../lib/session/database.ts";
 import { realPaths } from "../lib/trust/real.ts";
 import { given, groundOf } from "./ground.ts";
 import type { ExecOptions } from "./options.ts";
+import { resumeFlags } from "./resumeflags.ts";
 import { readAnswerSchema } from "./schema.ts";
 import { version } from "./version.ts";
 
@@ -44,6 +45,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       ...(options.replay !== undefined && { replay: resolve(options.replay) }),
     },
     answerSchema: options.outputSchema === undefined ? undefined : await readAnswerSchema(options.outputSchema),
+    resumeFlags: resumeFlags(options),
     failOn: options.failOn.map((name) => (name === "tool-error" ? "tool_error" : name)),
   };
 }

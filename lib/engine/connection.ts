@@ -3,14 +3,16 @@ import { type Cassette, readCassette, recordedModel } from "../model/cassette.ts
 import { connect } from "../model/connect.ts";
 import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
-import type { Model, ModelInfo } from "../model/model.ts";
+import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import { recordTo, secretsIn } from "../model/record.ts";
 import { replayFrom } from "../model/replay.ts";
 import { type Resolved, resolveModel, type Wanted } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { fitting } from "../model/settings.ts";
-import type { SessionInfo } from "../session/log.ts";
+import type { ConnectionFacts } from "../session/item.ts";
+import { assertSameEndpoint, connectionFacts, isNamedByFlag } from "./endpoint.ts";
 import type { Notice } from "./engine.ts";
+import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
 /** The model of a run, and the variables that may hold its key: commands never see those. */
@@ -18,10 +20,12 @@ export type Connection = {
   model: Model;
   info: ModelInfo;
   keyVariables: readonly string[];
+  /** What the session records of it; undefined when no provider is asked. */
+  facts: ConnectionFacts | undefined;
   close(): void;
 };
 
-type Circumstances = { recorded: SessionInfo | undefined; tell: (notice: Notice) => void };
+type Circumstances = { recorded: Recorded | undefined; tell: (notice: Notice) => void };
 
 /** Connects to the model that is asked for, over the network or over a cassette. */
 export async function connectionFor(settings: Settings, { recorded, tell }: Circumstances): Promise<Connection> {
@@ -29,7 +33,10 @@ export async function connectionFor(settings: Settings, { recorded, tell }: Circ
   const played = replay === undefined ? undefined : readCassette(replay);
   const resolved = await resolve(settings, recorded, played);
   const { provider, info, key } = resolved;
-  const { settings: taken, left } = fitting(settings.model, info);
+  const isOffline = played !== undefined || provider.name === demoProvider.name;
+  if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
+  const wanted = settingsFor(info, settings.model, recorded);
+  const { settings: taken, left } = fitting(wanted, info);
   for (const message of left) tell({ type: "notice", level: "warn", code: "model_settings", message });
 
   const line = lineOf(settings, { resolved, played, tell });
@@ -43,36 +50,46 @@ export async function connectionFor(settings: Settings, { recorded, tell }: Circ
     userAgent: `koda/${settings.version}`,
   });
   const keyVariables = key === undefined ? provider.keys : [...provider.keys, key.variable];
-  return { model, info, keyVariables, close: () => recorder?.close() };
+  const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
+  return { model, info, keyVariables, facts, close: () => recorder?.close() };
+}
+
+/** A session keeps its effort, temperature and longest reply until a flag or another model replaces them. */
+function settingsFor(info: ModelInfo, flags: ModelSettings, recorded: Recorded | undefined): ModelSettings {
+  const before = recorded?.environment;
+  if (before?.connection === undefined || before.provider !== info.provider || before.model !== info.name) return flags;
+  const { reasoningEffort, temperature, maxOutputTokens } = before.connection;
+  return {
+    ...(reasoningEffort !== undefined && { reasoningEffort }),
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...flags,
+  };
 }
 
 /**
- * What the command line and its environment name comes first; then what the session was recorded with, or the
- * cassette; then the configuration.
+ * Flags come first, then what the session or the cassette was recorded with, then the environment and the
+ * configuration: those are of every run, and a recording is of one model.
  */
-function wantedBy(
-  { loaded, endpoint }: Settings,
-  recorded: SessionInfo | undefined,
-  played: Cassette | undefined,
-): Wanted {
-  const origin = loaded.origins.get("model") ?? "default";
-  // A tape is of one model: what the environment says of every run is not meant for it.
-  const naming = played === undefined ? /^(flag|environment)/ : /^flag/;
-  const isNamedNow = naming.test(origin) || endpoint.baseUrl !== undefined;
+function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Cassette | undefined): Wanted {
+  const { loaded, endpoint } = settings;
+  const isModelFlag = (loaded.origins.get("model") ?? "").startsWith("flag");
   const tape = played && recordedModel(played);
-  const before = recorded ?? tape;
-  const model = isNamedNow || before === undefined ? loaded.config.model : modelName(before.provider, before.model);
-  const wire = endpoint.wire ?? tape?.wire;
+  const before = recorded?.info ?? tape;
+  const model = isModelFlag || before === undefined ? loaded.config.model : nameOf(before, endpoint.baseUrl);
+  const wire = endpoint.wire ?? tape?.wire ?? (isModelFlag ? undefined : recorded?.environment?.connection?.wire);
   return { ...endpoint, ...(wire && { wire }), ...(model !== undefined && { model }) };
 }
 
-function modelName(provider: string, model: string): string {
-  return provider === demoProvider.name ? provider : `${provider}/${model}`;
+function nameOf({ provider, model }: { provider: string; model: string }, baseUrl: string | undefined): string {
+  if (provider === demoProvider.name) return provider;
+  // An endpoint without a name of its own: no table has it.
+  return provider === "custom" && baseUrl !== undefined ? model : `${provider}/${model}`;
 }
 
 async function resolve(
   settings: Settings,
-  recorded: SessionInfo | undefined,
+  recorded: Recorded | undefined,
   played: Cassette | undefined,
 ): Promise<Resolved> {
   const { config } = settings.loaded;
@@ -81,15 +98,14 @@ async function resolve(
     return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined });
   } catch (error) {
     // The name came from the record, so it is not the command line that is wrong.
-    if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage") throw error;
-    const { id, provider, model } = recorded;
-    const way =
-      provider === "custom"
-        ? "give its --base-url again, or another model with -m"
-        : `configure the provider "${provider}", or give another model with -m`;
+    if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage" || isNamedByFlag(settings))
+      throw error;
+    const { id, provider, model } = recorded.info;
+    const address = recorded.environment?.connection?.endpoint ?? "URL";
+    const provided = provider === "custom" ? "" : `configure the provider "${provider}", `;
     throw new KodaError(
       "config",
-      `Session "${id}" was recorded with ${provider}/${model}, which is not known here: ${way}`,
+      `Session "${id}" used ${provider}/${model}, which is not configured: ${provided}pass --base-url ${address}, or name another model with -m`,
     );
   }
 }

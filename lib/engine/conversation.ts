@@ -1,7 +1,7 @@
 import { describeChanges, describeEnvironment } from "../agents/environment.ts";
 import type { Instructions } from "../agents/instructions.ts";
 import type { ModelInfo } from "../model/model.ts";
-import type { Environment, ItemOf } from "../session/item.ts";
+import type { ConnectionFacts, Environment, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
@@ -12,6 +12,7 @@ type Facts = {
   allowance: Allowance;
   surroundings: Surroundings;
   info: ModelInfo;
+  connection: ConnectionFacts | undefined;
   instructions: Instructions;
 };
 
@@ -24,10 +25,12 @@ export function environmentItem(session: Session, facts: Facts): ItemOf<"environ
   const now = environmentOf(facts);
   const before = session.environment;
   const text = before === undefined ? describeEnvironment(now, facts.instructions) : describeChanges(before, now);
-  return text === undefined ? undefined : { kind: "environment", text, facts: now };
+  // A change that is none of the model's business is recorded without a text.
+  const isSame = text === undefined && Bun.deepEquals(before?.connection, now.connection);
+  return isSame ? undefined : { kind: "environment", text: text ?? "", facts: now };
 }
 
-function environmentOf({ settings, allowance, surroundings, info }: Facts): Environment {
+function environmentOf({ settings, allowance, surroundings, info, connection }: Facts): Environment {
   const { root, tmp, write } = surroundings.policy;
   const { mode, ...granted } = allowance;
   return {
@@ -40,5 +43,6 @@ function environmentOf({ settings, allowance, surroundings, info }: Facts): Envi
     model: info.name,
     provider: info.provider,
     granted,
+    ...(connection !== undefined && { connection }),
   };
 }

@@ -10,14 +10,14 @@ export type Totals = {
   tools: End["tools"];
   filesChanged: number;
   durationMs: number;
-  /** Is there something on disk to continue from? */
-  resumable: boolean;
+  /** The command line that continues the session; null when there is nothing to continue. */
+  resume: string | null;
 };
 
 /** The totals of a run that failed before it had a session. */
 export function noTotals(durationMs: number): Totals {
   const tools = { ok: 0, failed: 0, denied: 0 };
-  return { session: null, usage: noUsage, tools, filesChanged: 0, durationMs, resumable: false };
+  return { session: null, usage: noUsage, tools, filesChanged: 0, durationMs, resume: null };
 }
 
 /** The last event of a run. Its `exit` is the process's exit code; nothing else decides that code. */
@@ -34,7 +34,7 @@ export function endEvent(outcome: Outcome, totals: Totals): End {
     tools: { ...totals.tools },
     files_changed: totals.filesChanged,
     duration_ms: Math.round(totals.durationMs),
-    resume: totals.resumable && totals.session !== null ? `koda exec --resume ${totals.session}` : null,
+    resume: totals.resume,
   };
 }
 

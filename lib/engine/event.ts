@@ -32,6 +32,8 @@ const start = z.strictObject({
   model: z.string(),
   provider: z.string(),
   wire: z.enum(wires),
+  /** The provider's address, without a query; null when none is asked: for the demo and for a replay. */
+  base_url: z.string().nullable(),
   cwd: z.string(),
   mode: z.enum(modes),
   sandbox: z.strictObject({
@@ -164,7 +166,10 @@ const end = z.strictObject({
   tools: z.strictObject({ ok: count, failed: count, denied: count }),
   files_changed: count,
   duration_ms: z.number().nonnegative(),
-  /** The command line that continues this session; null when nothing was kept. */
+  /**
+   * The command line that continues this session: as it stands after a turn that was cut off, limited or failed, and
+   * with a prompt behind it after a complete one. Null when nothing was kept.
+   */
   resume: z.string().nullable(),
 });
 

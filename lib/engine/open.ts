@@ -1,6 +1,7 @@
 import { loadInstructions, noInstructions } from "../agents/instructions.ts";
 import type { ModelInfo } from "../model/model.ts";
 import { inMemory } from "../session/database.ts";
+import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import { openStore } from "../session/store.ts";
 import { builtInTools } from "../tools/registry.ts";
@@ -41,8 +42,8 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
 
   const store = openStore(settings.database);
   held.defer(() => store.leave());
-  const recorded = recordedIn(store, settings.session, settings.root);
-  const { model, info, keyVariables, close } = await connectionFor(settings, { recorded, tell });
+  const recorded = await recordedIn(store, settings.session, settings.root);
+  const { model, info, keyVariables, facts: connection, close } = await connectionFor(settings, { recorded, tell });
   held.defer(close);
   const session = held.use(await openSession(store, { settings, recorded, info }, signal));
 
@@ -53,7 +54,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
   const surroundings = await openSurroundings({ settings, allowance, keyVariables, tell }, held);
   const { policy, backend, shell } = surroundings;
   for (const message of instructions.notices) tell({ type: "notice", level: "warn", code: "instructions", message });
-  const environment = environmentItem(session, { settings, allowance, surroundings, info, instructions });
+  const environment = environmentItem(session, { settings, allowance, surroundings, info, connection, instructions });
 
   const engine: Engine = {
     model,
@@ -73,11 +74,17 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
     heard,
     ...(settings.answerSchema !== undefined && { answerSchema: settings.answerSchema }),
   };
-  const start = startOf(engine, { settings, surroundings, mode: allowance.mode, instructions: instructions.files });
+  const start = startOf(engine, {
+    settings,
+    surroundings,
+    mode: allowance.mode,
+    connection,
+    instructions: instructions.files,
+  });
   const resources = held.move();
   return {
     engine,
-    opening: { start, startedAt, resumable: settings.database !== inMemory },
+    opening: { start, startedAt, resume: resumeLine(session.id, settings, connection) },
     async close() {
       await resources.disposeAsync();
       return surroundings.lastNotices;
@@ -102,6 +109,13 @@ function contextOf(session: Session, surroundings: Surroundings, info: ModelInfo
     todo,
     contextWindow,
   };
+}
+
+/** The command line that continues the session; null when nothing is kept, and for the demo, which plays once. */
+function resumeLine(id: string, settings: Settings, connection: ConnectionFacts | undefined): string | null {
+  if (settings.database === inMemory || (connection === undefined && settings.cassette.replay === undefined))
+    return null;
+  return ["koda exec --resume", id, ...settings.resumeFlags].join(" ");
 }
 
 function limitsOf({ loaded: { config } }: Settings): Limits {

@@ -47,7 +47,7 @@ export function keepToRecord(
   const { egress, kept: keptEgress } = keepEgress(recorded.egress, wanted.egress, explicit);
 
   const kept = [
-    mode !== wanted.mode && `the session was recorded in mode "${mode}" and stays there: pass --mode to change it`,
+    mode !== wanted.mode && `Still in mode "${mode}", as this session began; pass --mode to change it`,
     ...write.refused.map((path) => `"${path}" was not writable in this session: pass --allow-write to make it so`),
     ...read.refused.map((path) => `"${path}" was not opened in this session: pass --allow-read to open it`),
     ...forgotten.map((path) => `"${path}" was hidden in this session and stays so: pass --allow-read to open it`),
@@ -107,7 +107,7 @@ export function modelChange(recorded: Environment | undefined, now: { model: str
       type: "notice",
       level: "warn",
       code: "model_changed",
-      message: `The session was recorded with ${before} and goes on with ${now.provider}/${now.model}`,
+      message: `This session used ${before}; continuing with ${now.provider}/${now.model}`,
     },
   ];
 }

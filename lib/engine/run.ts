@@ -7,7 +7,7 @@ import type { Outcome } from "./outcome.ts";
 import { type Prompt, turn } from "./turn.ts";
 
 /** What is known of a run before it begins. */
-export type Opening = { start: Start; startedAt: number; resumable: boolean };
+export type Opening = { start: Start; startedAt: number; resume: string | null };
 
 /** One prompt, from the first event to the last. `end` comes exactly once and always last; nothing else yields it. */
 export async function* run(
@@ -24,7 +24,7 @@ export async function* run(
     tools: engine.ledger.calls,
     filesChanged: engine.changes.files,
     durationMs: performance.now() - opening.startedAt,
-    resumable: opening.resumable,
+    resume: opening.resume,
   });
 }
 

@@ -1,12 +1,21 @@
 import { KodaError } from "../errors.ts";
 import type { ModelInfo } from "../model/model.ts";
+import type { Environment } from "../session/item.ts";
 import type { SessionInfo } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import type { SessionChoice, Settings } from "./settings.ts";
 
-/** The session that this run goes on from, as it is recorded; undefined for a new one. It is not locked yet. */
-export function recordedIn(store: Store, choice: SessionChoice, root: string): SessionInfo | undefined {
+/** A session as it is in the database. */
+export type Recorded = { info: SessionInfo; environment: Environment | undefined };
+
+/** The session that this run continues; undefined for a new one. It is not locked yet. */
+export async function recordedIn(store: Store, choice: SessionChoice, root: string): Promise<Recorded | undefined> {
+  const info = chosen(store, choice, root);
+  return info && { info, environment: await store.environmentOf(info.id) };
+}
+
+function chosen(store: Store, choice: SessionChoice, root: string): SessionInfo | undefined {
   switch (choice.kind) {
     case "new":
       return undefined;
@@ -32,7 +41,7 @@ export function assertUnfinished({ id, lastTurn }: Session): void {
   throw new KodaError("usage", `Session "${id}" ${why}: add a prompt, as in koda exec --resume ${id} "…"`);
 }
 
-type Opened = { settings: Settings; recorded: SessionInfo | undefined; info: ModelInfo };
+type Opened = { settings: Settings; recorded: Recorded | undefined; info: ModelInfo };
 
 /** Opens the session for writing, waiting for it as long as the user said. */
 export async function openSession(
@@ -45,5 +54,6 @@ export async function openSession(
   const start = { cwd: root, model: info.name, provider: info.provider, mode: loaded.config.mode };
   if (choice.kind === "named") return await store.openOrCreate(choice.id, start, wait);
   if (recorded === undefined) return store.create(start);
-  return choice.kind === "fork" ? await store.fork(recorded.id) : await store.open(recorded.id, wait);
+  const { id } = recorded.info;
+  return choice.kind === "fork" ? await store.fork(id) : await store.open(id, wait);
 }

@@ -41,4 +41,6 @@ export type Settings = {
   cassette: { record?: string; replay?: string; loose: boolean };
   answerSchema: JsonSchema | undefined;
   failOn: readonly FailOn[];
+  /** The flags that a later command line needs to go on under the same terms, quoted for a shell. */
+  resumeFlags: readonly string[];
 };

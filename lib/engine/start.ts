@@ -1,14 +1,21 @@
+import type { ConnectionFacts } from "../session/item.ts";
 import type { Mode } from "../trust/mode.ts";
 import type { Engine, Start } from "./engine.ts";
 import type { Settings } from "./settings.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-type Scene = { settings: Settings; surroundings: Surroundings; mode: Mode; instructions: readonly string[] };
+type Scene = {
+  settings: Settings;
+  surroundings: Surroundings;
+  mode: Mode;
+  connection: ConnectionFacts | undefined;
+  instructions: readonly string[];
+};
 
 /** What a run begins with, for whoever follows it: the first event. */
 export function startOf(
   { session, info, tools }: Engine,
-  { settings, surroundings, mode, instructions }: Scene,
+  { settings, surroundings, mode, connection, instructions }: Scene,
 ): Start {
   const { name: backend, filesystem, network, notes, proxies } = surroundings.backend;
   const { mode: egress, allow, deny } = surroundings.egress;
@@ -27,6 +34,7 @@ export function startOf(
     model: info.name,
     provider: info.provider,
     wire: info.wire,
+    base_url: settings.cassette.replay === undefined ? (connection?.endpoint ?? null) : null,
     cwd: settings.root,
     mode,
     sandbox: { backend, filesystem, network, notes: [...notes] },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { networks } from "../config/config.ts";
+import { networks, wires } from "../config/config.ts";
 import { modes } from "../trust/mode.ts";
 import { todoStates } from "./todo.ts";
 
@@ -27,6 +27,16 @@ const granted = z.object({
     .exactOptional(),
 });
 
+/** Where requests went and how, without a password or key: a resumed session keeps to it. */
+const connection = z.object({
+  endpoint: z.string(),
+  wire: z.enum(wires),
+  keyVariable: z.string().exactOptional(),
+  reasoningEffort: z.enum(["low", "medium", "high"]).exactOptional(),
+  temperature: z.number().exactOptional(),
+  maxOutputTokens: z.number().exactOptional(),
+});
+
 /** The surroundings a turn ran in. A resumed session compares them with today's and tells the model only what differs. */
 const environment = z.object({
   cwd: z.string(),
@@ -37,6 +47,8 @@ const environment = z.object({
   model: z.string(),
   provider: z.string(),
   granted: granted.exactOptional(),
+  /** Absent when no provider was asked: for the demo and for a replay. */
+  connection: connection.exactOptional(),
 });
 
 const todoItem = z.object({ text: z.string(), status: z.enum(todoStates) });
@@ -78,6 +90,7 @@ export const itemSchema = z.discriminatedUnion("kind", [
   }),
 ]);
 
+export type ConnectionFacts = z.infer<typeof connection>;
 export type Environment = z.infer<typeof environment>;
 export type Item = z.infer<typeof itemSchema>;
 export type ItemKind = Item["kind"];

@@ -4,7 +4,7 @@ import type { Mode } from "../trust/mode.ts";
 import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
-import type { Item, LoggedItem } from "./item.ts";
+import type { Item, ItemKind, LoggedItem } from "./item.ts";
 
 /** A session as a whole: what lists show, and what a resumed run is compared with. */
 export type SessionInfo = {
@@ -156,11 +156,16 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
 
 export type ItemRow = { seq: number; turn: number; at: number; body: string };
 
+const selectRows = `SELECT item.seq, item.turn, item.at, content.body
+  FROM item JOIN content ON content.id = item.content WHERE item.session = ?`;
+
 /** The rows of a log, oldest first; decode.ts makes items of them. */
 export function readItems(db: Database, session: string): ItemRow[] {
-  const sql = `SELECT item.seq, item.turn, item.at, content.body FROM item JOIN content ON content.id = item.content
-    WHERE item.session = ? ORDER BY item.seq`;
-  return db.all<ItemRow>(sql, [session]);
+  return db.all<ItemRow>(`${selectRows} ORDER BY item.seq`, [session]);
+}
+
+export function readLatest(db: Database, of: { session: string; kind: ItemKind }): ItemRow | undefined {
+  return db.get<ItemRow>(`${selectRows} AND item.kind = ? ORDER BY item.seq DESC LIMIT 1`, [of.session, of.kind]);
 }
 
 /** What a session holds becomes what another holds too; the content itself is shared. */

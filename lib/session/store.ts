@@ -3,7 +3,7 @@ import { noUsage } from "../model/usage.ts";
 import type { Mode } from "../trust/mode.ts";
 import { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
-import type { LoggedItem } from "./item.ts";
+import type { Environment, LoggedItem } from "./item.ts";
 import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
   copyPlaces,
@@ -11,6 +11,7 @@ import {
   infoOf,
   insertSession,
   readItems,
+  readLatest,
   type SessionInfo,
   type SessionRow,
 } from "./log.ts";
@@ -114,6 +115,14 @@ export class Store implements AsyncDisposable {
       throw new KodaError("session_not_found", `No session "${idOrPrefix}": see koda session list`);
     if (others.length > 0) throw ambiguous(idOrPrefix, rows);
     return infoOf(only);
+  }
+
+  /** The surroundings of a session's latest turn. */
+  async environmentOf(id: string): Promise<Environment | undefined> {
+    const { decodeItem } = await import("./decode.ts");
+    const row = readLatest(this.#db, { session: id, kind: "environment" });
+    const item = row && decodeItem(this.#db.path, row);
+    return item?.kind === "environment" ? item.facts : undefined;
   }
 
   /** The log of a session, oldest item first, whoever writes to it meanwhile. */

@@ -171,7 +171,10 @@ class Progress {
     if (event.error) await this.#lines.line(complaint(event.error, this.#paint));
     if (event.session === null) return;
     await this.#lines.line(summary(event, this.#paint));
-    if (event.resume !== null) await this.#lines.line(this.#paint.dim(`  to continue: ${event.resume}`));
+    if (event.resume === null) return;
+    // A complete turn is continued by a prompt, one that was cut off by the line alone.
+    const line = event.status === "done" ? `${event.resume} "…"` : event.resume;
+    await this.#lines.line(this.#paint.dim(`  to continue: ${line}`));
   }
 }
 

@@ -1,14 +1,22 @@
 import { counted } from "../counted.ts";
 import type { EventOf } from "../engine/event.ts";
+import { builtInProviders } from "../model/providers.ts";
 import { harmless, plain, seconds, type Paint } from "./style.ts";
 
 type Start = EventOf<"session.start">;
 type End = EventOf<"end">;
 
-/** What the run works with: `koda 0.1.0 · openai/gpt-5.5 · auto · sandbox none · /src/app`. */
+/** `koda 0.1.0 · openai/gpt-5.5 · mode auto · sandbox namespaces · /src/app`; an address of the user's own is named. */
 export function banner(start: Start, paint: Paint): string {
-  const { version, provider, model, mode, sandbox, cwd } = start;
-  const facts = [`${provider}/${model}`, `mode ${mode}`, `sandbox ${sandbox.backend}`, cwd].map(plain);
+  const { version, provider, model, base_url: address, mode, sandbox, cwd } = start;
+  const isUsual =
+    address === null || builtInProviders.some(({ name, baseUrl }) => name === provider && baseUrl === address);
+  const facts = [
+    `${provider}/${model}${isUsual ? "" : ` at ${address}`}`,
+    `mode ${mode}`,
+    `sandbox ${sandbox.backend}`,
+    cwd,
+  ].map(plain);
   return `${paint.bold(`koda ${version}`)} ${paint.dim(`· ${facts.join(" · ")}`)}`;
 }
 

@@ -87,7 +87,7 @@ test("events come in the order of what happened", async () => {
     request: { input: 10, cached: 4, output: 5, reasoning: 1 },
     context: { used: 15 },
   });
-  expect(end.resume).toBe(`koda exec --resume ${end.session}`);
+  expect(end.resume).toBe(`koda exec --resume ${end.session} --base-url ${server.url}`);
 });
 
 test("in one log for both streams everything stands in the order of what happened", async () => {

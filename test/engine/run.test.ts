@@ -68,7 +68,7 @@ const start = {} as Start;
 const prompt = [{ type: "text" as const, text: "hi" }];
 
 function runWith(engine: Engine, signal = new AbortController().signal) {
-  return run(prompt, { engine, opening: { start, startedAt: 0, resumable: false } }, signal);
+  return run(prompt, { engine, opening: { start, startedAt: 0, resume: null } }, signal);
 }
 
 async function all(events: AsyncIterable<Event>): Promise<Event[]> {

@@ -60,7 +60,7 @@ I look.
   ☑ find it
   M src/a.ts +3 -1
 ✓ done · 12 s · tokens: 12,345 in (10,000 cached), 678 out · 2 calls, 1 failed · 1 file changed
-  to continue: koda exec --resume 0199
+  to continue: koda exec --resume 0199 "…"
 `);
   });
 

@@ -192,7 +192,8 @@ function headOf(code: number, headers: Record<string, string>): Uint8Array {
   return Buffer.from(`HTTP/1.1 ${code} Scripted\r\n${lines.join("\r\n")}\r\n\r\n`);
 }
 
-function wireOf(path: string): Wire | undefined {
+function wireOf(target: string): Wire | undefined {
+  const [path = ""] = target.split("?", 1);
   if (path.endsWith("/chat/completions")) return "chat";
   return path.endsWith("/responses") ? "responses" : undefined;
 }

@@ -48,6 +48,7 @@ export const started: Event = {
   model: "big",
   provider: "corp",
   wire: "chat",
+  base_url: null,
   cwd: "/src/app",
   mode: "auto",
   sandbox: { backend: "none", filesystem: "open", network: "open", notes: ["the sandbox is off (--no-sandbox)"] },

@@ -1,0 +1,39 @@
+import { shellQuoted } from "../lib/egress/env.ts";
+import { withoutSecrets } from "../lib/model/address.ts";
+import { runFlags } from "./flags.ts";
+import { type ExecOptions, propertyOf } from "./options.ts";
+
+/**
+ * The flags of this run that the command line for continuing it repeats: where the model is and what the run may do.
+ * The session itself keeps the model's name and settings; limits and output are for each command line to choose.
+ */
+export function resumeFlags(options: ExecOptions): string[] {
+  const { baseUrl, config } = options;
+  const repeated = {
+    ...options,
+    ...(baseUrl !== undefined && { baseUrl: withoutSecrets(baseUrl) }),
+    config: config.filter((set) => !set.includes(".headers")),
+  };
+  return Object.entries(runFlags)
+    .filter(([name, { group }]) => group === "Trust" || others.includes(name))
+    .flatMap(([name]) => written(name, valueOf(repeated, name)));
+}
+
+const others: readonly string[] = ["base-url", "api-key-env", "config", "bare"];
+
+function valueOf(options: object, name: string): unknown {
+  return Object.entries(options).find(([key]) => key === propertyOf(name))?.[1];
+}
+
+function written(name: string, value: unknown): string[] {
+  if (value === undefined || value === false) return [];
+  if (value === true) return [`--${name}`];
+  if (Array.isArray(value)) return value.flatMap((one) => written(name, one));
+  const text = String(value);
+  return [`--${name}${text.startsWith("-") ? "=" : " "}${word(text)}`];
+}
+
+/** As it stands where a shell reads it the same, quoted where it does not. */
+function word(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : shellQuoted(text);
+}

@@ -1,0 +1,48 @@
+import { KodaError } from "../errors.ts";
+import { endpointOf } from "../model/address.ts";
+import type { ModelSettings } from "../model/model.ts";
+import type { Resolved } from "../model/resolve.ts";
+import type { ConnectionFacts } from "../session/item.ts";
+import type { Recorded } from "./sessions.ts";
+import type { Settings } from "./settings.ts";
+
+/** What a session records of its connection: enough to notice that it would lead elsewhere, and no secret. */
+export function connectionFacts({ provider, info, key }: Resolved, settings: ModelSettings): ConnectionFacts {
+  return {
+    endpoint: endpointOf(provider),
+    wire: info.wire,
+    ...(key !== undefined && { keyVariable: key.variable }),
+    ...settings,
+  };
+}
+
+/** Whether this command line itself says that another model or address is meant. */
+export function isNamedByFlag({ loaded, endpoint }: Pick<Settings, "loaded" | "endpoint">): boolean {
+  return endpoint.baseUrl !== undefined || (loaded.origins.get("model") ?? "").startsWith("flag");
+}
+
+/**
+ * A conversation goes to another address only when a flag says so: a name may mean another one by now, and what was
+ * said in it was meant for the first.
+ */
+export function assertSameEndpoint(
+  { info: { id, provider: name }, environment }: Recorded,
+  { provider }: Resolved,
+  settings: Settings,
+): void {
+  const before = environment?.connection;
+  if (before === undefined || settings.endpoint.baseUrl !== undefined) return;
+  const now = endpointOf(provider);
+  if (provider.name === name && before.endpoint === now) return;
+  if (provider.name !== name && isNamedByFlag(settings)) return;
+
+  const flags = (url: string, keyVariable: string | undefined) =>
+    `--base-url ${url}${keyVariable === undefined ? "" : ` --api-key-env ${keyVariable}`}`;
+  const stay = flags(before.endpoint, before.keyVariable);
+  const leave = provider.name === name ? flags(now, provider.keys[0]) : `-m ${provider.name}/MODEL`;
+  throw new KodaError(
+    "usage",
+    `Session "${id}" used ${name} at ${before.endpoint}, but this command line leads to ${provider.name} at ${now}. ` +
+      `To stay, pass ${stay}; to send the conversation to the new address, pass ${leave}`,
+  );
+}
