@@ -10,6 +10,7 @@ import type { Prompt } from "../lib/engine/turn.ts";
 import { Clocks } from "./clocks.ts";
 import { answerInto, deliver } from "./deliver.ts";
 import type { ExecOptions } from "./options.ts";
+import { ownOutput } from "./ownoutput.ts";
 import { asJson, print, report } from "./print.ts";
 import { readPrompt } from "./prompt.ts";
 import { settingsOf } from "./settings.ts";
@@ -88,7 +89,7 @@ async function prepare(
   const open = async () => {
     const settings = await settingsOf(options);
     clocks.start(settings.loaded.config.limits);
-    return await openRun(settings, { startedAt, heard: () => clocks.heard() }, signal);
+    return await openRun(settings, { startedAt, heard: () => clocks.heard(), own: ownOutput(options) }, signal);
   };
   const opening = open();
   // A pipe may take hours to its end, which is too long to learn that a key is missing.

@@ -34,22 +34,31 @@ function closest(processes: readonly ProcessStat[], ancestors: readonly ProcessS
 }
 
 /** The nearest first. */
-function ancestorsOf(own: ProcessStat): ProcessStat[] {
+export function ancestorsOf(own: ProcessStat): ProcessStat[] {
   const ancestors: ProcessStat[] = [];
   for (let next = statOf(own.parent); next !== undefined; next = statOf(next.parent)) ancestors.push(next);
   return ancestors;
 }
 
-/** A pipe's name (`pipe:[4711]`, or a FIFO's path) is the same behind each descriptor of it. */
-function isWriter(pid: number, pipe: string): boolean {
-  const descriptors = contentsOf(`${pid}/fd`) ?? [];
-  return descriptors.some((fd) => linkOf(`${pid}/fd/${fd}`) === pipe && isOpenForWriting(pid, fd));
+/** A file that a process holds open. A pipe's link (`pipe:[4711]`, or a FIFO's path) is the same behind each of them. */
+export type Descriptor = { path: string; link: string | undefined };
+
+/** None of a process that is not ours to look into. */
+export function descriptorsOf(pid: number): Descriptor[] {
+  const names = contentsOf(`${pid}/fd`) ?? [];
+  return names.map((fd) => ({ path: `/proc/${pid}/fd/${fd}`, link: linkOf(`${pid}/fd/${fd}`) }));
 }
 
-function isOpenForWriting(pid: number, fd: string): boolean {
-  const flags = /^flags:\s*([0-7]+)/m.exec(textOf(`${pid}/fdinfo/${fd}`) ?? "")?.[1];
+function isWriter(pid: number, pipe: string): boolean {
+  return descriptorsOf(pid).some((descriptor) => descriptor.link === pipe && isOpenFor(descriptor, "writing"));
+}
+
+export function isOpenFor({ path }: Descriptor, use: "reading" | "writing"): boolean {
+  const info = unlessRefused(() => readFileSync(path.replace("/fd/", "/fdinfo/"), "utf8"));
+  const flags = /^flags:\s*([0-7]+)/m.exec(info ?? "")?.[1];
+  if (flags === undefined) return false;
   // The two lowest bits: 0 reads, 1 writes, 2 does both.
-  return flags !== undefined && (Number.parseInt(flags, 8) & 3) !== 0;
+  return (Number.parseInt(flags, 8) & 3) !== (use === "reading" ? 1 : 0);
 }
 
 /**
@@ -71,5 +80,4 @@ function shown({ pid, name }: ProcessStat): { name: string; pid: number } {
 }
 
 const contentsOf = (path: string) => unlessRefused(() => readdirSync(`/proc/${path}`));
-const linkOf = (path: string) => unlessRefused(() => readlinkSync(`/proc/${path}`));
-const textOf = (path: string) => unlessRefused(() => readFileSync(`/proc/${path}`, "utf8"));
+export const linkOf = (path: string) => unlessRefused(() => readlinkSync(`/proc/${path}`));

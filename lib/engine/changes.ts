@@ -1,6 +1,6 @@
 import { messageOf } from "../errors.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import type { Snapshot } from "../session/worktree.ts";
+import type { IsOwn, Snapshot } from "../session/worktree.ts";
 import type { Event } from "./event.ts";
 import { ownPlace } from "./ownplace.ts";
 
@@ -17,9 +17,16 @@ export type Changes = AsyncDisposable & {
 /** A run that was stopped still tells what it changed, but does not hold up its end for long. */
 const collectMs = 10_000;
 
-type Given = { policy: Policy; dataDirectory: string | undefined; searchPath: string | undefined };
+/** The files that koda itself writes in the project. */
+export type OwnOutput = {
+  /** Finds them. Programs that write koda's output on (`| tee log.txt`) may come and go, so it is done repeatedly. */
+  look(): void;
+  has: IsOwn;
+};
 
-export function trackChanges({ policy, dataDirectory, searchPath }: Given): Changes {
+type Given = { policy: Policy; dataDirectory: string | undefined; searchPath: string | undefined; own: OwnOutput };
+
+export function trackChanges({ policy, dataDirectory, searchPath, own }: Given): Changes {
   let snapshot: Snapshot | undefined;
   let problem: string | undefined;
   let files = 0;
@@ -34,7 +41,8 @@ export function trackChanges({ policy, dataDirectory, searchPath }: Given): Chan
       try {
         const { takeSnapshot } = await import("../session/worktree.ts");
         const temporary = ownPlace(policy, dataDirectory, { lasting: false });
-        snapshot = await takeSnapshot({ policy, searchPath, temporary }, signal);
+        own.look();
+        snapshot = await takeSnapshot({ policy, searchPath, temporary, isOwn: own.has }, signal);
       } catch (error) {
         signal.throwIfAborted();
         // The work itself does not depend on it; that nobody can say what changed is said at the end.
@@ -47,6 +55,7 @@ export function trackChanges({ policy, dataDirectory, searchPath }: Given): Chan
       if (snapshot === undefined) return [];
       try {
         const { diffSnapshot } = await import("../session/worktree.ts");
+        own.look();
         const { files: changed, patch, notes } = await diffSnapshot(snapshot, AbortSignal.timeout(collectMs));
         files = changed.length;
         const told: Event[] = notes.map(notice);

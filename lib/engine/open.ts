@@ -7,7 +7,7 @@ import { openStore } from "../session/store.ts";
 import { builtInTools } from "../tools/registry.ts";
 import { buildGate, offeredTools } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
-import { trackChanges } from "./changes.ts";
+import { type OwnOutput, trackChanges } from "./changes.ts";
 import { connectionFor } from "./connection.ts";
 import { environmentItem } from "./conversation.ts";
 import type { Engine, Notice } from "./engine.ts";
@@ -31,13 +31,14 @@ export type OpenRun = {
   killNow(): void;
 };
 
-export type Moment = { startedAt: number; heard: () => void };
+export type Moment = { startedAt: number; heard: () => void; own: OwnOutput };
 
 /** From settings to a run that can begin. A start that fails leaves nothing behind, no session either. */
-export async function openRun(settings: Settings, { startedAt, heard }: Moment, signal: AbortSignal): Promise<OpenRun> {
+export async function openRun(settings: Settings, moment: Moment, signal: AbortSignal): Promise<OpenRun> {
   await using held = new AsyncDisposableStack();
   const notices: Event[] = [];
   const tell = (event: Event) => void notices.push(event);
+  const { startedAt, heard, own } = moment;
   const instructions = settings.bare ? noInstructions : loadInstructions({ cwd: settings.root });
 
   const store = openStore(settings.database);
@@ -56,6 +57,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
   for (const message of instructions.notices) tell({ type: "notice", level: "warn", code: "instructions", message });
   const environment = environmentItem(session, { settings, allowance, surroundings, info, connection, instructions });
 
+  const { dataDirectory } = settings;
   const engine: Engine = {
     model,
     info,
@@ -66,7 +68,7 @@ export async function openRun(settings: Settings, { startedAt, heard }: Moment, 
     session,
     environment,
     context: contextOf(session, surroundings, info),
-    changes: held.use(trackChanges({ policy, dataDirectory: settings.dataDirectory, searchPath: settings.env.PATH })),
+    changes: held.use(trackChanges({ policy, dataDirectory, searchPath: settings.env.PATH, own })),
     repositories: surroundings.repositories,
     notices,
     reached: surroundings.reached,

@@ -22,7 +22,11 @@ export type Snapshot = AsyncDisposable & {
   /** Undefined when there are too many files to watch. */
   readonly files: ReadonlyMap<string, Kept> | undefined;
   readonly copies: Copies;
+  readonly isOwn: IsOwn;
 };
+
+/** Tells the files that koda itself writes: what becomes of them is not a change. */
+export type IsOwn = (path: string, now: Signature) => boolean;
 
 /** What is remembered of one file: null when there was none. */
 type Kept = { signature: Signature; place: Place | undefined } | null;
@@ -41,10 +45,11 @@ export type SnapshotOptions = {
   temporary: string;
   /** The user's PATH, for finding git. */
   searchPath: string | undefined;
+  isOwn?: IsOwn;
 };
 
 export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal): Promise<Snapshot> {
-  const { policy, temporary, searchPath } = options;
+  const { policy, temporary, searchPath, isOwn = () => false } = options;
   mkdirSync(temporary, { recursive: true, mode: 0o700 });
   const scratch = realpathSync(mkdtempSync(join(temporary, "koda-snapshot-")));
   const remove = () => rmSync(scratch, { recursive: true, force: true });
@@ -60,6 +65,7 @@ export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal
       takenAtMs,
       files,
       copies,
+      isOwn,
       async [Symbol.asyncDispose]() {
         copies[Symbol.dispose]();
         remove();
@@ -152,6 +158,7 @@ async function* changesOf(paths: readonly string[], snapshot: Snapshot, signal: 
     for (const path of some) {
       const kept = snapshot.files?.get(path);
       const now = look(path);
+      if (now && snapshot.isOwn(path, now)) continue;
       // Of a large file the signature is all there is to go by.
       if (kept && now && kept.place === undefined && sameSignature(kept.signature, now)) continue;
       const before = kept === undefined ? versions.get(path) : keptVersion(kept, snapshot);

@@ -19,7 +19,14 @@ export type Mode = "100644" | "100755" | "120000";
 export type Version = { mode: Mode; bytes?: Uint8Array };
 
 /** What changes when somebody writes to a file: cheap to look at, and next to impossible to keep by accident. */
-export type Signature = { mode: Mode; size: number; modifiedMs: number; changedMs: number; inode: number };
+export type Signature = {
+  mode: Mode;
+  size: number;
+  modifiedMs: number;
+  changedMs: number;
+  device: number;
+  inode: number;
+};
 
 /** Files beyond this have a signature only. */
 export const largestFile = 10 * 1024 * 1024;
@@ -41,8 +48,8 @@ export function createLook(): (path: string) => Signature | undefined {
 function signatureOf(path: string): Signature | undefined {
   const stats = unlessRefused(() => lstatSync(path, { throwIfNoEntry: false }));
   if (stats === undefined || !(stats.isFile() || stats.isSymbolicLink())) return undefined;
-  const { size, mtimeMs, ctimeMs, ino } = stats;
-  return { mode: modeOf(stats), size, modifiedMs: mtimeMs, changedMs: ctimeMs, inode: ino };
+  const { size, mtimeMs, ctimeMs, dev, ino } = stats;
+  return { mode: modeOf(stats), size, modifiedMs: mtimeMs, changedMs: ctimeMs, device: dev, inode: ino };
 }
 
 function modeOf(stats: Stats): Mode {
