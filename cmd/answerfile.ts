@@ -1,5 +1,5 @@
 import { constants, type Stats, writeSync } from "node:fs";
-import { open, rename, rm, stat, writeFile } from "node:fs/promises";
+import { access, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
 import { HeldDirectory } from "../lib/trust/held.ts";
@@ -17,12 +17,14 @@ export type AnswerFile = {
 };
 
 /**
- * Where the name leads is settled here, and has to be before the first command: koda writes with rights that commands
- * do not have, so a symlink that one of them puts in the way is not followed. What cannot be written is said when it is
- * to be written.
+ * Settles where the name leads, which has to happen before the first command: koda writes with rights that commands do
+ * not have, so a symlink that one of them puts in the way is not followed. Throws when nothing can be written there, so
+ * that no model is paid for an answer that would be lost.
  */
 export async function settleAnswer(file: string): Promise<AnswerFile> {
-  const place = await placeOf(file);
+  const place = await placeOf(file).catch((error: unknown) => {
+    throw cannot("write the answer to", file, error);
+  });
   return {
     async write(text, signal) {
       try {
@@ -46,26 +48,39 @@ type Place =
   | { kind: "file"; path: string; mode?: number }
   /** A file that this process was given open, as in `-o /dev/stdout >log`: the log is not koda's to replace. */
   | { kind: "descriptor"; fd: number }
-  | { kind: "device"; path: string; isPipe: boolean }
-  | { kind: "nowhere"; error: unknown };
+  | { kind: "device"; path: string; isPipe: boolean };
 
 /** A link stays a link, also one that leads to nothing yet. */
 async function placeOf(file: string): Promise<Place> {
+  // A pipe behind /dev/stderr has no path of its own, and what comes after its descriptor is no path.
+  const isOwn = (path: string) => ownDescriptor.test(path);
+  const { real, fault } = walk(resolve(file), {
+    follow: true,
+    look: (path) => (isOwn(path) ? { kind: "device" } : look(path)),
+  });
+  if (fault !== undefined) throw new Error(fault);
+  const stats = await statOf(real);
+  if (stats?.isDirectory() || (stats === undefined && file.endsWith("/"))) throw new Error("it is a directory");
+  if (stats?.isSocket()) throw new Error("it is a socket");
+
+  const fd = ownDescriptor.exec(real)?.[1];
+  if (fd !== undefined && stats === undefined) throw new Error(`file descriptor ${fd} is not open`);
+  if (stats !== undefined && !stats.isFile()) {
+    await access(real, constants.W_OK);
+    return { kind: "device", path: real, isPipe: stats.isFIFO() };
+  }
+  if (fd !== undefined) return { kind: "descriptor", fd: Number(fd) };
+  await checkDirectory(dirname(real));
+  return { kind: "file", path: real, ...(stats && { mode: stats.mode & 0o777 }) };
+}
+
+/** The file is replaced, so its directory is what has to be writable. */
+async function checkDirectory(path: string): Promise<void> {
   try {
-    // A pipe behind /dev/stderr has no path of its own, and what comes after its descriptor is no path.
-    const isOwn = (path: string) => ownDescriptor.test(path);
-    const { real, fault } = walk(resolve(file), {
-      follow: true,
-      look: (path) => (isOwn(path) ? { kind: "device" } : look(path)),
-    });
-    if (fault !== undefined) return { kind: "nowhere", error: new Error(fault) };
-    const stats = await statOf(real);
-    if (stats !== undefined && !stats.isFile()) return { kind: "device", path: real, isPipe: stats.isFIFO() };
-    const fd = ownDescriptor.exec(real)?.[1];
-    if (fd !== undefined) return { kind: "descriptor", fd: Number(fd) };
-    return { kind: "file", path: real, ...(stats && { mode: stats.mode & 0o777 }) };
+    await access(path, constants.W_OK | constants.X_OK);
   } catch (error) {
-    return { kind: "nowhere", error };
+    if (errnoOf(error) === "ENOENT") throw new Error(`there is no directory "${path}"`, { cause: error });
+    throw error;
   }
 }
 
@@ -88,8 +103,6 @@ async function put(place: Place, bytes: Uint8Array, signal: AbortSignal): Promis
       return append(place.fd, bytes);
     case "device":
       return await feed(place, bytes, signal);
-    case "nowhere":
-      throw place.error;
     default:
       place satisfies never;
   }

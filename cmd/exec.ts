@@ -20,12 +20,22 @@ import { sinkFor } from "./stdio.ts";
 /** `koda exec`: one task to its end, and the exit code that its last event says. */
 export async function exec(options: ExecOptions, stopper: Stopper): Promise<number> {
   if (options.printSchema) return await printSchema();
-  const { outputLastMessage: file } = options;
+  const file = answerFile(options);
   return await deliver(task(options, stopper), {
     sink: await sinkFor(options),
     stop: stopper.controller,
     ...(file !== undefined && { conclude: await answerInto(file, stopper.controller.signal) }),
   });
+}
+
+/** Undefined when there is none, also with `-o -`: in text mode stdout has the answer anyhow. */
+function answerFile({ outputLastMessage: file, output = "text" }: ExecOptions): string | undefined {
+  if (file !== "-") return file;
+  if (output === "text") return undefined;
+  throw new KodaError(
+    "usage",
+    `-o - cannot be used with --output ${output}, which has stdout to itself: name a file, or read "text" in the end event`,
+  );
 }
 
 async function printSchema(): Promise<number> {

@@ -133,7 +133,7 @@ const output = {
     short: "o",
     value: value.file,
     group: "Output",
-    about: "Write the final answer to FILE; a run that fails removes FILE",
+    about: "Write the final answer to FILE (- is stdout); a run that fails removes FILE",
   },
   "output-schema": {
     value: value.file,

@@ -12,7 +12,8 @@ import { ancestorsOf, type Descriptor, descriptorsOf, isOpenFor, linkOf } from "
  * model puts in place of one of them still counts as a change. The answer's file is known by its path: koda replaces it.
  */
 export function ownOutput({ record, outputLastMessage }: Pick<ExecOptions, "record" | "outputLastMessage">): OwnOutput {
-  const answer = outputLastMessage === undefined ? undefined : realPaths(resolve(outputLastMessage)).at(-1);
+  const isFile = outputLastMessage !== undefined && outputLastMessage !== "-";
+  const answer = isFile ? realPaths(resolve(outputLastMessage)).at(-1) : undefined;
   const inodes = new Set<string>();
   const add = (stats: Stats | undefined) => {
     if (stats?.isFile()) inodes.add(inodeOf({ device: stats.dev, inode: stats.ino }));

@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { binary, checkLines, exec, finished, koda, start, using } from "../support/koda.ts";
 import { call, cut, reply, say, status, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
+import { asNobody, letEveryoneIn } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 test("text mode prints the final answer and nothing else", async () => {
@@ -230,7 +231,6 @@ describe("-o writes where the name led before the first command, and nowhere els
     ["the file becomes a link", "answer.md", "ln -s ../home/.profile answer.md", "true"],
     ["its directory becomes a link", "out/.profile", "rmdir out && ln -s ../home out", "mkdir out"],
     ["where a link led becomes a link", "door", "rmdir out && ln -s ../home out", "mkdir out; ln -s out/.profile door"],
-    ["its directory was never there", "new/.profile", "ln -s ../home new", "true"],
     ["a pipe becomes a link", "door", "rm door && ln -s ../home/.profile door", "mkfifo door"],
   ];
   for (const [name, file, command, prepare] of rows)
@@ -262,6 +262,58 @@ describe("-o writes where the name led before the first command, and nowhere els
     expect(end.exit).toBe(0);
     expect(readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
   });
+});
+
+describe("-o that cannot be written is said before the model is asked", () => {
+  const rows: readonly [file: string, reason: string][] = [
+    ["missing/answer.md", 'there is no directory "'],
+    ["missing/", "it is a directory"],
+    [".", "it is a directory"],
+    ["/", "it is a directory"],
+    ["file.txt/answer.md", "is not a directory"],
+    ["link", "loop"],
+    ["socket", "it is a socket"],
+    ["/dev/fd/99", "file descriptor 99 is not open"],
+  ];
+  for (const [file, reason] of rows)
+    test(file, async () => {
+      await using place = makePlace({ "file.txt": "" });
+      symlinkSync("link", join(place.project, "link"));
+      using _socket = Bun.listen({ unix: join(place.project, "socket"), socket: { data() {} } });
+      await using server = await startModelServer([say("The answer.")]);
+      const before = readdirSync(place.project);
+      const { end, events } = await exec(place, server, ["-o", file, "hi"]);
+      expect(events).toHaveLength(1);
+      expect(end).toMatchObject({ exit: 11, session: null, error: { code: "output" } });
+      expect(end.error?.message).toStartWith(`Cannot write the answer to "${file}" (-o): `);
+      expect(end.error?.message).toContain(reason);
+      expect(server.requests).toHaveLength(0);
+      expect(readdirSync(place.project)).toEqual(before);
+    });
+
+  test("in a directory that the user may not write in", async () => {
+    await using place = makePlace();
+    letEveryoneIn(place);
+    await using server = await startModelServer([say("The answer.")]);
+    chmodSync(place.project, 0o555);
+    const argv = [...asNobody, binary, "exec", "--ephemeral", ...using(server), "-o", "answer.md", "hi"];
+    const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stderr: "pipe" });
+    const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
+    expect(stderr).toBe('koda: Cannot write the answer to "answer.md" (-o): permission denied (EACCES)\n');
+    expect([child.exitCode, server.requests.length]).toEqual([11, 0]);
+  });
+});
+
+test("-o - is stdout, which has the answer anyhow, and with events there it is a usage error", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("The answer.")]);
+  const text = await koda(place, ["exec", ...using(server), "-o", "-", "hi"]);
+  expect([text.exit, text.stdout]).toEqual([0, "The answer.\n"]);
+  const { end } = await exec(place, server, ["-o", "-", "hi"]);
+  expect(end).toMatchObject({ exit: 2, error: { code: "usage" } });
+  expect(end.error?.message).toContain("-o - cannot be used with --output jsonl");
+  expect(server.requests).toHaveLength(1);
+  expect(readdirSync(place.project)).toEqual([]);
 });
 
 /** Runs koda where no file can grow beyond 64 KiB: what is longer is taken in part, and then refused. */
