@@ -1,9 +1,8 @@
-import { endEvent, failedAfterAll, isEnd, noTotals } from "../lib/engine/end.ts";
+import { endEvent, failedAfterAll, isEnd, noTotals, undelivered } from "../lib/engine/end.ts";
 import type { Event, EventOf } from "../lib/engine/event.ts";
 import { outcomeOfError } from "../lib/engine/outcome.ts";
 import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
 import type { Sink } from "../lib/sink/sink.ts";
-import { report } from "./print.ts";
 import { sinkFor } from "./stdio.ts";
 
 type End = EventOf<"end">;
@@ -29,6 +28,7 @@ export async function deliver(
   let exit: number = exitByCode.internal;
   for await (let event of events) {
     if (isEnd(event)) {
+      if (broken !== undefined) event = undelivered(event, broken);
       event = (await conclude?.(event)) ?? event;
       ({ exit } = event);
     }
@@ -39,9 +39,8 @@ export async function deliver(
     }
   }
   await sink.flush().catch(stopped);
-  if (broken === undefined) return exit;
-  // The end has told of it already, unless it was the end itself that did not get out.
-  return exit === exitByCode[broken.code] ? exit : await report(broken);
+  // The sink has told people of it with the end.
+  return broken === undefined ? exit : exitByCode[broken.code];
 }
 
 /**

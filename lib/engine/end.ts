@@ -1,3 +1,4 @@
+import type { KodaError } from "../errors.ts";
 import type { Event, EventOf, Figures } from "./event.ts";
 import { noUsage } from "../model/usage.ts";
 import { exitOf, type Outcome, outcomeOfError } from "./outcome.ts";
@@ -43,6 +44,15 @@ export function failedAfterAll(end: End, error: unknown): End {
   if (end.status !== "done") return end;
   const failed = endEvent(outcomeOfError(error, new AbortController().signal, end.text), noTotals(0));
   return { ...end, status: failed.status, exit: failed.exit, ...(failed.error && { error: failed.error }) };
+}
+
+/** The end of a run whose stdout took no more: its answer or its events are lost, and people are told so. */
+export function undelivered(end: End, lost: KodaError): End {
+  if (end.error?.code === lost.code) return end;
+  const kept = end.resume === null ? "" : `; "koda session show ${end.session}" prints it`;
+  const earlier = end.error?.message ?? `The answer was not delivered in full${kept}`;
+  const { status, exit, error } = endEvent(outcomeOfError(lost, new AbortController().signal, end.text), noTotals(0));
+  return { ...end, status, exit, ...(error && { error: { ...error, message: `${error.message}. ${earlier}` } }) };
 }
 
 /** A failure as events carry it. */

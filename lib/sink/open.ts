@@ -1,6 +1,8 @@
 import { jsonWriter } from "./json.ts";
 import { jsonlWriter } from "./jsonl.ts";
-import type { Event } from "../engine/event.ts";
+import { undelivered } from "../engine/end.ts";
+import type { Event, EventOf } from "../engine/event.ts";
+import { KodaError } from "../errors.ts";
 import { type Output, settled } from "./output.ts";
 import { openProgress } from "./progress.ts";
 import { Screen } from "./screen.ts";
@@ -49,13 +51,13 @@ export function openSink(options: SinkOptions): Sink {
   };
 
   /** People read that all went well only when it did: the answer has left the process by then. */
-  async function conclude(event: Event): Promise<void> {
+  async function conclude(event: EventOf<"end">): Promise<void> {
     try {
       await toStdout(event);
       await options.stdout.flush();
     } catch (error) {
       isLost = true;
-      await screen.wait(undefined);
+      await toPeople(error instanceof KodaError ? undelivered(event, error) : event);
       throw error;
     }
     await toPeople(event);

@@ -1,5 +1,5 @@
 import { readFileSync, write } from "node:fs";
-import { errnoOf, KodaError, messageOf } from "../errors.ts";
+import { errnoOf, KodaError, reasonOf } from "../errors.ts";
 
 /** Beyond this much waiting text a writer is made to wait for the reader. */
 const highWaterBytes = 256 * 1024;
@@ -88,7 +88,7 @@ function writeSome(fd: number, bytes: Buffer): Promise<number> {
 function failureOf(error: unknown, name: string): KodaError {
   if (errnoOf(error) === "EPIPE")
     return new KodaError("reader_gone", `The reader of ${name} went away`, { cause: error });
-  return unwritable(name, messageOf(error), error);
+  return unwritable(name, reasonOf(error), error);
 }
 
 function unwritable(name: string, reason: string, cause?: unknown): KodaError {

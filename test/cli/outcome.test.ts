@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ErrorCode } from "../../lib/errors.ts";
 import { binary, checkLines, exec, follow, koda, start, using } from "../support/koda.ts";
-import { call, problem, reply, say, silence, status } from "../support/model-reply.ts";
+import { call, problem, reply, say, silence, status, wait } from "../support/model-reply.ts";
 import { refusingUrl, startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 import { processesNaming } from "../support/shell.ts";
@@ -360,9 +359,31 @@ test("a full disk under stdout is exit 11", async () => {
   });
   const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
   expect(child.exitCode).toBe(11);
-  expect(stderr).toContain("ENOSPC");
   expect(stderr).not.toContain("done");
+  const lines = stderr.trimEnd().split("\n").slice(-3);
+  expect(lines).toEqual([
+    expect.stringMatching(/^koda: Cannot write to stdout: .*ENOSPC.*answer was not delivered.*koda session show/),
+    expect.stringMatching(/^✗ failed \(output, exit 11\)/),
+    expect.stringContaining("to continue: koda exec --resume"),
+  ]);
 });
+
+for (const output of ["text", "json", "jsonl"])
+  test(`a reader that left before the answer is told of with --output ${output}`, async () => {
+    await using place = makePlace();
+    const left = Promise.withResolvers<void>();
+    await using server = await startModelServer([[wait(left.promise), say("Hello.")]]);
+    const child = start(place, ["exec", "--output", output, ...using(server), "hi"]);
+    await server.nextRequest();
+    await child.stdout.cancel();
+    left.resolve();
+    const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
+    expect(child.exitCode).toBe(141);
+    expect(stderr).toContain("koda: The reader of stdout went away");
+    expect(stderr).toContain("✗ cancelled (reader_gone, exit 141)");
+    expect(stderr).not.toContain("done");
+    if (output !== "jsonl") expect(stderr).toContain("The answer was not delivered in full");
+  });
 
 test("no room for temporary files is said, with the directory and the way out", async () => {
   await using place = makePlace();
@@ -374,15 +395,10 @@ test("no room for temporary files is said, with the directory and the way out", 
   expect(end).toMatchObject({ exit: 2, error: { code: "config" } });
 });
 
-test("an answer file that cannot be written is exit 11, and an old answer does not stay", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([say("New."), problem(400, "no")]);
-  const bad = await exec(place, server, ["-o", "no/such/dir/answer.txt", "hi"]);
-  expect(bad.end).toMatchObject({ status: "failed", exit: 11, error: { code: "output" } });
-
-  const answer = join(place.project, "answer.txt");
-  writeFileSync(answer, "Old.");
+test("an old answer does not stay when the run fails", async () => {
+  await using place = makePlace({ "answer.txt": "Old." });
+  await using server = await startModelServer([problem(400, "no")]);
   const failed = await exec(place, server, ["-o", "answer.txt", "hi"]);
   expect(failed.end.exit).toBe(1);
-  expect(await Bun.file(answer).exists()).toBe(false);
+  expect(await Bun.file(join(place.project, "answer.txt")).exists()).toBe(false);
 });
