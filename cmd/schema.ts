@@ -1,22 +1,19 @@
 import { resolve } from "node:path";
 import { readRegularFile } from "../lib/config/file.ts";
-import { problemsOf } from "../lib/engine/schema.ts";
+import { schemaFault } from "../lib/engine/schemacheck.ts";
 import { KodaError, messageOf } from "../lib/errors.ts";
 import type { JsonSchema } from "../lib/model/model.ts";
 
 const largest = 1024 * 1024;
 
-/** The JSON Schema of `--output-schema`, tried once: one that cannot be used is found before the model works for it. */
+/** The JSON Schema of `--output-schema`, checked itself: a bad one is found before the model works for it. */
 export async function readAnswerSchema(file: string): Promise<JsonSchema> {
   const bytes = readRegularFile(resolve(file), largest);
   if (bytes === undefined) throw unusable(file, "there is no such file");
   if ("problem" in bytes) throw unusable(file, bytes.problem);
   const schema = parse(new TextDecoder().decode(bytes), file);
-  try {
-    await problemsOf(null, schema);
-  } catch (error) {
-    throw unusable(file, messageOf(error));
-  }
+  const fault = await schemaFault(schema);
+  if (fault !== undefined) throw unusable(file, fault);
   return schema;
 }
 

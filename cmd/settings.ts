@@ -7,7 +7,6 @@ import { realPaths } from "../lib/trust/real.ts";
 import { given, groundOf } from "./ground.ts";
 import type { ExecOptions } from "./options.ts";
 import { resumeFlags } from "./resumeflags.ts";
-import { readAnswerSchema } from "./schema.ts";
 import { version } from "./version.ts";
 
 /** What the flags, the environment and the configuration files ask of a run, in one record. */
@@ -44,10 +43,16 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       ...(options.record !== undefined && { record: resolve(options.record) }),
       ...(options.replay !== undefined && { replay: resolve(options.replay) }),
     },
-    answerSchema: options.outputSchema === undefined ? undefined : await readAnswerSchema(options.outputSchema),
+    answerSchema: await answerSchemaOf(options),
     resumeFlags: resumeFlags(options),
     failOn: options.failOn.map((name) => (name === "tool-error" ? "tool_error" : name)),
   };
+}
+
+async function answerSchemaOf({ outputSchema }: ExecOptions): Promise<Settings["answerSchema"]> {
+  if (outputSchema === undefined) return undefined;
+  const { readAnswerSchema } = await import("./schema.ts");
+  return await readAnswerSchema(outputSchema);
 }
 
 function overridesOf({ model, maxTurns, maxTokens, timeout, idleTimeout, maxCommandTime }: ExecOptions): Overrides {

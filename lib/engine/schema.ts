@@ -28,12 +28,42 @@ export function describeProblems(problems: readonly Problem[]): string {
   return problems.map(({ path, expected }) => `- ${path}: ${expected}`).join("\n");
 }
 
+export type Draft = "4" | "7" | "2019-09" | "2020-12";
+
+/** The draft that a schema names; the newest when it names none. */
+export function draftOf({ $schema }: JsonSchema): Draft {
+  const name = String($schema);
+  if (name.includes("2019-09")) return "2019-09";
+  if (/draft-0?4\b/.test(name)) return "4";
+  return /draft-0?[67]\b/.test(name) ? "7" : "2020-12";
+}
+
+/** A reference in a schema; `holder` is the object that has the keyword. */
+export type Reference = { holder: object; keyword: "$ref" | "$recursiveRef" };
+
+/** Finds what references lead to, with its JSON pointer. */
+export async function resolverOf(
+  root: JsonSchema,
+): Promise<(reference: Reference) => { schema: unknown; pointer: string } | undefined> {
+  const { dereference } = await import("@cfworker/json-schema");
+  const known = dereference(root as Schema);
+  return ({ holder, keyword }) => {
+    // The library leaves the whole address beside the reference.
+    const address: unknown = Reflect.get(
+      holder,
+      keyword === "$ref" ? "__absolute_ref__" : "__absolute_recursive_ref__",
+    );
+    if (typeof address !== "string" || known[address] === undefined) return undefined;
+    return { schema: known[address], pointer: decodeURIComponent(new URL(address).hash.slice(1)) };
+  };
+}
+
 async function validatorOf(schema: JsonSchema): Promise<Validator> {
   const known = validators.get(schema);
   if (known !== undefined) return known;
   const { Validator } = await import("@cfworker/json-schema");
   // Our JsonSchema is any JSON object; the library's type lists the keywords it knows.
-  const validator = new Validator(schema as Schema, "2020-12", false);
+  const validator = new Validator(schema as Schema, draftOf(schema), false);
   validators.set(schema, validator);
   return validator;
 }

@@ -91,6 +91,24 @@ const rows: Row[] = [
     says: ["object"],
   },
   {
+    name: "a schema with a bad pattern",
+    spoil: (p) => (p.write("s.json", '{"properties":{"a":{"pattern":"("}}}'), ["--output-schema", "s.json"]),
+    exit: 2,
+    says: ['"/properties/a/pattern" is "(", expected a regular expression'],
+  },
+  {
+    name: "a schema with an unknown type",
+    spoil: (p) => (p.write("s.json", '{"type":"objekt"}'), ["--output-schema", "s.json"]),
+    exit: 2,
+    says: ['"/type" is "objekt"', '"object"'],
+  },
+  {
+    name: "a schema that refers to another file",
+    spoil: (p) => (p.write("s.json", '{"items":{"$ref":"t.json"}}'), ["--output-schema", "s.json"]),
+    exit: 2,
+    says: ['"/items/$ref" is "t.json"', "within the file"],
+  },
+  {
     name: "a schema with a dangling reference",
     spoil: (p) => (p.write("s.json", '{"$ref":"#/nowhere"}'), ["--output-schema", "s.json"]),
     exit: 2,

@@ -1,0 +1,102 @@
+import { messageOf } from "../errors.ts";
+import type { JsonSchema } from "../model/model.ts";
+import { type Draft, draftOf, type Reference, resolverOf } from "./schema.ts";
+import { isRecord, type Rule, rules } from "./schemarules.ts";
+
+/** What is wrong with a schema itself, as a sentence; undefined when it can be used. */
+export async function schemaFault(root: JsonSchema): Promise<string | undefined> {
+  const walk: Walk = { draft: draftOf(root), seen: new Map(), references: [] };
+  const fault = visit([{ schema: root, pointer: "" }], walk);
+  if (fault !== undefined) return fault;
+
+  // References are looked up in a tree whose shape is known to be good. What they lead to may be outside of what the
+  // keywords show, and have references of its own.
+  const resolve = await resolverOf(root).catch(messageOf);
+  if (typeof resolve === "string") return resolve;
+  for (const reference of walk.references) {
+    const target = resolve(reference);
+    if (target === undefined) return unresolved(reference);
+    walk.seen.get(reference.holder)?.sameValue.push(target.schema);
+    const found = visit([target], walk);
+    if (found !== undefined) return found;
+  }
+  return endless(walk);
+}
+
+type Place = { schema: unknown; pointer: string };
+/** A schema that was visited; `sameValue` are those that are applied to the same value as it. */
+type Seen = { pointer: string; sameValue: unknown[] };
+type Found = Reference & { pointer: string; value: unknown };
+type Walk = { draft: Draft; seen: Map<object, Seen>; references: Found[] };
+
+/** Checks these schemas and all that their keywords hold, and notes their references. */
+function visit(places: Place[], walk: Walk): string | undefined {
+  // An array hands out what is added to it on the way.
+  for (const { schema, pointer } of places) {
+    if (typeof schema === "boolean") continue;
+    if (!isRecord(schema)) return refused(pointer, schema, "a schema: an object, true or false");
+    if (walk.seen.has(schema)) continue;
+
+    const seen: Seen = { pointer, sameValue: [] };
+    walk.seen.set(schema, seen);
+    for (const [keyword, value] of Object.entries(schema)) {
+      const rule = rules.get(keyword);
+      if (rule === undefined) continue;
+      const place = `${pointer}/${escaped(keyword)}`;
+      if (!rule.accepts(value, walk.draft)) return refused(place, value, rule.expected);
+      if (keyword === "$ref" || keyword === "$recursiveRef")
+        walk.references.push({ holder: schema, keyword, pointer: place, value });
+      for (const child of childrenOf(rule, value, place)) {
+        places.push(child);
+        if (rule.isSameValue) seen.sameValue.push(child.schema);
+      }
+    }
+  }
+  return undefined;
+}
+
+function childrenOf(rule: Rule, value: unknown, pointer: string): Place[] {
+  const children = rule.schemas?.(value) ?? [];
+  return children.map(({ name, schema }) => ({
+    schema,
+    pointer: name === undefined ? pointer : `${pointer}/${escaped(name)}`,
+  }));
+}
+
+/** A schema that leads back to itself without going into the value would be applied for ever. */
+function endless({ seen }: Walk): string | undefined {
+  const state = new Map<unknown, "open" | "closed">();
+  const isEndless = (schema: unknown): boolean => {
+    if (state.has(schema)) return state.get(schema) === "open";
+    state.set(schema, "open");
+    const found = (isRecord(schema) ? (seen.get(schema)?.sameValue ?? []) : []).some(isEndless);
+    state.set(schema, "closed");
+    return found;
+  };
+  for (const [schema, { pointer }] of seen)
+    if (isEndless(schema)) return `${named(pointer)} refers back to itself without end`;
+  return undefined;
+}
+
+function unresolved({ pointer, value }: Found): string {
+  if (String(value).startsWith("#")) return `${named(pointer)} is ${shown(value)}, and the schema has no such place`;
+  return `${named(pointer)} is ${shown(value)}, expected a reference within the file, such as "#/$defs/name"`;
+}
+
+function refused(pointer: string, value: unknown, expected: string): string {
+  return `${named(pointer)} is ${shown(value)}, expected ${expected}`;
+}
+
+function named(pointer: string): string {
+  return pointer === "" ? "the top level" : `"${pointer}"`;
+}
+
+function shown(value: unknown): string {
+  const json = JSON.stringify(value);
+  return json.length <= 60 ? json : `${json.slice(0, 59)}…`;
+}
+
+/** A name in a JSON pointer. */
+function escaped(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}

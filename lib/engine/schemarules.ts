@@ -1,0 +1,131 @@
+import type { Draft } from "./schema.ts";
+
+/** What stands at a keyword of a JSON Schema. */
+export type Rule = {
+  /** Completes "expected …" when a value is refused. */
+  expected: string;
+  accepts: (value: unknown, draft: Draft) => boolean;
+  /** The schemas in an accepted value, each with its place below the keyword. */
+  schemas?: (value: unknown) => readonly Child[];
+  /** Those schemas are about the same value as the schema that they are in, and not about a part of it. */
+  isSameValue?: true;
+};
+
+export type Child = { name?: string; schema: unknown };
+
+const typeNames: readonly string[] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+
+const isString = (value: unknown): value is string => typeof value === "string";
+const isNumber = (value: unknown): value is number => typeof value === "number";
+const isList = (value: unknown): value is unknown[] => Array.isArray(value);
+const isStrings = (value: unknown) => isList(value) && value.every(isString);
+const isType = (value: unknown) => isString(value) && typeNames.includes(value);
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !isList(value);
+
+const text: Rule = { expected: "a string", accepts: isString };
+const yesNo: Rule = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
+const number: Rule = { expected: "a number", accepts: isNumber };
+const list: Rule = { expected: "an array", accepts: isList };
+const size: Rule = {
+  expected: "an integer of at least 0",
+  accepts: (value) => isNumber(value) && Number.isInteger(value) && value >= 0,
+};
+/** Draft 4 says with it that `minimum` or `maximum` is not itself allowed. */
+const bound: Rule = {
+  expected: "a number (true or false in draft 4)",
+  accepts: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
+};
+const schema: Rule = { expected: "a schema", accepts: () => true, schemas: (value) => [{ schema: value }] };
+const schemas: Rule = {
+  expected: "an array of schemas that is not empty",
+  accepts: (value) => isList(value) && value.length > 0,
+  schemas: itemsOf,
+};
+const schemaMap: Rule = { expected: "an object whose values are schemas", accepts: isRecord, schemas: membersOf };
+
+const table: readonly [keywords: string, rule: Rule][] = [
+  ["$schema $comment title description format contentEncoding contentMediaType", text],
+  ["$id id", { expected: "a URI reference", accepts: isUri }],
+  ["$ref", { expected: 'a reference such as "#/$defs/name"', accepts: isUri }],
+  ["$recursiveRef", { expected: '"#"', accepts: (value) => value === "#" }],
+  ["$dynamicRef", { expected: "a $ref in its place: $dynamicRef is not supported", accepts: () => false }],
+  ["$anchor", { expected: "a name", accepts: (value) => isString(value) && /^[A-Za-z_][-\w.]*$/.test(value) }],
+  ["$recursiveAnchor deprecated readOnly writeOnly uniqueItems", yesNo],
+  ["$vocabulary", { expected: "an object", accepts: isRecord }],
+  ["$defs definitions properties", schemaMap],
+  ["examples enum", list],
+  [
+    "type",
+    {
+      expected: `one of ${typeNames.map((name) => `"${name}"`).join(", ")}, or an array of them`,
+      accepts: (value) => isType(value) || (isList(value) && value.length > 0 && value.every(isType)),
+    },
+  ],
+  ["allOf anyOf oneOf", { ...schemas, isSameValue: true }],
+  ["not if then else", { ...schema, isSameValue: true }],
+  ["dependentSchemas", { ...schemaMap, isSameValue: true }],
+  [
+    "dependencies",
+    {
+      expected: "an object whose values are schemas or arrays of strings",
+      accepts: (value) => isRecord(value) && Object.values(value).every((item) => !isList(item) || isStrings(item)),
+      schemas: (value) => membersOf(value).filter((member) => !isList(member.schema)),
+      isSameValue: true,
+    },
+  ],
+  [
+    "dependentRequired",
+    {
+      expected: "an object whose values are arrays of strings",
+      accepts: (value) => isRecord(value) && Object.values(value).every(isStrings),
+    },
+  ],
+  ["required", { expected: "an array of strings", accepts: isStrings }],
+  [
+    "patternProperties",
+    {
+      ...schemaMap,
+      expected: "an object whose names are regular expressions and whose values are schemas",
+      accepts: (value) => isRecord(value) && Object.keys(value).every(isPattern),
+    },
+  ],
+  ["additionalProperties unevaluatedProperties propertyNames contentSchema", schema],
+  ["additionalItems unevaluatedItems contains", schema],
+  ["prefixItems", schemas],
+  // Drafts before 2020-12 have several here too, for the items in their order.
+  ["items", { ...schema, schemas: (value) => (isList(value) ? itemsOf(value) : [{ schema: value }]) }],
+  ["minProperties maxProperties minItems maxItems minContains maxContains minLength maxLength", size],
+  ["minimum maximum", number],
+  ["exclusiveMinimum exclusiveMaximum", bound],
+  ["multipleOf", { expected: "a number above 0", accepts: (value) => isNumber(value) && value > 0 }],
+  ["pattern", { expected: "a regular expression", accepts: isPattern }],
+];
+
+/** Every keyword with a meaning in one of the drafts. JSON Schema allows any other, and gives it none. */
+export const rules: ReadonlyMap<string, Rule> = new Map(
+  table.flatMap(([keywords, rule]) => keywords.split(" ").map((keyword) => [keyword, rule] as const)),
+);
+
+function membersOf(value: unknown): readonly Child[] {
+  return isRecord(value) ? Object.entries(value).map(([name, item]) => ({ name, schema: item })) : [];
+}
+
+function itemsOf(value: unknown): readonly Child[] {
+  return isList(value) ? value.map((item, index) => ({ name: String(index), schema: item })) : [];
+}
+
+/** As the validator compiles it. */
+function isPattern(value: unknown): boolean {
+  if (!isString(value)) return false;
+  try {
+    return new RegExp(value, "u") instanceof RegExp;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}
+
+function isUri(value: unknown): boolean {
+  return isString(value) && URL.canParse(value, "https://schema.invalid/");
+}
