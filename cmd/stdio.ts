@@ -9,13 +9,15 @@ import { isTerminal } from "./terminal.ts";
 export type SinkChoice = {
   output?: OutputMode;
   stream?: boolean;
+  outputSchema?: string;
   quiet?: boolean;
   verbose?: boolean;
   color?: "auto" | "always" | "never";
 };
 
 /** The sink of this process's own streams. */
-export async function sinkFor({ output, stream, quiet, verbose, color }: SinkChoice): Promise<Sink> {
+export async function sinkFor(choice: SinkChoice): Promise<Sink> {
+  const { output, stream, outputSchema, quiet, verbose, color } = choice;
   const stderrIsTerminal = await isTerminal(2);
   return openSink({
     mode: output ?? "text",
@@ -25,6 +27,7 @@ export async function sinkFor({ output, stream, quiet, verbose, color }: SinkCho
     stderrIsTerminal,
     isOneStream: isOneStream(),
     stream: stream ?? false,
+    hasSchema: outputSchema !== undefined,
     quiet: quiet ?? false,
     verbose: verbose ?? false,
     color: wantsColor(color ?? "auto", stderrIsTerminal, process.env),

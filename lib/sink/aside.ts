@@ -10,6 +10,12 @@ export class Asides {
   #current = "";
   /** How much of the current reply was handed out before it was whole. */
   #taken = 0;
+  readonly #hasSchema: boolean;
+
+  /** With a schema, the last reply of a run that failed is no answer. */
+  constructor(hasSchema: boolean) {
+    this.#hasSchema = hasSchema;
+  }
 
   add(delta: string): void {
     this.#current += delta;
@@ -40,7 +46,7 @@ export class Asides {
 
   /** What neither the answer nor anything before has shown. */
   atEnd({ status, text }: EventOf<"end">): string {
-    const isAnswered = status === "done" || (this.#replies.length > 0 && this.#current === "");
+    const isAnswered = status === "done" || (!this.#hasSchema && this.#replies.length > 0 && this.#current === "");
     if (isAnswered) this.#replies = this.#replies.filter((reply) => !text.includes(reply.trim()));
     return this.#take(isAnswered ? "" : this.#current.slice(this.#taken));
   }

@@ -21,6 +21,8 @@ export type SinkOptions = {
   isOneStream?: boolean;
   /** Text as it comes, also where stdout is no terminal. */
   stream: boolean;
+  /** The answer has to match a schema: what a run that failed said last is then no answer. */
+  hasSchema?: boolean;
   quiet: boolean;
   verbose: boolean;
   /** Whether stderr gets colours; `wantsColor` decides. */
@@ -79,7 +81,7 @@ export function openSink(options: SinkOptions): Sink {
 function openWriter(screen: Screen, options: SinkOptions): Writer {
   switch (options.mode) {
     case "text":
-      return textWriter(screen, { live: isLive(options), stdoutIsTerminal: options.stdoutIsTerminal });
+      return textWriter(screen, { ...options, live: isLive(options) });
     case "json":
       return jsonWriter(screen);
     case "jsonl":

@@ -15,6 +15,7 @@ export type ProgressOptions = {
   columns: number;
   /** Whether stdout shows text as it comes. If not, text that is not the answer is shown here. */
   textIsShown: boolean;
+  hasSchema?: boolean;
 };
 
 const mostFiles = 20;
@@ -43,7 +44,7 @@ class Progress {
   readonly #paint: Paint;
   readonly #options: ProgressOptions;
   readonly #calls: Calls;
-  readonly #asides = new Asides();
+  readonly #asides: Asides;
   /** Each entry of the list with the state it was last shown in. */
   #todo = new Map<string, string>();
   readonly #unreached = new Set<string>();
@@ -53,6 +54,7 @@ class Progress {
     this.#lines = lines;
     this.#paint = paint;
     this.#options = options;
+    this.#asides = new Asides(options.hasSchema ?? false);
     this.#calls = new Calls(lines, { ...options, paint });
   }
 

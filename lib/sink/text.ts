@@ -6,25 +6,26 @@ type TextOptions = {
   /** Text as it comes, instead of the final answer alone. */
   live: boolean;
   stdoutIsTerminal: boolean;
+  hasSchema?: boolean;
 };
 
 /** `--output text`: the answer on stdout, and nothing but text of the model. */
-export function textWriter(screen: Screen, { live, stdoutIsTerminal }: TextOptions): Writer {
-  const visible = stdoutIsTerminal ? harmless : (text: string) => text;
-  return live ? liveWriter(screen, visible) : answerWriter(screen, visible);
+export function textWriter(screen: Screen, options: TextOptions): Writer {
+  const visible = options.stdoutIsTerminal ? harmless : (text: string) => text;
+  return options.live ? liveWriter(screen, visible) : answerWriter(screen, visible, options);
 }
 
 /**
  * Only the answer. Whether a text is the answer shows when the run ends: until then a call, a retry or another reply
- * may follow. A run that failed can still have a whole last reply, and then that is what there is to say; a reply that
- * was cut off is not.
+ * may follow. A run that failed can still have a whole last reply, and then that is what there is to say, unless it had
+ * to match a schema; a reply that was cut off is not.
  */
-function answerWriter(screen: Screen, visible: (text: string) => string): Writer {
+function answerWriter(screen: Screen, visible: (text: string) => string, { hasSchema }: TextOptions): Writer {
   let isWhole = false;
   return (event) => {
     if (event.type === "text.done") isWhole = event.text.trim() !== "";
     if (event.type === "text.delta" || event.type === "tool.start" || event.type === "retry") isWhole = false;
-    const isAnswered = event.type === "end" && (event.status === "done" || isWhole);
+    const isAnswered = event.type === "end" && (event.status === "done" || (isWhole && !hasSchema));
     return isAnswered ? screen.toStdout(visible(closed(event.text))) : undefined;
   };
 }

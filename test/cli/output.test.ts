@@ -361,6 +361,17 @@ test("--output-schema checks the answer, asks for repairs, and hands the value o
   expect(stubborn.requests).toHaveLength(3);
 });
 
+test("an answer that does not match the schema is not on stdout, but people can read it", async () => {
+  await using place = makePlace({ "schema.json": '{"type":"integer"}' });
+  await using server = await startModelServer(() => say("four"));
+  const flags = ["--output-schema", "schema.json", "How many?"];
+  const failed = await koda(place, ["exec", ...using(server), ...flags]);
+  expect([failed.exit, failed.stdout]).toEqual([6, ""]);
+  expect(failed.stderr).toContain("four");
+  const limited = await koda(place, ["exec", ...using(server), "--max-turns", "1", ...flags]);
+  expect([limited.exit, limited.stdout]).toEqual([5, ""]);
+});
+
 test("colours and spinners stay out of a pipe", async () => {
   await using place = makePlace();
   await using server = await startModelServer([call("Bash", { command: "echo hi" }), say("Done.")]);
