@@ -115,7 +115,7 @@ function jsonOf({ provider, isUsable, status, keyVariable, answers, models }: Ro
       name,
       context_window: contextWindow,
       max_output: maxOutput ?? null,
-      images,
+      images: images ?? null,
       price: price ?? null,
     })),
   };

@@ -43,6 +43,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       ...(options.record !== undefined && { record: resolve(options.record) }),
       ...(options.replay !== undefined && { replay: resolve(options.replay) }),
     },
+    hasImages: options.image.length > 0,
     answerSchema: await answerSchemaOf(options),
     resumeFlags: resumeFlags(options),
     failOn: options.failOn.map((name) => (name === "tool-error" ? "tool_error" : name)),

@@ -10,6 +10,7 @@ export const exitByCode = {
   model_not_found: 1,
   context: 1,
   content_policy: 1,
+  images: 1,
   loop: 1,
 
   usage: 2,

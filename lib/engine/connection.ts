@@ -3,6 +3,7 @@ import { type Cassette, readCassette, recordedModel } from "../model/cassette.ts
 import { connect } from "../model/connect.ts";
 import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
+import { imagesRefused, tryingImages } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import { recordTo, secretsIn } from "../model/record.ts";
 import { replayFrom } from "../model/replay.ts";
@@ -35,20 +36,25 @@ export async function connectionFor(settings: Settings, { recorded, tell }: Circ
   const { provider, info, key } = resolved;
   const isOffline = played !== undefined || provider.name === demoProvider.name;
   if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
+  if (settings.hasImages && info.images === false) throw imagesRefused(info);
   const wanted = settingsFor(info, settings.model, recorded);
   const { settings: taken, left } = fitting(wanted, info);
   for (const message of left) tell({ type: "notice", level: "warn", code: "model_settings", message });
 
   const line = lineOf(settings, { resolved, played, tell });
   const recorder = record === undefined ? undefined : recordTo(record, recordingOf(settings, resolved, line.fetch));
-  const model = connect({
-    ...resolved,
-    settings: taken,
-    fetch: recorder?.fetch ?? line.fetch,
-    retry: line.isTape ? instantRetry : standardRetry,
-    streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
-    userAgent: `koda/${settings.version}`,
-  });
+  const connected = (known: ModelInfo) =>
+    connect({
+      ...resolved,
+      info: known,
+      settings: taken,
+      fetch: recorder?.fetch ?? line.fetch,
+      retry: line.isTape ? instantRetry : standardRetry,
+      streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
+      userAgent: `koda/${settings.version}`,
+    });
+  const onRefusal = (message: string) => tell({ type: "notice", level: "warn", code: "images", message });
+  const model = info.images === undefined ? tryingImages(connected, { info, onRefusal }) : connected(info);
   const keyVariables = key === undefined ? provider.keys : [...provider.keys, key.variable];
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   return { model, info, keyVariables, facts, close: () => recorder?.close() };

@@ -40,6 +40,8 @@ export type Settings = {
   model: ModelSettings;
   cassette: { record?: string; replay?: string; loose: boolean };
   answerSchema: JsonSchema | undefined;
+  /** The prompt has images (-i). */
+  hasImages: boolean;
   failOn: readonly FailOn[];
   /** The flags that a later command line needs to go on under the same terms, quoted for a shell. */
   resumeFlags: readonly string[];

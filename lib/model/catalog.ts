@@ -12,8 +12,7 @@ export async function describeModel(
   { configured, contextWindow }: { configured: ModelConfig | undefined; contextWindow: number },
 ): Promise<ModelInfo> {
   const known = find(additions[provider.name] ?? {}, name) ?? fromEntry(find(await entriesOf(provider), name));
-  const unknown: Facts = { contextWindow, images: false };
-  return { ...unknown, ...known, ...configured, provider: provider.name, name, wire: provider.wire };
+  return { contextWindow, ...known, ...configured, provider: provider.name, name, wire: provider.wire };
 }
 
 /** The names of the models that the catalog has of a provider. */
@@ -101,7 +100,7 @@ function fromEntry(entry: Entry | undefined): Facts | undefined {
   return {
     contextWindow: limit.context ?? 0,
     ...(limit.output && { maxOutput: limit.output }),
-    images: entry.modalities?.input?.includes("image") ?? false,
+    ...(entry.modalities?.input && { images: entry.modalities.input.includes("image") }),
     ...(price && { price: cost.cache_read === undefined ? price : { ...price, cached: cost.cache_read } }),
     ...(refuses.length > 0 && { refuses }),
   };

@@ -37,7 +37,7 @@ export function chatBody(request: ModelRequest, { provider, info, settings }: En
   };
 }
 
-type Ways = { quirks: Quirks; images: boolean };
+type Ways = { quirks: Quirks; images: boolean | undefined };
 
 function toolForm({ name, about, input }: ToolOffer): object {
   return { type: "function", function: { name, description: about, parameters: input } };
@@ -60,7 +60,7 @@ function messageForms(messages: readonly Message[], ways: Ways): object[] {
 
 /** Plain text as a string, the form that every server takes. */
 function contentForm(parts: readonly (TextPart | ImagePart)[], { images }: Ways): string | object[] {
-  if (!images || parts.every((part) => part.type === "text")) {
+  if (images === false || parts.every((part) => part.type === "text")) {
     return parts.map((part) => (part.type === "text" ? part.text : omittedImage)).join("\n");
   }
   return parts
@@ -97,14 +97,14 @@ function callForm({ id, tool, arguments: text }: CallPart, { quirks }: Ways): ob
 }
 
 function resultForm(message: ToolMessage, { quirks, images }: Ways): object {
-  const placeholder = images ? "[image: see the next message]" : omittedImage;
+  const placeholder = images === false ? omittedImage : "[image: see the next message]";
   const content = message.parts.map((part) => (part.type === "text" ? part.text : placeholder)).join("\n");
   return { role: "tool", tool_call_id: callId(message.call, quirks), content: content === "" ? "(empty)" : content };
 }
 
 /** A result cannot hold an image here: those of all results of one reply follow the last of them as the user's. */
 function imagesAfter(messages: readonly Message[], position: number, { images }: Ways): object[] {
-  if (!images || messages[position + 1]?.role === "tool") return [];
+  if (images === false || messages[position + 1]?.role === "tool") return [];
   const first = messages.findLastIndex((message, index) => index < position && message.role !== "tool") + 1;
   const results = messages.slice(first, position + 1).filter((message) => message.role === "tool");
   const content = results.flatMap(({ tool, parts }) => {

@@ -67,6 +67,8 @@ function sentence(
       return `The conversation is too long for ${provider.name}/${model}${because}`;
     case "content_policy":
       return `${provider.name} refused the content of the conversation${because}`;
+    case "images":
+      return `${provider.name}/${model} does not take images${because}`;
     case "quota":
       return `The quota at ${provider.name} is used up${because}`;
     case "rate_limit":

@@ -67,7 +67,8 @@ export type ModelInfo = {
   wire: Wire;
   contextWindow: number;
   maxOutput?: number;
-  images: boolean;
+  /** Absent when it is not known: then they are sent. */
+  images?: boolean;
   price?: Price;
   /** Parameters that the model is known not to take; absent when nothing is known of it. */
   refuses?: readonly OptionalParameter[];

@@ -174,13 +174,18 @@ export const builtInProviders: readonly Provider[] = [
   },
 ];
 
+/** The provider of --base-url. The configuration may describe its models, and then has no address for it. */
+export const flagProvider = "custom";
+
 /**
  * The user's rows and the built-in ones, each at the address that its variable holds. A configured name that is built
  * in changes what it mentions and no more.
  */
 export function providersOf(configured: ReadonlyMap<string, ProviderConfig>, env: Environment): Provider[] {
   const rows = new Map(builtInProviders.map((provider) => [provider.name, provider]));
-  const own = [...configured].map(([name, config]) => withConfig(name, config, rows.get(name)));
+  const own = [...configured]
+    .filter(([name, { baseUrl }]) => name !== flagProvider || baseUrl !== undefined)
+    .map(([name, config]) => withConfig(name, config, rows.get(name)));
   for (const provider of own) rows.delete(provider.name);
   return [...own, ...rows.values()].map((row) => {
     // A key belongs to its address: one that is configured with another address is not for this one.

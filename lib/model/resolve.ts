@@ -8,7 +8,7 @@ import { isDemo } from "./demoname.ts";
 import type { Fetch } from "./fetch.ts";
 import type { ModelInfo, Wire } from "./model.ts";
 import { localOffers } from "./offer.ts";
-import { type ApiKey, keyOf, ownProvider, type Provider, providersOf } from "./providers.ts";
+import { type ApiKey, flagProvider, keyOf, ownProvider, type Provider, providersOf } from "./providers.ts";
 
 /** What the user asked for: flags, environment and configuration, already merged. */
 export type Wanted = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
@@ -68,7 +68,7 @@ function ownEndpoint(wanted: Wanted, baseUrl: string, rows: readonly Provider[])
     );
   }
   const { row, name } = splitName(wanted.model, rows);
-  const provider = { ...(row ?? ownProvider("custom", baseUrl)), baseUrl, keys: [] };
+  const provider = { ...(row ?? ownProvider(flagProvider, baseUrl)), baseUrl, keys: [] };
   return { provider: withFlags(provider, wanted), name };
 }
 

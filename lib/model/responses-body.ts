@@ -44,7 +44,7 @@ function itemForms(message: Message, info: ModelInfo): object[] {
 }
 
 function contentForm(parts: readonly (TextPart | ImagePart)[], { images }: ModelInfo): string | object[] {
-  if (!images || parts.every((part) => part.type === "text")) {
+  if (images === false || parts.every((part) => part.type === "text")) {
     return parts.map((part) => (part.type === "text" ? part.text : omittedImage)).join("\n");
   }
   return parts

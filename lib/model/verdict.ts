@@ -52,6 +52,11 @@ const rules: readonly Rule[] = [
     statuses: is(400),
     words: /api[_ ]key[_ ](?:not[_ ]valid|invalid)|invalid[_ ]api[_ ]key/i,
   },
+  {
+    code: "images",
+    words:
+      /image_url|input_image|image input|mmproj|not a multi-?modal|not support (?:images?|vision|multi-?modal)|images? (?:is|are) not supported/i,
+  },
   { code: "model_not_found", statuses: is(404) },
   {
     code: "model_not_found",

@@ -9,7 +9,7 @@ type Row = {
   status: string;
   key_variable: string | null;
   answers: boolean | null;
-  models: { name: string; context_window: number; images: boolean }[];
+  models: { name: string; context_window: number; images: boolean | null }[];
 };
 
 async function rowsOf(place: Place, env: Record<string, string> = {}): Promise<Map<string, Row>> {

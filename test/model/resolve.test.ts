@@ -263,7 +263,7 @@ describe("what is known of a model", () => {
 
   test("is the default where nobody knows it", async () => {
     const { info } = await resolve({ model: "ollama/private" });
-    expect(info).toEqual({ provider: "ollama", name: "private", wire: "chat", contextWindow: 128_000, images: false });
+    expect(info).toEqual({ provider: "ollama", name: "private", wire: "chat", contextWindow: 128_000 });
   });
 
   test("decides which settings are sent, and each that is not is told", async () => {

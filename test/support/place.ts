@@ -13,7 +13,7 @@ export type Place = AsyncDisposable & {
 };
 
 /** Where commands find another `/tmp` than the host's, a test that looks at the host's lies elsewhere. */
-export function makePlace(files: Record<string, string> = {}, under: string = tmpdir()): Place {
+export function makePlace(files: Record<string, string | Uint8Array> = {}, under: string = tmpdir()): Place {
   const base = realpathSync(mkdtempSync(join(under, "koda-test-")));
   const [home, project, temporary] = [join(base, "home"), join(base, "project"), join(base, "tmp")];
   for (const directory of [home, project, temporary]) mkdirSync(directory);
