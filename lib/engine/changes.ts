@@ -3,6 +3,7 @@ import type { Policy } from "../sandbox/policy/policy.ts";
 import type { IsOwn, Snapshot } from "../session/worktree.ts";
 import type { Event } from "./event.ts";
 import { ownPlace } from "./ownplace.ts";
+import type { Settings } from "./settings.ts";
 
 /** What a turn changes in the project, whoever changes it: tools or commands. */
 export type Changes = AsyncDisposable & {
@@ -24,9 +25,9 @@ export type OwnOutput = {
   has: IsOwn;
 };
 
-type Given = { policy: Policy; dataDirectory: string | undefined; searchPath: string | undefined; own: OwnOutput };
+type Given = { settings: Pick<Settings, "dataDirectory" | "env">; own: OwnOutput };
 
-export function trackChanges({ policy, dataDirectory, searchPath, own }: Given): Changes {
+export function trackChanges(policy: Policy, { settings: { dataDirectory, env }, own }: Given): Changes {
   let snapshot: Snapshot | undefined;
   let problem: string | undefined;
   let files = 0;
@@ -42,7 +43,7 @@ export function trackChanges({ policy, dataDirectory, searchPath, own }: Given):
         const { takeSnapshot } = await import("../session/worktree.ts");
         const temporary = ownPlace(policy, dataDirectory, { lasting: false });
         own.look();
-        snapshot = await takeSnapshot({ policy, searchPath, temporary, isOwn: own.has }, signal);
+        snapshot = await takeSnapshot({ policy, searchPath: env.PATH, temporary, isOwn: own.has }, signal);
       } catch (error) {
         signal.throwIfAborted();
         // The work itself does not depend on it; that nobody can say what changed is said at the end.

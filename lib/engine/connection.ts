@@ -5,6 +5,7 @@ import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
 import { imagesRefused, tryingImages } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
+import type { ApiKey } from "../model/providers.ts";
 import { recordTo, secretsIn } from "../model/record.ts";
 import { replayFrom } from "../model/replay.ts";
 import { type Resolved, resolveModel, type Wanted } from "../model/resolve.ts";
@@ -20,6 +21,7 @@ import type { Settings } from "./settings.ts";
 export type Connection = {
   model: Model;
   info: ModelInfo;
+  key: ApiKey | undefined;
   keyVariables: readonly string[];
   /** What the session records of it; undefined when no provider is asked. */
   facts: ConnectionFacts | undefined;
@@ -57,7 +59,7 @@ export async function connectionFor(settings: Settings, { recorded, tell }: Circ
   const model = info.images === undefined ? tryingImages(connected, { info, onRefusal }) : connected(info);
   const keyVariables = key === undefined ? provider.keys : [...provider.keys, key.variable];
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
-  return { model, info, keyVariables, facts, close: () => recorder?.close() };
+  return { model, info, key, keyVariables, facts, close: () => recorder?.close() };
 }
 
 /** A session keeps its effort, temperature and longest reply until a flag or another model replaces them. */

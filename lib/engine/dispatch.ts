@@ -99,6 +99,8 @@ async function perform(engine: Engine, { call, loop, emit }: Performance, signal
   engine.session.append(itemOf(call, told, durationMs), ...relisted);
   count(engine, told);
   emit(endOf(call, told, durationMs));
+  const exposure = engine.keyWatch(tool, textOf(told));
+  if (exposure !== undefined) emit(exposure);
 
   for (const { items } of relisted) emit({ type: "todo", items: [...items] });
   if (repetition === "stuck")

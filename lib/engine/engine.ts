@@ -5,6 +5,7 @@ import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
 import type { Changes } from "./changes.ts";
 import type { Event, EventOf } from "./event.ts";
+import type { KeyWatch } from "./exposure.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Reached } from "./reached.ts";
 import type { Repositories } from "./repositories.ts";
@@ -30,6 +31,7 @@ export type Engine = {
   /** What somebody below wants told: it is, at the next step of the run. */
   readonly notices: Event[];
   readonly reached: Reached;
+  readonly keyWatch: KeyWatch;
   readonly answerSchema?: JsonSchema;
   readonly failOn: readonly FailOn[];
   /** Called for every sign of life of the model or a tool. */

@@ -12,6 +12,7 @@ import { connectionFor } from "./connection.ts";
 import { environmentItem } from "./conversation.ts";
 import type { Engine, Notice } from "./engine.ts";
 import type { Event } from "./event.ts";
+import { watchForKey } from "./exposure.ts";
 import { type Limits, openLedger } from "./ledger.ts";
 import { keepToRecord, modelChange } from "./resume.ts";
 import type { Opening } from "./run.ts";
@@ -38,14 +39,14 @@ export async function openRun(settings: Settings, moment: Moment, signal: AbortS
   await using held = new AsyncDisposableStack();
   const notices: Event[] = [];
   const tell = (event: Event) => void notices.push(event);
-  const { startedAt, heard, own } = moment;
   const instructions = settings.bare ? noInstructions : loadInstructions({ cwd: settings.root });
 
   const store = openStore(settings.database);
   held.defer(() => store.leave());
   const recorded = await recordedIn(store, settings.session, settings.root);
-  const { model, info, keyVariables, facts: connection, close } = await connectionFor(settings, { recorded, tell });
-  held.defer(close);
+  const connected = await connectionFor(settings, { recorded, tell });
+  held.defer(connected.close);
+  const { model, info, facts: connection, keyVariables } = connected;
   const session = held.use(await openSession(store, { settings, recorded, info }, signal));
 
   const wanted = wantedOf(settings.loaded.config);
@@ -57,7 +58,6 @@ export async function openRun(settings: Settings, moment: Moment, signal: AbortS
   for (const message of instructions.notices) tell({ type: "notice", level: "warn", code: "instructions", message });
   const environment = environmentItem(session, { settings, allowance, surroundings, info, connection, instructions });
 
-  const { dataDirectory } = settings;
   const engine: Engine = {
     model,
     info,
@@ -68,12 +68,13 @@ export async function openRun(settings: Settings, moment: Moment, signal: AbortS
     session,
     environment,
     context: contextOf(session, surroundings, info),
-    changes: held.use(trackChanges({ policy, dataDirectory, searchPath: settings.env.PATH, own })),
+    changes: held.use(trackChanges(policy, { settings, own: moment.own })),
     repositories: surroundings.repositories,
     notices,
     reached: surroundings.reached,
+    keyWatch: watchForKey(connected.key),
     failOn: settings.failOn,
-    heard,
+    heard: moment.heard,
     ...(settings.answerSchema !== undefined && { answerSchema: settings.answerSchema }),
   };
   const start = startOf(engine, {
@@ -86,7 +87,7 @@ export async function openRun(settings: Settings, moment: Moment, signal: AbortS
   const resources = held.move();
   return {
     engine,
-    opening: { start, startedAt, resume: resumeLine(session.id, settings, connection) },
+    opening: { start, startedAt: moment.startedAt, resume: resumeLine(session.id, settings, connection) },
     async close() {
       await resources.disposeAsync();
       return surroundings.lastNotices;

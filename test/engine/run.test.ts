@@ -59,6 +59,7 @@ function engineWith(model: Model, tools: readonly Tool[] = []): Engine {
     repositories: { before: async () => {}, after: async () => [], last: async () => [] },
     notices: [],
     reached: new Reached(undefined, () => {}),
+    keyWatch: () => undefined,
     failOn: [],
     heard: () => {},
   };
