@@ -59,6 +59,8 @@ export async function answerInto(file: string, signal: AbortSignal): Promise<Con
         end = failedAfterAll(end, error);
       }
     }
+    // A command line that is refused changes nothing.
+    if (end.session === null && end.exit === exitByCode.usage) return end;
     // What cannot be removed either is no news: the end says already that there is no answer.
     await answer.remove().catch(() => undefined);
     return end;

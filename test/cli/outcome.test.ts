@@ -395,9 +395,13 @@ test("no room for temporary files is said, with the directory and the way out", 
   expect(end).toMatchObject({ exit: 2, error: { code: "config" } });
 });
 
-test("an old answer does not stay when the run fails", async () => {
+test("an old answer stays when the command line is refused, and goes when the run fails", async () => {
   await using place = makePlace({ "answer.txt": "Old." });
   await using server = await startModelServer([problem(400, "no")]);
+  const refused = await exec(place, server, ["-o", "answer.txt", "-i", "missing.png", "hi"]);
+  expect(refused.end.exit).toBe(2);
+  expect(await Bun.file(join(place.project, "answer.txt")).text()).toBe("Old.");
+
   const failed = await exec(place, server, ["-o", "answer.txt", "hi"]);
   expect(failed.end.exit).toBe(1);
   expect(await Bun.file(join(place.project, "answer.txt")).exists()).toBe(false);
