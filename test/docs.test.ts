@@ -41,7 +41,7 @@ function makeReader(tier: Tier) {
   const at = (name: string) => join(base, name);
   for (const directory of ["home/.ssh", "home/.local/share/koda", "project", "tmp", "bin"])
     mkdirSync(at(directory), { recursive: true });
-  for (const file of [".ssh/known_hosts", ".local/share/koda/koda.db", ".profile"])
+  for (const file of [".ssh/known_hosts", ".local/share/koda/koda.db", ".profile", ".netrc"])
     writeFileSync(at(`home/${file}`), "x");
   const first = tier === "landlock" ? `"${programWithout(asInDocker, base)}" ` : "";
   writeFileSync(at("bin/koda"), `#!/bin/sh\nexec ${first}"${binary}" "$@"\n`, { mode: 0o755 });

@@ -20,8 +20,11 @@ export type Mount =
   | { kind: "tree"; from: string; at: string; writable: boolean; inside: readonly Inside[] }
   /** An empty directory in place of what is there; it cannot be listed when nothing is to be seen in it. */
   | { kind: "cover"; at: string; inside: readonly Inside[] }
-  /** An empty file in place of what is there. */
-  | { kind: "blank"; at: string }
+  /**
+   * A file that cannot be opened in place of what is there: a device on a mount without devices, which is EACCES for
+   * everyone. An empty file would be read as settings that say nothing.
+   */
+  | { kind: "sealed"; at: string }
   /** What is there stays there, and stays as it is. */
   | { kind: "frozen"; at: string };
 
@@ -130,7 +133,7 @@ export function canReplaceTmp({ write, tmp }: Pick<Policy, "write" | "tmp">, loo
 type Placed = { rank: number } & (
   | { kind: "tree"; from: string; at: string; writable: boolean }
   | { kind: "cover"; at: string }
-  | { kind: "blank"; at: string }
+  | { kind: "sealed"; at: string }
 );
 
 function treeOf(path: string, { writable }: { writable: boolean }): Placed {
@@ -140,7 +143,7 @@ function treeOf(path: string, { writable }: { writable: boolean }): Placed {
 /** A symlink needs no cover: what it leads to has one. */
 function coverOf(at: string, kind: Kind | undefined): Placed[] {
   if (kind === "directory") return [{ kind: "cover", at, rank: 1 }];
-  return kind === "file" ? [{ kind: "blank", at, rank: 1 }] : [];
+  return kind === "file" ? [{ kind: "sealed", at, rank: 1 }] : [];
 }
 
 function isMadeAnew(path: string): boolean {
@@ -158,7 +161,7 @@ function depth(path: string): number {
 
 function withInside(mount: Placed, placed: readonly Placed[], look: Scenery["look"]): Mount {
   const { kind, at } = mount;
-  if (kind === "blank") return { kind, at };
+  if (kind === "sealed") return { kind, at };
   if (kind === "cover") return { kind, at, inside: placesIn(at, placed, look) };
   const { from, writable } = mount;
   return { kind, from, at, writable, inside: from === at ? [] : placesIn(at, placed, look) };

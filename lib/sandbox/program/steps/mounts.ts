@@ -62,8 +62,11 @@ function take(program: Assembly, mount: Mount): Variable | undefined {
       restrictTaken(program, tree, mount.writable ? NOSUID | NODEV : READONLY | NOSUID | NODEV);
       return tree;
     }
-    case "blank":
-      return takeTree(program, "/dev/null");
+    case "sealed": {
+      const device = takeTree(program, "/dev/null");
+      restrictTaken(program, device, READONLY | NOSUID | NODEV);
+      return device;
+    }
     case "cover":
     case "frozen":
       return undefined;
@@ -79,7 +82,7 @@ function place(program: Assembly, mount: Mount, tree: Variable | undefined): voi
       if (tree !== undefined) putTree(program, tree, mount.at);
       makeInside(program, mount.inside);
       return;
-    case "blank":
+    case "sealed":
       if (tree !== undefined) putTree(program, tree, mount.at);
       return;
     case "cover":

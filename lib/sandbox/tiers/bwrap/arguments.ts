@@ -32,7 +32,8 @@ function argumentsFor(mount: Mount): string[] {
       return [mount.writable ? "--bind" : "--ro-bind", mount.from, mount.at];
     case "cover":
       return ["--perms", mount.inside.length > 0 ? "0755" : "0000", "--tmpfs", mount.at];
-    case "blank":
+    case "sealed":
+      // Bubblewrap's mounts have no devices, so this one cannot be opened.
       return ["--ro-bind", "/dev/null", mount.at];
     case "frozen":
       // It may have been removed since it was looked at.
