@@ -1,3 +1,5 @@
+import { withoutCredentials } from "../sandbox/settings/value.ts";
+
 /** What a command's environment is made from. */
 export type EnvironmentRules = {
   /** Variables the user wants to let through (`--allow-env`), by their exact names. */
@@ -36,7 +38,37 @@ const harmless = {
   compilers: "CC CXX PKG_CONFIG_PATH CMAKE_PREFIX_PATH",
 };
 
-const allowed = new Set(Object.values(harmless).flatMap((names) => names.split(/\s+/)));
+const allowed = namesIn(Object.values(harmless));
+
+/**
+ * Registries of packages, and files that name them. Without these, tools would ask the public registries, where anyone
+ * may publish under the name of a company's package.
+ */
+const registries = {
+  npm: `npm_config_registry npm_config_userconfig npm_config_globalconfig npm_config_replace_registry_host
+        npm_config_ignore_scripts npm_config_offline npm_config_strict_ssl npm_config_cafile
+        COREPACK_NPM_REGISTRY YARN_REGISTRY YARN_NPM_REGISTRY_SERVER`,
+  python: `PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS PIP_NO_INDEX PIP_TRUSTED_HOST PIP_CONFIG_FILE
+           PIP_CONSTRAINT PIP_REQUIRE_HASHES UV_INDEX UV_DEFAULT_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_FIND_LINKS
+           UV_NO_INDEX UV_INSECURE_HOST UV_OFFLINE UV_CONFIG_FILE PIPENV_PYPI_MIRROR`,
+  go: "GOPROXY GOPRIVATE GONOPROXY GOSUMDB GONOSUMDB GOINSECURE GOVCS",
+  rust: "CARGO_REGISTRY_DEFAULT CARGO_NET_OFFLINE RUSTUP_DIST_SERVER RUSTUP_UPDATE_ROOT",
+  others: "HEX_MIRROR PUB_HOSTED_URL FLUTTER_STORAGE_BASE_URL NODEJS_ORG_MIRROR",
+};
+
+/** npm reads its names in capitals too. */
+const ofRegistries = namesIn(
+  Object.values(registries).flatMap((names) => [
+    names,
+    names.replaceAll(/\bnpm_config\w*/g, (name) => name.toUpperCase()),
+  ]),
+);
+/** Variables with a name of the user's choice in them. */
+const namedRegistry = /^(CARGO_REGISTRIES_[A-Z\d_]+_INDEX|npm_config_@[\w.~-]+:registry)$/;
+
+function namesIn(lists: readonly string[]): ReadonlySet<string> {
+  return new Set(lists.flatMap((names) => names.split(/\s+/)));
+}
 
 /** Whether what a variable holds is most likely nobody's business. */
 export function isNamedSecret(name: string): boolean {
@@ -59,11 +91,16 @@ export function childEnv(
   const env: Record<string, string> = {};
   const notes: string[] = [];
 
-  for (const [name, value] of Object.entries(parent)) {
-    if (value === undefined || !(passed.has(name) || isHarmless(name))) continue;
-    const refusal = refusalOf(name, value, rules.providerKeys, keys);
-    if (refusal === undefined) env[name] = value;
-    else if (passed.has(name)) notes.push(`"${name}" is not passed on to commands: ${refusal}`);
+  for (const [name, given] of Object.entries(parent)) {
+    const isRegistry = namesRegistry(name) && !passed.has(name);
+    if (given === undefined || !(isRegistry || passed.has(name) || isHarmless(name))) continue;
+    const value = isRegistry ? withoutCredentials(given) : given;
+    const refusal =
+      value === undefined ? "its address cannot be read" : refusalOf(name, value, rules.providerKeys, keys);
+    if (value !== undefined && refusal === undefined) {
+      env[name] = value;
+      if (value !== given) notes.push(`"${name}" is passed on to commands without its credentials`);
+    } else if (isRegistry || passed.has(name)) notes.push(`"${name}" is not passed on to commands: ${refusal}`);
   }
 
   return { env: { TERM: "dumb", ...env, TMPDIR: rules.tmp }, notes };
@@ -71,6 +108,10 @@ export function childEnv(
 
 function isHarmless(name: string): boolean {
   return (allowed.has(name) || name.startsWith("LC_")) && !isNamedSecret(name);
+}
+
+function namesRegistry(name: string): boolean {
+  return (ofRegistries.has(name) || namedRegistry.test(name)) && !isNamedSecret(name);
 }
 
 /** What no wish can let through. */

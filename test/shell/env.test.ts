@@ -55,6 +55,33 @@ test.each([
   expect(notes).toEqual([]);
 });
 
+test.each([
+  ["npm_config_registry", "https://npm.example/", "https://npm.example/"],
+  ["NPM_CONFIG_REGISTRY", "https://u:p@npm.example/", "https://npm.example/"],
+  ["npm_config_@corp:registry", "https://npm.example/", "https://npm.example/"],
+  ["npm_config_userconfig", "/home/me@corp/npmrc", "/home/me@corp/npmrc"],
+  ["PIP_EXTRA_INDEX_URL", "https://a.example https://t@b.example", "https://a.example https://b.example/"],
+  ["GOPROXY", "https://u:p@go.example,direct", "https://go.example/,direct"],
+  ["CARGO_REGISTRIES_CORP_INDEX", "sparse+https://c.example/", "sparse+https://c.example/"],
+  ["UV_INDEX_URL", "https://", undefined],
+  ["npm_config_//npm.example/:_authToken", "t", undefined],
+  ["npm_config__auth", "t", undefined],
+  ["npm_config__authToken", "t", undefined],
+  ["CARGO_REGISTRIES_CORP_TOKEN", "t", undefined],
+  ["PIP_PASSWORD", "t", undefined],
+])("%s=%s reaches a command as %j", (name, value, reaches) => {
+  const { env, notes } = childEnv({ [name]: value }, rules);
+  expect(env[name]).toBe(reaches);
+  // An unknown variable is left out without a word, but not one that is known to be needed.
+  const isKnown = reaches !== undefined || name === "UV_INDEX_URL";
+  expect(notes).toHaveLength(isKnown && reaches !== value ? 1 : 0);
+});
+
+test("a registry that the user names is passed on as it is", () => {
+  const parent = { PIP_INDEX_URL: "https://u:p@pypi.example/" };
+  expect(childEnv(parent, { ...rules, pass: ["PIP_INDEX_URL"] })).toMatchObject({ env: parent, notes: [] });
+});
+
 test("the terminal and the directory for temporary files are the run's own", () => {
   const { env } = childEnv({ TERM: "xterm-256color", TMPDIR: "/tmp", TMP: "/tmp" }, rules);
   expect(env).toEqual({ TERM: "dumb", TMPDIR: "/run-tmp" });
