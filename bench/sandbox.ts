@@ -72,6 +72,7 @@ async function openTiers(place: Place, floors: string): Promise<AsyncDisposable 
       dataDirectory: join(place.home, ".local/share/koda"),
       configDirectory: join(place.home, ".config/koda"),
       gitPlaces: [],
+      copies: [],
       allowGit: false,
       network: "allowlist",
       resolve: realPaths,

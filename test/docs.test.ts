@@ -52,6 +52,8 @@ function makeReader(tier: Tier) {
 
 async function told(command: string, tier: Tier): Promise<string> {
   using reader = makeReader(tier);
+  if (command.includes(".npmrc"))
+    writeFileSync(join(reader.env.HOME, ".npmrc"), "registry=https://npm.example.com/\n_authToken=secret\n");
   // Somebody else may be trying the same line at the same time.
   const time = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
   const child = Bun.spawn(["bash", "-c", command.replaceAll("sleep 601", `sleep 601.${time}`)], {

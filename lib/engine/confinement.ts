@@ -3,16 +3,22 @@ import { type Backend, unconfined } from "../sandbox/backend.ts";
 import { detect, type Detected } from "../sandbox/detect.ts";
 import { described, merged } from "../sandbox/missed.ts";
 import { type Policy, policyOf } from "../sandbox/policy/policy.ts";
+import { copySettings, type SettingsCopies } from "../sandbox/settings/copies.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
 import { lookingOnce } from "../trust/real.ts";
 import { Egress, ports } from "./egress.ts";
 import type { Reached } from "./reached.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
-import { makeTemporary } from "./temporary.ts";
+import { makeTemporary, type Temporary } from "./temporary.ts";
 
 /** What commands may touch and reach, and what holds them to it; closing it removes the directory for temporary files. */
-export type Confinement = Detected & AsyncDisposable & { egress: Egress };
+export type Confinement = Detected &
+  AsyncDisposable & {
+    egress: Egress;
+    /** Hidden settings of which commands get no copy: what they say could not be told. */
+    unclear: SettingsCopies["unclear"];
+  };
 
 export type ConfinementOptions = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
@@ -47,8 +53,8 @@ export async function findConfinement(options: ConfinementOptions): Promise<Conf
       onFailure: (error) => reached.hearFailure(error),
     }),
   );
-  const tmp = held.use(makeTemporary()).path;
-  const policyFor = policiesOf(options, tmp);
+  const temporary = held.use(makeTemporary());
+  const { policyFor, unclear } = policiesOf(options, temporary);
   const detected = settings.sandboxed
     ? await detect({
         policyFor,
@@ -63,12 +69,22 @@ export async function findConfinement(options: ConfinementOptions): Promise<Conf
     ...detected,
     backend: withProxies(detected.backend, egress),
     egress,
+    unclear,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
+type Policies = { policyFor: (privateTmp: boolean) => Policy; unclear: SettingsCopies["unclear"] };
+
 /** The policy, by whether commands find the run's own directory as `/tmp`; its paths are looked at once for both. */
-function policiesOf({ settings, allowance }: ConfinementOptions, tmp: string): (privateTmp: boolean) => Policy {
+function policiesOf(
+  { settings, allowance }: ConfinementOptions,
+  { path: tmp, settings: directory }: Temporary,
+): Policies {
+  const resolve = lookingOnce();
+  const { copies, unclear } = settings.sandboxed
+    ? copySettings({ ...settings, directory, resolve })
+    : { copies: [], unclear: [] };
   const shared = {
     ...settings,
     ...allowance,
@@ -77,9 +93,10 @@ function policiesOf({ settings, allowance }: ConfinementOptions, tmp: string): (
     tmp,
     network: allowance.egress.mode,
     gitPlaces: gitPlaces(settings.root),
-    resolve: lookingOnce(),
+    copies,
+    resolve,
   };
-  return (privateTmp) => policyOf({ ...shared, privateTmp });
+  return { policyFor: (privateTmp) => policyOf({ ...shared, privateTmp }), unclear };
 }
 
 /** Without a network there is nobody to listen. */

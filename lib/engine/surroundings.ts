@@ -3,6 +3,7 @@ import { sshTunnelCommand } from "../egress/sshcommand.ts";
 import type { Backend, Proxies } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { hostTmp } from "../sandbox/policy/reach.ts";
+import { copyVariables, describeCopies } from "../sandbox/settings/notice.ts";
 import { inMemory } from "../session/database.ts";
 import { createTasks, type Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
@@ -63,6 +64,8 @@ export function surround(confinement: Confinement, options: SurroundOptions): Om
   const repositories = careForRepositories({ policy, backend, dataDirectory: settings.dataDirectory });
   const closed = backend.filesystem === "confined" ? whyGitStaysClosed(policy) : undefined;
   if (closed !== undefined) options.tell({ type: "notice", level: "warn", code: "git", message: closed });
+  const copied = backend.filesystem === "confined" ? describeCopies({ ...confinement, ...backend }) : undefined;
+  if (copied !== undefined) options.tell({ type: "notice", level: "info", code: "settings", message: copied });
   const lastNotices: Notice[] = [];
   held.defer(async () => void lastNotices.push(...(await repositories.last())));
   // Last in, first out: tasks put away what they printed, then the shell takes down whatever is left.
@@ -88,6 +91,8 @@ function variablesFor(
   if (authority !== undefined) Object.assign(variables, { ...certificateVariables(authority), ...variables });
   // Last, so that nothing of the user's leads around them.
   if (backend.proxies !== undefined) Object.assign(variables, waysTo(backend.proxies));
+  if (backend.filesystem === "confined" && !backend.placesCopies)
+    Object.assign(variables, { ...copyVariables(policy), ...variables });
   // Where .git is watched and not held, git should not write to it just because somebody asked for its status.
   if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
   return variables;

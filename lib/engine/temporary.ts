@@ -1,17 +1,24 @@
-import { mkdtempSync, realpathSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { errnoOf, KodaError, reasonOf, unlessRefused } from "../errors.ts";
 import { HeldDirectory } from "../trust/held.ts";
 
-/** A run's own directory for temporary files, which commands may fill as they like; closing it removes it. */
-export type Temporary = AsyncDisposable & { path: string };
+/** A run's own directory for temporary files; closing it removes it. */
+export type Temporary = AsyncDisposable & {
+  /** Commands may fill it as they like. */
+  path: string;
+  /** Copies of settings, which commands only read. */
+  settings: string;
+};
 
 export function makeTemporary(): Temporary {
   try {
-    const path = realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
-    return { path, [Symbol.asyncDispose]: async () => await within(removalMs, remove(path)) };
+    const whole = realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
+    const [path, settings] = [join(whole, "tmp"), join(whole, "settings")];
+    for (const directory of [path, settings]) mkdirSync(directory, { mode: 0o700 });
+    return { path, settings, [Symbol.asyncDispose]: async () => await within(removalMs, remove(whole)) };
   } catch (error) {
     const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a directory that can be written to.`;
     throw new KodaError("config", message, { cause: error });

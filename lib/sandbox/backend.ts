@@ -50,6 +50,8 @@ export type Backend = Enforcement &
     proxies?: Proxies;
     /** Commands find the run's own directory as `/tmp`. */
     privateTmp: boolean;
+    /** Commands find copies of settings in the place of hidden ones; otherwise only where variables lead them there. */
+    placesCopies: boolean;
     /** Nothing that a command started can outlive it. */
     ownProcesses: boolean;
     /** It cannot hold protected paths as they are: whoever runs commands has to put them back. */
@@ -69,6 +71,7 @@ export const unconfined: Backend = {
   network: "open",
   notes: ["commands run with your own rights: the sandbox is off (--no-sandbox)"],
   privateTmp: false,
+  placesCopies: false,
   ownProcesses: false,
   guards: false,
   mayShareGroup: true,

@@ -11,6 +11,7 @@ const policy: Policy = {
   readonly: ["/code/.git", "/code/.koda", "/code/fixed"],
   hide: ["/home/me/.ssh", "/run"],
   show: [],
+  copies: [],
   allowGit: false,
   network: "allowlist",
   limits: {},

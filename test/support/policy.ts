@@ -14,6 +14,7 @@ export function policyOf({ home, project }: Pick<Place, "home" | "project">, rul
     readonly: [],
     hide: [],
     show: [],
+    copies: [],
     allowGit: false,
     network: "allowlist",
     limits: {},

@@ -39,11 +39,11 @@ try {
   const { env } = childEnv({ ...process.env, ...wanted.env }, rules);
   const shell = createShell({ backend, policy, env });
   held.defer(async () => shell.stopAll());
-  const { name, filesystem, network, notes, privateTmp, ownProcesses, guards, mayShareGroup } = backend;
+  const { name, filesystem, network, notes, privateTmp, placesCopies, ownProcesses, guards, mayShareGroup } = backend;
   tell({
     kind: "open",
     policy,
-    backend: { name, filesystem, network, notes, privateTmp, ownProcesses, guards, mayShareGroup },
+    backend: { name, filesystem, network, notes, privateTmp, placesCopies, ownProcesses, guards, mayShareGroup },
   });
   // Where a tier cannot hold repositories as they are, whoever runs commands puts them back.
   const care = careForRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });

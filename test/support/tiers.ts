@@ -151,6 +151,7 @@ function grantsIn({ home, project }: Place): Wanted["grants"] {
     dataDirectory: join(home, ".local/share/koda"),
     configDirectory: join(home, ".config/koda"),
     gitPlaces: [],
+    copies: [],
     allowGit: false,
     network: "allowlist",
   };

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { KodaError } from "../../errors.ts";
-import type { Policy } from "../policy/policy.ts";
+import type { Policy, SettingsCopy } from "../policy/policy.ts";
 import { isBelow } from "../policy/reach.ts";
 
 /**
@@ -57,8 +57,9 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways }: 
     .filter((path) => path !== "/")
     .map((at) => treeOf(at, { writable: true }));
   if (replacesTmp) trees.push({ kind: "tree", from: policy.tmp, at: "/tmp", writable: true, rank: 0 });
+  const copies = policy.copies.filter(({ at }) => look(at) === "file").map(copyOf);
   const covers = policy.hide
-    .filter((path) => !policy.show.includes(path) && !isMadeAnew(path))
+    .filter((path) => !policy.show.includes(path) && !isMadeAnew(path) && !copies.some(({ at }) => at === path))
     .flatMap((at) => coverOf(at, look(at)));
   const lost = [...covers.map(({ at }) => at), ...(replacesTmp ? ["/tmp"] : [])];
   const shown = policy.show
@@ -68,7 +69,7 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways }: 
 
   for (const tree of [...trees, ...shown]) if (tree.kind === "tree" && tree.writable) refuseLink(tree.from, look);
 
-  const placed = [...trees, ...covers, ...shown].sort(fromTheTop);
+  const placed = [...trees, ...covers, ...copies, ...shown].sort(fromTheTop);
   const frozen = frozenIn(
     [...protectedIn(policy), ...protect, ...kernelMounts].filter((path) => isWritten(path)),
     look,
@@ -138,6 +139,10 @@ type Placed = { rank: number } & (
 
 function treeOf(path: string, { writable }: { writable: boolean }): Placed {
   return { kind: "tree", from: path, at: path, writable, rank: 0 };
+}
+
+function copyOf({ at, copy }: SettingsCopy): Placed {
+  return { kind: "tree", from: copy, at, writable: false, rank: 1 };
 }
 
 /** A symlink needs no cover: what it leads to has one. */

@@ -21,6 +21,7 @@ export function compose(parent: Policy, child: Policy): Policy {
     readonly: unique([...parent.readonly, ...child.readonly]),
     hide,
     show: named.filter((path) => isReadable(path) && isHiddenAbove(path, hiddenFrom({ hide, privateTmp }))),
+    copies: parent.copies.filter(({ at }) => child.copies.some((copy) => copy.at === at)),
     allowGit: parent.allowGit && child.allowGit,
     network: stricter(parent.network, child.network),
     limits: lowest(parent.limits, child.limits),

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Mode, Network } from "../../config/config.ts";
 import { KodaError } from "../../errors.ts";
 import { hiddenByDefault, readonlyByDefault, shownByDefault } from "./defaults.ts";
@@ -25,10 +25,23 @@ export type Policy = {
   readonly hide: readonly string[];
   /** Paths that may be read although something above them, or they themselves, would be hidden. */
   readonly show: readonly string[];
+  /** Copies of hidden settings for commands to read. */
+  readonly copies: readonly SettingsCopy[];
   /** Commands may commit: the root's own `.git` is writable, but for what git would run. */
   readonly allowGit: boolean;
   readonly network: Network;
   readonly limits: ResourceLimits;
+};
+
+/** A copy of a tool's settings without the credentials in them; the file itself is hidden. */
+export type SettingsCopy = {
+  /** The real path of the file. */
+  readonly at: string;
+  readonly copy: string;
+  /** The file holds nothing else, so that it may be read itself where no copy can be put in its place. */
+  readonly isWhole: boolean;
+  /** The variable that leads a tool to the copy where it cannot be put in the file's place. */
+  readonly variable?: { readonly name: string; readonly value: string };
 };
 
 /** For each command; what is absent is as koda itself was given it. */
@@ -60,6 +73,8 @@ export type Grants = {
   readonly configDirectory: string | undefined;
   /** Where the project's repository is when its `.git` is a file (`gitPlaces` in lib/trust). Goes through `resolve`. */
   readonly gitPlaces: readonly string[];
+  /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
+  readonly copies: readonly SettingsCopy[];
   readonly allowGit: boolean;
   readonly network: Network;
   /** Overrides single standard limits. */
@@ -85,7 +100,15 @@ export function policyOf(grants: Grants): Policy {
   const write = unique(mode === "plan" ? [tmp] : [root, tmp, ...grants.write]);
   // git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change.
   const own = [join(root, ".git"), join(root, ".koda")];
-  const fixed = all([...own, ...grants.gitPlaces, ...present(grants.configDirectory), ...readonlyByDefault(grants)]);
+  // A copy that a command replaced by a symlink would show the next command the link's target.
+  const places = unique(grants.copies.map(({ copy }) => dirname(copy)));
+  const fixed = all([
+    ...own,
+    ...grants.gitPlaces,
+    ...present(grants.configDirectory),
+    ...readonlyByDefault(grants),
+    ...places,
+  ]);
   const covered = hiddenFrom({ hide, privateTmp });
   return {
     root,
@@ -96,6 +119,9 @@ export function policyOf(grants: Grants): Policy {
     readonly: fixed.filter((path) => own.includes(path) || isIn(path, write)),
     hide,
     show: unique([root, ...read]).filter((path) => isIn(path, covered)),
+    copies: grants.copies.filter(
+      ({ at }) => !isIn(at, denied) && isHiddenBy(at, { hide: hide.map(folded), show: read, write }),
+    ),
     allowGit,
     network,
     limits: { ...standardLimits, ...limits },

@@ -29,6 +29,7 @@ function anyPolicy(): Policy {
     readonly: some(2, path),
     hide: some(4, path),
     show: some(3, path),
+    copies: [],
     allowGit: random() < 0.5,
     network: oneOf(["none", "allowlist", "open"] as const),
     limits: limits(),

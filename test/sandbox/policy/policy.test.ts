@@ -15,6 +15,7 @@ const plain: Grants = {
   dataDirectory: "/home/me/.local/share/koda",
   configDirectory: "/home/me/.config/koda",
   gitPlaces: [],
+  copies: [],
   allowGit: false,
   network: "allowlist",
   resolve: (path) => [path],

@@ -11,6 +11,7 @@ const usual: Policy = {
   readonly: [],
   hide: [],
   show: [],
+  copies: [],
   allowGit: false,
   network: "allowlist",
   limits: {},

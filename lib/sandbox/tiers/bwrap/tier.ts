@@ -56,6 +56,7 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
       ...unlimitedForRoot(),
     ],
     privateTmp: view.replacesTmp,
+    placesCopies: true,
     ownProcesses: true,
     guards: false,
     mayShareGroup: abi >= neededAbi,

@@ -19,8 +19,12 @@ export function reachOf(policy: Policy): Reach {
   const writable = outermost(policy.write.filter((root) => !isHidden(root, policy)));
   refuseHiddenInside(writable, policy);
   refuseKernelInside(writable);
+  const copies = policy.copies.flatMap(({ at, copy, isWhole }) => (isWhole ? [copy, at] : [copy]));
   const hide = [...policy.hide, ...shared.flatMap(realPath)].filter((path) => !isIn(path, writable));
-  return { readable: everythingExcept({ hide, show: [...policy.show, policy.root, ...writable] }), writable };
+  return {
+    readable: everythingExcept({ hide, show: [...policy.show, ...copies, policy.root, ...writable] }),
+    writable,
+  };
 }
 
 /** In a directory that a command may change it could put a symlink where the next command's rule looks for a root. */
@@ -30,11 +34,14 @@ function outermost(roots: readonly string[]): readonly string[] {
 
 /** What is written as a whole is read as a whole: what a command makes there has no rule of its own. */
 function refuseHiddenInside(roots: readonly string[], policy: Policy): void {
-  const inside = policy.hide.find((path) => isIn(path, roots) && isHidden(path, policy) && isThere(path));
+  const isHarmless = (path: string) => policy.copies.some(({ at, isWhole }) => isWhole && at === path);
+  const inside = policy.hide.find(
+    (path) => isIn(path, roots) && isHidden(path, policy) && isThere(path) && !isHarmless(path),
+  );
   if (inside === undefined) return;
   throw new Unavailable(
     `"${inside}" is hidden and lies where commands may write, of which Landlock can except nothing`,
-    "work in a directory that holds nothing hidden",
+    "work in a directory that holds nothing hidden, or open it with --allow-read",
   );
 }
 

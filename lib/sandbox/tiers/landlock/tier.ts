@@ -36,6 +36,7 @@ export async function openLandlockTier(policy: Policy, options: TierOptions): Pr
     ...(proxies && { proxies }),
     notes: [...gaps, ...unlimitedForRoot()],
     privateTmp: false,
+    placesCopies: false,
     ownProcesses: false,
     guards: true,
     mayShareGroup: true,

@@ -56,6 +56,7 @@ export async function openNamespacesTier(policy: Policy, options: TierOptions, {
     ...(proxies && { proxies }),
     notes: notesOf(abi, processes),
     privateTmp: view.replacesTmp,
+    placesCopies: true,
     ownProcesses: processes,
     guards: false,
     mayShareGroup: abi >= neededAbi,

@@ -1,0 +1,28 @@
+import { withoutCredentials } from "./value.ts";
+
+/** Settings of which only what is known to be harmless is left. */
+export type Redacted = {
+  text: string;
+  /** Nothing was left out, comments included: the file itself is harmless. */
+  isWhole: boolean;
+};
+
+/** Settings from a text; undefined when it cannot be told what they say. */
+export type Redact = (text: string) => Redacted | undefined;
+
+/** The value as it may be shown; undefined when the file had better not be shown at all. */
+export function harmlessValue(value: string): { value: string; isWhole: boolean } | undefined {
+  const harmless = value.length > longest || value.includes("\0") ? undefined : withoutCredentials(value);
+  return harmless === undefined ? undefined : { value: harmless, isWhole: harmless === value };
+}
+
+const longest = 64 * 1024;
+
+/** A setting that was commented out may still hold its token. */
+export function mayHoldSecrets(comment: string): boolean {
+  return /token|key|secret|passw|credential|auth|login|user|@|:\/\/|[A-Za-z\d+/_-]{20,}/i.test(comment);
+}
+
+export function words(text: string): readonly string[] {
+  return text.trim().split(/\s+/);
+}
