@@ -149,7 +149,7 @@ function itemOf({ call }: Prepared, result: ToolResult, durationMs: number) {
 }
 
 function endOf({ call }: Prepared, result: ToolResult, durationMs: number): EventOf<"tool.end"> {
-  const { ok, denied, exitCode, signal, timedOut, output } = result;
+  const { ok, denied, exitCode, signal, timedOut, hint, output } = result;
   return {
     type: "tool.end",
     id: call.id,
@@ -160,6 +160,7 @@ function endOf({ call }: Prepared, result: ToolResult, durationMs: number): Even
     ...(signal !== undefined && { signal }),
     ...(timedOut !== undefined && { timed_out: timedOut }),
     duration_ms: durationMs,
+    ...(hint !== undefined && { hint }),
     summary: textOf(result),
     ...(output !== undefined && { output_id: output }),
   };

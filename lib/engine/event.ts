@@ -95,6 +95,8 @@ const toolEnd = z.strictObject({
   signal: z.string().optional(),
   timed_out: z.boolean().optional(),
   duration_ms: z.number().nonnegative(),
+  /** A refusal of the sandbox that made a command fail, with the flag that allows it. */
+  hint: z.string().optional(),
   /** What the model saw. */
   summary: z.string(),
   output_id: z.string().optional(),

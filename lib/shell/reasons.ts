@@ -6,6 +6,7 @@ import { hostPath } from "../sandbox/policy/seen.ts";
 import { byDesign } from "./bydesign.ts";
 
 export type Failure = {
+  command: string;
   /** What the command wrote to stderr, or to stdout when it wrote nothing there (`2>&1`); or the end of it. */
   said: string;
   exitCode: number | undefined;
@@ -22,11 +23,12 @@ const lastLines = 20;
  * claim: it says what the policy refuses, and of a path that the policy allows it says nothing. Only for commands that
  * ran in a sandbox.
  */
-export function explain({ said, exitCode, policy, refusals }: Failure): string | undefined {
+export function explain({ command, said, exitCode, policy, refusals }: Failure): string | undefined {
   if (exitCode === 0) return undefined;
   const lines = said.trimEnd().split("\n").slice(-lastLines).reverse();
   for (const line of lines) {
-    const reason = byDesign(line) ?? ofPath(line, { exitCode, policy }) ?? ofNetwork(line, { policy, refusals });
+    const reason =
+      byDesign(line) ?? ofPath(line, { command, exitCode, policy }) ?? ofNetwork(line, { policy, refusals });
     if (reason !== undefined) return reason;
   }
   return undefined;
@@ -41,17 +43,33 @@ const isAboutWriting =
 /** A redirection of the shell's, unless a program could not be started. */
 const isRedirection = /^(\/\S+\/)?(ba|da|z|k)?sh: (line )?\d+: /;
 
-type Context = Pick<Failure, "exitCode" | "policy">;
+/** Dash's words for a file to read from; bash has the same words for both. */
+const isInput = /\bcannot open\b/;
 
-function ofPath(line: string, { exitCode, policy }: Context): string | undefined {
+type Context = Pick<Failure, "command" | "exitCode" | "policy">;
+
+function ofPath(line: string, context: Context): string | undefined {
   if (!readOnly.test(line) && !denied.test(line)) return undefined;
-  const writes = readOnly.test(line) || isAboutWriting.test(line) || (isRedirection.test(line) && exitCode !== 126);
+  const { policy } = context;
   const reasons = pathsIn(line).map((path) => {
     const real = hostPath(normalize(path.startsWith("/") ? path : `${policy.root}/${path}`), policy);
-    return whyHidden(real, policy) ?? (writes ? whyUnwritable(real, policy) : undefined);
+    return whyHidden(real, policy) ?? (isWriting(line, path, context) ? whyUnwritable : whyUnreadable)(real, policy);
   });
   // What is copied or moved is named first, and where it should go last.
   return reasons.findLast((reason) => reason !== undefined);
+}
+
+function isWriting(line: string, path: string, { command, exitCode }: Context): boolean {
+  if (readOnly.test(line)) return true;
+  if (!isRedirection.test(line)) return isAboutWriting.test(line);
+  return exitCode !== 126 && !isInput.test(line) && !isReadBy(command, path);
+}
+
+/** The shell could not open the file, and was to read from it. */
+function isReadBy(command: string, path: string): boolean {
+  const isBehind = (sign: string) => new RegExp(`${sign}\\s*["']?${RegExp.escape(path)}(?![\\w./-])`).test(command);
+  // By a variable's name neither is to be found.
+  return isBehind("<") || (command.includes("<") && !command.includes(">"));
 }
 
 /** Who speaks, when something that may be a path follows. */
@@ -72,6 +90,14 @@ function whyHidden(real: string, policy: Policy): string | undefined {
   const above = hiddenFrom(policy).filter((path) => isBelow(folded(real), folded(path)));
   const deepest = above.sort((a, b) => b.length - a.length)[0] ?? real;
   return `sandbox: reading ${deepest} is not allowed (--allow-read opens what is hidden by default)`;
+}
+
+/** Any other file may have permissions that say no themselves. */
+function whyUnreadable(real: string): string | undefined {
+  const isProcess = /^\/proc\/\d+\/./.test(real);
+  return isProcess
+    ? `sandbox: reading ${real} is not allowed: processes cannot look into others, by design`
+    : undefined;
 }
 
 function whyUnwritable(real: string, policy: Policy): string | undefined {

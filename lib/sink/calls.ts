@@ -1,7 +1,7 @@
 import type { EventOf } from "../engine/event.ts";
 import { describeEnd, describeInput } from "./call.ts";
 import type { Lines } from "./lines.ts";
-import type { Paint } from "./style.ts";
+import { plain, type Paint } from "./style.ts";
 
 export type CallOptions = {
   verbose: boolean;
@@ -59,6 +59,7 @@ export class Calls {
     const call = this.#running.get(event.id) ?? { title: paint.bold(event.tool), isAnnounced: false };
     const mark = event.ok ? paint.green("✓") : paint.red("✗");
     await this.#close(event.id, call, `${mark} ${paint.dim(describeEnd(event, columns))}`);
+    if (event.hint !== undefined) await this.#lines.line(paint.dim(`    ${plain(event.hint)}`));
   }
 
   async #close(id: string, { title, isAnnounced }: Pick<Call, "title" | "isAnnounced">, ending: string): Promise<void> {

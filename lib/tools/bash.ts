@@ -92,23 +92,27 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
     if (output.stdout.totalBytes + output.stderr.totalBytes > 0) store(output, context);
     throw signal.reason;
   }
-  const remarks = [...notes, ...remarksOn(ended, seconds), ...whyRefused(ended, { output, mark }, context)];
-  return resultOf(ended, output, { notes: remarks, context });
+  const why = whyRefused(ended, { command, output, mark }, context);
+  const remarks = [...notes, ...remarksOn(ended, seconds), ...(why === undefined ? [] : [why])];
+  const result = resultOf(ended, output, { notes: remarks, context });
+  // A refused host is an event of its own.
+  return why?.startsWith("sandbox: ") ? { ...result, hint: why } : result;
 }
 
 /** What a program makes of a refusal seldom says who refused, and never what would allow it. */
-function whyRefused({ exitCode }: Ended, { output: { stdout, stderr }, mark }: Heard, context: Context): string[] {
-  if (!context.shell.confined || exitCode === 0) return [];
+function whyRefused({ exitCode }: Ended, { command, output, mark }: Heard, context: Context): string | undefined {
+  if (!context.shell.confined || exitCode === 0) return undefined;
+  const { stdout, stderr } = output;
   const refusals = context.refusals.since(mark);
   const { head, tail } = stderr.totalBytes > 0 ? stderr : stdout;
   const said = Buffer.concat([head, tail]).toString("utf8");
   const last = refusals.at(-1);
-  const reason = explain({ said, exitCode, policy: context.policy, refusals });
-  return [reason ?? (last && `egress: ${last.host}:${last.port} was refused: ${last.reason}`) ?? []].flat();
+  const reason = explain({ command, said, exitCode, policy: context.policy, refusals });
+  return reason ?? (last && `egress: ${last.host}:${last.port} was refused: ${last.reason}`);
 }
 
-/** What a command printed, and where the list of refusals stood when it began. */
-type Heard = { output: Output; mark: number };
+/** A command, what it printed, and where the list of refusals stood when it began. */
+type Heard = { command: string; output: Output; mark: number };
 
 /** A stream that is both kept and shown as it comes. */
 function watched(name: "stdout" | "stderr", { report }: Context) {

@@ -34,6 +34,8 @@ export type ToolResult = {
   timedOut?: boolean;
   /** Of a command: whether the sandbox could be set up for it. */
   confined?: boolean;
+  /** Of a command: what the sandbox refused it, for people; the model reads it in `parts`. */
+  hint?: string;
   /** The id under which the whole output is stored, when the model was shown less than all of it. */
   output?: string;
   /** Set when the tool itself refused on a rule, as the gate would have: counted as denied, not as failed. */

@@ -18,7 +18,7 @@ const policy: Policy = {
 };
 const explained = (said: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
   const { rules, ...rest } = failure;
-  return explain({ said, exitCode: 1, refusals: [], policy: { ...policy, ...rules }, ...rest });
+  return explain({ command: "make", said, exitCode: 1, refusals: [], policy: { ...policy, ...rules }, ...rest });
 };
 
 const write = "sandbox: writing /etc/hosts is not allowed (--allow-write opens a directory)";
@@ -140,6 +140,23 @@ describe("nothing is claimed", () => {
     const noise = "noise\n".repeat(30);
     expect(explained(`touch: cannot touch '/etc/hosts': Read-only file system\n${noise}`)).toBeUndefined();
   });
+});
+
+describe("a shell that cannot open a file says nothing of reading or writing, but its command does", () => {
+  const process = "sandbox: reading /proc/1/environ is not allowed: processes cannot look into others, by design";
+  const rows: [command: string, line: string, reason: string | undefined][] = [
+    ["tr a b < /proc/1/environ", "bash: line 1: /proc/1/environ: Permission denied", process],
+    ["tr a b </proc/1/environ > out", "bash: line 1: /proc/1/environ: Permission denied", process],
+    ["tr a b < '/proc/1/environ'", "sh: 1: cannot open /proc/1/environ: Permission denied", process],
+    ['tr a b < "$file"', "bash: line 1: /proc/1/environ: Permission denied", process],
+    ["cat /proc/1/environ", "cat: /proc/1/environ: Permission denied", process],
+    ["read line < /etc/shadow", "bash: line 1: /etc/shadow: Permission denied", undefined],
+    ["tr a b < ~/.ssh/id", "bash: line 1: /home/me/.ssh/id: Permission denied", ssh],
+    ["tr a b < in > /etc/hosts", "bash: line 1: /etc/hosts: Permission denied", write],
+    ["cat < /etc/hosts.allow > /etc/hosts", "bash: line 1: /etc/hosts: Permission denied", write],
+    ["sh setup.sh", "sh: 1: cannot create /etc/hosts: Permission denied", write],
+  ];
+  test.each(rows)("%s", (command, line, reason) => expect(explained(line, { command })).toBe(reason));
 });
 
 test("with --allow-git only what git would run stays read-only", () => {
