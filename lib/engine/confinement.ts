@@ -6,6 +6,7 @@ import { type Policy, policyOf } from "../sandbox/policy/policy.ts";
 import { copySettings, type SettingsCopies } from "../sandbox/settings/copies.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
 import { lookingOnce } from "../trust/real.ts";
+import { removeAbandoned } from "./abandoned.ts";
 import { Egress, ports } from "./egress.ts";
 import type { Reached } from "./reached.ts";
 import type { Allowance } from "./resume.ts";
@@ -64,6 +65,7 @@ export async function findConfinement(options: ConfinementOptions): Promise<Conf
       })
     : { backend: unconfined, policy: policyFor(false), missed: [], gaps: unconfined.notes };
   held.use(detected.backend);
+  held.use(removeAbandoned());
   const opened = held.move();
   return {
     ...detected,

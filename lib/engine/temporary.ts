@@ -1,9 +1,18 @@
-import { mkdirSync, mkdtempSync, realpathSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { errnoOf, KodaError, reasonOf, unlessRefused } from "../errors.ts";
-import { HeldDirectory } from "../trust/held.ts";
+import { basename, join } from "node:path";
+import { KodaError, reasonOf, unlessRefused } from "../errors.ts";
+import { tryLock } from "../sandbox/descriptors.ts";
+import { remove, within } from "./removal.ts";
 
 /** A run's own directory for temporary files; closing it removes it. */
 export type Temporary = AsyncDisposable & {
@@ -13,12 +22,21 @@ export type Temporary = AsyncDisposable & {
   settings: string;
 };
 
+/** The name of a run's directory, up to the six characters that `mkdtemp` adds. */
+export const prefix = "koda-";
+
+/** A file that says which name koda gave the directory that it is in. */
+export const marker = ".made-by-koda";
+
 export function makeTemporary(): Temporary {
   try {
-    const whole = realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
+    const whole = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
+    const lock = openSync(whole, constants.O_RDONLY | constants.O_DIRECTORY);
     const [path, settings] = [join(whole, "tmp"), join(whole, "settings")];
     for (const directory of [path, settings]) mkdirSync(directory, { mode: 0o700 });
-    return { path, settings, [Symbol.asyncDispose]: async () => await within(removalMs, remove(whole)) };
+    // The kernel takes the lock away when koda is gone. A directory that says whose it is has had one.
+    if (tryLock(lock, "alone")) writeFileSync(join(whole, marker), basename(whole), { mode: 0o400 });
+    return { path, settings, [Symbol.asyncDispose]: async () => await close(whole, lock) };
   } catch (error) {
     const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a directory that can be written to.`;
     throw new KodaError("config", message, { cause: error });
@@ -28,46 +46,17 @@ export function makeTemporary(): Temporary {
 /** A tree of thousands of levels takes minutes to remove, and no command is to hold up the end of a run. */
 const removalMs = 5_000;
 
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
+async function close(directory: string, lock: number): Promise<void> {
   try {
-    await Promise.race([work, late]);
+    await within(removalMs, removeRun(directory));
   } finally {
-    clearTimeout(timer);
+    closeSync(lock);
   }
 }
 
-/** Caches are made read-only by some programs, and then nobody but root can remove what is in them. */
-async function remove(path: string): Promise<void> {
-  if (await tryRemove(path)) return;
-  unlessRefused(() => {
-    using directory = HeldDirectory.open(path);
-    letRemove(directory, deepest);
-  });
-  // What cannot be removed even so is no reason for a run to fail: the system clears such places.
-  await tryRemove(path);
-}
-
-async function tryRemove(path: string): Promise<boolean> {
-  try {
-    await rm(path, { recursive: true, force: true });
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return false;
-  }
-}
-
-/** As many levels of directories are made removable: each is held open on the way. */
-const deepest = 100;
-
-function letRemove(directory: HeldDirectory, levels: number): void {
-  directory.chmod(0o700);
-  if (levels === 0) return;
-  for (const name of directory.names()) {
-    if (directory.look(name)?.isDirectory() !== true) continue;
-    using child = directory.child(name);
-    letRemove(child, levels - 1);
-  }
+/** The marker goes last: what is interrupted is to be found again. */
+export async function removeRun(directory: string): Promise<void> {
+  const names = unlessRefused(() => readdirSync(directory)) ?? [];
+  for (const name of names) if (name !== marker) await remove(join(directory, name));
+  await remove(directory);
 }
