@@ -93,13 +93,13 @@ const trust = {
     standard: "auto",
   },
   "allow-tool": {
-    value: value.text("NAME"),
+    value: value.list(value.text("NAME")),
     many: true,
     group: "Trust",
     about: "Give the run this tool and no other; may be repeated",
   },
   "deny-tool": {
-    value: value.text("NAME"),
+    value: value.list(value.text("NAME")),
     many: true,
     group: "Trust",
     about: "Take this tool away, whatever --allow-tool says; may be repeated",
@@ -168,7 +168,7 @@ const limits = {
     standard: "300s",
   },
   "fail-on": {
-    value: value.oneOf("denied", "tool-error"),
+    value: value.list(value.oneOf("denied", "tool-error")),
     many: true,
     group: "Limits",
     about: "Exit 3 when a call was denied, or failed; may be repeated",

@@ -107,7 +107,7 @@ function timeWithin(value: string, leastMs: number, mostMs: number): number | un
 }
 
 /** Deno's way of writing several in one: `a,b`, and `,,` for a comma that belongs to the value. */
-export function list(item: Value<string>): Value<readonly string[]> {
+export function list<T>(item: Value<T>): Value<readonly T[]> {
   return {
     ...item,
     read: (value) => {

@@ -54,6 +54,7 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
     ["--allow-tool", "Read", "--allow-tool", "Grep", "--deny-tool=Bash"],
     { allowTool: ["Read", "Grep"], denyTool: ["Bash"] },
   ],
+  [["--allow-tool", "Read,Grep"], { allowTool: ["Read", "Grep"] }],
   [["--no-sandbox"], { noSandbox: true }],
   [["--no-sandbox", "--no-sandbox"], { noSandbox: true }],
 
@@ -82,6 +83,7 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
   [["--timeout", "1.5m"], { timeout: 90_000 }],
   [["--idle-timeout", "2h"], { idleTimeout: 7_200_000 }],
   [["--max-command-time", "300s"], { maxCommandTime: 300_000 }],
+  [["--fail-on=denied,tool-error"], { failOn: ["denied", "tool-error"] }],
   [["--fail-on", "denied", "--fail-on", "tool-error"], { failOn: ["denied", "tool-error"] }],
 
   [["--record", "a.jsonl"], { record: "a.jsonl" }],
