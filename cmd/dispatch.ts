@@ -50,15 +50,19 @@ async function perform<N extends CommandName>(
   return options === helpWanted ? await showHelp(name, page) : await handlers[name](options);
 }
 
-/** The page asked for by `koda help CMD`, `koda --help` or `koda session --help`; a command's own -h it finds itself. */
+/**
+ * The page asked for by `koda`, `koda --help`, `koda help CMD`, `koda session --help` or `koda session help CMD`; a
+ * command's own -h it finds itself.
+ */
 function helpTopic(argv: readonly string[]): string | undefined {
   const isHelp = (word: string | undefined) => word === "-h" || word === "--help";
-  const [first, second] = argv;
-  if (isHelp(first)) return "";
-  if (first !== undefined && isFamily(first) && isHelp(second)) return first;
-  if (first !== "help") return undefined;
+  const [first, second, ...rest] = argv;
+  if (first === undefined || isHelp(first)) return "";
+  if (isFamily(first) && isHelp(second)) return first;
+  const isBelow = isFamily(first) && second === "help";
+  if (first !== "help" && !isBelow) return undefined;
 
-  const words = argv.slice(1).filter((word) => !isHelp(word));
+  const words = (isBelow ? [first, ...rest] : argv.slice(1)).filter((word) => !isHelp(word));
   for (const [index] of words.entries()) checkWord(words.slice(0, index).join(" "), words.slice(index));
   return words.join(" ");
 }

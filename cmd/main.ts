@@ -8,7 +8,7 @@ import { version } from "./version.ts";
 process.exit(await main(process.argv.slice(2)).catch(complain));
 
 async function main(argv: readonly string[]): Promise<number> {
-  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) return await sayVersion();
+  if (argv.length === 1 && ["--version", "-V", "-v"].includes(argv[0] ?? "")) return await sayVersion();
   if (argv[0] === "ssh-tunnel") return await (await import("./sshtunnel.ts")).sshTunnel(argv.slice(1));
   const { stopOnSignals } = await import("./signals.ts");
   const stopper = stopOnSignals((code) => process.exit(code));

@@ -47,16 +47,12 @@ describe("a command is called with its options, and its number is the exit code"
       ["completions", { shell: "zsh" }],
     ],
     [
-      ["exec", "session"],
+      ["exec", "--", "session"],
       ["exec", expect.objectContaining({ prompt: "session" })],
     ],
     [
-      ["exec", "--model", "session", "list"],
-      ["exec", expect.objectContaining({ model: "session", prompt: "list" })],
-    ],
-    [
-      ["exec", "help"],
-      ["exec", expect.objectContaining({ prompt: "help" })],
+      ["exec", "--model", "session", "do it"],
+      ["exec", expect.objectContaining({ model: "session", prompt: "do it" })],
     ],
     [
       ["exec", "--", "--help"],
@@ -71,7 +67,8 @@ describe("a command is called with its options, and its number is the exit code"
 
 describe("refused before anything is called", () => {
   const rows: readonly [argv: readonly string[], message: string][] = [
-    [[], "No command given: expected exec, session, sandbox, proxy, models, doctor, completions"],
+    [["session", "--format", "json"], 'Unknown flag "--format": a command comes first'],
+    [["session", "help", "lst"], 'Unknown command "session lst"'],
     [["exce"], 'Unknown command "exce" (did you mean "exec"?)'],
     [["fix the bug"], 'for a task write koda exec "fix the bug"'],
     [["toString"], 'Unknown command "toString"'],
@@ -105,6 +102,7 @@ describe("refused before anything is called", () => {
 
 describe("help is a page on stdout", () => {
   const rows: readonly [argv: readonly string[], usage: string][] = [
+    [[], "koda COMMAND"],
     [["--help"], "koda COMMAND"],
     [["-h"], "koda COMMAND"],
     [["help"], "koda COMMAND"],
@@ -113,6 +111,8 @@ describe("help is a page on stdout", () => {
     [["exec", "--help"], "koda exec [PROMPT] [FLAGS]"],
     [["exec", "do it", "-h"], "koda exec [PROMPT] [FLAGS]"],
     [["session", "-h"], "koda session COMMAND [FLAGS]"],
+    [["session", "help"], "koda session COMMAND [FLAGS]"],
+    [["session", "help", "list"], "koda session list [FLAGS]"],
     [["help", "session"], "koda session COMMAND [FLAGS]"],
     [["help", "session", "prune"], "koda session prune --older-than AGE [FLAGS]"],
     [["session", "export", "--help"], "koda session export ID [FLAGS]"],
