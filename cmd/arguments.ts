@@ -2,6 +2,7 @@ import { KodaError } from "../lib/errors.ts";
 import { nearest } from "../lib/nearest.ts";
 import { commands, type Command, type CommandName } from "./commands.ts";
 import type { Flag, Flags } from "./flags.ts";
+import { ownCommand, ownWord } from "./foreign.ts";
 import { propertyOf, type Options } from "./options.ts";
 import type { Value } from "./values.ts";
 
@@ -14,7 +15,7 @@ export const helpWanted = Symbol("help");
  */
 export function readOptions<N extends CommandName>(name: N, argv: readonly string[]): Options<N> | typeof helpWanted {
   const command: Command = commands[name];
-  const { given, places } = scan(name, command, argv);
+  const { given, places, literalFrom } = scan(name, command, argv);
   if (given.has("help")) return helpWanted;
 
   const options: Record<string, unknown> = {};
@@ -23,6 +24,7 @@ export function readOptions<N extends CommandName>(name: N, argv: readonly strin
     const value = flagValue(name, flag, definition, given.get(flag) ?? []);
     if (value !== undefined) options[propertyOf(flag)] = value;
   }
+  if (literalFrom > 0) refuseCommandWord(name, command, places);
   const placed = placeValues(name, command, places);
   for (const [place, value] of placed) options[place] = value;
 
@@ -44,15 +46,19 @@ export function suggestion(word: string, candidates: Iterable<string>): string {
 
 /** A flag as it was written and the text of its value; a switch has none. */
 type Given = { written: string; text: string };
-type Scan = { given: Map<string, Given[]>; places: string[] };
+/** From the index `literalFrom` on, the words in `places` followed `--`. */
+type Scan = { given: Map<string, Given[]>; places: string[]; literalFrom: number };
 
-function scan(name: string, { flags, positionals }: Command, argv: readonly string[]): Scan {
-  const takesLine = Object.values(positionals).some(({ line }) => line);
+function scan(name: string, command: Command, argv: readonly string[]): Scan {
+  const { flags } = command;
+  const takesLine = Object.values(command.positionals).some(({ line }) => line);
   const given = new Map<string, Given[]>();
   const places: string[] = [];
+  let literalFrom = Infinity;
   const rest = [...argv];
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === "--") {
+      literalFrom = places.length;
       places.push(...rest);
       break;
     }
@@ -62,8 +68,8 @@ function scan(name: string, { flags, positionals }: Command, argv: readonly stri
       places.push(...unambiguous(name, word, rest));
       break;
     }
-    for (const { written, attached } of flagsIn(name, flags, word)) {
-      const flag = known(name, flags, written);
+    for (const { written, attached } of flagsIn(name, command, word, rest[0])) {
+      const flag = known(name, command, written, attached ?? rest[0]);
       const definition = flags[flag];
       const text = definition?.value ? (attached ?? nextValue(name, written, definition.value, rest)) : "";
       if (!definition?.value && attached !== undefined)
@@ -71,10 +77,10 @@ function scan(name: string, { flags, positionals }: Command, argv: readonly stri
       const target = definition?.means?.flag ?? flag;
       given.set(target, [...(given.get(target) ?? []), { written, text: definition?.means?.value ?? text }]);
       // Help answers at once, whatever else is wrong with the line.
-      if (flag === "help") return { given, places };
+      if (flag === "help") return { given, places, literalFrom };
     }
   }
-  return { given, places };
+  return { given, places, literalFrom };
 }
 
 /** Behind a program without `--` a flag may be meant for either. */
@@ -88,9 +94,10 @@ function unambiguous(name: string, program: string, rest: readonly string[]): re
 type Written = { written: string; attached?: string };
 
 /** `--name`, `--name=value`, `-n`, `-nvalue`, `-n=value`, or several switches in one word (`-qv`). */
-function flagsIn(name: string, flags: Flags, word: string): Written[] {
+function flagsIn(name: string, command: Command, word: string, next: string | undefined): Written[] {
   if (word.startsWith("--")) return [split(word)];
 
+  const { flags } = command;
   const long = split(word.slice(1)).written;
   if (long.length > 1 && spellings(flags).has(`--${long}`))
     throw usageError(name, `Unknown flag "${word}": a long flag has two dashes, --${long}`);
@@ -99,7 +106,7 @@ function flagsIn(name: string, flags: Flags, word: string): Written[] {
   for (let at = 1; at < word.length; at++) {
     const written = `-${word[at]}`;
     const attached = word.slice(at + 1);
-    const definition = flags[known(name, flags, written)];
+    const definition = flags[known(name, command, written, attached || next)];
     if (attached === "" || (definition?.value === undefined && !attached.startsWith("="))) {
       found.push({ written });
       continue;
@@ -114,11 +121,22 @@ function split(word: string): Written {
   return equals < 0 ? { written: word } : { written: word.slice(0, equals), attached: word.slice(equals + 1) };
 }
 
-function known(name: string, flags: Flags, written: string): string {
-  const flag = spellings(flags).get(written);
+function known(name: string, command: Command, written: string, value: string | undefined): string {
+  const flag = spellings(command.flags).get(written);
   if (flag !== undefined) return flag;
-  const advertised = Object.keys(flags).map((flag) => `--${flag}`);
-  throw usageError(name, `Unknown flag "${written}"${suggestion(written, advertised)}`);
+  const answer = command.runsModel ? ownWord(written, value) : undefined;
+  if (answer !== undefined) throw usageError(name, `Unknown flag "${written}": ${answer}`);
+  const candidates = Object.keys(command.flags).map((flag) => `--${flag}`);
+  const meant = suggestion(
+    written,
+    candidates.filter((flag) => !widens(flag) || written.startsWith(flag.slice(0, 4))),
+  );
+  throw usageError(name, `Unknown flag "${written}"${meant}`);
+}
+
+/** A flag that allows more is offered only for a misspelling of itself: `--sandbox` and `--disallow-net` are none. */
+function widens(flag: string): boolean {
+  return flag.startsWith("--allow-") || flag.startsWith("--no-");
 }
 
 /** Every way to write a flag, with the dashes. */
@@ -159,9 +177,20 @@ function flagValue(name: string, flag: string, definition: Flag, given: readonly
 function decode(name: string, written: string, value: Value<unknown>, text: string): unknown {
   const decoded = text === "" ? undefined : value.read(text);
   if (decoded !== undefined) return decoded;
-  const hint = value.choices ? suggestion(text, value.choices) : "";
+  const answer = ownWord(written, text);
+  const hint = answer !== undefined ? `; ${answer}` : value.choices ? suggestion(text, value.choices) : "";
   const shown = value.secret ? "" : ` "${text}"`;
   throw usageError(name, `${written}${shown}: expected ${value.expected}${hint}`);
+}
+
+/** `koda exec resume --last` is a habit from elsewhere, and would be paid for as a prompt of one word. */
+function refuseCommandWord(name: string, { runsModel }: Command, [word, ...more]: readonly string[]): void {
+  const way = runsModel && word !== undefined && more.length === 0 ? ownCommand(word) : undefined;
+  if (way === undefined) return;
+  throw usageError(
+    name,
+    `PROMPT "${word}" looks like a command: ${way}\nTo send the word as a prompt: koda ${name} -- ${word}`,
+  );
 }
 
 function placeValues(name: string, command: Command, words: readonly string[]): Map<string, unknown> {
@@ -188,7 +217,9 @@ function quotingHint(command: Command, words: readonly string[]): string {
   const last = Object.values(command.positionals).at(-1);
   if (last?.value.sentence !== true) return "";
   if (words[0] === "-") return `: ${last.value.placeholder} is - already, which is standard input`;
-  return `: ${last.value.placeholder} is one argument, so put it in quotes: "${words.join(" ")}"`;
+  const way = command.runsModel ? ownCommand(words[0] ?? "") : undefined;
+  const other = way === undefined ? "" : `\nIf "${words[0]}" is meant as a command: ${way}`;
+  return `: ${last.value.placeholder} is one argument, so put it in quotes: "${words.join(" ")}"${other}`;
 }
 
 function refuseContradictions(

@@ -23,6 +23,8 @@ export type Command = {
   readonly details?: string;
   readonly positionals: Positionals;
   readonly flags: Flags;
+  /** It does a task with a model, as other agents do: their words for flags and commands are answered with its own. */
+  readonly runsModel?: true;
   /** Of each set at most one may be given; names of flags and of positionals. */
   readonly exclusive?: readonly (readonly string[])[];
   /** A flag that says nothing without the other. */
@@ -48,6 +50,7 @@ export const commands = {
       },
     },
     flags: runFlags,
+    runsModel: true,
     exclusive: [
       ["prompt", "file"],
       ["session", "resume", "last", "fork", "ephemeral"],

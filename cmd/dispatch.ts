@@ -3,6 +3,7 @@ import { helpWanted, readOptions, suggestion, usageError } from "./arguments.ts"
 import type { CommandName } from "./commands.ts";
 import { isCommand, isFamily, join, wordsBelow } from "./commandtree.ts";
 import { helpFlag, rootFlags } from "./flags.ts";
+import { ownWord } from "./foreign.ts";
 import type { Options } from "./options.ts";
 
 /** What each command does with its options; the number is the process's exit code. */
@@ -80,16 +81,29 @@ function checkWord(path: string, [word, ...rest]: readonly string[]): void {
   const known = `expected ${words.join(", ")}`;
   if (words.length === 0) throw usageError(path, `Unexpected argument "${word}"`);
   if (word === undefined) throw usageError(path, `No command given: ${known}`);
-  if (word === "--version" || word === "-V")
-    throw usageError(path, `${word} takes no argument, but "${rest[0]}" follows`);
+  if (isVersion(word)) throw usageError(path, `${word} takes no argument, but "${rest[0]}" follows`);
+  const answer = foreignAnswer(path, word, rest[0]);
   if (word.startsWith("-")) {
+    if (answer !== undefined)
+      throw usageError(path, `Unknown flag "${word}": ${answer}\nFlags follow a command: koda exec "PROMPT" FLAGS`);
     const flags = Object.keys(path === "" ? rootFlags : helpFlag).map((name) => `--${name}`);
-    const meant = suggestion(word, flags);
-    throw usageError(
-      path,
-      `Unknown flag "${word}"${meant}: a command comes first (${words.join(", ")}), then its flags`,
-    );
+    const order = `a command comes first (${words.join(", ")}), then its flags`;
+    throw usageError(path, `Unknown flag "${word}"${suggestion(word, flags)}: ${order}`);
   }
+  const unknown = `Unknown command "${join(path, word)}"`;
+  if (answer !== undefined) throw usageError(path, `${unknown}: ${answer}`);
   const quoted = path === "" && /\s/.test(word) ? `; for a task write koda exec "${word}"` : "";
-  throw usageError(path, `Unknown command "${join(path, word)}"${suggestion(word, words)}: ${known}${quoted}`);
+  throw usageError(path, `${unknown}${suggestion(word, words)}: ${known}${quoted}`);
+}
+
+/** Flags of other agents are answered where they stand before a command; behind one they are its own. */
+function foreignAnswer(path: string, word: string, next: string | undefined): string | undefined {
+  if (!word.startsWith("-")) return ownWord(join(path, word));
+  const [written = "", attached] = word.split("=", 2);
+  return path === "" ? ownWord(written, attached ?? next) : undefined;
+}
+
+/** `-v` is the version only before any command. */
+function isVersion(word: string | undefined): boolean {
+  return word === "--version" || word === "-V" || word === "-v";
 }

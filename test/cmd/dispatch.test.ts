@@ -67,6 +67,10 @@ describe("a command is called with its options, and its number is the exit code"
 
 describe("refused before anything is called", () => {
   const rows: readonly [argv: readonly string[], message: string][] = [
+    [["-v", "exec"], '-v takes no argument, but "exec" follows'],
+    [["run", "x"], 'Unknown command "run": write koda exec "PROMPT"'],
+    [["-p", "x"], 'Unknown flag "-p": write koda exec "PROMPT"'],
+    [["--sandbox=read-only", "x"], "write --mode plan"],
     [["session", "--format", "json"], 'Unknown flag "--format": a command comes first'],
     [["session", "help", "lst"], 'Unknown command "session lst"'],
     [["exce"], 'Unknown command "exce" (did you mean "exec"?)'],

@@ -1,0 +1,115 @@
+import { describe, expect, test } from "bun:test";
+import { readOptions } from "../../cmd/arguments.ts";
+import { commands } from "../../cmd/commands.ts";
+import { isCommand, isFamily } from "../../cmd/commandtree.ts";
+import { rootFlags, runFlags, type Flags } from "../../cmd/flags.ts";
+import { foreignWords, ownCommand, ownWord } from "../../cmd/foreign.ts";
+
+const flags: Flags = { ...runFlags, ...rootFlags, ...commands["doctor"].flags };
+const spellings = new Set(
+  Object.entries(flags).flatMap(([name, { short }]) => [`--${name}`, ...(short ? [`-${short}`] : [])]),
+);
+const answers = [...new Set(foreignWords.values())];
+
+describe("an answer names only what koda has:", () => {
+  for (const answer of answers)
+    test(answer, () => {
+      for (const [flag] of answer.matchAll(/(?<=^| )--?[A-Za-z][\w-]*/g)) expect([...spellings]).toContain(flag);
+      for (const [, word = ""] of answer.matchAll(/(?<=write |; |or |^)koda ([a-z]+)/g))
+        if (!["has", "needs", "takes", "connects", "is"].includes(word))
+          expect(isCommand(word) || isFamily(word), word).toBe(true);
+    });
+});
+
+test("no answer opens anything", () => {
+  for (const answer of answers)
+    expect(answer).not.toMatch(/--(no-sandbox|allow-(?!tool)|net (?!none)|mode (?!plan|safe)|config sandbox)/);
+});
+
+test("no word is answered that koda takes itself", () => {
+  const taken = [...foreignWords.keys()].filter((word) => spellings.has(word) && word !== "--version");
+  expect(taken).toEqual([]);
+});
+
+describe("a habit is answered:", () => {
+  const rows: readonly [argv: readonly string[], answer: string][] = [
+    [["-p"], 'koda exec "PROMPT"'],
+    [["--print"], 'koda exec "PROMPT"'],
+    [["--full-auto"], "--net none"],
+    [["-s", "read-only"], "--mode plan"],
+    [["-sread-only"], "--mode plan"],
+    [["--sandbox", "read-only"], "--mode plan"],
+    [["--sandbox=read-only"], "--mode plan"],
+    [["--sandbox", "workspace-write"], "--net none"],
+    [["--sandbox", "danger-full-access"], "leave it out"],
+    [["-c", "model=x"], "--config KEY=VALUE"],
+    [["-a", "never"], "never asks"],
+    [["--ask-for-approval", "never"], "never asks"],
+    [["--skip-git-repo-check"], "leave it out"],
+    [["--dangerously-skip-permissions"], "never asks"],
+    [["--dangerously-bypass-approvals-and-sandbox"], "never asks"],
+    [["--yolo"], "never asks"],
+    [["--permission-mode", "plan"], "--mode plan"],
+    [["--permission-mode", "acceptEdits"], "--mode safe"],
+    [["--output-format", "json"], "--output text, json or jsonl"],
+    [["--output-format=stream-json"], "--output jsonl"],
+    [["--append-system-prompt", "x"], "AGENTS.md"],
+    [["--continue"], "--last"],
+    [["-r", "0199"], "--resume ID"],
+    [["--effort", "high"], "--reasoning-effort"],
+    [["--max-budget-usd", "1"], "--max-tokens N"],
+    [["--max-cost", "1"], "--max-tokens N"],
+    [["--settings", "s.json"], "--config KEY=VALUE"],
+    [["--thinking", "high"], "--reasoning-effort"],
+    [["--format", "json"], "--output jsonl"],
+    [["--json-schema", "{}"], "--output-schema FILE"],
+    [["--no-session"], "--ephemeral"],
+    [["--dir", "src"], "-C DIR"],
+    [["--output", "stream-json"], "--output jsonl"],
+  ];
+  for (const [argv, answer] of rows)
+    test(argv.join(" "), () => {
+      const { message } = thrownBy(() => readOptions("exec", [...argv, "do it"]));
+      expect(message).toContain(argv[0]?.startsWith("-s") ? 'Unknown flag "-s"' : (argv[0]?.split("=")[0] ?? ""));
+      expect(message).toContain(answer);
+    });
+
+  test("a command", () => {
+    const words = "run e review resume fork mcp login config update export version".split(" ");
+    expect(words.filter((word) => ownWord(word) === undefined)).toEqual([]);
+  });
+});
+
+describe("nothing that allows more is suggested for", () => {
+  for (const flag of ["--sandbox", "--disallow-net", "--disallow-write", "--deny-write", "--sandboxed"])
+    test(flag, () => {
+      const { message } = thrownBy(() => readOptions("exec", [flag, "do it"]));
+      expect(message).not.toMatch(/did you mean "--(allow|no)-/);
+    });
+
+  test("but a misspelling of it finds it", () => {
+    const rows = [
+      ["--alow-net", "--allow-net"],
+      ["--allow-writ", "--allow-write"],
+      ["--no-sandbx", "--no-sandbox"],
+    ];
+    for (const [typed = "", meant] of rows)
+      expect(thrownBy(() => readOptions("exec", [typed, "do it"])).message).toContain(`did you mean "${meant}"`);
+  });
+});
+
+test("every command, family and word below one is known as a command", () => {
+  const words = new Set(Object.keys(commands).flatMap((path) => path.split(" ")));
+  expect([...words].filter((word) => ownCommand(word) === undefined)).toEqual([]);
+  expect(ownCommand("fix")).toBeUndefined();
+  expect(ownCommand("constructor")).toBeUndefined();
+});
+
+function thrownBy(action: () => unknown): Error {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  throw new Error("nothing was thrown");
+}
