@@ -179,9 +179,12 @@ export const commands = {
     },
     flags: helpFlag,
     examples: [
-      { line: "koda completions bash > ~/.local/share/bash-completion/completions/koda", about: "bash" },
-      { line: 'koda completions zsh > "${fpath[1]}/_koda"', about: "zsh" },
-      { line: "koda completions fish > ~/.config/fish/completions/koda.fish", about: "fish" },
+      { line: `echo 'eval "$(koda completions bash)"' >> ~/.bashrc`, about: "bash" },
+      { line: `echo 'eval "$(koda completions zsh)"' >> ~/.zshrc`, about: "zsh" },
+      {
+        line: "mkdir -p ~/.config/fish/completions && koda completions fish > ~/.config/fish/completions/koda.fish",
+        about: "fish",
+      },
     ],
   },
 } as const satisfies Readonly<Record<string, Command>>;

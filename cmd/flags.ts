@@ -68,7 +68,7 @@ const input = {
 const model = {
   model: {
     short: "m",
-    value: value.text("NAME"),
+    value: value.model,
     group: "Model",
     about: "PROVIDER/MODEL, or a model of the configured provider; also KODA_MODEL. `demo` needs no key and no network",
   },
@@ -93,13 +93,13 @@ const trust = {
     standard: "auto",
   },
   "allow-tool": {
-    value: value.list(value.text("NAME")),
+    value: value.list(value.tool),
     many: true,
     group: "Trust",
     about: "Give the run this tool and no other; may be repeated",
   },
   "deny-tool": {
-    value: value.list(value.text("NAME")),
+    value: value.list(value.tool),
     many: true,
     group: "Trust",
     about: "Take this tool away, whatever --allow-tool says; may be repeated",

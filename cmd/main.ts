@@ -10,6 +10,7 @@ process.exit(await main(process.argv.slice(2)).catch(complain));
 async function main(argv: readonly string[]): Promise<number> {
   if (argv.length === 1 && ["--version", "-V", "-v"].includes(argv[0] ?? "")) return await sayVersion();
   if (argv[0] === "ssh-tunnel") return await (await import("./sshtunnel.ts")).sshTunnel(argv.slice(1));
+  if (argv[0] === "__complete") return await (await import("./completions/offer.ts")).offer(argv[1]);
   const { stopOnSignals } = await import("./signals.ts");
   const stopper = stopOnSignals((code) => process.exit(code));
   const { runCommandLine } = await import("./commandline.ts");

@@ -10,12 +10,16 @@ export type Value<T> = {
   /** Undefined when the text is no such value. */
   readonly read: (text: string) => T | undefined;
   readonly choices?: readonly string[];
-  readonly completes?: "file" | "directory" | "program";
+  readonly completes?: "file" | "directory" | "program" | Offered;
   /** A refused value is not repeated: it may be a key in the wrong place. */
   readonly secret?: true;
   /** Several words, so in need of quotes. */
   readonly sentence?: true;
 };
+
+/** Values that only koda knows; a shell asks for them with `koda __complete`. */
+export const offered = ["models", "sessions", "tools"] as const;
+export type Offered = (typeof offered)[number];
 
 export function text(placeholder: string): Value<string> {
   return { placeholder, expected: `a ${placeholder.toLowerCase()}`, read: (value) => value };
@@ -29,6 +33,9 @@ export const file: Value<string> = { ...text("FILE"), expected: "the name of a f
 export const directory: Value<string> = { ...text("DIR"), expected: "the name of a directory", completes: "directory" };
 
 export const program: Value<string> = { ...text("CMD"), expected: "a program", completes: "program" };
+
+export const model: Value<string> = { ...text("NAME"), completes: "models" };
+export const tool: Value<string> = { ...text("NAME"), completes: "tools" };
 
 export const path: Value<string> = { ...text("PATH"), expected: "the name of a file or directory", completes: "file" };
 
@@ -48,9 +55,12 @@ function matching(placeholder: string, pattern: RegExp, expected: string): Value
   return { placeholder, expected, read: (value) => (pattern.test(value) ? value : undefined) };
 }
 
-export const sessionName = matching("ID", /^[A-Za-z0-9._-]{1,64}$/, "1 to 64 of the characters A-Z a-z 0-9 . _ -");
+export const sessionName: Value<string> = {
+  ...matching("ID", /^[A-Za-z0-9._-]{1,64}$/, "1 to 64 of the characters A-Z a-z 0-9 . _ -"),
+  completes: "sessions",
+};
 /** An id that exists already, or the beginning of one: whether there is such a session, the store says. */
-export const sessionId = text("ID");
+export const sessionId: Value<string> = { ...text("ID"), completes: "sessions" };
 /** Which keys there are, the configuration knows. The value may be a secret. */
 export const setting: Value<string> = {
   ...matching("KEY=VALUE", /^[^=].*=/s, "KEY=VALUE, as in limits.max_turns=50"),

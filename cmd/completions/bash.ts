@@ -3,22 +3,33 @@ import type { Value } from "../values.ts";
 import { nodes, spellingsOf, type Node } from "./tree.ts";
 
 /**
- * For bash from 3.2 on, without the bash-completion package. Readline splits words at `=`, so `--output=js` arrives as
- * three words.
+ * For bash 3.2 and later, without the bash-completion package. Readline splits words at `=` and `:`, so `--output=js`
+ * arrives as three words, as does a model's `name:free`, and takes the part behind the `:` for the word to complete.
  */
 export function bashScript(): string {
   return `# bash completion of koda; made by: koda completions bash
 _koda() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" flag="\${COMP_WORDS[COMP_CWORD-1]}" path="" at=1 line
+  local at=$COMP_CWORD current="\${COMP_WORDS[COMP_CWORD]}" head="" flag path="" place=1 line
   COMPREPLY=()
+  if [[ $current == ":" ]]; then
+    current=""
+  elif [[ \${COMP_WORDS[at-1]} == ":" ]]; then
+    ((at--))
+  fi
+  if [[ \${COMP_WORDS[at]} == ":" ]]; then
+    ((at--))
+    head="\${COMP_WORDS[at]}:"
+    current="$head$current"
+  fi
+  flag="\${COMP_WORDS[at-1]}"
   if [[ $current == "=" ]]; then
     current=""
   elif [[ $flag == "=" ]]; then
-    flag="\${COMP_WORDS[COMP_CWORD-2]}"
+    flag="\${COMP_WORDS[at-2]}"
   fi
   if (( COMP_CWORD > 1 )); then
     path="\${COMP_WORDS[1]}"
-    at=2
+    place=2
     case "$path" in
 ${[...families(), ...lines()].join("\n")}
     esac
@@ -27,8 +38,21 @@ ${[...families(), ...lines()].join("\n")}
     ${[...fileFlags(), `*" --:"*`].join("|")}) compopt -o filenames 2>/dev/null ;;
   esac
   while IFS= read -r line; do
-    COMPREPLY+=("$line")
-  done < <(_koda_words "$path" "$flag" "$current" "$((COMP_CWORD - at))")
+    COMPREPLY+=("\${line#"$head"}")
+  done < <(_koda_words "$path" "$flag" "$current" "$((at - place))")
+  if [[ \${#COMPREPLY[@]} -gt 1 && ( $COMP_TYPE == 63 || $COMP_TYPE == 33 ) ]]; then
+    COMPREPLY=("\${COMPREPLY[@]/$'\\t'/  }")
+  else
+    COMPREPLY=("\${COMPREPLY[@]%%$'\\t'*}")
+  fi
+}
+
+# Values that koda knows, with a tab and what each is.
+_koda_offer() {
+  local line
+  while IFS= read -r line; do
+    [[ $line == "$2"* ]] && printf '%s\\n' "$line"
+  done < <("\${COMP_WORDS[0]/#\\~/$HOME}" __complete "$1" 2>/dev/null)
 }
 
 _koda_words() {
@@ -54,24 +78,28 @@ complete -F _koda koda
 function families(): string[] {
   return nodes()
     .filter(({ path, words }) => path !== "" && path !== "help" && words.length > 0)
-    .map(({ path }) => `      ${path}) if (( COMP_CWORD > 2 )); then path="${path} \${COMP_WORDS[2]}"; at=3; fi ;;`);
+    .map(({ path }) => `      ${path}) if (( COMP_CWORD > 2 )); then path="${path} \${COMP_WORDS[2]}"; place=3; fi ;;`);
 }
 
-/** Behind `--` words are counted anew: there another command line begins. */
+/** Behind `--` another command line begins, whose words are counted from there. */
 function lines(): string[] {
   return nodes()
     .filter(({ line }) => line)
     .map(
       ({ path }) =>
-        `      ${path}) for ((line = 2; line < COMP_CWORD; line++)); do [[ \${COMP_WORDS[line]} == -- ]] && path="${path} --" at=$((line + 1)) && break; done ;;`,
+        `      ${path}) for ((line = 2; line < COMP_CWORD; line++)); do [[ \${COMP_WORDS[line]} == -- ]] && path="${path} --" place=$((line + 1)) && break; done ;;`,
     );
 }
 
 /** Where names of files are offered: readline then quotes them and puts a slash behind directories. */
 function fileFlags(): string[] {
   return nodes().flatMap(({ path, flags }) =>
-    Object.entries(flags).flatMap(([name, flag]) => (flag.value?.completes ? patternsOf(path, name, flag) : [])),
+    Object.entries(flags).flatMap(([name, flag]) => (namesFiles(flag.value) ? patternsOf(path, name, flag) : [])),
   );
+}
+
+function namesFiles(value: Value<unknown> | undefined): boolean {
+  return ["file", "directory", "program"].some((kind) => kind === value?.completes);
 }
 
 function valueCases({ path, flags }: Node): string[] {
@@ -110,7 +138,7 @@ function generate({ choices, completes }: Value<unknown>): string {
   if (completes === "file") return `compgen -f -- "$3";`;
   if (completes === "directory") return `compgen -d -- "$3";`;
   if (completes === "program") return `compgen -c -- "$3";`;
-  return "";
+  return completes === undefined ? "" : `_koda_offer ${completes} "$3";`;
 }
 
 function quoted(text: string): string {

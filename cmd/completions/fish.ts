@@ -17,12 +17,20 @@ end
 function __koda_in
     set -l words (commandline -opc)
     set -e words[1]
-    test (count $words) -ge (count $argv); and test "$words[1..(count $argv)]" = "$argv"
+    set -l count (count $argv)
+    test (count $words) -ge $count; and test "$words[1..$count]" = "$argv"
 end
 
 # The cursor is behind a --.
 function __koda_behind
     contains -- -- (commandline -opc)
+end
+
+# Values that koda knows, with a tab and what each is.
+function __koda_offer
+    set -l words (commandline -opc)
+    set -l program (string replace -r '^~' $HOME -- $words[1])
+    $program __complete $argv 2>/dev/null
 end
 
 complete -c koda -f
@@ -53,7 +61,7 @@ function action({ choices, completes }: Value<unknown>): string {
   if (completes === "file") return "-F";
   if (completes === "directory") return "-f -a '(__fish_complete_directories)'";
   if (completes === "program") return "-f -a '(__fish_complete_command)'";
-  return "";
+  return completes === undefined ? "" : `-f -k -a '(__koda_offer ${completes})'`;
 }
 
 function quoted(text: string): string {

@@ -8,8 +8,21 @@ export function zshScript(): string {
   return `#compdef koda
 # zsh completion of koda; made by: koda completions zsh
 
+# Values that koda knows, with what each is.
+_koda_offer() {
+  local -a offers shown
+  offers=(\${(f)"$(_call_program $1 $koda_program __complete $1 2>/dev/null)"})
+  local offer value
+  for offer in $offers; do
+    value=\${offer%%$'\\t'*}
+    shown+=("\${value//:/\\\\:}\${\${offer:$#value}/$'\\t'/:}")
+  done
+  _describe -V -t $1 $1 shown
+}
+
 ${nodes().map(functionOf).join("\n\n")}
 
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 if [[ $funcstack[1] == _koda ]]; then
   _koda "$@"
 else
@@ -26,12 +39,12 @@ function functionOf(node: Node): string {
 function branch({ path, words, flags }: Node): string {
   const isHelp = path === "help";
   const calls = words.map(({ word }) => `    ${word}) ${nameOf(isHelp ? "" : join(path, word))} ;;`);
-  return `${nameOf(path)}() {
-  local -a commands=(
+  return `${nameOf(path)}() {${path === "" ? "\n  local koda_program=$words[1]" : ""}
+  local -a koda_words=(
 ${words.map((word) => `    ${described(word)}`).join("\n")}
   )
   if (( CURRENT == 2 )); then
-    _describe -t commands command commands
+    _describe -t commands command koda_words
     _arguments ${Object.entries(flags).map(flagSpec).join(" ")}
     return
   fi
@@ -71,7 +84,8 @@ function action({ choices, completes }: Value<unknown>): string {
   if (completes === "file") return "_files";
   if (completes === "directory") return "_files -/";
   if (completes === "program") return "_command_names -e";
-  return " ";
+  // Not a blank, which says what is expected and keeps zsh from completing a flag in its place.
+  return completes === undefined ? " true" : ` _koda_offer ${completes}`;
 }
 
 function described({ word, about }: Word): string {

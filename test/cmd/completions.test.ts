@@ -86,7 +86,7 @@ const rows: readonly [words: readonly string[], offers: readonly string[]][] = [
   [["exec", "--file", "=", "n"], ["notes.md"]],
   [["exec", "-C", ""], ["src"]],
   [["exec", "--add"], []],
-  [["exec", "-m", ""], []],
+  [["exec", "--temperature", ""], []],
   [["exec", ""], []],
   [["nonsense", ""], []],
   [

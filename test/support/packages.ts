@@ -11,6 +11,8 @@ const needed = [
   { program: "tinyproxy", package: "tinyproxy-bin" },
   { program: "microsocks", package: "microsocks" },
   { program: "danted", package: "dante-server" },
+  { program: "fish", package: "fish" },
+  { program: "zsh", package: "zsh" },
 ] as const;
 
 export function installPackages(): void {

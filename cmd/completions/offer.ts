@@ -1,0 +1,61 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { databaseFile } from "../../lib/config/paths.ts";
+import { KodaError } from "../../lib/errors.ts";
+import { catalogedModels } from "../../lib/model/catalog.ts";
+import { keyOf, providersOf } from "../../lib/model/providers.ts";
+import { glance } from "../../lib/session/database.ts";
+import { oneLine } from "../../lib/sink/style.ts";
+import { here, loadHere } from "../here.ts";
+import { print } from "../print.ts";
+import { offered, type Offered } from "../values.ts";
+
+/** A value, and what it is. */
+type Offer = readonly [value: string, about: string];
+
+/**
+ * `koda __complete KIND`, which the completion scripts call at a key press: one value a line, then a tab and what it is.
+ * It writes nothing and asks no one, and never fails: a person in the middle of a command line has no use for an error.
+ */
+export async function offer(kind: string | undefined): Promise<number> {
+  const known = offered.find((name) => name === kind);
+  const offers = known === undefined ? [] : await sources[known]().catch((): Offer[] => []);
+  const lines = offers.map(([value, about]) => `${value}${about === "" ? "" : `\t${oneLine(about, 60)}`}\n`);
+  await print(lines.join("")).catch((error: unknown) => {
+    if (!(error instanceof KodaError)) throw error;
+  });
+  return 0;
+}
+
+const sources: Readonly<Record<Offered, () => Promise<readonly Offer[]>>> = { models, sessions, tools };
+
+/** The models of every provider that is configured or has a key. */
+async function models(): Promise<Offer[]> {
+  const places = here();
+  const { config } = await loadHere(places);
+  const usable = providersOf(config.providers, places.env).filter(
+    (provider) => config.providers.has(provider.name) || keyOf(provider, places.env) !== undefined,
+  );
+  const names = await Promise.all(
+    usable.map(async (provider) => {
+      const described = config.providers.get(provider.name)?.models.keys() ?? [];
+      const standard = provider.model === undefined ? [] : [provider.model];
+      const all = new Set([...standard, ...described, ...(await catalogedModels(provider))]);
+      return [...all].map((name): Offer => [`${provider.name}/${name}`, name === provider.model ? "the default" : ""]);
+    }),
+  );
+  return [...names.flat(), ["demo", "scripted, needs no key and no network"]];
+}
+
+/** The latest first. */
+async function sessions(): Promise<Offer[]> {
+  const path = databaseFile({ env: process.env, home: homedir() });
+  if (!existsSync(path)) return [];
+  const sql = "SELECT id, title FROM session WHERE length > 0 ORDER BY updated_at DESC, id DESC LIMIT 200";
+  return glance<{ id: string; title: string }>(path, sql).map(({ id, title }) => [id, title]);
+}
+
+async function tools(): Promise<Offer[]> {
+  const { builtInTools } = await import("../../lib/tools/registry.ts");
+  return builtInTools.map(({ name }) => [name, ""]);
+}
