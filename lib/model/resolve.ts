@@ -34,9 +34,20 @@ export async function resolveModel(wanted: Wanted, surroundings: Surroundings): 
   });
 
   const key = keyOf(provider, env);
-  if (key !== undefined) return { provider, info, key };
+  if (key !== undefined) return { provider, info, key: offline ? key : sendable(key) };
   if (provider.keys.length > 0 && !offline) throw noKey(provider);
   return { provider, info };
+}
+
+/** A key goes into an HTTP header, which takes no curly quotes and no line breaks: such a key was copied badly. */
+function sendable(key: ApiKey): ApiKey {
+  const bad = /[^\x20-\x7e]/u.exec(key.value)?.[0]?.codePointAt(0);
+  if (bad === undefined) return key;
+  const character = `U+${bad.toString(16).toUpperCase().padStart(4, "0")}`;
+  throw new KodaError(
+    "credentials",
+    `The key in ${key.variable} cannot be sent: it contains ${character}, and a key is plain ASCII. Copy it again, without curly quotes or line breaks`,
+  );
 }
 
 type Choice = { provider: Provider; name: string };
