@@ -8,7 +8,15 @@ import { isDemo } from "./demoname.ts";
 import type { Fetch } from "./fetch.ts";
 import type { ModelInfo, Wire } from "./model.ts";
 import { localOffers } from "./offer.ts";
-import { type ApiKey, flagProvider, keyOf, ownProvider, type Provider, providersOf } from "./providers.ts";
+import {
+  type ApiKey,
+  builtInProviders,
+  flagProvider,
+  keyOf,
+  ownProvider,
+  type Provider,
+  providersOf,
+} from "./providers.ts";
 
 /** What the user asked for: flags, environment and configuration, already merged. */
 export type Wanted = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
@@ -99,14 +107,22 @@ async function named(model: string, rows: readonly Provider[], surroundings: Sur
   if (provider !== undefined) return { provider, name: model };
   if (surroundings.offline) return nobody(model);
 
-  const prefix = model.split("/", 1)[0] ?? "";
-  const meant = nearest(
-    prefix,
-    rows.map((provider) => provider.name),
-  );
-  const hint =
-    meant && model.includes("/") ? `did you mean "${meant}${model.slice(prefix.length)}"?` : 'write "provider/model"';
-  throw new KodaError("usage", `Cannot tell which provider has the model "${model}": ${hint} (koda models lists them)`);
+  throw unknownModel(model, rows, surroundings);
+}
+
+function unknownModel(model: string, rows: readonly Provider[], { config, env }: Surroundings): KodaError {
+  const [prefix = "", ...name] = model.split("/");
+  const isNamed = name.length > 0;
+  const names = rows.map((provider) => provider.name);
+  const meant = isNamed ? nearest(prefix, names) : undefined;
+  const usable = rows.filter((row) => config.providers.has(row.name) || keyOf(row, env) !== undefined);
+  const here = usable.map(({ name }) => name).join(", ");
+  const hint = meant === undefined ? "" : ` (did you mean "${[meant, ...name].join("/")}"?)`;
+  const problem = isNamed
+    ? `Unknown provider "${prefix}" in the model "${model}"${hint}`
+    : `Cannot tell which provider has the model "${model}": write PROVIDER/MODEL`;
+  const available = here === "" ? "None is configured here and no key is set" : `Available here: ${here}`;
+  return new KodaError("usage", `${problem}\n${available}; koda models lists all providers`);
 }
 
 /** A replayed provider that is not known here, which does not matter. */
@@ -128,19 +144,31 @@ async function ownerOf(
   const configured = rows.filter((provider) => config.providers.has(provider.name));
   const describing = configured.find((provider) => config.providers.get(provider.name)?.models.has(model));
   if (describing !== undefined) return describing;
-  if (configured.length === 1) return configured[0];
+  const [only] = configured.length === 1 ? configured : [];
+  if (only !== undefined) return (await mayHave(only, model, [only])) ? only : undefined;
 
   const usable = rows.filter((provider) => keyOf(provider, env) !== undefined);
   for (const provider of usable) {
     if ((await catalogedModels(provider)).includes(model)) return provider;
   }
-  const misspelt =
-    model.includes("/") &&
-    nearest(
-      model.split("/", 1)[0] ?? "",
-      rows.map((provider) => provider.name),
-    );
-  return usable.length === 1 && !misspelt ? usable[0] : undefined;
+  const [first, ...others] = usable;
+  if (first === undefined || others.length > 0) return undefined;
+  return (await mayHave(first, model, rows)) ? first : undefined;
+}
+
+/**
+ * `nosuch/gpt-5` is a model's whole name only for a provider whose names have slashes, or whose names are not known; and
+ * not when its first part is nearly the name of a provider.
+ */
+async function mayHave(provider: Provider, model: string, near: readonly Provider[]): Promise<boolean> {
+  const [prefix = "", ...name] = model.split("/");
+  if (name.length === 0) return true;
+  const names = near.map((row) => row.name);
+  if (nearest(prefix, names) !== undefined) return false;
+  const usual = builtInProviders.find((row) => row.name === provider.name);
+  if (usual?.baseUrl !== provider.baseUrl) return true;
+  const known = await catalogedModels(provider);
+  return known.length === 0 || known.some((other) => other.includes("/"));
 }
 
 /** No model was named: the configured provider's, that of the first key there is, or one that runs on this machine. */

@@ -64,6 +64,24 @@ describe("the model that a name stands for", () => {
     ],
     ["a local model, without a key", { model: "ollama/qwen3:8b" }, {}, { provider: "ollama", name: "qwen3:8b" }],
     ["another wire", { model: "openai/gpt-4.1", wire: "chat" }, { env: openai }, { wire: "chat" }],
+    [
+      "a whole name with a slash, where names have slashes",
+      { model: "nosuch/gpt-5" },
+      { env: { GROQ_API_KEY: "k" } },
+      { provider: "groq", name: "nosuch/gpt-5" },
+    ],
+    [
+      "a whole name with a slash, at an address of the user's own",
+      { model: "Qwen/Qwen3" },
+      { env: { CORP_KEY: "k" }, providers: { corp } },
+      { provider: "corp", name: "Qwen/Qwen3" },
+    ],
+    [
+      "a whole name with a slash, at an address that a variable gives",
+      { model: "Qwen/Qwen3" },
+      { env: { ...openai, OPENAI_BASE_URL: "https://llm.corp.example/v1" } },
+      { provider: "openai", name: "Qwen/Qwen3" },
+    ],
     ["nothing, with one key", {}, { env: { XAI_API_KEY: "k" } }, { provider: "xai", name: "grok-4" }],
     [
       "nothing, with several keys",
@@ -170,6 +188,15 @@ describe("the model that a name stands for", () => {
     ],
     ["a bare name and no key", { model: "gpt-9" }, {}, "usage", '"gpt-9"'],
     ["a misspelt provider", { model: "opnai/gpt-4.1" }, { env: openai }, "usage", '"openai/gpt-4.1"'],
+    ["an unknown provider, with a key", { model: "nosuch/gpt-5" }, { env: openai }, "usage", 'provider "nosuch"'],
+    [
+      "a misspelling of the configured provider",
+      { model: "crop/big" },
+      { env: { CORP_KEY: "k" }, providers: { corp } },
+      "usage",
+      '(did you mean "corp/big"?)',
+    ],
+    ["a key in curly quotes", { model: "groq/x" }, { env: { GROQ_API_KEY: "“k”" } }, "credentials", "U+201C"],
     ["a base URL without a model", { baseUrl: "http://127.0.0.1/v1" }, {}, "usage", "-m NAME"],
     ["a base URL that is none", { model: "x", baseUrl: "localhost:8080" }, {}, "usage", '"localhost:8080"'],
     [
