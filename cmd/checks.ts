@@ -12,7 +12,7 @@ import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
 import { checkEgress } from "./egresscheck.ts";
 import { type Here, loadHere } from "./here.ts";
-import { isOnThisMachine } from "./local.ts";
+import { isOnThisMachine } from "../lib/model/local.ts";
 import { checkSandbox, type SandboxDetails } from "./sandboxcheck.ts";
 
 /** `warn`: a run works without it, if not as well. `fail`: it would not begin. */

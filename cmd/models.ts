@@ -7,7 +7,7 @@ import type { Environment } from "../lib/model/address.ts";
 import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { plain } from "../lib/sink/style.ts";
 import { here, loadHere } from "./here.ts";
-import { isOnThisMachine } from "./local.ts";
+import { isOnThisMachine } from "../lib/model/local.ts";
 import type { Options } from "./options.ts";
 import { asJson, print } from "./print.ts";
 import { tableOf } from "./table.ts";

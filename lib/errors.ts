@@ -64,6 +64,8 @@ type ErrorDetails = {
   httpStatus?: number;
   /** What the provider asked us to wait, already parsed. */
   retryAfterMs?: number;
+  /** How often koda itself repeats it, when that is less often than usual. */
+  maxRetries?: number;
   cause?: unknown;
 };
 
@@ -74,6 +76,7 @@ export class KodaError extends Error {
   readonly retryable: boolean;
   readonly httpStatus: number | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly maxRetries: number;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -81,6 +84,7 @@ export class KodaError extends Error {
     this.retryable = details.retryable ?? false;
     this.httpStatus = details.httpStatus;
     this.retryAfterMs = details.retryAfterMs;
+    this.maxRetries = details.maxRetries ?? Infinity;
   }
 }
 

@@ -51,6 +51,7 @@ export async function connectionFor(settings: Settings, { recorded, tell }: Circ
       info: known,
       settings: taken,
       fetch: recorder?.fetch ?? line.fetch,
+      env: settings.env,
       retry: line.isTape ? instantRetry : standardRetry,
       streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
       userAgent: `koda/${settings.version}`,

@@ -1,11 +1,14 @@
+import { nameOf, proxyOfFetch } from "../egress/route/upstream.ts";
 import { errnoOf, type ErrorCode, KodaError, messageOf } from "../errors.ts";
+import { type Environment, withoutSecrets } from "./address.ts";
+import { isLoopback } from "./local.ts";
 import { askedDelay } from "./patience.ts";
 import type { ApiKey, Provider } from "./providers.ts";
 import { describe, reading, type Said, statusIn, trimmed } from "./said.ts";
 import { codeOf } from "./verdict.ts";
 
-/** Who was asked for what: every message says it. */
-export type Origin = { provider: Provider; model: string; key?: ApiKey | undefined };
+/** Who was asked for what, and in which environment, which may name a proxy: every message says it. */
+export type Origin = { provider: Provider; model: string; key?: ApiKey | undefined; env: Environment };
 
 /** The error of a response that is not a stream: what the provider said, and what it means for the run. */
 export function refused(response: { status: number; headers: Headers }, body: string, origin: Origin): KodaError {
@@ -27,13 +30,21 @@ export function reported(error: unknown, origin: Origin): KodaError {
 /** The error of a connection that did not come about, or broke. */
 export function unconnected(error: unknown, origin: Origin, { started }: { started: boolean }): KodaError {
   const reason = reasonOf(error);
-  const untrusted = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(reason);
-  const url = origin.provider.baseUrl;
-  const details = { retryable: !untrusted, cause: error };
+  const baseUrl = withoutSecrets(origin.provider.baseUrl);
+  const details = { retryable: !isHopeless(errnoOf(error)), cause: error };
   if (started)
-    return new KodaError("stream", `The connection to ${url} broke in the middle of the reply: ${reason}`, details);
+    return new KodaError("stream", `The connection to ${baseUrl} broke in the middle of the reply: ${reason}`, details);
+
+  const through = proxyOfFetch(new URL(baseUrl), origin.env);
+  const isAbsent = reason === refusal && isLoopback(through?.proxy.host ?? new URL(baseUrl).hostname);
+  const problem = isAbsent && through === undefined ? "No server listens at" : "Cannot connect to";
+  const proxy = through === undefined ? "" : ` through the proxy ${nameOf(through.proxy)} (${through.variable})`;
   const hint = origin.provider.local ? ` (is ${origin.provider.name} running?)` : "";
-  return new KodaError("network", `Cannot connect to ${url}: ${reason}${hint}`, details);
+  return new KodaError("network", `${problem} ${baseUrl}${proxy}: ${reason}${hint}`, {
+    ...details,
+    // Nothing listens there on this machine, so waiting makes no difference.
+    ...(isAbsent && { maxRetries: 0 }),
+  });
 }
 
 type Details = Said & { status: number | undefined; retryAfterMs: number | undefined };
@@ -95,16 +106,39 @@ function redirected(status: number, target: string | null, { provider, key }: Or
   return new KodaError("request", message, { httpStatus: status });
 }
 
+/** The words for it; a proxy's refusal is explained only in the message. */
 function reasonOf(error: unknown): string {
   const code = errnoOf(error);
-  return (code && reasons[code]) ?? code ?? messageOf(error);
+  if (code === undefined || code === "ERR_PROXY_TUNNEL") return messageOf(error);
+  return reasons[code] ?? code;
 }
 
+/** Another attempt would be given the same certificate, or find the same proxy in the environment. */
+function isHopeless(code = ""): boolean {
+  return /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY|UnsupportedProxy/.test(code);
+}
+
+const refusal = "connection refused";
+const untrusted = (code: string) =>
+  `its certificate is not trusted (${code}). If a CA of your own signed it, name the CA's PEM file in NODE_EXTRA_CA_CERTS or SSL_CERT_FILE`;
+
 const reasons: Readonly<Record<string, string>> = {
-  ConnectionRefused: "connection refused",
-  ECONNREFUSED: "connection refused",
+  ConnectionRefused: refusal,
+  ECONNREFUSED: refusal,
   ConnectionClosed: "the connection was closed",
   ECONNRESET: "the connection was closed",
   ENOTFOUND: "no such host",
   ETIMEDOUT: "it timed out",
+  CERT_HAS_EXPIRED: "its certificate has expired (CERT_HAS_EXPIRED)",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host (ERR_TLS_CERT_ALTNAME_INVALID)",
+  UnsupportedProxyProtocol: "models are reached only through http:// and https:// proxies",
+  ...Object.fromEntries(
+    [
+      "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+      "UNABLE_TO_GET_ISSUER_CERT",
+      "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+      "SELF_SIGNED_CERT_IN_CHAIN",
+      "DEPTH_ZERO_SELF_SIGNED_CERT",
+    ].map((code) => [code, untrusted(code)]),
+  ),
 };

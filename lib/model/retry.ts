@@ -30,7 +30,8 @@ export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = sta
       } catch (error) {
         // Whoever stops a run gives a reason that may be worth another run, but not another attempt.
         signal.throwIfAborted();
-        if (!(error instanceof KodaError) || !error.retryable || attempt > policy.max) throw error;
+        if (!(error instanceof KodaError) || !error.retryable) throw error;
+        if (attempt > Math.min(policy.max, error.maxRetries)) throw error;
         const { code, message: reason } = error;
         const delayMs = error.retryAfterMs ?? backoff(attempt, policy.random());
         const message = `Reconnecting… ${attempt}/${policy.max}: ${reason}`;

@@ -3,7 +3,7 @@ import { type Origin, refused, unconnected } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
 import { type Frame, FrameReader } from "./frames.ts";
 import type { ModelInfo, ModelSettings, Wire } from "./model.ts";
-import { addressOf } from "./address.ts";
+import { addressOf, type Environment } from "./address.ts";
 import type { ApiKey, Provider } from "./providers.ts";
 import { trimmed } from "./said.ts";
 
@@ -14,13 +14,15 @@ export type Endpoint = {
   key?: ApiKey;
   settings: ModelSettings;
   fetch: Fetch;
+  /** Where `fetch` looks for a proxy. */
+  env?: Environment;
   /** How long the provider may be silent, before its headers and within its stream. */
   streamIdleMs: number;
   userAgent: string;
 };
 
-export function originOf({ provider, info, key }: Endpoint): Origin {
-  return { provider, model: info.name, key };
+export function originOf({ provider, info, key, env = {} }: Endpoint): Origin {
+  return { provider, model: info.name, key, env };
 }
 
 export type Listener = {

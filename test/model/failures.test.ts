@@ -350,13 +350,13 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
     expect(await outcome(drip(page))).toEqual({ code: "request", retryable: false } as never);
   });
 
-  test("nobody listens", async () => {
+  test("no server listens", async () => {
     const url = await refusingUrl();
     const error = await errorOf(connectTo(url, wire));
     expect(error).toMatchObject({
       code: "network",
       retryable: true,
-      message: `Cannot connect to ${url}: connection refused`,
+      message: `No server listens at ${url}: connection refused`,
     });
   });
 });

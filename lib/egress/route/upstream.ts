@@ -51,6 +51,17 @@ export function proxyFor(
   return upstream.direct.some((matches) => matches(target)) ? undefined : proxy;
 }
 
+/** The proxy that `fetch` takes to a URL, which goes through one to loopback too, and the variable that names it. */
+export function proxyOfFetch(url: URL, env: Environment): { proxy: UpstreamProxy; variable: string } | undefined {
+  const isTunnel = url.protocol === "https:";
+  const upstream = parseUpstream(env);
+  const proxy = isTunnel ? upstream?.tunnel : upstream?.request;
+  const variable = valueIn(env, isTunnel ? "HTTPS_PROXY" : "HTTP_PROXY") ?? valueIn(env, "ALL_PROXY");
+  const target = parseAuthority(url.host, isTunnel ? 443 : 80);
+  if (upstream === undefined || proxy === undefined || variable === undefined || "fault" in target) return undefined;
+  return upstream.direct.some((matches) => matches(target)) ? undefined : { proxy, variable: variable.name };
+}
+
 /** How a proxy is called in messages: without its credentials. */
 export function nameOf({ host, port }: UpstreamProxy): string {
   return `${host}:${port}`;
