@@ -1,6 +1,7 @@
-import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
+import { makePlace } from "./support/place.ts";
 
 const bin = (name: string) => join("node_modules/.bin", name);
 
@@ -17,6 +18,25 @@ test("everything is formatted", () => passes(process.execPath, "fmt", "--check",
 
 test("the lock file names no place to download from", () => {
   expect(readFileSync("package-lock.json", "utf8")).not.toContain('"resolved"');
+});
+
+describe("npm run build finds bun", () => {
+  const bin = "node_modules/.bin/bun";
+  const own = "node_modules/@oven/bun-here/bin/bun";
+  const rows = [
+    ["where its install script moved it", bin, `${own}.md`],
+    ["where npm ci --ignore-scripts leaves it, beside one that only complains", own, bin],
+  ] as const;
+  for (const [name, real, other] of rows)
+    test(name, async () => {
+      const scripts = { "package.json": readFileSync("package.json", "utf8"), "build.ts": 'console.log("built");' };
+      await using place = makePlace({ ...scripts, [other]: "#!/bin/sh\nexit 1\n" });
+      chmodSync(join(place.project, other), 0o755);
+      mkdirSync(dirname(join(place.project, real)), { recursive: true });
+      symlinkSync(process.execPath, join(place.project, real));
+      const child = Bun.spawnSync(["npm", "run", "build"], { cwd: place.project, env: place.env });
+      expect(child.stdout.toString()).toEndWith("\nbuilt\n");
+    });
 });
 
 /** The layers, top first: a file imports only from its own layer and from those below. */
