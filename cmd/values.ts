@@ -82,16 +82,16 @@ export const place: Value<{ host: string; port: number }> = {
   },
 };
 
-/** A whole number from 1 on: all that is counted here makes no sense as 0. */
+/** A positive integer: all that is counted here makes no sense as 0. */
 export const count: Value<number> = {
   placeholder: "N",
-  expected: "a whole number from 1 on",
+  expected: "a positive integer",
   read: (value) => (/^\d{1,15}$/.test(value) && Number(value) >= 1 ? Number(value) : undefined),
 };
 
 export const fraction: Value<number> = {
   placeholder: "N",
-  expected: "a number from 0 on",
+  expected: "a non-negative number",
   read: (value) => (/^\d+(\.\d+)?$/.test(value) ? Number(value) : undefined),
 };
 

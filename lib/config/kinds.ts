@@ -21,7 +21,7 @@ export type Kind<T> = {
 const neverNarrows = () => false;
 
 export const text: Kind<string> = {
-  expected: "a text that is not empty",
+  expected: "a non-empty string",
   read: (written) => (typeof written === "string" && written.trim() !== "" ? written : undefined),
   narrows: neverNarrows,
 };
@@ -44,7 +44,7 @@ export function oneOf<const T extends string>(choices: readonly T[]): Kind<T> {
 }
 
 export const count: Kind<number> = upTo({
-  expected: "a whole number from 1 on",
+  expected: "a positive integer",
   read: (written) =>
     typeof written === "number" && Number.isSafeInteger(written) && written >= 1 ? written : undefined,
 });
@@ -60,7 +60,7 @@ export const timeout: Kind<number> = upTo({
 });
 
 export const amount: Kind<number> = {
-  expected: "a number from 0 on",
+  expected: "a non-negative number",
   read: (written) => (typeof written === "number" && Number.isFinite(written) && written >= 0 ? written : undefined),
   narrows: neverNarrows,
 };
@@ -84,7 +84,7 @@ export const variable: Kind<string> = {
   secret: true,
 };
 
-export const texts = listOf(text, "a list of texts that are not empty");
+export const texts = listOf(text, "a list of non-empty strings");
 export const denials: Kind<readonly string[]> = { ...texts, narrows: () => true, denies: true };
 export const variables = listOf(variable, "a list of names of environment variables");
 
