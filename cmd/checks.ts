@@ -6,7 +6,9 @@ import { loadConfig } from "../lib/config/load.ts";
 import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
+import { endpointOf } from "../lib/model/address.ts";
 import { offerOf } from "../lib/model/offer.ts";
+import { sourceOf } from "../lib/model/providers.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
@@ -69,7 +71,10 @@ async function checkConfiguration(places: Here): Promise<Finding[]> {
   const message = found.length === 0 ? "no file, so the defaults hold" : found.join(", ");
   return [
     { status: "ok", message },
-    ...skipped.map((key): Finding => ({ status: "warn", message: `${key} is not used: a project may only narrow` })),
+    ...skipped.map((key): Finding => ({
+      status: "warn",
+      message: `Ignored ${key}: project configuration can only tighten settings`,
+    })),
   ];
 }
 
@@ -101,13 +106,13 @@ async function checkModel(config: Config, { env }: Here): Promise<Finding> {
   const { model } = config;
   const { provider, info, key } = await resolveModel(model === undefined ? {} : { model }, { config, env });
   const name = `${info.provider}/${info.name}`;
-  if (key !== undefined) return { status: "ok", message: `${name}, key from ${key.variable}` };
+  if (key !== undefined) return { status: "ok", message: `${name}, key from ${sourceOf(key)}` };
   if (!isOnThisMachine(provider)) return { status: "ok", message: `${name}, needs no key` };
   if ((await offerOf(provider, { timeoutMs: 500 })) !== undefined)
-    return { status: "ok", message: `${name}, answers at ${provider.baseUrl}` };
+    return { status: "ok", message: `${name}, answers at ${endpointOf(provider)}` };
   return {
     status: "fail",
-    message: `${name} does not answer at ${provider.baseUrl}`,
+    message: `${name} does not answer at ${endpointOf(provider)}`,
     fix: "start its server, or name another model with -m (koda models lists them)",
   };
 }

@@ -3,7 +3,7 @@ import { catalogedModels, describeModel } from "../lib/model/catalog.ts";
 import { demoProvider } from "../lib/model/demo.ts";
 import type { ModelInfo, Price } from "../lib/model/model.ts";
 import { offerOf } from "../lib/model/offer.ts";
-import type { Environment } from "../lib/model/address.ts";
+import { endpointOf, type Environment } from "../lib/model/address.ts";
 import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { plain } from "../lib/sink/style.ts";
 import { here, loadHere } from "./here.ts";
@@ -38,7 +38,7 @@ async function rowOf(provider: Provider, config: Config, env: Environment): Prom
   const keyVariable = keyOf(provider, env)?.variable;
   const offer = isOnThisMachine(provider) ? await offerOf(provider, { timeoutMs: 500 }) : undefined;
   const answers = isOnThisMachine(provider) ? offer !== undefined : undefined;
-  const hasKey = provider.keys.length === 0 || keyVariable !== undefined;
+  const hasKey = provider.keys.length === 0 || keyVariable !== undefined || provider.keyCommand !== undefined;
   return {
     provider,
     isUsable: hasKey && answers !== false,
@@ -66,9 +66,10 @@ async function describeAll(
 
 function statusOf(provider: Provider, keyVariable: string | undefined, answers: boolean | undefined): string {
   if (provider.name === demoProvider.name) return "scripted, needs no key and no network";
+  if (keyVariable === undefined && provider.keyCommand !== undefined) return "key from api_key_command";
   if (provider.keys.length > 0 && keyVariable === undefined) return `no key: set ${provider.keys.join(" or ")}`;
-  if (answers === false) return `does not answer at ${provider.baseUrl}`;
-  if (answers === true) return `answers at ${provider.baseUrl}`;
+  if (answers === false) return `does not answer at ${endpointOf(provider)}`;
+  if (answers === true) return `answers at ${endpointOf(provider)}`;
   return keyVariable === undefined ? "needs no key" : `key from ${keyVariable}`;
 }
 
@@ -105,7 +106,7 @@ function jsonOf({ provider, isUsable, status, keyVariable, answers, models }: Ro
     name: provider.name,
     usable: isUsable,
     status,
-    base_url: provider.baseUrl,
+    base_url: endpointOf(provider),
     wire: provider.wire,
     key_variables: provider.keys,
     key_variable: keyVariable ?? null,

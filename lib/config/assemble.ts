@@ -61,14 +61,27 @@ function providersIn(inForce: InForce): ReadonlyMap<string, ProviderConfig> {
 function providerAt(inForce: InForce, path: KeyPath): ProviderConfig {
   const baseUrl = valueAt(inForce, "providers.*.base_url", [...path, "base_url"]);
   const apiKeyEnv = valueAt(inForce, "providers.*.api_key_env", [...path, "api_key_env"]);
+  const apiKeyCommand = valueAt(inForce, "providers.*.api_key_command", [...path, "api_key_command"]);
+  const headers = headersAt(inForce, [...path, "headers"]);
   const wire = valueAt(inForce, "providers.*.wire", [...path, "wire"]);
   const models = namesAt(inForce, [...path, "models"]);
   return {
     ...(baseUrl !== undefined && { baseUrl }),
     ...(apiKeyEnv !== undefined && { apiKeyEnv }),
+    ...(apiKeyCommand !== undefined && { apiKeyCommand }),
+    ...(headers.size > 0 && { headers }),
     ...(wire !== undefined && { wire }),
     models: new Map(models.map((name) => [name, modelAt(inForce, [...path, "models", name])])),
   };
+}
+
+function headersAt(inForce: InForce, path: KeyPath): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  for (const name of namesAt(inForce, path)) {
+    const value = valueAt(inForce, "providers.*.headers.*", [...path, name]);
+    if (value !== undefined) headers.set(name.toLowerCase(), value);
+  }
+  return headers;
 }
 
 function modelAt(inForce: InForce, path: KeyPath): ModelConfig {

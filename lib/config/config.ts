@@ -55,6 +55,10 @@ export type Wire = (typeof wires)[number];
 export type ProviderConfig = {
   readonly baseUrl?: string;
   readonly apiKeyEnv?: string;
+  /** The program, with its arguments, that prints the key. */
+  readonly apiKeyCommand?: readonly string[];
+  /** Sent with each request, by their lower-case names; `${VAR}` in a value stands for a variable. */
+  readonly headers?: ReadonlyMap<string, string>;
   readonly wire?: Wire;
   readonly models: ReadonlyMap<string, ModelConfig>;
 };
@@ -74,7 +78,7 @@ export type LoadedConfig = {
   readonly config: Config;
   /** By dotted key, for every key that has a value or a default. */
   readonly origins: ReadonlyMap<string, Origin>;
-  /** The values as they were written, by dotted key. */
+  /** The values as they were written, by dotted key, for people: what may be a key is masked. */
   readonly written: ReadonlyMap<string, unknown>;
   /** What the project file asked for and did not get: `.koda/config.json: providers`. */
   readonly skipped: readonly string[];

@@ -1,3 +1,4 @@
+import { maskArgument, maskHeader, maskQuery } from "./mask.ts";
 import { formatDuration, longestTimeoutMs, parseDuration } from "./units.ts";
 
 /** What may stand as a value in the configuration, and what of it a project file may change unasked. */
@@ -16,6 +17,8 @@ export type Kind<T> = {
   readonly denies?: true;
   /** A refused value is not repeated in the message: it may be a key that was put in the wrong place. */
   readonly secret?: true;
+  /** The value as `koda doctor` shows it, where a part of it may be a key. */
+  readonly mask?: (written: unknown) => unknown;
 };
 
 const neverNarrows = () => false;
@@ -65,16 +68,40 @@ export const amount: Kind<number> = {
   narrows: neverNarrows,
 };
 
-/** fetch refuses an address with a user name in it, so it is refused here, where the message can say so. */
+/** fetch refuses a URL with a user name in it, so it is refused here, where the message can say so. */
 export const address: Kind<string> = {
-  expected: "an http:// or https:// address without user name, query or fragment",
+  expected: "an http:// or https:// URL without user name and fragment",
   read: (written) => {
     const url = typeof written === "string" ? URL.parse(written) : null;
     if (url === null || !["http:", "https:"].includes(url.protocol)) return undefined;
-    return url.username + url.password + url.search + url.hash === "" ? url.href.replace(/\/+$/, "") : undefined;
+    if (url.username + url.password + url.hash !== "") return undefined;
+    return url.origin + url.pathname.replace(/\/+$/, "") + url.search;
   },
   narrows: neverNarrows,
   secret: true,
+  mask: (written) => maskQuery(String(written)),
+};
+
+/** The value of a request header, in which `${VAR}` stands for a variable. */
+export const header: Kind<string> = {
+  expected: "a non-empty string of printable ASCII characters",
+  read: (written) =>
+    typeof written === "string" && /^[\x20-\x7e]*[\x21-\x7e][\x20-\x7e]*$/.test(written) ? written.trim() : undefined,
+  narrows: neverNarrows,
+  secret: true,
+  mask: (written) => maskHeader(String(written)),
+};
+
+/** A program and its arguments, started without a shell. */
+export const command: Kind<readonly string[]> = {
+  expected: 'a list of a program and its arguments, as in ["vault", "read", "key"]',
+  read: (written) => {
+    const isArgv = Array.isArray(written) && written.every((part) => typeof part === "string" && !part.includes("\0"));
+    return isArgv && written[0]?.trim() ? written : undefined;
+  },
+  narrows: neverNarrows,
+  secret: true,
+  mask: (written) => (Array.isArray(written) ? written.map((part) => maskArgument(String(part))) : written),
 };
 
 export const variable: Kind<string> = {

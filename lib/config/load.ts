@@ -5,7 +5,7 @@ import { applyEnvironment, applyFlags, applySet, type Overrides } from "./overri
 import { add, put, standards, type InForce } from "./inforce.ts";
 import { formatPath } from "./keypath.ts";
 import { projectConfigFile, projectConfigName, userConfigFile, type Places } from "./paths.ts";
-import { keys } from "./schema.ts";
+import { keys, typedKeys, type KeyName } from "./schema.ts";
 import type { Setting } from "./settings.ts";
 
 export type ConfigRequest = Places & {
@@ -31,9 +31,14 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   return {
     config: assemble(inForce, request),
     origins: new Map(entries.map(([path, { origin }]) => [path, origin])),
-    written: new Map(entries.map(([path, { written }]) => [path, written])),
+    written: new Map(entries.map(([path, { key, written }]) => [path, masked(key, written)])),
     skipped,
   };
+}
+
+function masked(key: KeyName, written: unknown): unknown {
+  const { kind } = typedKeys[key];
+  return kind.mask === undefined ? written : kind.mask(written);
 }
 
 async function applyFiles(inForce: InForce, request: ConfigRequest): Promise<string[]> {

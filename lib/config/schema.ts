@@ -2,8 +2,10 @@ import { modes, networks, wires } from "./config.ts";
 import {
   address,
   amount,
+  command,
   count,
   denials,
+  header,
   oneOf,
   optional,
   text,
@@ -32,6 +34,8 @@ export const keys = {
 
   "providers.*.base_url": ofUser(address),
   "providers.*.api_key_env": ofUser(variable),
+  "providers.*.api_key_command": ofUser(command),
+  "providers.*.headers.*": ofUser(header),
   "providers.*.wire": ofUser(oneOf(wires)),
   "providers.*.models.*.context_window": ofUser(count),
   "providers.*.models.*.max_output": ofUser(count),

@@ -18,6 +18,7 @@ export function settingsIn(value: unknown, refuse: Refuse, path: KeyPath = [], p
     const next = placeBelow(place, name);
     if (next === undefined) throw refuse(unknownKey(name, path, place));
     if (next === "providers.*") checkProviderName(name, refuse);
+    if (next === "providers.*.headers.*") checkHeaderName(name, refuse);
     return settingsIn(inner, refuse, [...path, name], next);
   });
 }
@@ -26,7 +27,7 @@ function settingOf(written: unknown, refuse: Refuse, path: KeyPath, key: KeyName
   const { kind } = keys[key];
   if (kind.read(written) !== undefined) return { path, key, written };
   if (!kind.secret) throw refuse(`${nameOf(path)} is ${shown(written)}, expected ${kind.expected}`);
-  throw refuse(`${nameOf(path)} is not ${kind.expected} (what it is stays unsaid, it may be a secret)`);
+  throw refuse(`${nameOf(path)} is not ${kind.expected} (the value is not shown, it may be a secret)`);
 }
 
 function unknownKey(name: string, path: KeyPath, place: string): string {
@@ -41,6 +42,15 @@ function unknownKey(name: string, path: KeyPath, place: string): string {
 function checkProviderName(name: string, refuse: Refuse): void {
   if (/^[^\s/]+$/.test(name)) return;
   throw refuse(`a provider cannot be named ${JSON.stringify(name)}, expected a name without slash or space`);
+}
+
+/** The headers that say how a request is sent are koda's own: a wrong one would break every request. */
+const ownHeaders =
+  /^(?:accept|accept-encoding|connection|content-.*|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
+
+function checkHeaderName(name: string, refuse: Refuse): void {
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw refuse(`${JSON.stringify(name)} is not the name of a header`);
+  if (ownHeaders.test(name)) throw refuse(`the header ${JSON.stringify(name)} is set by koda itself`);
 }
 
 function nameOf(path: KeyPath): string {

@@ -3,6 +3,7 @@ import { type Cassette, readCassette, recordedModel } from "../model/cassette.ts
 import { connect } from "../model/connect.ts";
 import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
+import { headerVariables } from "../model/headers.ts";
 import { imagesRefused, tryingImages } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
@@ -58,7 +59,7 @@ export async function connectionFor(settings: Settings, { recorded, tell }: Circ
     });
   const onRefusal = (message: string) => tell({ type: "notice", level: "warn", code: "images", message });
   const model = info.images === undefined ? tryingImages(connected, { info, onRefusal }) : connected(info);
-  const keyVariables = key === undefined ? provider.keys : [...provider.keys, key.variable];
+  const keyVariables = [...provider.keys, ...headerVariables(provider)];
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   return { model, info, key, keyVariables, facts, close: () => recorder?.close() };
 }
@@ -135,7 +136,14 @@ function lineOf(
   return { fetch: replayFrom(demoCassette(), { cwd, loose: true }), isTape: true };
 }
 
-function recordingOf({ version, root: cwd, env }: Settings, { provider, info, key }: Resolved, fetch: Fetch) {
+function recordingOf({ version, root: cwd, env }: Settings, { provider, info, key, headers }: Resolved, fetch: Fetch) {
   const own = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);
-  return { version, provider: provider.name, model: info.name, cwd, secrets: [...own, ...secretsIn(env)], fetch };
+  return {
+    version,
+    provider: provider.name,
+    model: info.name,
+    cwd,
+    secrets: [...own, ...(headers?.secrets ?? []), ...secretsIn(env)],
+    fetch,
+  };
 }

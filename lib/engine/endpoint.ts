@@ -11,7 +11,7 @@ export function connectionFacts({ provider, info, key }: Resolved, settings: Mod
   return {
     endpoint: endpointOf(provider),
     wire: info.wire,
-    ...(key !== undefined && { keyVariable: key.variable }),
+    ...(key?.variable !== undefined && { keyVariable: key.variable }),
     ...settings,
   };
 }

@@ -1,5 +1,6 @@
 import { address } from "../config/kinds.ts";
 import { KodaError } from "../errors.ts";
+import { shortestSecret } from "../shell/env.ts";
 import type { Provider } from "./providers.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -10,11 +11,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export type AddressVariables = { readonly names: readonly string[]; readonly path?: string };
 
-/** The provider at the address that its variable holds, with its usual key, which users set beside it. */
-export function atVariable(provider: Provider, env: Environment, usualKeys: readonly string[]): Provider {
+/** The provider at the address that its variable holds, if that is set: then it is as `moved` says. */
+export function atVariable(provider: Provider, env: Environment, moved: Provider): Provider {
   for (const variable of provider.addressVariables?.names ?? []) {
     const value = env[variable]?.trim();
-    if (value) return { ...provider, baseUrl: completed(value, provider), keys: usualKeys, addressFrom: variable };
+    if (value) return { ...moved, baseUrl: completed(value, provider), addressFrom: variable };
   }
   return provider;
 }
@@ -56,6 +57,14 @@ export function addressOf({ baseUrl }: Pick<Provider, "baseUrl">, path: string):
 export function endpointOf({ baseUrl }: Pick<Provider, "baseUrl">): string {
   const url = URL.parse(baseUrl);
   return url === null ? baseUrl : `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+/** The values in a query that no message may repeat, even where a provider quotes them. */
+export function querySecrets({ baseUrl }: Pick<Provider, "baseUrl">): string[] {
+  const query = URL.parse(baseUrl)?.searchParams ?? new URLSearchParams();
+  return [...query].flatMap(([name, value]) =>
+    !/version/i.test(name) && value.length >= shortestSecret ? [value] : [],
+  );
 }
 
 /** The address as it may be printed for using it again: what looks like a secret is left out. */

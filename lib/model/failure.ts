@@ -1,14 +1,26 @@
 import { nameOf, proxyOfFetch } from "../egress/route/upstream.ts";
 import { errnoOf, type ErrorCode, KodaError, messageOf } from "../errors.ts";
-import { type Environment, withoutSecrets } from "./address.ts";
 import { isLoopback } from "./local.ts";
 import { askedDelay } from "./patience.ts";
-import type { ApiKey, Provider } from "./providers.ts";
+import { endpointOf, type Environment, querySecrets } from "./address.ts";
+import type { ExtraHeaders } from "./headers.ts";
+import { type ApiKey, flagProvider, type Provider, sourceOf } from "./providers.ts";
 import { describe, reading, type Said, statusIn, trimmed } from "./said.ts";
 import { codeOf } from "./verdict.ts";
 
 /** Who was asked for what, and in which environment, which may name a proxy: every message says it. */
-export type Origin = { provider: Provider; model: string; key?: ApiKey | undefined; env: Environment };
+export type Origin = {
+  provider: Provider;
+  model: string;
+  key?: ApiKey | undefined;
+  headers?: ExtraHeaders | undefined;
+  env: Environment;
+};
+
+/** Whatever goes to the provider and to nobody else: messages do not repeat it. */
+export function secretsOf({ provider, key, headers }: Origin): string[] {
+  return [...(key === undefined ? [] : [key.value]), ...(headers?.secrets ?? []), ...querySecrets(provider)];
+}
 
 /** The error of a response that is not a stream: what the provider said, and what it means for the run. */
 export function refused(response: { status: number; headers: Headers }, body: string, origin: Origin): KodaError {
@@ -30,7 +42,7 @@ export function reported(error: unknown, origin: Origin): KodaError {
 /** The error of a connection that did not come about, or broke. */
 export function unconnected(error: unknown, origin: Origin, { started }: { started: boolean }): KodaError {
   const reason = reasonOf(error);
-  const baseUrl = withoutSecrets(origin.provider.baseUrl);
+  const baseUrl = endpointOf(origin.provider);
   const details = { retryable: !isHopeless(errnoOf(error)), cause: error };
   if (started)
     return new KodaError("stream", `The connection to ${baseUrl} broke in the middle of the reply: ${reason}`, details);
@@ -50,7 +62,7 @@ export function unconnected(error: unknown, origin: Origin, { started }: { start
 type Details = Said & { status: number | undefined; retryAfterMs: number | undefined };
 
 function failure(code: ErrorCode, { message, status, retryAfterMs }: Details, origin: Origin): KodaError {
-  const said = trimmed(message, origin.key);
+  const said = trimmed(message, secretsOf(origin));
   return new KodaError(code, sentence(code, { said, status }, origin), {
     retryable: retryableCodes.has(code),
     ...(status !== undefined && { httpStatus: status }),
@@ -70,10 +82,10 @@ function sentence(
   const because = quoted === "" ? "" : `: ${quoted}`;
   switch (code) {
     case "credentials":
-      if (key === undefined) return `${provider.name} wants a key, and none is set${because}${keyHint(provider)}`;
-      return `${provider.name} refused the key in ${key.variable}${because}`;
+      if (key === undefined) return withoutKey(provider, quoted);
+      return `${provider.name} refused the key from ${sourceOf(key)}${because}`;
     case "model_not_found":
-      return `${provider.name} has no model "${model}" at ${provider.baseUrl}${because}`;
+      return `${provider.name} has no model "${model}" at ${endpointOf(provider)}${because}`;
     case "context":
       return `The conversation is too long for ${provider.name}/${model}${because}`;
     case "content_policy":
@@ -95,14 +107,17 @@ function sentence(
   }
 }
 
-function keyHint(provider: Provider): string {
-  const names = provider.keys.join(" or ");
-  return names === "" ? "; name the variable that holds it with --api-key-env" : `; set ${names}`;
+function withoutKey({ name, keys }: Provider, quoted: string): string {
+  const subject = name === flagProvider ? "The endpoint" : name;
+  const said = quoted === "" ? "" : ` (${quoted})`;
+  const names = keys.join(" or ");
+  const hint = names === "" ? "Name the variable that holds it: --api-key-env NAME" : `Set ${names}`;
+  return `${subject} needs an API key${said}. ${hint}`;
 }
 
-function redirected(status: number, target: string | null, { provider, key }: Origin): KodaError {
-  const where = target === null ? "somewhere else" : `to "${trimmed(target, key)}"`;
-  const message = `${provider.baseUrl} redirects ${where} (${status}), and a key is sent to no other address: set the base URL to the one that is meant`;
+function redirected(status: number, target: string | null, origin: Origin): KodaError {
+  const where = target === null ? "somewhere else" : `to "${trimmed(target, secretsOf(origin))}"`;
+  const message = `${endpointOf(origin.provider)} redirects ${where} (${status}), and a key is sent to no other address: set the base URL to the one that is meant`;
   return new KodaError("request", message, { httpStatus: status });
 }
 

@@ -14,6 +14,10 @@ export type Provider = {
   addressFrom?: string;
   /** The variables that may hold the key, the first that is set wins. None: it asks for no key. */
   keys: readonly string[];
+  /** The program that prints the key when none of these variables is set. */
+  keyCommand?: readonly string[];
+  /** Sent with each request; `${VAR}` in a value stands for a variable. */
+  headers?: ReadonlyMap<string, string>;
   wire: Wire;
   /** What is used when the user names no model. */
   model?: string;
@@ -191,12 +195,12 @@ export function providersOf(configured: ReadonlyMap<string, ProviderConfig>, env
     // A key belongs to its address: one that is configured with another address is not for this one.
     const builtIn = builtInProviders.find(({ name }) => name === row.name);
     const isMoved = configured.get(row.name)?.baseUrl !== undefined;
-    return atVariable(row, env, isMoved ? (builtIn?.keys ?? []) : row.keys);
+    return atVariable(row, env, isMoved ? { ...movedTo("", row), keys: builtIn?.keys ?? [] } : row);
   });
 }
 
 function withConfig(name: string, config: ProviderConfig, builtIn: Provider | undefined): Provider {
-  const { baseUrl, apiKeyEnv, wire } = config;
+  const { baseUrl, apiKeyEnv, apiKeyCommand, headers, wire } = config;
   const [onlyModel, ...others] = config.models.keys();
   if (builtIn === undefined && baseUrl === undefined) {
     throw new KodaError(
@@ -208,10 +212,18 @@ function withConfig(name: string, config: ProviderConfig, builtIn: Provider | un
     ...(builtIn ?? ownProvider(name, "")),
     baseUrl: baseUrl ?? builtIn?.baseUrl ?? "",
     // A key belongs to its endpoint: another address gets only the key that is named for it.
-    keys: apiKeyEnv !== undefined ? [apiKeyEnv] : baseUrl !== undefined ? [] : (builtIn?.keys ?? []),
+    keys: apiKeyEnv !== undefined ? [apiKeyEnv] : (baseUrl ?? apiKeyCommand) !== undefined ? [] : (builtIn?.keys ?? []),
+    ...(apiKeyCommand && { keyCommand: apiKeyCommand }),
+    ...(headers && { headers }),
     ...(wire && { wire }),
     ...(onlyModel !== undefined && others.length === 0 && { model: onlyModel }),
   };
+}
+
+/** The provider at another address: its ways stay, but its keys and headers are for its own address. */
+export function movedTo(baseUrl: string, provider: Provider): Provider {
+  const { keyCommand: _command, headers: _headers, ...ways } = provider;
+  return { ...ways, baseUrl, keys: [] };
 }
 
 /** A row for an endpoint of the user's own. `max_tokens` is the name that nearly every server knows. */
@@ -219,8 +231,21 @@ export function ownProvider(name: string, baseUrl: string): Provider {
   return { name, baseUrl, keys: [], wire: "chat", quirks: maxTokens };
 }
 
-/** A provider's key, and the variable that it came from. */
-export type ApiKey = { value: string; variable: string };
+/** A provider's key. */
+export type ApiKey = {
+  readonly value: string;
+  /** The variable that holds it; a key without one was printed by `api_key_command`. */
+  readonly variable?: string;
+  /** Only for a key that a command prints. */
+  readonly isExpired?: () => boolean;
+  /** Runs that command again: `value` is the new key then. */
+  readonly renew?: (signal: AbortSignal) => Promise<void>;
+};
+
+/** Where a key is from, for messages. */
+export function sourceOf({ variable = "api_key_command" }: ApiKey): string {
+  return variable;
+}
 
 export function keyOf(provider: Provider, env: Environment): ApiKey | undefined {
   for (const variable of provider.keys) {

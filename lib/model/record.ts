@@ -32,6 +32,8 @@ export function recordTo(file: string, options: RecorderOptions): Recorder {
     const path = new URL(url).pathname;
     const wire = wireOfPath(path);
     if (wire === undefined) return fetch(url, init);
+    // A key that was renewed is known by the request alone.
+    tape.hide(init.headers.authorization?.replace(/^Bearer /, "") ?? "");
     const taking = tape.begin({ wire, path, body: parseJson(tape.clean(init.body ?? "")) ?? {} });
     try {
       return taking.listen(await fetch(url, init));
@@ -56,15 +58,19 @@ const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
 class Tape {
   #file: string;
   #fd: number;
-  #secrets: readonly string[];
+  #secrets: string[] = [];
   #takings: Taking[] = [];
   #failure: KodaError | undefined;
 
   constructor(file: string, secrets: readonly string[]) {
     this.#file = file;
-    // A shorter one would be found in words that have nothing to do with it.
-    this.#secrets = secrets.filter((secret) => secret.length > 4).flatMap(spellings);
+    for (const secret of secrets) this.hide(secret);
     this.#fd = this.#try(() => openSync(file, "w", 0o600));
+  }
+
+  hide(secret: string): void {
+    // A shorter one would be found in words that have nothing to do with it.
+    if (secret.length > 4 && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 
   begin(request: Exchange["request"]): Taking {

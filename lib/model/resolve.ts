@@ -6,6 +6,7 @@ import { catalogedModels, describeModel } from "./catalog.ts";
 import { demoProvider } from "./demo.ts";
 import { isDemo } from "./demoname.ts";
 import type { Fetch } from "./fetch.ts";
+import { type ExtraHeaders, headersOf } from "./headers.ts";
 import type { ModelInfo, Wire } from "./model.ts";
 import { localOffers } from "./offer.ts";
 import {
@@ -13,6 +14,7 @@ import {
   builtInProviders,
   flagProvider,
   keyOf,
+  movedTo,
   ownProvider,
   type Provider,
   providersOf,
@@ -30,7 +32,7 @@ export type Surroundings = {
   offline?: boolean;
 };
 
-export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey };
+export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey; headers?: ExtraHeaders };
 
 /** From what the user asked for to one model of one provider with its key. */
 export async function resolveModel(wanted: Wanted, surroundings: Surroundings): Promise<Resolved> {
@@ -41,16 +43,24 @@ export async function resolveModel(wanted: Wanted, surroundings: Surroundings): 
     contextWindow: config.modelDefaults.contextWindow,
   });
 
-  const key = keyOf(provider, env);
-  if (key !== undefined) return { provider, info, key: offline ? key : sendable(key) };
-  if (provider.keys.length > 0 && !offline) throw noKey(provider);
-  return { provider, info };
+  const headers = offline || provider.headers === undefined ? undefined : headersOf(provider, env);
+  const held = keyOf(provider, env);
+  if (held !== undefined && !offline) assertSendable(held);
+  const key = held ?? (await commandKey(provider, env, { offline }));
+  if (key === undefined && provider.keys.length > 0 && !offline) throw noKey(provider);
+  return { provider, info, ...(key && { key }), ...(headers && { headers }) };
+}
+
+async function commandKey({ name, keyCommand }: Provider, env: Environment, { offline }: { offline: boolean }) {
+  if (keyCommand === undefined) return undefined;
+  const { keyFromCommand, recordedKey } = await import("./keycommand.ts");
+  return offline ? recordedKey : await keyFromCommand(keyCommand, { provider: name, env });
 }
 
 /** A key goes into an HTTP header, which takes no curly quotes and no line breaks: such a key was copied badly. */
-function sendable(key: ApiKey): ApiKey {
+function assertSendable(key: ApiKey): void {
   const bad = /[^\x20-\x7e]/u.exec(key.value)?.[0]?.codePointAt(0);
-  if (bad === undefined) return key;
+  if (bad === undefined) return;
   const character = `U+${bad.toString(16).toUpperCase().padStart(4, "0")}`;
   throw new KodaError(
     "credentials",
@@ -71,8 +81,9 @@ async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choic
   return { ...choice, provider: withFlags(choice.provider, wanted) };
 }
 
-function withFlags(provider: Provider, { apiKeyEnv, wire }: Wanted): Provider {
-  return { ...provider, ...(apiKeyEnv !== undefined && { keys: [apiKeyEnv] }), ...(wire && { wire }) };
+function withFlags({ keyCommand, ...provider }: Provider, { apiKeyEnv, wire }: Wanted): Provider {
+  const key = apiKeyEnv === undefined ? { ...(keyCommand && { keyCommand }) } : { keys: [apiKeyEnv] };
+  return { ...provider, ...key, ...(wire && { wire }) };
 }
 
 /** With --base-url a provider keeps its name and its ways, but not its key: that is for its own address. */
@@ -87,7 +98,7 @@ function ownEndpoint(wanted: Wanted, baseUrl: string, rows: readonly Provider[])
     );
   }
   const { row, name } = splitName(wanted.model, rows);
-  const provider = { ...(row ?? ownProvider(flagProvider, baseUrl)), baseUrl, keys: [] };
+  const provider = movedTo(baseUrl, row ?? ownProvider(flagProvider, baseUrl));
   return { provider: withFlags(provider, wanted), name };
 }
 

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord, parseJson, recordIn, recordOf, stringIn } from "./json.ts";
-import type { ApiKey } from "./providers.ts";
+import { maskKeys } from "../config/mask.ts";
 
 /** What a provider said: its words, and its own codes for it in one string to search in. */
 export type Said = { message: string; codes: string };
@@ -38,11 +38,10 @@ export function statusIn(error: unknown): number | undefined {
   return candidates.find((status) => Number.isInteger(status) && status >= 400 && status < 600);
 }
 
-/** Nothing that looks like the key, no control characters, and no more than a few lines of it. */
-export function trimmed(text: string, key: ApiKey | undefined): string {
-  const bare = key === undefined ? text : text.replaceAll(key.value, "[key]");
-  const clean = bare
-    .replace(keyLike, "[key]")
+/** Without the secrets and whatever else looks like a key, without control characters, and a few lines at most. */
+export function trimmed(text: string, secrets: readonly string[]): string {
+  const bare = secrets.reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
+  const clean = maskKeys(bare)
     .replace(/[\p{Cc}\p{Cf}]+/gu, " ")
     .replace(/\s+/g, " ")
     .trim();
@@ -50,5 +49,3 @@ export function trimmed(text: string, key: ApiKey | undefined): string {
 }
 
 const longestMessage = 600;
-/** Also the half-hidden form in which a provider repeats it: `sk-proj-****abcd`. */
-const keyLike = /\b(?:sk|pk|rk|xai|gsk|fw|tgp|key|AIza)[-_*][\w*.-]{6,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=*-]{6,}/g;

@@ -1,7 +1,9 @@
+import { maskQuery } from "../config/mask.ts";
 import { KodaError } from "../errors.ts";
-import { type Origin, refused, unconnected } from "./failure.ts";
+import { type Origin, refused, secretsOf, unconnected } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
 import { type Frame, FrameReader } from "./frames.ts";
+import type { ExtraHeaders } from "./headers.ts";
 import type { ModelInfo, ModelSettings, Wire } from "./model.ts";
 import { addressOf, type Environment } from "./address.ts";
 import type { ApiKey, Provider } from "./providers.ts";
@@ -12,6 +14,7 @@ export type Endpoint = {
   provider: Provider;
   info: ModelInfo;
   key?: ApiKey;
+  headers?: ExtraHeaders;
   settings: ModelSettings;
   fetch: Fetch;
   /** Where `fetch` looks for a proxy. */
@@ -21,8 +24,8 @@ export type Endpoint = {
   userAgent: string;
 };
 
-export function originOf({ provider, info, key, env = {} }: Endpoint): Origin {
-  return { provider, model: info.name, key, env };
+export function originOf({ provider, info, key, headers, env = {} }: Endpoint): Origin {
+  return { provider, model: info.name, key, headers, env };
 }
 
 export type Listener = {
@@ -52,8 +55,10 @@ export async function* streamFrames(
   let ended = false;
   try {
     signal.throwIfAborted();
-    const asked = ask(wire, body, { endpoint, origin, signal: AbortSignal.any([signal, leaving.signal]) });
-    const response = await within(endpoint.streamIdleMs, asked, origin);
+    const response = await withValidKey(endpoint.key, signal, async () => {
+      const asked = ask(wire, body, { endpoint, origin, signal: AbortSignal.any([signal, leaving.signal]) });
+      return await within(endpoint.streamIdleMs, asked, origin);
+    });
     started = true;
     listener.heard?.();
     const frames = new FrameReader();
@@ -87,6 +92,19 @@ export async function* streamFrames(
  */
 const portionBytes = 32 * 1024;
 
+/** Sends with a key that has not expired; a key that is refused is renewed once, where a command prints it. */
+async function withValidKey<T>(key: ApiKey | undefined, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
+  if (key?.renew === undefined) return await send();
+  if (key.isExpired?.()) await key.renew(signal);
+  try {
+    return await send();
+  } catch (error) {
+    if (!(error instanceof KodaError) || error.httpStatus !== 401) throw error;
+    await key.renew(signal);
+    return await send();
+  }
+}
+
 /** The response, when it is a stream of events; what else a server may answer is thrown as what it means. */
 async function ask(
   wire: Wire,
@@ -100,8 +118,9 @@ async function ask(
     // A compressed stream comes in lumps: the compressor waits for more before it lets go.
     "accept-encoding": "identity",
     "user-agent": userAgent,
+    ...(key !== undefined && { authorization: `Bearer ${key.value}` }),
+    ...endpoint.headers?.values,
   };
-  if (key !== undefined) headers.authorization = `Bearer ${key.value}`;
 
   const url = addressOf(provider, paths[wire]);
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
@@ -120,8 +139,11 @@ function asStream(json: string): Response {
 
 function notAStream(body: string, { type, url, origin }: { type: string; url: string; origin: Origin }): KodaError {
   const title = /<title[^>]*>([^<]*)<\/title>/i.exec(body)?.[1] ?? "";
-  const page = title === "" ? "" : ` ("${trimmed(title, origin.key)}")`;
-  return new KodaError("request", `${url} answered with ${type}${page}, not with a model's reply: check the base URL`);
+  const page = title === "" ? "" : ` ("${trimmed(title, secretsOf(origin))}")`;
+  return new KodaError(
+    "request",
+    `${maskQuery(url)} answered with ${type}${page}, not with a model's reply: check the base URL`,
+  );
 }
 
 type Reader = { read(): Promise<{ done: false; value: Uint8Array } | { done: true; value?: unknown }> };

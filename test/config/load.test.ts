@@ -68,7 +68,8 @@ test("every key of a file arrives, in the program's own names and units", async 
     user: `\uFEFF{
       // a comment
       "model": "corp/big", "mode": "safe",
-      "providers": { "corp": { "base_url": "https://llm.corp.example/v1/", "api_key_env": "CORP_KEY", "wire": "chat",
+      "providers": { "corp": { "base_url": "https://llm.corp.example/v1/?api-version=3",
+        "headers": { "X-Team": " platform " }, "api_key_command": ["vault", "read", ""], "api_key_env": "CORP_KEY", "wire": "chat",
         "models": { "big": { "context_window": 200000, "max_output": 16000, "images": true,
           "price": { "input": 1.25, "cached": 0.125, "output": 10 } } } } },
       "model_defaults": { "context_window": 32000, "stream_idle": "10s" },
@@ -85,8 +86,10 @@ test("every key of a file arrives, in the program's own names and units", async 
       [
         "corp",
         {
-          baseUrl: "https://llm.corp.example/v1",
+          baseUrl: "https://llm.corp.example/v1?api-version=3",
           apiKeyEnv: "CORP_KEY",
+          apiKeyCommand: ["vault", "read", ""],
+          headers: new Map([["x-team", "platform"]]),
           wire: "chat",
           models: new Map([
             [
@@ -322,6 +325,17 @@ const refused: [content: unknown, problem: string][] = [
     { providers: { "a/b": { wire: "chat" } } },
     'a provider cannot be named "a/b", expected a name without slash or space',
   ],
+  [{ providers: { p: { headers: { "a b": "x" } } } }, '"a b" is not the name of a header'],
+  [{ providers: { p: { headers: { Host: "x" } } } }, 'the header "Host" is set by koda itself'],
+  [
+    { providers: { p: { headers: { "x-key": "secret\n" } } } },
+    '"providers.p.headers.x-key" is not a non-empty string of printable ASCII characters (the value is not shown',
+  ],
+  [
+    { providers: { p: { api_key_command: "vault read key" } } },
+    '"providers.p.api_key_command" is not a list of a program and its arguments',
+  ],
+  [{ providers: { p: { api_key_command: [] } } }, '"providers.p.api_key_command" is not a list of a program'],
   [
     { providers: { p: { models: { m: { images: 1 } } } } },
     '"providers.p.models.m.images" is 1, expected true or false',

@@ -1,0 +1,244 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkLines, koda } from "../support/koda.ts";
+import { call, type Entry, problem, say } from "../support/model-reply.ts";
+import { type ModelRequestSeen, startModelServer } from "../support/model-server.ts";
+import { makePlace, type Place } from "../support/place.ts";
+
+/** A provider of the user's own, as a company writes it into config.json. */
+function configure(place: Place, provider: object): void {
+  const directory = join(place.home, ".config/koda");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "config.json"), JSON.stringify({ providers: { corp: provider } }));
+}
+
+/** A program in the user's home that prints `key-1-…`, then `key-2-…`, and so on. */
+function keyProgram(place: Place, print: string): string {
+  const path = join(place.home, "print-key");
+  writeFileSync(path, `#!/bin/sh\necho run >> "$HOME/runs"\nn=$(wc -l < "$HOME/runs" | tr -d ' ')\n${print}\n`, {
+    mode: 0o755,
+  });
+  return path;
+}
+
+const runsOf = (place: Place) => {
+  const log = join(place.home, "runs");
+  return existsSync(log) ? readFileSync(log, "utf8").trim().split("\n").length : 0;
+};
+
+const authorizations = (requests: readonly ModelRequestSeen[]) => requests.map(({ headers }) => headers.authorization);
+
+async function ask(place: Place, args: readonly string[] = [], env: Record<string, string> = {}) {
+  return await koda(place, ["exec", "--no-sandbox", "-m", "corp/scripted", ...args, "Say hello"], { env });
+}
+
+test("each request goes to the gateway with the query of its address and the user's headers", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("Bash", { command: "true" }), say("Hello.")]);
+  configure(place, {
+    base_url: `${server.url}?api-version=2026-01-01&tenant=blue`,
+    headers: { "X-Team": "platform", "X-Gateway-Key": "${GATEWAY_KEY}", "x-region": "${REGION:-eu}" },
+  });
+  const { exit, stderr } = await ask(place, [], { GATEWAY_KEY: "gateway-secret" });
+  expect(exit, stderr).toBe(0);
+  expect(server.requests).toHaveLength(2);
+  for (const { path, headers } of server.requests) {
+    expect(path).toBe("/v1/chat/completions?api-version=2026-01-01&tenant=blue");
+    expect(headers).toMatchObject({ "x-team": "platform", "x-gateway-key": "gateway-secret", "x-region": "eu" });
+    expect(headers.authorization).toBeUndefined();
+  }
+});
+
+test("a header's variable that is not set stops the run before anything is asked", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Hello.")]);
+  configure(place, { base_url: server.url, headers: { "x-key": "${GATEWAY_KEY}" } });
+  const { exit, stderr } = await ask(place);
+  expect(stderr).toContain(
+    'Cannot make the header "x-key" for the provider "corp": the environment variable GATEWAY_KEY',
+  );
+  expect(exit).toBe(4);
+  expect(server.requests).toHaveLength(0);
+});
+
+test("api_key_command prints the key, without a shell and away from the project", async () => {
+  await using place = makePlace({ "print-key": "#!/bin/sh\necho key-of-the-project\n" });
+  await using server = await startModelServer([say("Hello.")]);
+  keyProgram(place, `printf '  key-%s-%s\\n' "$1" "$(basename "$PWD")"`);
+  configure(place, { base_url: server.url, api_key_command: ["./print-key", "$HOME"] });
+  const { exit, stderr } = await ask(place);
+  expect(exit, stderr).toBe(0);
+  expect(authorizations(server.requests)).toEqual(["Bearer key-$HOME-home"]);
+  expect(runsOf(place)).toBe(1);
+});
+
+test("a refused key is asked for again once, and the request goes on with the new one", async () => {
+  await using place = makePlace();
+  const replies: readonly Entry[] = [problem(401, "expired"), say("Hello.")];
+  await using server = await startModelServer(replies);
+  configure(place, { base_url: server.url, api_key_command: [keyProgram(place, "echo opaque-$n")] });
+  const tape = join(place.home, "run.tape");
+  const { exit, stderr } = await ask(place, ["--record", tape]);
+  expect(exit, stderr).toBe(0);
+  expect(authorizations(server.requests)).toEqual(["Bearer opaque-1", "Bearer opaque-2"]);
+  expect(runsOf(place)).toBe(2);
+
+  const replayed = await koda(place, ["exec", "--no-sandbox", "--replay", tape, "Say hello"]);
+  expect(replayed).toMatchObject({ exit: 0, stdout: "Hello.\n" });
+  expect(runsOf(place), "a replay runs no program").toBe(2);
+});
+
+test("a key that is refused twice is exit 4, and no message, event or cassette repeats it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(({ headers }) =>
+    problem(401, `bad token ${headers.authorization?.split(" ")[1]}`),
+  );
+  configure(place, { base_url: server.url, api_key_command: [keyProgram(place, "echo opaque-$n-credential")] });
+  const tape = join(place.home, "run.tape");
+  const { exit, stdout, stderr } = await ask(place, ["--record", tape, "--output", "jsonl"]);
+  const { end } = checkLines({ exit, stdout, stderr, signal: null });
+  expect(end.error?.message).toBe('corp refused the key from api_key_command: 401 "bad token [key]"');
+  expect(exit).toBe(4);
+  expect(server.requests).toHaveLength(2);
+  expect(stdout + stderr + readFileSync(tape, "utf8")).not.toMatch(/opaque-\d-credential/);
+});
+
+test("a key that says when it expires is renewed before it is used again", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("Bash", { command: "true" }), say("Hello.")]);
+  const print = `echo '{"api_key": "opaque-'$n'", "expires_at": "2020-01-01T00:00:00Z"}'`;
+  configure(place, { base_url: server.url, api_key_command: [keyProgram(place, print)] });
+  const { exit, stderr } = await ask(place);
+  expect(exit, stderr).toBe(0);
+  expect(authorizations(server.requests)).toEqual(["Bearer opaque-2", "Bearer opaque-3"]);
+});
+
+test.each([
+  [
+    "fails",
+    "echo token-half-printed; echo 'log in first (token-half-printed)' >&2; exit 3",
+    'print-key" exited with 3: log in first ([key])',
+  ],
+  ["prints nothing", "true", "did not print a key"],
+  ["prints a page", "echo one line; echo two", "did not print a key"],
+  ["prints JSON without a key", `echo '{"token": "token-half-printed"}'`, "did not print a key"],
+])("a program that %s is exit 4 with its stderr, without a session and without its output", async (_, print, says) => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Hello.")]);
+  configure(place, { base_url: server.url, api_key_command: [keyProgram(place, print)] });
+  const { exit, stderr, stdout } = await ask(place);
+  expect(stderr).toContain('Cannot get the API key of the provider "corp": api_key_command');
+  expect(stderr).toContain(says);
+  expect(stderr + stdout).not.toContain("token-half-printed");
+  expect(exit).toBe(4);
+  expect(server.requests).toHaveLength(0);
+  expect((await koda(place, ["session", "list", "--json"])).stdout).toBe("[]\n");
+});
+
+test("a program that is not there is exit 4", async () => {
+  await using place = makePlace();
+  configure(place, { base_url: "http://127.0.0.1:9/v1", api_key_command: ["no-such-program"] });
+  const { exit, stderr } = await ask(place);
+  expect(stderr).toContain('api_key_command "no-such-program" was not found');
+  expect(exit).toBe(4);
+});
+
+test("neither key nor headers go to another address", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Hello.")]);
+  configure(place, {
+    base_url: "http://127.0.0.1:9/v1",
+    api_key_command: [keyProgram(place, "echo opaque-$n")],
+    headers: { "x-key": "gateway-secret" },
+  });
+  const { exit, stderr } = await ask(place, ["--base-url", server.url]);
+  expect(exit, stderr).toBe(0);
+  expect(server.requests[0]?.headers).not.toHaveProperty("authorization");
+  expect(server.requests[0]?.headers).not.toHaveProperty("x-key");
+  expect(runsOf(place)).toBe(0);
+});
+
+test("neither key nor headers go to the address that a variable names instead", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Hello.")]);
+  const directory = join(place.home, ".config/koda");
+  mkdirSync(directory, { recursive: true });
+  const openai = {
+    base_url: "http://127.0.0.1:9/v1",
+    wire: "chat",
+    api_key_command: [keyProgram(place, "echo opaque-$n")],
+    headers: { "x-key": "gateway-secret" },
+  };
+  writeFileSync(join(directory, "config.json"), JSON.stringify({ providers: { openai } }));
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: "key-beside-it" };
+  const { exit, stderr } = await koda(place, ["exec", "--no-sandbox", "-m", "openai/scripted", "Say hello"], { env });
+  expect(exit, stderr).toBe(0);
+  expect(authorizations(server.requests)).toEqual(["Bearer key-beside-it"]);
+  expect(server.requests[0]?.headers).not.toHaveProperty("x-key");
+  expect(runsOf(place)).toBe(0);
+});
+
+test("a project sets no provider, and runs no program", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Hello.")]);
+  await using other = await startModelServer([say("Caught.")]);
+  configure(place, { base_url: server.url });
+  const corp = {
+    base_url: other.url,
+    api_key_command: [keyProgram(place, "echo opaque-$n")],
+    headers: { "x-a": "${HOME}" },
+  };
+  place.write(".koda/config.json", JSON.stringify({ providers: { corp } }));
+  const { exit, stdout, stderr } = await ask(place, ["--output", "jsonl"]);
+  const { events } = checkLines({ exit, stdout, stderr, signal: null });
+  expect(events[0]).toMatchObject({ type: "session.start", skipped: [".koda/config.json: providers"] });
+  expect(other.requests).toHaveLength(0);
+  expect(server.requests[0]?.headers).not.toHaveProperty("authorization");
+  expect(server.requests[0]?.headers).not.toHaveProperty("x-a");
+  expect(runsOf(place)).toBe(0);
+});
+
+test("commands see no variable that a header is made of, even when it is asked for", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("Bash", { command: "env" }), say("Done.")]);
+  configure(place, { base_url: server.url, headers: { "x-pass": "${GATEWAY_PASS}" } });
+  const { exit, stderr } = await ask(place, ["--allow-env", "GATEWAY_PASS"], { GATEWAY_PASS: "gateway-secret" });
+  expect(exit, stderr).toBe(0);
+  const result = server.requests[1]?.raw ?? "";
+  expect(result).toContain("TMPDIR=");
+  expect(result).not.toContain("gateway-secret");
+});
+
+test("koda doctor --config shows each value with its origin, but no key", async () => {
+  await using place = makePlace();
+  configure(place, {
+    base_url: "https://llm.corp.invalid/v1?api-version=3&key=query-secret",
+    api_key_command: ["vault", "read", "--token=sk-argument-secret"],
+    headers: { "x-key": "header-secret", authorization: "Bearer ${GATEWAY_KEY}" },
+  });
+  const file = join(place.home, ".config/koda/config.json");
+  const { stdout, exit } = await koda(place, ["doctor", "--config", "--json"]);
+  expect(exit).toBe(0);
+  const lines = JSON.parse(stdout) as unknown[];
+  for (const [key, value] of [
+    ["base_url", "https://llm.corp.invalid/v1?api-version=3&key=***"],
+    ["api_key_command", ["vault", "read", "--token=[key]"]],
+    ["headers.x-key", "***"],
+    ["headers.authorization", "Bearer ${GATEWAY_KEY}"],
+  ] as const)
+    expect(lines).toContainEqual({ key: `providers.corp.${key}`, value, origin: `user ${file}` });
+  const table = await koda(place, ["doctor", "--config"]);
+  expect(table.stdout).toContain("Bearer ${GATEWAY_KEY}");
+  expect(table.stdout + stdout).not.toMatch(/(query|argument|header)-secret/);
+  for (const args of [["models"], ["models", "--json"]])
+    expect((await koda(place, args)).stdout).not.toContain("query-secret");
+});
+
+test("koda models says where the key comes from, without running the program", async () => {
+  await using place = makePlace();
+  configure(place, { base_url: "https://llm.corp.invalid/v1", api_key_command: [keyProgram(place, "echo opaque-$n")] });
+  const { stdout } = await koda(place, ["models"]);
+  expect(stdout).toMatch(/^✓ +corp +key from api_key_command$/m);
+  expect(runsOf(place)).toBe(0);
+});
