@@ -53,11 +53,11 @@ function directoriesBetween(root: string, cwd: string): string[] {
   return directories;
 }
 
-const names = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
+export const instructionNames = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"] as const;
 
 /** The first that is there, usable or not: no other one is to stand in for a file that was meant to count. */
 function firstOf(directory: string): string | undefined {
-  return names.map((name) => join(directory, name)).find(isThere);
+  return instructionNames.map((name) => join(directory, name)).find(isThere);
 }
 
 /** A directory that may not be searched has nothing for us. */
