@@ -1,6 +1,6 @@
 import { parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 
-/** `problem` is where and what: `3:14: a comma is expected`. */
+/** `problem` is where and what: `3:14: expected a comma`. */
 export type Parsed = { ok: true; value: unknown } | { ok: false; problem: string };
 
 type Duplicate = { key: string; offset: number };
@@ -49,21 +49,21 @@ function problemAt(text: string, offset: number, problem: string): Parsed {
 }
 
 const words: Readonly<Record<string, string>> = {
-  InvalidSymbol: "this is no JSON (a text needs double quotes)",
-  InvalidNumberFormat: "this is not a number",
-  PropertyNameExpected: "a key in double quotes is expected",
-  ValueExpected: "a value is expected",
-  ColonExpected: "a colon is expected",
-  CommaExpected: "a comma is expected",
-  CloseBraceExpected: 'a closing "}" is expected',
-  CloseBracketExpected: 'a closing "]" is expected',
-  EndOfFileExpected: "the end of the file is expected",
-  UnexpectedEndOfComment: "a comment has no end",
-  UnexpectedEndOfString: "a text has no closing quote",
-  UnexpectedEndOfNumber: "a number has no end",
+  InvalidSymbol: "not valid JSON (strings need double quotes)",
+  InvalidNumberFormat: "not a number",
+  PropertyNameExpected: "expected a key in double quotes",
+  ValueExpected: "expected a value",
+  ColonExpected: "expected a colon",
+  CommaExpected: "expected a comma",
+  CloseBraceExpected: 'expected "}"',
+  CloseBracketExpected: 'expected "]"',
+  EndOfFileExpected: "expected the end of the file",
+  UnexpectedEndOfComment: "unterminated comment",
+  UnexpectedEndOfString: "unterminated string",
+  UnexpectedEndOfNumber: "incomplete number",
   InvalidUnicode: "\\u needs four hexadecimal digits",
-  InvalidEscapeCharacter: "there is no such escape",
-  InvalidCharacter: "a control character is not allowed here",
+  InvalidEscapeCharacter: "invalid escape sequence",
+  InvalidCharacter: "control character not allowed here",
 };
 
 function wordsOf(code: string): string {

@@ -22,7 +22,7 @@ export function applySet(inForce: InForce, set: string): void {
   const key = keyOf(set);
   if (key === undefined) throw refuse(`"${set}" is not KEY=VALUE, as in limits.max_turns=50`);
   const value = valueOf(set.slice(key.length + 1));
-  if (value === undefined) throw refuse(`the value of "${key}" begins like JSON, but is none`);
+  if (value === undefined) throw refuse(`the value of "${key}" is not valid JSON`);
   put(inForce, settingsIn(nested(parsePath(key), value), refuse), "flag --config");
 }
 
