@@ -13,7 +13,7 @@ export type Gate = (call: Call) => Verdict | Promise<Verdict>;
 /** Which tools a run has, by name: all of them when none is allowed by name, and never one that is denied. */
 export type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] };
 
-/** The gate of a run that nobody watches: what a human would have to be asked about is denied, by the rule's name. */
+/** The gate of an unattended run: what a human would have to be asked about is denied, by the rule's name. */
 export function buildGate({ mode, ...choice }: { mode: Mode } & ToolChoice): (call: Call) => Verdict {
   return ({ tool, claim }) => {
     const rule = toolRule(tool, choice) ?? claimRule(claim, mode);
@@ -39,7 +39,7 @@ export function offeredTools<T extends { readonly name: string }>(
 
 /** What the model reads in place of a result, the same sentence for every rule. */
 export function denialText(rule: string): string {
-  return `Denied: ${rule}. Nobody can be asked to approve it here, so it was not run and would not be if tried again. Reach the goal in another way, or finish and say what could not be done.`;
+  return `Denied: ${rule.replace(/^outside: /, "")}. No one can approve it here, so do not retry. Find another way, or finish and say what could not be done.`;
 }
 
 function toolRule(tool: string, { allow = [], deny = [] }: ToolChoice): string | undefined {

@@ -215,7 +215,7 @@ describe("what is not fetched", () => {
     expect(first.denied).toBe(
       "egress: example.com:8080 is not on the allowlist (--allow-net example.com:8080 allows it)",
     );
-    expect(first.text).toStartWith(`Denied: ${first.denied}. Nobody can be asked`);
+    expect(first.text).toStartWith(`Denied: ${first.denied}. No one can approve it here`);
     expect(redirected.denied).toBe(
       'egress: after a redirect to "http://127.0.0.1:1/": 127.0.0.1:1 is not on the allowlist (--allow-net 127.0.0.1:1 allows it)',
     );
@@ -223,7 +223,10 @@ describe("what is not fetched", () => {
   });
 
   test.each([
-    ["file:///etc/hostname", 'Cannot fetch: "file:///etc/hostname" cannot be fetched: expected is a whole URL'],
+    [
+      "file:///etc/hostname",
+      'Cannot fetch: "file:///etc/hostname" cannot be fetched: expected an absolute http:// or https:// URL',
+    ],
     ["http://u:p@example.com/", "Cannot fetch: a URL with a user or a password before its host is not fetched."],
   ])("%s", async (url, why) => {
     await using tool = await openTool({});

@@ -77,9 +77,13 @@ describe("the gate of a run without a human", () => {
   });
 
   test("the model is told of every rule in the same words", () => {
-    const [one, other] = ["mode plan: write", "outside: /etc/hosts"].map((rule) => denialText(rule).replace(rule, "…"));
-    expect(one).toBe(other ?? "");
-    expect(one).toStartWith("Denied: …. ");
+    for (const [rule, why] of [
+      ["mode plan: write", "mode plan: write"],
+      ['outside: "/etc/hosts" is outside the project', '"/etc/hosts" is outside the project'],
+    ] as const)
+      expect(denialText(rule)).toBe(
+        `Denied: ${why}. No one can approve it here, so do not retry. Find another way, or finish and say what could not be done.`,
+      );
   });
 });
 

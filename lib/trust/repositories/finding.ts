@@ -25,7 +25,9 @@ export type Finding = { path: string } & (
       /** It is still there: who uses it should look at it first. */
       kind: "failed";
       reason: string;
-      error: string;
+      /** As in "koda could not move it away". */
+      problem: string;
+      error?: string;
     }
 );
 
@@ -44,12 +46,20 @@ export function describeFinding(finding: Finding, naming: Naming): string {
     case "set-aside":
       return `Set aside ${path}, made by a command: ${oneLine(finding.reason)}. It is in "${oneLine(finding.movedTo)}" now.`;
     case "restored":
-      return `A command changed ${path}, which is protected${list(": put back ", finding.parts)}${list("; lost is ", finding.lost)}${finding.error === undefined ? "" : ` (${oneLine(finding.error)})`}.`;
+      return `A command changed protected files in ${path}: ${outcomes(finding)}${because(finding)}.`;
     case "failed":
-      return `Do not use git in ${path} before you have looked at it: ${oneLine(finding.reason)}, and koda could not help it: ${oneLine(finding.error)}.`;
+      return `Inspect ${path} before running git there: ${oneLine(finding.reason)}. koda ${finding.problem}${because(finding)}.`;
     default:
       return finding satisfies never;
   }
+}
+
+function outcomes({ parts, lost }: { parts: readonly string[]; lost: readonly string[] }): string {
+  return [list("restored ", parts), list("could not restore ", lost)].filter((text) => text !== "").join("; ");
+}
+
+function because({ error }: { error?: string }): string {
+  return error === undefined ? "" : ` (${oneLine(error)})`;
 }
 
 const mostNamed = 5;

@@ -107,7 +107,7 @@ export class Newcomers {
     if (this.#told.has(keyOf(danger))) return [];
     const { path, reason } = danger;
     if (path !== this.#handling.open) return this.#setAside(path, reason);
-    return [{ kind: "failed", path, reason, error: "the whole repository cannot be moved away" }];
+    return [{ kind: "failed", path, reason, problem: "does not move a whole repository away" }];
   }
 
   async #setAside(path: string, reason: string): Promise<readonly Finding[]> {
@@ -129,9 +129,9 @@ const mostArrivals = 2_000;
 
 function tooMany(root: string): Finding {
   const reason = `commands made more than ${mostArrivals} repositories`;
-  return { kind: "failed", path: root, reason, error: "they are too many to be looked through" };
+  return { kind: "failed", path: root, reason, problem: "could not check them all" };
 }
 
 function blindSpot(path: string): Finding {
-  return { kind: "failed", path, reason: "there may be repositories in it", error: "it cannot be looked into" };
+  return { kind: "failed", path, reason: "there may be repositories in it", problem: "could not look into it" };
 }

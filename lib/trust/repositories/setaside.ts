@@ -28,7 +28,7 @@ export async function setAside({ path, identity, reason }: Doomed, quarantine: s
     return { kind: "set-aside", path, reason, movedTo };
   } catch (error) {
     if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
-    return { kind: "failed", path, reason, error: reasonOf(error) };
+    return { kind: "failed", path, reason, problem: "could not move it away", error: reasonOf(error) };
   }
 }
 

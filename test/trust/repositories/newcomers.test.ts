@@ -281,7 +281,7 @@ describe("setting aside", () => {
     await using place = makePlace({ x: "" });
     const found = await setAside({ ...doomed(join(place.project, "none")), identity: "gone" }, place.home);
     expect(levelOf(found)).toBe("error");
-    expect(describeFinding(found, named(place.project))).toContain('Do not use git in "none"');
+    expect(describeFinding(found, named(place.project))).toContain('Inspect "none" before running git there: ');
   });
 
   test("leaves alone what was not judged", async () => {
@@ -348,7 +348,7 @@ test("names cannot pretend to be another line, nor to be longer than people read
   const parts = [...Array(20).keys()].map(String);
   const restored = describeFinding({ kind: "restored", path: "/p/.git", parts, lost: ["objects"] }, named("/p"));
   expect(restored).toBe(
-    'A command changed ".git", which is protected: put back "0", "1", "2", "3", "4" and 15 more entries; lost is "objects".',
+    'A command changed protected files in ".git": restored "0", "1", "2", "3", "4" and 15 more entries; could not restore "objects".',
   );
 });
 
