@@ -88,7 +88,7 @@ function unambiguous(name: string, program: string, rest: readonly string[]): re
   const flag = rest.find((word) => word.startsWith("-") && word !== "-");
   if (flag === undefined) return rest;
   const line = [program, ...rest.filter((word) => word !== "--")].join(" ");
-  throw usageError(name, `Whose is "${flag}"? Put -- before the command: koda ${name} -- ${line}`);
+  throw usageError(name, `"${flag}" is ambiguous: put -- before the command: koda ${name} -- ${line}`);
 }
 
 type Written = { written: string; attached?: string };
@@ -233,7 +233,7 @@ function refuseContradictions(
   for (const set of command.exclusive ?? []) {
     const [one, other] = set.filter((key) => present.has(key));
     if (one !== undefined && other !== undefined)
-      throw usageError(name, `${call(one)} and ${call(other)} exclude each other: give one of them`);
+      throw usageError(name, `${call(one)} and ${call(other)} cannot be used together`);
   }
   for (const { flag, other } of command.needs ?? [])
     if (present.has(flag) && !present.has(other)) throw usageError(name, `--${flag} goes only with --${other}`);

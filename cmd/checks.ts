@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Config, LoadedConfig } from "../lib/config/config.ts";
+import { describeSkipped } from "../lib/config/describe.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
@@ -71,10 +72,7 @@ async function checkConfiguration(places: Here): Promise<Finding[]> {
   const message = found.length === 0 ? "no file, so the defaults hold" : found.join(", ");
   return [
     { status: "ok", message },
-    ...skipped.map((key): Finding => ({
-      status: "warn",
-      message: `Ignored ${key}: project configuration can only tighten settings`,
-    })),
+    ...skipped.map((setting): Finding => ({ status: "warn", message: describeSkipped(setting) })),
   ];
 }
 

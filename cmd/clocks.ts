@@ -21,7 +21,7 @@ export class Clocks {
       );
     if (idleTimeoutMs !== undefined)
       this.#idle = new IdleTimer(idleTimeoutMs, () =>
-        this.#stop("idle_timeout", `Nothing was heard for ${shown(idleTimeoutMs)} (--idle-timeout)`),
+        this.#stop("idle_timeout", `No output from the model or a tool for ${shown(idleTimeoutMs)} (--idle-timeout)`),
       );
   }
 

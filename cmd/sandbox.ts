@@ -1,9 +1,11 @@
+import { describeSkipped } from "../lib/config/describe.ts";
 import { wantedOf } from "../lib/engine/allowance.ts";
 import { type Confinement, findConfinement, isMissing, sandboxMissing } from "../lib/engine/confinement.ts";
 import type { Event } from "../lib/engine/event.ts";
 import { Reached } from "../lib/engine/reached.ts";
 import { surround, type Surroundings } from "../lib/engine/surroundings.ts";
 import { KodaError } from "../lib/errors.ts";
+import { secretVariables } from "../lib/model/headers.ts";
 import { providersOf } from "../lib/model/providers.ts";
 import { adoptOrphans } from "../lib/shell/processes.ts";
 import { CannotStart } from "../lib/shell/program.ts";
@@ -39,9 +41,9 @@ async function runConfined(options: SandboxOptions, stopper: Stopper): Promise<D
   const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), reached }));
   if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
   await say(await introduction(confinement, options));
-  await say(settings.loaded.skipped.map((key) => `koda: warning: ${key} is not used: a project may only narrow`));
+  await say(settings.loaded.skipped.map((skipped) => `koda: warning: ${describeSkipped(skipped)}`));
 
-  const keyVariables = providersOf(config.providers, process.env).flatMap(({ keys }) => keys);
+  const keyVariables = providersOf(config.providers, process.env).flatMap(secretVariables);
   const surroundings = surround(confinement, { settings, keyVariables, tell, held });
   const exit = await attend(options.command, surroundings, stopper);
   return { exit, lastNotices: surroundings.lastNotices };

@@ -28,13 +28,13 @@ export async function sshTunnel(argv: readonly string[]): Promise<number> {
 
 function readWish(argv: readonly string[]): TunnelWish {
   const [flag, proxyText = "", hostText = "", portText = ""] = argv;
-  if (flag !== "--proxy" || argv.length !== 4) throw usage(`expected is ${sshTunnelName} --proxy HOST:PORT HOST PORT`);
+  if (flag !== "--proxy" || argv.length !== 4) throw usage(`usage: ${sshTunnelName} --proxy HOST:PORT HOST PORT`);
   const proxy = parseAuthority(proxyText);
   if ("fault" in proxy) throw usage(proxy.fault);
   const host = parseHost(hostText);
   if ("fault" in host) throw usage(host.fault);
   const port = parsePort(portText);
-  if (port === undefined) throw usage(`"${portText}" is not a port: expected is a number from 1 to 65535`);
+  if (port === undefined) throw usage(`"${portText}" is not a port: expected a number from 1 to 65535`);
   return { proxy, target: { host, port } };
 }
 

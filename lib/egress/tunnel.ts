@@ -90,7 +90,7 @@ function reasonOf(code: number, target: Target): string {
     case 4:
       return `${name} failed: it cannot be looked up or does not answer`;
     case 5:
-      return `${name} failed: nobody listens there`;
+      return `${name} failed: connection refused`;
     default:
       return `${name} failed: the proxy could not open a connection (SOCKS5 reply ${code})`;
   }

@@ -51,8 +51,8 @@ export class AnswerJudge {
   #askForText(): Judgement {
     this.#empties++;
     if (this.#empties <= mostEmpty)
-      return again("Your last reply was empty. Go on with the task, or give your answer.");
-    return failed("empty", "The model gave an empty answer twice: nothing can be said to be done");
+      return again("Your last reply was empty. Continue with the task, or give your answer.");
+    return failed("empty", "The model returned an empty answer twice, so the run failed");
   }
 
   async #check(text: string, schema: JsonSchema): Promise<Judgement> {

@@ -28,16 +28,16 @@ export type ConfinementOptions = {
   reached: Pick<Reached, "hear" | "hearConnect" | "hearFailure">;
 };
 
-/** The strongest sandbox that can be had here. Without one nothing runs by itself, unless the user accepts that. */
+/** The strongest sandbox that works here. Without one nothing runs by itself, unless the user accepts that. */
 export async function openConfinement(options: ConfinementOptions): Promise<Confinement> {
   const confinement = await findConfinement(options);
   if (!isMissing(confinement) || options.allowance.mode !== "auto") return confinement;
   await confinement[Symbol.asyncDispose]();
   const what = 'Cannot run in mode "auto"';
-  throw sandboxMissing(confinement, { what, other: ", or take --mode plan, which runs no command then" });
+  throw sandboxMissing(confinement, { what, other: "or use --mode plan, which runs no commands here" });
 }
 
-/** No sandbox can be had here, and the user has not accepted that: not a command will be run. */
+/** No sandbox works here, and the user has not accepted that: no command will run. */
 export function isMissing({ backend }: Detected): boolean {
   return backend.filesystem === "no commands";
 }
@@ -123,17 +123,14 @@ function withProxies(backend: Backend, egress: Egress): Backend {
   };
 }
 
-/** Why nothing is run, and what can be done about it; `other` is a way on that only some commands have. */
-export function sandboxMissing(
-  { missed }: Detected,
-  { what, other = "" }: { what: string; other?: string },
-): KodaError {
+/** Why nothing is run, and what can be done about it; `other` is a choice that only some commands have. */
+export function sandboxMissing({ missed }: Detected, { what, other }: { what: string; other?: string }): KodaError {
   const reasons = merged(missed)
     .map((tier) => `\n- ${described(tier)}`)
     .join("");
   return new KodaError(
     "sandbox",
-    `${what}: no sandbox can be had here, and without one commands would run with your own rights.${reasons}\n` +
-      `Mend one of these, or accept it with --no-sandbox${other}.`,
+    `${what}: no sandbox works here, and without one commands would run with your own rights.${reasons}\n` +
+      `Fix one of these, ${other === undefined ? "or pass --no-sandbox" : `pass --no-sandbox, ${other}`}.`,
   );
 }

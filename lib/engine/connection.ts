@@ -3,7 +3,7 @@ import { type Cassette, readCassette, recordedModel } from "../model/cassette.ts
 import { connect } from "../model/connect.ts";
 import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
-import { headerVariables } from "../model/headers.ts";
+import { secretVariables } from "../model/headers.ts";
 import { imagesRefused, tryingImages } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
@@ -59,7 +59,7 @@ export async function connectionFor(settings: Settings, { recorded, tell }: Circ
     });
   const onRefusal = (message: string) => tell({ type: "notice", level: "warn", code: "images", message });
   const model = info.images === undefined ? tryingImages(connected, { info, onRefusal }) : connected(info);
-  const keyVariables = [...provider.keys, ...headerVariables(provider)];
+  const keyVariables = secretVariables(provider);
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   return { model, info, key, keyVariables, facts, close: () => recorder?.close() };
 }

@@ -40,9 +40,8 @@ export function spend(ledger: Ledger, usage: Usage, estimate: number): void {
 /** The limit that forbids another request, if one does. */
 export function limitReached({ limits, requests, tokens }: Ledger): Failure | undefined {
   if (limits.maxTokens !== undefined && tokens >= limits.maxTokens)
-    return limit("max_tokens", `The token limit is used up: ${tokens} of ${limits.maxTokens} (--max-tokens)`);
-  if (requests >= limits.maxTurns)
-    return limit("max_turns", `The turn limit is used up: ${requests} of ${limits.maxTurns} (--max-turns)`);
+    return limit("max_tokens", `Token limit reached: ${tokens} of ${limits.maxTokens} (--max-tokens)`);
+  if (requests >= limits.maxTurns) return limit("max_turns", `Request limit reached: ${limits.maxTurns} (--max-turns)`);
   return undefined;
 }
 

@@ -30,7 +30,7 @@ export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal)
     outcome = outcomeOfError(error, parent, draft.text);
     if (outcome.status === "failed" && outcome.error.code === "internal") yield defect(error);
   } finally {
-    life.abort(new KodaError("reader_gone", "nobody reads this turn's events any more"));
+    life.abort(new KodaError("reader_gone", "the reader of this turn's events is gone"));
   }
 
   yield* news(engine);

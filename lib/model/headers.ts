@@ -29,9 +29,9 @@ export function headersOf({ name: provider, headers = new Map() }: Provider, env
   return { values, secrets: [...secrets].filter((secret) => secret.length >= shortestSecret) };
 }
 
-/** The variables that a provider's headers are made of. */
-export function headerVariables({ headers = new Map() }: Provider): string[] {
-  return [...headers.values()].flatMap(variablesIn);
+/** The variables that may hold a provider's key or a secret of its headers: commands never see them. */
+export function secretVariables({ keys, headers = new Map() }: Provider): string[] {
+  return [...keys, ...[...headers.values()].flatMap(variablesIn)];
 }
 
 function notSet({ provider, name, variable }: { provider: string; name: string; variable: string }): KodaError {

@@ -206,10 +206,10 @@ function noKey(provider: Provider): KodaError {
 
 function nothingConfigured(): KodaError {
   const message = [
-    "No model to ask: no API key is set and no local server answers. Three ways on:",
+    "No model is available: no API key is set and no local server is running. Do one of these:",
     "  set a key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY (koda models lists them all)",
-    "  start ollama or LM Studio with a model, on their usual ports",
-    "  koda exec -m demo: a scripted model that needs neither key nor network",
+    "  start ollama or LM Studio with a model, on its usual port",
+    "  run koda exec -m demo: a scripted model that needs neither key nor network",
   ];
   return new KodaError("credentials", message.join("\n"));
 }

@@ -187,8 +187,11 @@ const diskFull = "the disk is full. Free some space";
 
 /** SQLite's extended codes (`SQLITE_IOERR_WRITE`) begin with the plain one. */
 const reasons: readonly (readonly [code: string, reason: string])[] = [
-  ["SQLITE_NOTADB", "it is not a SQLite database. Move it away to start anew"],
-  ["SQLITE_CORRUPT", "it is damaged. Move it away to start anew (`sqlite3 FILE .recover` may save its content)"],
+  ["SQLITE_NOTADB", "it is not a SQLite database. Move it away to start with a new one"],
+  [
+    "SQLITE_CORRUPT",
+    "it is damaged. Move it away to start with a new one (`sqlite3 FILE .recover` may save its content)",
+  ],
   ["SQLITE_READONLY", readOnly],
   ["SQLITE_FULL", diskFull],
   ["SQLITE_IOERR", "the disk cannot be read or written. Check that it is healthy and has space"],

@@ -164,7 +164,12 @@ const rows: Row[] = [
   },
   { name: "an empty prompt", spoil: () => {}, prompt: [""], exit: 2, says: ["prompt"] },
   { name: "no prompt", spoil: () => {}, prompt: [], exit: 2, says: ["prompt"] },
-  { name: "two prompts", spoil: (p) => (p.write("p.md", "x"), ["-f", "p.md"]), exit: 2, says: ["exclude"] },
+  {
+    name: "two prompts",
+    spoil: (p) => (p.write("p.md", "x"), ["-f", "p.md"]),
+    exit: 2,
+    says: ["cannot be used together"],
+  },
   { name: "a project directory that is not there", spoil: () => ["-C", "nowhere"], exit: 2, says: ["nowhere"] },
   { name: "a project that is a file", spoil: (p) => (p.write("f", ""), ["-C", "f"]), exit: 2, says: ['"f"'] },
   {

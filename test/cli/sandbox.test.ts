@@ -161,7 +161,8 @@ test("what the project's own configuration may not say is named", async () => {
   const { exit, stderr } = await sandbox(place, ["--", "true"]);
   expect({ exit, stderr }).toEqual({
     exit: 0,
-    stderr: "koda: warning: .koda/config.json: egress.mode is not used: a project may only narrow\n",
+    stderr:
+      'koda: warning: Ignored "egress.mode" in .koda/config.json: project configuration can only tighten settings\n',
   });
 });
 

@@ -171,7 +171,7 @@ describe("koda ssh-tunnel gives one line and exit 1", () => {
     await using opened = await openProxies([origin.port]);
     const { stderr, exit } = await ending(tunnelTo(opened, origin.port));
     expect({ stderr, exit }).toEqual({
-      stderr: `egress: origin.test:${origin.port} failed: nobody listens there\n`,
+      stderr: `egress: origin.test:${origin.port} failed: connection refused\n`,
       exit: 1,
     });
   });
@@ -195,10 +195,10 @@ describe("koda ssh-tunnel gives one line and exit 1", () => {
 
 describe("its arguments are read strictly", () => {
   test.each([
-    [[], "expected is"],
-    [["--proxy", "127.0.0.1:1080", "host"], "expected is"],
-    [["--proxy", "127.0.0.1:1080", "host", "22", "more"], "expected is"],
-    [["--help"], "expected is"],
+    [[], "usage: ssh-tunnel"],
+    [["--proxy", "127.0.0.1:1080", "host"], "usage: ssh-tunnel"],
+    [["--proxy", "127.0.0.1:1080", "host", "22", "more"], "usage: ssh-tunnel"],
+    [["--help"], "usage: ssh-tunnel"],
     [["--proxy", "127.0.0.1", "host", "22"], "it names no port"],
     [["--proxy", "127.0.0.1:1080", "-oProxyCommand=x", "22"], "is not a host"],
     [["--proxy", "127.0.0.1:1080", "127.1", "22"], "is not a host"],

@@ -132,7 +132,7 @@ test("what the project asked for and did not get is a warning", async () => {
   const { checks, ok } = await diagnose(place, key);
   expect(ok).toBe(true);
   expect(checks.filter(({ status, name }) => status === "warn" && name === "configuration")).toMatchObject([
-    { message: expect.stringContaining(".koda/config.json: model") },
+    { message: 'Ignored "model" in .koda/config.json: project configuration can only tighten settings' },
   ]);
 });
 

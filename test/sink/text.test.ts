@@ -7,7 +7,7 @@ const failed = { status: "failed", exit: 9, error: failure } as const;
 const limited = {
   status: "limit",
   exit: 5,
-  error: { code: "max_turns", message: "The turn limit is used up", retryable: true },
+  error: { code: "max_turns", message: "Request limit reached: 3 (--max-turns)", retryable: true },
 } as const;
 
 type Row = {

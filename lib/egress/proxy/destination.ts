@@ -22,7 +22,7 @@ export function destinationOf({ method, url = "", headers, httpVersion }: Incomi
 
   const [, scheme, authority = "", rest = ""] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
   if (scheme === undefined) {
-    return { status: 400, reason: "this is a proxy: expected is a whole URL (http://host/path) after the method" };
+    return { status: 400, reason: "this is a proxy: expected an absolute URL (http://host/path) after the method" };
   }
   if (scheme.toLowerCase() !== "http") {
     return { status: 400, reason: `${quoted(scheme)} does not pass as a plain request; open a tunnel with CONNECT` };

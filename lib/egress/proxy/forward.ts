@@ -133,7 +133,8 @@ function passBack(reply: IncomingMessage, exchange: Exchange, { socket, proxy }:
 
 function whyNotBack(status: number, coding: readonly string[], proxy: UpstreamProxy | undefined): string | undefined {
   if (status < 200) return `the origin answered ${status}, which is no reply`;
-  if (coding.length > 0 && coding.join() !== "chunked") return "the origin coded its reply as nobody asked for";
+  if (coding.length > 0 && coding.join() !== "chunked")
+    return "the origin's reply has an unsupported Transfer-Encoding";
   if (status !== 407 || proxy === undefined) return undefined;
   return `the upstream proxy ${nameOf(proxy)} wants other credentials (it answered 407)`;
 }

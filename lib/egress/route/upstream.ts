@@ -84,7 +84,7 @@ function proxyIn(env: Environment, variable: string): UpstreamProxy | undefined 
   throw new KodaError(
     "config",
     `The environment variable ${given.name} is not the URL of a proxy: ${quoted(withoutCredentials(given.value))} ${proxy.fault}. ` +
-      `Expected is http://, https://, socks5:// or socks5h:// with a host and a port; correct it or unset it.`,
+      `Expected http://, https://, socks5:// or socks5h:// with a host and a port; fix it or unset it.`,
   );
 }
 

@@ -41,7 +41,7 @@ function patternOf(text: string, list: "allow" | "deny"): Pattern {
   if (!("fault" in pattern)) return pattern;
   throw new KodaError(
     "usage",
-    `--${list}-net or egress.${list}: ${pattern.fault}. Expected is a host (example.com), one label below a host ` +
+    `--${list}-net or egress.${list}: ${pattern.fault}. Expected a host (example.com), one label below a host ` +
       "(*.example.com) or an address (10.1.2.3, [::1]), each with a port (example.com:8080) or without.",
   );
 }

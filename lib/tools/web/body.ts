@@ -50,7 +50,7 @@ async function unpackerFor(codings: readonly string[]): Promise<Transform | unde
     case "deflate":
       return createInflate({ finishFlush: constants.Z_SYNC_FLUSH });
     default:
-      throw new FetchFailure(`its body is packed as nobody asked for (${JSON.stringify(coding)})`);
+      throw new FetchFailure(`its body has an unsupported Content-Encoding (${JSON.stringify(coding)})`);
   }
 }
 

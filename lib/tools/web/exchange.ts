@@ -53,7 +53,7 @@ function complaint(url: WebUrl, error: unknown): string {
 function whyNot({ statusCode = 0, headers }: IncomingMessage, { proxy }: Route): string | undefined {
   if (statusCode < 200 || statusCode > 599) return `it answered ${statusCode}, which is no reply`;
   const coding = listed(headers["transfer-encoding"]);
-  if (coding.length > 0 && coding.join() !== "chunked") return "it coded its reply as nobody asked for";
+  if (coding.length > 0 && coding.join() !== "chunked") return "its reply has an unsupported Transfer-Encoding";
   if (statusCode !== 407 || proxy === undefined) return undefined;
   return `the upstream proxy ${nameOf(proxy)} wants other credentials (it answered 407)`;
 }

@@ -22,7 +22,7 @@ export function parseUrl(given: string): WebUrl | Fault {
   if (text.length > longestUrl) return fault(`it is longer than ${longestUrl} characters`);
   const [, schemeText, authority = "", rest = ""] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^#]*)/i.exec(text) ?? [];
   const scheme = schemeText?.toLowerCase();
-  if (scheme !== "http" && scheme !== "https") return fault("expected is a whole URL with http:// or https://");
+  if (scheme !== "http" && scheme !== "https") return fault("expected an absolute http:// or https:// URL");
   // The words before an "@" are made to be taken for the host.
   if (authority.includes("@")) return { fault: "a URL with a user or a password before its host is not fetched" };
   const target = parseAuthority(authority, ports[scheme]);

@@ -57,7 +57,7 @@ test("a wildcard before a single label would allow too much, but may be denied",
 
 test("a bad pattern is named, with what is expected and where it came from", () => {
   expect(() => rulesOf({ deny: ["ok.com", "foo.*"] })).toThrow(
-    '--deny-net or egress.deny: "foo.*" is not a host pattern: "*" stands for one whole label, the first. Expected is a host ' +
+    '--deny-net or egress.deny: "foo.*" is not a host pattern: "*" stands for one whole label, the first. Expected a host ' +
       "(example.com), one label below a host (*.example.com) or an address (10.1.2.3, [::1]), each with a port " +
       "(example.com:8080) or without.",
   );
