@@ -62,9 +62,9 @@ function isAbsence(error: unknown, path: string): boolean {
 
 const openProblems: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
-  ENOENT: "it is a symbolic link to nothing",
+  ENOENT: "it is a broken symbolic link",
   EPERM: "permission denied",
-  ELOOP: "its symbolic links lead in a circle",
+  ELOOP: "too many levels of symbolic links",
   // What opening a socket gives.
   ENXIO: "it is a socket or a device without a driver, not a file",
 };

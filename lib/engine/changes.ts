@@ -52,7 +52,7 @@ export function trackChanges(policy: Policy, { settings: { dataDirectory, env },
     },
 
     async collect() {
-      if (problem !== undefined) return [notice(`What this turn changed cannot be told: ${problem}`)];
+      if (problem !== undefined) return [notice(`Cannot tell what this turn changed: ${problem}`)];
       if (snapshot === undefined) return [];
       try {
         const { diffSnapshot } = await import("../session/worktree.ts");
@@ -62,7 +62,7 @@ export function trackChanges(policy: Policy, { settings: { dataDirectory, env },
         const told: Event[] = notes.map(notice);
         return files === 0 ? told : [...told, { type: "diff", files: [...changed], patch }];
       } catch (error) {
-        return [notice(`What this turn changed cannot be told: ${messageOf(error)}`)];
+        return [notice(`Cannot tell what this turn changed: ${messageOf(error)}`)];
       }
     },
 

@@ -37,5 +37,5 @@ function decode(text: string): { value: unknown; problem?: string } {
 function unknownTool(name: string, tools: readonly Tool[]): string {
   const names = tools.map((tool) => tool.name);
   const meant = nearest(name, names);
-  return `There is no tool "${name}"${meant === undefined ? "" : ` (did you mean ${meant}?)`}. The tools are: ${names.join(", ")}`;
+  return `Unknown tool "${name}"${meant === undefined ? "" : ` (did you mean ${meant}?)`}. The tools are: ${names.join(", ")}`;
 }

@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Policy } from "../sandbox/policy/policy.ts";
@@ -94,7 +95,7 @@ export async function diffSnapshot(snapshot: Snapshot, signal: AbortSignal): Pro
   const { project, files } = snapshot;
   const notes = [...project.notes];
   if (files === undefined) {
-    notes.push(`Changes are not told: the project has more than ${mostFiles.toLocaleString("en")} files`);
+    notes.push(`Changes are not listed: the project has more than ${mostFiles.toLocaleString("en")} files`);
     return { files: [], patch: "", notes };
   }
   const paths = new Set([...files.keys(), ...(await listFilesAgain(project, signal))]);
@@ -112,10 +113,9 @@ export async function diffSnapshot(snapshot: Snapshot, signal: AbortSignal): Pro
     else leftOut.patches++;
     if (isLarge(change)) leftOut.large++;
   }
-  if (leftOut.large > 0)
-    notes.push(`Without their lines, being larger than 10 MiB: ${leftOut.large} of the changed files`);
+  if (leftOut.large > 0) notes.push(`Lines are not compared in ${counted(leftOut.large, "changed file")} over 10 MiB`);
   if (leftOut.patches > 0)
-    notes.push(`Left out of the patch, which has 4 MiB: ${leftOut.patches} of the changed files`);
+    notes.push(`The patch is cut at 4 MiB and leaves out ${counted(leftOut.patches, "changed file")}`);
   return { files: changes, patch: patches.join(""), notes };
 }
 

@@ -50,8 +50,7 @@ type Context = Pick<ToolContext, "call" | "signal" | "policy" | "shell" | "tasks
 async function run(input: Input, context: Context): Promise<ToolResult> {
   context.signal.throwIfAborted();
   const limit = limitOf(input.timeout, context.shell.maxSeconds);
-  if (limit === undefined)
-    return failed("timeout 0 would end the command before it began: give whole seconds, 1 or more.");
+  if (limit === undefined) return failed("timeout 0 would end the command before it starts: give at least 1 second.");
   try {
     return input.background === true ? inBackground(input, context) : await inForeground(input, limit, context);
   } catch (error) {

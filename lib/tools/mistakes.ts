@@ -18,15 +18,15 @@ function explain(mistake: Mistake, { text, edits }: Subject): string {
   const which = `edits[${mistake.edit}]`;
   switch (mistake.kind) {
     case "empty":
-      return `${which}.old is empty: give the text to be replaced, or a line next to which the new one shall stand.`;
+      return `${which}.old is empty: give the text to replace, or a line beside which to insert.`;
     case "same":
       return `${which}: old and new are the same.`;
     case "absent":
       return `${which}.old was not found. ${nearTo(text, edits[mistake.edit]?.old ?? "")}`;
     case "ambiguous":
-      return `${which}.old occurs ${times(mistake.count)} (${lineList(mistake)}): take in more of its surroundings, or set all.`;
+      return `${which}.old occurs ${times(mistake.count)} (${lineList(mistake)}): include more of the surrounding text, or set all.`;
     case "overlap":
-      return `${which} and edits[${mistake.other}] overlap at line ${mistake.line}: make one edit of them.`;
+      return `${which} and edits[${mistake.other}] overlap at line ${mistake.line}: combine them into one edit.`;
     default:
       return mistake satisfies never;
   }

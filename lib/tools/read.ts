@@ -141,8 +141,8 @@ function notes({ shown, isEnd, size }: Text): string[] {
   const next = (shown.lines.at(-1)?.number ?? 0) + 1;
   const isLastShown = isEnd && next > shown.counted;
   return [
-    !isEnd && `[More follows, the file has ${sizeText(size)}: go on with start_line ${next}.]`,
-    isEnd && !isLastShown && `[Lines ${next} to ${shown.counted} follow: go on with start_line ${next}.]`,
+    !isEnd && `[More follows, the file has ${sizeText(size)}: continue with start_line ${next}.]`,
+    isEnd && !isLastShown && `[Lines ${next} to ${shown.counted} follow: continue with start_line ${next}.]`,
     isLastShown && !shown.endsInNewline && "[No newline at the end of the file.]",
     shown.hasCrlf && "[Lines end in CRLF.]",
     shown.isInvalidUtf8 && "[Not all of it is valid UTF-8: \uFFFD stands for the bytes that are not.]",
@@ -158,7 +158,7 @@ function listDirectory({ real, shown }: Place, { start_line = 1, num_lines = max
   const lines = names.slice(start_line - 1, end).map((name) => name + suffix(directory, name));
   const left = names.length - end;
   if (left > 0)
-    lines.push(`[${counted(left, "more entry", "more entries")}: go on with start_line ${end + 1}, or use Glob.]`);
+    lines.push(`[${counted(left, "more entry", "more entries")}: continue with start_line ${end + 1}, or use Glob.]`);
   return succeeded(lines.join("\n"));
 }
 

@@ -95,7 +95,7 @@ function show(what: string, lines: readonly Line[], { first, last }: Range): Too
     shown.push({ ...line, text });
   }
   const end = shown.at(-1)?.number ?? first;
-  const rest = end < total ? `; go on with range "${end + 1}-${Math.min(end + linesShown, total)}"` : "";
+  const rest = end < total ? `; continue with range "${end + 1}-${Math.min(end + linesShown, total)}"` : "";
   const heading = `${what}, lines ${shown[0]?.number ?? first}-${end} of ${total}${rest}`;
   return succeeded([`[${heading}]`, ...shown.map(({ text }) => text)].join("\n"));
 }

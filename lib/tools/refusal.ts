@@ -32,17 +32,17 @@ export function systemFailure(what: string, error: unknown): ToolResult {
 
 const reasons: Record<string, string> = {
   EACCES: "permission denied",
-  EPERM: "the system does not permit it",
-  EROFS: "its file system is read-only",
-  ENOSPC: "the disk is full",
-  EDQUOT: "the disk quota is used up",
-  EFBIG: "it is larger than the file system allows",
+  EPERM: "operation not permitted",
+  EROFS: "read-only file system",
+  ENOSPC: "no space left on device",
+  EDQUOT: "disk quota exceeded",
+  EFBIG: "file too large",
   ENOENT: "it is not there any more",
   EEXIST: "something by that name appeared meanwhile. Look at it first.",
   ELOOP: "a symbolic link was put in its place meanwhile",
   ENOTDIR: "a directory on its path was replaced by something else meanwhile",
   EBUSY: "it is in use as a mount point",
-  ENXIO: "it is no file that can be opened",
+  ENXIO: "it cannot be opened as a file",
   EMFILE: "too many files are open",
   EIO: "the disk reported an error",
 };

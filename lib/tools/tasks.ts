@@ -66,7 +66,7 @@ async function stop({ id }: Named, { tasks }: Context): Promise<ToolResult> {
   const wasRunning = tasks.list().some((task) => task.id === id && task.state.status === "running");
   const task = await tasks.stop(id);
   if (task === undefined) return unknown(id, tasks);
-  return succeeded(wasRunning ? describe(task) : `It was over already. ${describe(task)}`);
+  return succeeded(wasRunning ? describe(task) : `It had already ended. ${describe(task)}`);
 }
 
 function describe({ id, command, state, elapsedMs }: TaskView): string {

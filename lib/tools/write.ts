@@ -39,7 +39,7 @@ async function run({ path, content }: Input, context: Pick<ToolContext, "policy"
   const { real, shown } = place;
   const refusal = refuseWrite(place);
   if (refusal !== undefined) return refusal;
-  if (path.endsWith("/")) return failed(`Cannot write "${path}": that names a directory, and a file is wanted.`);
+  if (path.endsWith("/")) return failed(`Cannot write "${path}": that names a directory, expected a file.`);
   const isNew = place.kind === "missing";
   if (!isNew && !files.hasSeen(real))
     return failed(`"${shown}" exists and you have not read it: Read it first, so that nothing is lost unseen.`);

@@ -77,5 +77,5 @@ function mustExist(flag: string, name: string, names: readonly string[]): void {
   if (names.includes(name)) return;
   const meant = nearest(name, names);
   const hint = meant === undefined ? `the tools are ${names.join(", ")}` : `did you mean "${meant}"?`;
-  throw new KodaError("usage", `${flag}: there is no tool "${name}" (${hint})`);
+  throw new KodaError("usage", `${flag}: unknown tool "${name}" (${hint})`);
 }

@@ -34,7 +34,7 @@ function walkFrom(given: string, policy: Policy, follow: boolean): Walk {
   const { root, home } = policy;
   const unusable = (fault: string): Walk => ({ real: root, kind: "missing", followed: [], fault });
   if (given === "") return unusable("it is empty");
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(given)) return unusable("it is a URL, and a path is wanted");
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(given)) return unusable("it is a URL, expected a path");
   const way = { follow, look: lookAsSeen(policy) };
   if (given === "~" || given.startsWith("~/")) return onHost(walk(home + given.slice(1), way), policy);
   // Not node's join(): it would take `link/..` by its letters, before the link was looked at.
@@ -99,7 +99,7 @@ export function whyUnwritable(real: string, policy: Policy): string | undefined 
     case "readonly":
       return `"${shown}" is read-only`;
     case "kernel":
-      return `"${shown}" is read-only: the kernel makes it up`;
+      return `"${shown}" is read-only: the kernel provides it`;
     default:
       return refusal satisfies never;
   }

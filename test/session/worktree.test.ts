@@ -192,7 +192,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
       truncateSync(join(ground.root, "big.txt"), 11 * 1024 * 1024);
     }, options);
     expect(summary(diff)).toEqual(["big.txt update +null -null"]);
-    expect(diff.notes).toEqual(["Without their lines, being larger than 10 MiB: 1 of the changed files"]);
+    expect(diff.notes).toEqual(["Lines are not compared in 1 changed file over 10 MiB"]);
   });
 
   test("ignored files are left out, whatever happens to them", async () => {
@@ -323,7 +323,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     }, options);
     expect(summary(diff)).toEqual(["a add +1100 -0", "b add +1100 -0", "c add +1100 -0"]);
     expect(diff.patch.match(/^diff --git .*$/gm)).toEqual(["diff --git a/a b/a"]);
-    expect(diff.notes).toEqual(["Left out of the patch, which has 4 MiB: 2 of the changed files"]);
+    expect(diff.notes).toEqual(["The patch is cut at 4 MiB and leaves out 2 changed files"]);
   });
 
   test("the patch turns the old files into the new ones", async () => {

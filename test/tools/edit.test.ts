@@ -111,7 +111,7 @@ describe("edits that cannot be made change nothing and say why", () => {
     [
       "ambiguous",
       [{ old: "return a", new: "x" }],
-      ["edits[0].old occurs 2 times (lines 2, 6): take in more of its surroundings, or set all."],
+      ["edits[0].old occurs 2 times (lines 2, 6): include more of the surrounding text, or set all."],
     ],
     ["empty", [{ old: "", new: "x" }], ["edits[0].old is empty"]],
     ["the same", [{ old: "add", new: "add" }], ["edits[0]: old and new are the same."]],

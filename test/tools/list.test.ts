@@ -99,7 +99,7 @@ test("a missing directory names what may have been meant, and a file is not list
     text: '"libary" does not exist. Did you mean "library"?',
   });
   expect((await list(place, { path: "library/a.ts" })).text).toBe(
-    'Cannot search "library/a.ts": it is a file, and a directory is wanted here. Use Read.',
+    'Cannot search "library/a.ts": expected a directory, but it is a file. Use Read.',
   );
 });
 

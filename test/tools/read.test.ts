@@ -21,11 +21,11 @@ describe("text", () => {
     await using files = makeFiles({ "a.txt": numbered(10) });
     const read = async (input: object) => textOf(await readTool.run({ path: "a.txt", ...input }, files.context));
     expect(await read({ start_line: 3, num_lines: 2 })).toBe(
-      "3\tline 3\n4\tline 4\n[Lines 5 to 10 follow: go on with start_line 5.]",
+      "3\tline 3\n4\tline 4\n[Lines 5 to 10 follow: continue with start_line 5.]",
     );
     expect(await read({ start_line: 9 })).toBe("9\tline 9\n10\tline 10");
     expect(await read({ start_line: 10, num_lines: 5 })).toBe("10\tline 10");
-    expect(await read({ num_lines: 1 })).toBe("1\tline 1\n[Lines 2 to 10 follow: go on with start_line 2.]");
+    expect(await read({ num_lines: 1 })).toBe("1\tline 1\n[Lines 2 to 10 follow: continue with start_line 2.]");
   });
 
   test("a line past the end is refused with the number of lines there are", async () => {
@@ -51,13 +51,13 @@ describe("text", () => {
     await using files = makeFiles({ "a.txt": numbered(5000) });
     const text = textOf(await readTool.run({ path: "a.txt", num_lines: 4000 }, files.context));
     expect(text.split("\n")).toHaveLength(2001);
-    expect(text).toEndWith("2000\tline 2000\n[Lines 2001 to 5000 follow: go on with start_line 2001.]");
+    expect(text).toEndWith("2000\tline 2000\n[Lines 2001 to 5000 follow: continue with start_line 2001.]");
   });
 
   test("no more than 50 KB are shown at once, in whole lines", async () => {
     await using files = makeFiles({ "a.txt": `${"x".repeat(999)}\n`.repeat(200) });
     const text = textOf(await readTool.run({ path: "a.txt" }, files.context));
-    expect(text).toEndWith("[Lines 52 to 200 follow: go on with start_line 52.]");
+    expect(text).toEndWith("[Lines 52 to 200 follow: continue with start_line 52.]");
     expect(text.length).toBeLessThan(52 * 1024);
   });
 
@@ -115,7 +115,7 @@ test("a file of gigabytes is read in passing: the line after one of 300 MB, with
   expect(second).toStartWith("2\tlong long ");
   expect(second).toEndWith(`… [${far - 6 - 2000} more bytes in this line]`);
   expect(third).toBe("3\tlast");
-  expect(note).toBe("[More follows, the file has 2.1 GB: go on with start_line 4.]");
+  expect(note).toBe("[More follows, the file has 2.1 GB: continue with start_line 4.]");
   expect(peak - before).toBeLessThan(64e6);
 }, 30_000);
 
@@ -234,7 +234,7 @@ describe("what is not text", () => {
     const names = Array.from({ length: 510 }, (_, i) => `f${String(i).padStart(3, "0")}`);
     await using files = makeFiles(Object.fromEntries(names.map((name) => [name, ""])));
     const first = textOf(await readTool.run({ path: "." }, files.context));
-    expect(first).toEndWith("f499\n[10 more entries: go on with start_line 501, or use Glob.]");
+    expect(first).toEndWith("f499\n[10 more entries: continue with start_line 501, or use Glob.]");
     const rest = textOf(await readTool.run({ path: ".", start_line: 501 }, files.context));
     expect(rest.split("\n")).toEqual(names.slice(500));
     expect(textOf(await readTool.run({ path: ".", start_line: 511 }, files.context))).toBe('"." has 510 entries.');

@@ -69,14 +69,14 @@ Counted.`,
   );
   expect(await conversation.ask({ turn: 1, range: "2-2" })).toMatchObject({
     ok: true,
-    lines: ['[turn 1, lines 2-2 of 14; go on with range "3-14"]', "count"],
+    lines: ['[turn 1, lines 2-2 of 14; continue with range "3-14"]', "count"],
   });
 });
 
 test("an output is given by lines, the first 200 unless others are asked for", async () => {
   await using conversation = makeConversation();
   const first = await conversation.ask({ output: "o1" });
-  expect(first.lines[0]).toBe('[output o1, stderr from line 501, lines 1-200 of 502; go on with range "201-400"]');
+  expect(first.lines[0]).toBe('[output o1, stderr from line 501, lines 1-200 of 502; continue with range "201-400"]');
   expect(first.lines.slice(1)).toEqual(Array.from({ length: 200 }, (_, n) => `line ${n + 1}`));
   const middle = await conversation.ask({ output: "o1", range: "120-122" });
   expect(middle.lines.slice(1)).toEqual(["line 120", "line 121", "line 122"]);
@@ -96,7 +96,7 @@ test("a result is never more than about 16 KB, and says how to go on", async () 
   conversation.session.outputs.save(output("o2", `${"ü".repeat(200)}\n`.repeat(300)));
   const long = await conversation.ask({ output: "o2" });
   expect(Buffer.byteLength(long.text)).toBeWithin(15_000, 16_500);
-  expect(long.lines[0]).toBe('[output o2, lines 1-39 of 300; go on with range "40-239"]');
+  expect(long.lines[0]).toBe('[output o2, lines 1-39 of 300; continue with range "40-239"]');
   expect((await conversation.ask({ output: "o2", range: "40-239" })).lines[0]).toContain("lines 40-78 of 300");
 });
 

@@ -54,7 +54,7 @@ test("stopping says how it ended, and that a second time there was nothing to st
   const context = callContext(shell);
   await begin(context, "exec sleep 1000");
   expect(textOf(await taskStopTool.run({ id: "t1" }, context))).toMatch(/^t1 was killed by SIGTERM/);
-  expect(textOf(await taskStopTool.run({ id: "t1" }, context))).toMatch(/^It was over already. t1 was killed/);
+  expect(textOf(await taskStopTool.run({ id: "t1" }, context))).toMatch(/^It had already ended. t1 was killed/);
 });
 
 test("an unknown id is answered with the known ones", async () => {

@@ -127,7 +127,7 @@ describe("what the model is shown", () => {
     });
     const { ok, text } = await tool.fetch();
     expect(ok).toBe(true);
-    expect(text).toContain("\n[Not all of it: the connection broke off before its end.]\n\nbegun");
+    expect(text).toContain("\n[Not all of it: the connection closed before its end.]\n\nbegun");
   });
 });
 
@@ -179,7 +179,7 @@ describe("character sets", () => {
   test("one that is not known is said", async () => {
     await using tool = await openTool({ "/": reply("café", { type: "text/plain; charset=utf-7" }) });
     const { text, body } = await tool.fetch();
-    expect(text).toContain('[Mind that its character set "utf-7" is not known here.]');
+    expect(text).toContain('[Note: its character set "utf-7" is not known here.]');
     expect(body).toBe("café");
   });
 });
@@ -240,7 +240,7 @@ describe("what is not fetched", () => {
     const { ok, text, denied } = await tool.fetch();
     expect([ok, denied]).toEqual([false, undefined]);
     expect(text).toMatch(
-      /^Cannot fetch "http:\/\/127.0.0.1:\d+\/": 127.0.0.1:\d+ broke off before it answered \(\w+\)\.$/,
+      /^Cannot fetch "http:\/\/127.0.0.1:\d+\/": 127.0.0.1:\d+ closed the connection before it answered \(\w+\)\.$/,
     );
   });
 

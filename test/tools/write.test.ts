@@ -272,7 +272,7 @@ describe("where nothing may be written", () => {
       { cwd: "/" },
     );
     const result = JSON.parse(limited.stdout.toString());
-    expect(textOf(result)).toBe(`Cannot write "${path}": it is larger than the file system allows`);
+    expect(textOf(result)).toBe(`Cannot write "${path}": file too large`);
     expect(readFileSync(join(files.project, "a"), "utf8")).toBe("old");
     expect(namesIn(files.project)).toEqual(["a"]);
   });

@@ -106,11 +106,11 @@ describe("the tools that a run offers", () => {
   });
 
   test.each([
-    [{ allow: ["Raed"] }, '--allow-tool: there is no tool "Raed" (did you mean "Read"?)'],
-    [{ deny: ["bash"] }, '--deny-tool: there is no tool "bash" (did you mean "Bash"?)'],
+    [{ allow: ["Raed"] }, '--allow-tool: unknown tool "Raed" (did you mean "Read"?)'],
+    [{ deny: ["bash"] }, '--deny-tool: unknown tool "bash" (did you mean "Bash"?)'],
     [
       { deny: ["Browser"] },
-      '--deny-tool: there is no tool "Browser" (the tools are Read, Write, Bash, TaskList, TaskOutput, TaskStop)',
+      '--deny-tool: unknown tool "Browser" (the tools are Read, Write, Bash, TaskList, TaskOutput, TaskStop)',
     ],
   ])("%j is a usage error that names the tool that was meant", (choice, message) => {
     expect(() => offered(choice)).toThrow(new KodaError("usage", message));

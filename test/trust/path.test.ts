@@ -251,7 +251,7 @@ test("a writable root of / makes everything writable but what is protected, read
 test("what the kernel makes up is not written to, but for what is granted inside of it", () => {
   const wide = { ...policy, write: ["/"] };
   for (const path of ["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/kernel/x", "/dev/sda"])
-    expect(whyUnwritable(path, wide)).toContain("the kernel makes it up");
+    expect(whyUnwritable(path, wide)).toContain("the kernel provides it");
   expect(whyUnwritable("/process", wide)).toBeUndefined();
   const inMemory = { ...policy, write: ["/dev/shm/project"] };
   expect(whyUnwritable("/dev/shm/project/a", inMemory)).toBeUndefined();

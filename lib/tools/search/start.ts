@@ -25,11 +25,11 @@ export async function startSearch(
   if (hidden !== undefined) return deniedOutside(hidden);
   if (kind === "missing") return failed(missingText({ real, shown, kind }, policy));
   if (kind !== "directory" && kind !== "file") return failed(`${what}: ${notAFile(kind)}`);
-  if (kind === "file" && !files) return failed(`${what}: it is a file, and a directory is wanted here. Use Read.`);
+  if (kind === "file" && !files) return failed(`${what}: expected a directory, but it is a file. Use Read.`);
 
   // The rules of .gitignore are only loaded by a run that searches.
   const { isKernelTree, scopeOf } = await import("./scope.ts");
-  if (isKernelTree(real)) return failed(`${what}: the kernel makes up what is in it. Use Read for one file of it.`);
+  if (isKernelTree(real)) return failed(`${what}: the kernel provides its content. Use Read for one of its files.`);
   if (kind === "directory") return { scope: scopeOf(real, policy), shown };
   return { scope: { ...scopeOf(dirname(real), policy), file: basename(real) }, shown };
 }

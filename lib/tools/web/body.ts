@@ -70,7 +70,7 @@ async function* arriving(
       if (length > limit) return cutOff(tooLong(limit));
     }
   } catch {
-    cutOff(signal.aborted ? whyLate : "the connection broke off before its end");
+    cutOff(signal.aborted ? whyLate : "the connection closed before its end");
   }
 }
 

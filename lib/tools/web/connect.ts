@@ -51,5 +51,5 @@ async function secured(socket: Socket, url: WebUrl, signal: AbortSignal): Promis
 
 function untrusted(url: WebUrl, error: unknown): string {
   const why = [errnoOf(error), quoted(messageOf(error))].filter((part) => part !== undefined).join(", ");
-  return `${hostOf(url)} offers no TLS that can be trusted (${why})`;
+  return `${hostOf(url)} has no trusted TLS certificate (${why})`;
 }

@@ -28,7 +28,7 @@ export async function ask(url: WebUrl, { socket, proxy }: Route, signal: AbortSi
   sent.end();
   const reply = await unlessAborted(promise, signal);
   const why = whyNot(reply, { socket, proxy });
-  if (why !== undefined) throw new FetchFailure(`${hostOf(url)} cannot be understood: ${why}`);
+  if (why !== undefined) throw new FetchFailure(`${hostOf(url)} sent an invalid response: ${why}`);
   return reply;
 }
 
@@ -45,13 +45,13 @@ function headersFor(url: WebUrl): string[] {
 
 function complaint(url: WebUrl, error: unknown): string {
   const errno = errnoOf(error);
-  if (errno === "HPE_HEADER_OVERFLOW") return `${hostOf(url)} sent a head of more than ${longestHead} bytes`;
+  if (errno === "HPE_HEADER_OVERFLOW") return `${hostOf(url)} sent headers of more than ${longestHead} bytes`;
   if (errno?.startsWith("HPE_")) return `${hostOf(url)} does not speak HTTP/1.1 there (${errno})`;
-  return `${hostOf(url)} broke off before it answered (${errno ?? quoted(messageOf(error))})`;
+  return `${hostOf(url)} closed the connection before it answered (${errno ?? quoted(messageOf(error))})`;
 }
 
 function whyNot({ statusCode = 0, headers }: IncomingMessage, { proxy }: Route): string | undefined {
-  if (statusCode < 200 || statusCode > 599) return `it answered ${statusCode}, which is no reply`;
+  if (statusCode < 200 || statusCode > 599) return `status ${statusCode} is not a final response`;
   const coding = listed(headers["transfer-encoding"]);
   if (coding.length > 0 && coding.join() !== "chunked") return "its reply has an unsupported Transfer-Encoding";
   if (statusCode !== 407 || proxy === undefined) return undefined;

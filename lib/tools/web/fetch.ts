@@ -24,7 +24,7 @@ export type Errand = { egress: WayOut; signal: AbortSignal; limits?: Limits };
 /** Fetches a page. Every redirect is a new wish to reach somebody, and is judged like the first. Throws a `FetchFailure`. */
 export async function fetchPage(first: WebUrl, { egress, signal, limits = standardLimits }: Errand): Promise<Page> {
   const late = AbortSignal.timeout(limits.totalMs);
-  const whyLate = `it did not come within ${limits.totalMs / 1000} s`;
+  const whyLate = `it timed out after ${limits.totalMs / 1000} s`;
   const visit = { egress, signal: AbortSignal.any([signal, late]), limit: limits.bodyBytes, whyLate };
   let url = first;
   try {

@@ -26,7 +26,7 @@ export async function present(page: Page, context: Presentation): Promise<ToolRe
       const readable = media.kind === "html" && !context.raw ? await readableText(page, decoded) : decoded;
       const notes = [
         page.cut && `Not all of it: ${page.cut}.`,
-        decoded.note && `Mind that ${decoded.note}.`,
+        decoded.note && `Note: ${decoded.note}.`,
         readable.note,
       ];
       const lines = notes.filter((note) => note !== undefined).map((note) => `[${note}]`);

@@ -27,7 +27,7 @@ export function parseUrl(given: string): WebUrl | Fault {
   if (authority.includes("@")) return { fault: "a URL with a user or a password before its host is not fetched" };
   const target = parseAuthority(authority, ports[scheme]);
   if ("fault" in target) return fault(target.fault);
-  if (/\p{Cc}/u.test(rest)) return fault("a control character stands in its path");
+  if (/\p{Cc}/u.test(rest)) return fault("its path has a control character");
   return { scheme, target, path: encoded(rest.startsWith("/") ? rest : `/${rest}`) };
 }
 

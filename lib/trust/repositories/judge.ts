@@ -60,8 +60,8 @@ function judge(path: string, whole: Case): string | undefined {
   if (whole.passed.has(real)) return undefined;
   if (whole.depth > deepest) return endless;
   whole.passed.add(real);
-  if (kind === "missing") return `it leads to "${real}", where nothing is`;
-  if (kind !== "directory" && kind !== "file") return `it leads to a ${kind}`;
+  if (kind === "missing") return `it points to "${real}", which does not exist`;
+  if (kind !== "directory" && kind !== "file") return `it points to a ${kind}`;
   const dangers = kind === "file" ? fileDangers(path, real, whole) : directoryDangers(real, whole);
   return dangers[0]?.reason;
 }
@@ -69,7 +69,7 @@ function judge(path: string, whole: Case): string | undefined {
 function fileDangers(path: string, real: string, whole: Case): readonly Danger[] {
   return unlessUnreadable(function* () {
     const written = gitdirIn(textAt(real));
-    if (written === undefined) return yield { part: "", reason: "it says something that git would not understand" };
+    if (written === undefined) return yield { part: "", reason: "git could not parse it" };
     // From a symlink to the file git goes on where the symlink lies.
     for (const place of new Set([path, real])) {
       const goal = follow(dirname(place), written);
@@ -115,19 +115,19 @@ function* pointerDangers(directory: HeldDirectory, whole: Case): Generator<Dange
     const written = pathIn(textIn(directory, part));
     const goal = written === undefined ? undefined : follow(directory.path, written);
     if (goal === undefined || goal.fault !== undefined) {
-      yield { part, reason: `its "${part}" says something that git would not understand` };
+      yield { part, reason: `git could not parse its "${part}"` };
       continue;
     }
     // A work tree that is not there any more is only forgotten by git, but it would read the common directory.
     const reason = part === "commondir" ? judge(goal.real, deeper(whole)) : whyOutside(goal.real, whole.roots);
-    if (reason !== undefined) yield { part, reason: `where its "${part}" leads to: ${reason}` };
+    if (reason !== undefined) yield { part, reason: `its "${part}" cannot be followed: ${reason}` };
   }
 }
 
 function* configDangers(directory: HeldDirectory, part: string, { roots }: Case): Generator<Danger> {
   if (directory.look(part) === undefined) return;
   const settings = parseConfig(textIn(directory, part));
-  if (settings === undefined) return yield { part, reason: `its ${part} says something that cannot be understood` };
+  if (settings === undefined) return yield { part, reason: `its ${part} cannot be parsed` };
   for (const setting of settings) {
     const reason = whySettingDangerous(setting, { gitDirectory: directory.path, roots });
     if (reason !== undefined) yield { part, reason };

@@ -95,5 +95,5 @@ export function isInside(real: string, roots: readonly string[]): boolean {
 }
 
 export function whyOutside(real: string, roots: readonly string[]): string | undefined {
-  return isInside(real, roots) ? undefined : `it leads to "${real}", outside the writable directories`;
+  return isInside(real, roots) ? undefined : `it points to "${real}", outside the writable directories`;
 }

@@ -48,7 +48,7 @@ describe("TLS", () => {
     const egress = egressTo([site], { allow: [`origin.test:${site.port}`] });
     const failure = await whyNot(`https://origin.test:${site.port}/`, { egress });
     expect(failure.message).toContain(
-      `origin.test:${site.port} offers no TLS that can be trusted (DEPTH_ZERO_SELF_SIGNED_CERT`,
+      `origin.test:${site.port} has no trusted TLS certificate (DEPTH_ZERO_SELF_SIGNED_CERT`,
     );
     expect(failure.denied).toBe(false);
     expect(site.asked).toEqual([]);
@@ -90,7 +90,7 @@ describe("TLS", () => {
     await using origin = await startOrigin((socket) => void socket.on("end", () => socket.end()));
     const errand = { egress: egressTo([origin]), limits: { totalMs: 300 } };
     const failure = await whyNot(`https://127.0.0.1:${origin.port}/`, errand);
-    expect(failure.message).toBe("it did not come within 0.3 s");
+    expect(failure.message).toBe("it timed out after 0.3 s");
   });
 });
 

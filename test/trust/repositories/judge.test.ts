@@ -166,7 +166,7 @@ const incomprehensible: string[] = [
 ];
 
 test.each(incomprehensible)("%j is dangerous, since nobody knows what it says", async (text) => {
-  expect(await judged(config(text))).toBe("its config says something that cannot be understood");
+  expect(await judged(config(text))).toBe("its config cannot be parsed");
 });
 
 const harmlessSettings: string[] = [
@@ -212,11 +212,15 @@ const contents: [title: string, files: Files, reason: RegExp][] = [
   ["a log that is elsewhere", { "logs/HEAD": { link: "/nowhere" } }, /^"logs\/HEAD" in it is a symlink/],
   ["a branch's log that is elsewhere", { "logs/refs/heads/objects/x": { link: "/nowhere" } }, /is a symlink/],
   ["packs that are elsewhere", { "objects/pack": { link: "/nowhere" } }, /^"objects\/pack" in it is a symlink/],
-  ["a commondir that is outside", { commondir: "/\n" }, /^where its "commondir" leads to: it leads to "\/", outside/],
-  ["a commondir that is missing", { commondir: "../none\n" }, /where nothing is$/],
-  ["a commondir that is no path", { commondir: "a\nb\n" }, /^its "commondir" says something/],
+  [
+    "a commondir that is outside",
+    { commondir: "/\n" },
+    /^its "commondir" cannot be followed: it points to "\/", outside/,
+  ],
+  ["a commondir that is missing", { commondir: "../none\n" }, /which does not exist$/],
+  ["a commondir that is no path", { commondir: "a\nb\n" }, /^git could not parse its "commondir"/],
   ["a commondir that is a directory", { commondir: directory }, /^it cannot be read/],
-  ["a gitdir that is outside", { gitdir: "/etc/.git\n" }, /^where its "gitdir" leads to: it leads to "\/etc/],
+  ["a gitdir that is outside", { gitdir: "/etc/.git\n" }, /^its "gitdir" cannot be followed: it points to "\/etc/],
   ["a config that is a directory", { config: directory }, /^it cannot be read/],
   ["a config without end", config("# x\n".repeat(300_000)), /^it cannot be read: "config" in it is larger than 1 MB$/],
   ["hooks that are a file", { hooks: "" }, /^it cannot be read/],
@@ -289,20 +293,20 @@ describe("a .git that leads elsewhere", () => {
   const cases: [title: string, files: Files, reason: RegExp | undefined][] = [
     ["a file to another repository of the project", { "sub/.git": "gitdir: ../good\n" }, undefined],
     ["a file to a dangerous one", { "sub/.git": "gitdir: ../evil\n" }, /core\.pager/],
-    ["a file to somewhere outside", { "sub/.git": "gitdir: /etc\n" }, /^it leads to "\/etc", outside/],
-    ["a file to nothing", { "sub/.git": "gitdir: ../none\n" }, /where nothing is/],
-    ["a file that git would not understand", { "sub/.git": "gitdir:../good\n" }, /not understand/],
-    ["an empty file", { "sub/.git": "" }, /not understand/],
-    ["a file with two lines", { "sub/.git": "gitdir: ../good\nevil\n" }, /where nothing is|not understand/],
+    ["a file to somewhere outside", { "sub/.git": "gitdir: /etc\n" }, /^it points to "\/etc", outside/],
+    ["a file to nothing", { "sub/.git": "gitdir: ../none\n" }, /which does not exist/],
+    ["a file that git would not understand", { "sub/.git": "gitdir:../good\n" }, /could not parse/],
+    ["an empty file", { "sub/.git": "" }, /could not parse/],
+    ["a file with two lines", { "sub/.git": "gitdir: ../good\nevil\n" }, /does not exist|could not parse/],
     ["a symlink to another", { "sub/.git": { link: "../good" } }, undefined],
     ["a symlink to a dangerous one", { "sub/.git": { link: "../evil" } }, /core\.pager/],
-    ["a symlink to somewhere outside", { "sub/.git": { link: "/etc" } }, /^it leads to "\/etc", outside/],
-    ["a symlink to nothing", { "sub/.git": { link: "none" } }, /where nothing is/],
+    ["a symlink to somewhere outside", { "sub/.git": { link: "/etc" } }, /^it points to "\/etc", outside/],
+    ["a symlink to nothing", { "sub/.git": { link: "none" } }, /which does not exist/],
     ["a symlink in a circle", { "sub/.git": { link: ".git" } }, /^it cannot be followed/],
     [
       "a symlink to a file that leads",
       { "sub/.git": { link: "../file" }, file: "gitdir: evil\n" },
-      /core\.pager|nothing is/,
+      /core\.pager|does not exist/,
     ],
     ["files in a circle", { "sub/.git": "gitdir: ../other/.git\n", "other/.git": "gitdir: ../sub/.git\n" }, undefined],
     ["a commondir to a dangerous one", { "sub/.git/HEAD": "", "sub/.git/commondir": "../../evil\n" }, /core\.pager/],
