@@ -236,10 +236,10 @@ function refuseContradictions(
       throw usageError(name, `${call(one)} and ${call(other)} cannot be used together`);
   }
   for (const { flag, other } of command.needs ?? [])
-    if (present.has(flag) && !present.has(other)) throw usageError(name, `--${flag} goes only with --${other}`);
+    if (present.has(flag) && !present.has(other)) throw usageError(name, `--${flag} requires --${other}`);
   for (const { flag, other, value } of command.onlyWith ?? []) {
     const actual = options[propertyOf(other)];
     if (present.has(flag) && actual !== undefined && actual !== value)
-      throw usageError(name, `--${flag} goes only with --${other} ${value}, not with --${other} ${String(actual)}`);
+      throw usageError(name, `--${flag} requires --${other} ${value}, not --${other} ${String(actual)}`);
   }
 }

@@ -69,7 +69,7 @@ async function checkConfiguration(places: Here): Promise<Finding[]> {
   const { skipped } = await loadHere(places);
   const files = [userConfigFile(places), projectConfigFile(places.root)].filter((file) => file !== undefined);
   const found = files.filter((file) => existsSync(file));
-  const message = found.length === 0 ? "no file, so the defaults hold" : found.join(", ");
+  const message = found.length === 0 ? "no configuration file, so the defaults apply" : found.join(", ");
   return [
     { status: "ok", message },
     ...skipped.map((setting): Finding => ({ status: "warn", message: describeSkipped(setting) })),
@@ -90,12 +90,12 @@ function checkNewDatabase(path: string): Finding {
   while (!existsSync(above)) above = dirname(above);
   try {
     accessSync(above, constants.W_OK | constants.X_OK);
-    return { status: "ok", message: `${path} (made by the first run)` };
+    return { status: "ok", message: `${path} (created by the first run)` };
   } catch (error) {
     return {
       status: "fail",
       message: `Cannot make ${path}: "${above}" cannot be written to (${reasonOf(error)})`,
-      fix: "set KODA_HOME to a directory of yours, or run with --ephemeral",
+      fix: "set KODA_HOME to a writable directory, or run with --ephemeral",
     };
   }
 }
@@ -124,7 +124,7 @@ function checkTemporary(): Finding {
     return {
       status: "fail",
       message: `Cannot write to "${directory}" (${reasonOf(error)})`,
-      fix: "set TMPDIR to a directory that can be written to",
+      fix: "set TMPDIR to a writable directory",
     };
   }
 }
@@ -134,7 +134,7 @@ function checkGit({ env }: Here): Finding {
   if (git !== null) return { status: "ok", message: git };
   return {
     status: "warn",
-    message: "not found: what a run has changed is found by comparing files, which takes longer",
+    message: "not found: koda compares files to see what a run changed, which is slower",
     fix: "install git",
   };
 }
@@ -142,7 +142,11 @@ function checkGit({ env }: Here): Finding {
 function checkShell({ env }: Here): Finding {
   const bash = Bun.which("bash", { PATH: env["PATH"] ?? "" });
   if (bash !== null) return { status: "ok", message: bash };
-  return { status: "warn", message: "no bash: commands run in sh, for which models seldom write", fix: "install bash" };
+  return {
+    status: "warn",
+    message: "not found: commands run in sh, and models usually write for bash",
+    fix: "install bash",
+  };
 }
 
 async function checkSearch(): Promise<Finding> {

@@ -40,7 +40,7 @@ const mostShown = 5;
 /** For people: the last few, below the checks. */
 export function describeRefusals(refusals: readonly Refusal[]): string {
   const shown = refusals.slice(-mostShown).map(({ at, reason }) => `  ${plain(at)} ${plain(reason)}\n`);
-  return shown.length === 0 ? "" : `\nRefused lately (--json shows more):\n${shown.join("")}`;
+  return shown.length === 0 ? "" : `\nRecently refused (--json shows more):\n${shown.join("")}`;
 }
 
 function wayOut(upstream: Upstream | undefined): string {

@@ -14,7 +14,7 @@ async function readImage(path: string, signal: AbortSignal): Promise<ImagePart> 
   const content = sniff(bytes);
   if (content.type === "image") {
     const image = Buffer.from(bytes);
-    if (isCutShort(content.mime, image)) throw new KodaError("usage", `Cannot use ${name}: its end is missing`);
+    if (isCutShort(content.mime, image)) throw new KodaError("usage", `Cannot use ${name}: it is truncated`);
     return { type: "image", mime: content.mime, base64: image.toString("base64") };
   }
   const type = bytes.length === 0 ? "empty" : content.type === "text" ? "text" : content.name;

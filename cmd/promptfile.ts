@@ -5,10 +5,10 @@ import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 import { type Intake, openReader, readToEnd } from "./bytes.ts";
 
 const problems: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
+  ENOENT: "no such file",
   EACCES: "permission denied",
   EISDIR: "it is a directory",
-  ELOOP: "its symbolic links lead in a circle",
+  ELOOP: "too many levels of symbolic links",
   ENXIO: "it is a socket, not a file",
 };
 

@@ -48,8 +48,8 @@ function statusOf(found: Detected, { mode }: Config): Finding["status"] {
 function firstLine(found: Detected, { mode }: Config): string {
   const { name, filesystem, network } = found.backend;
   if (!isMissing(found)) return `${name}: files ${filesystem}, network ${network}`;
-  if (mode !== "auto") return `none: in mode "${mode}" a run begins, and runs no command`;
-  return 'none: a run does not begin in mode "auto" but with --no-sandbox, and then commands have your own rights';
+  if (mode !== "auto") return `none: mode "${mode}" works, but runs no commands`;
+  return 'none: mode "auto" needs --no-sandbox, and then commands have your own rights';
 }
 
 function linesOf({ tier, reason, fix }: Missed): string[] {

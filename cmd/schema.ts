@@ -9,7 +9,7 @@ const largest = 1024 * 1024;
 /** The JSON Schema of `--output-schema`, checked itself: a bad one is found before the model works for it. */
 export async function readAnswerSchema(file: string): Promise<JsonSchema> {
   const bytes = readRegularFile(resolve(file), largest);
-  if (bytes === undefined) throw unusable(file, "there is no such file");
+  if (bytes === undefined) throw unusable(file, "no such file");
   if ("problem" in bytes) throw unusable(file, bytes.problem);
   const schema = parse(new TextDecoder().decode(bytes), file);
   const fault = await schemaFault(schema);

@@ -45,7 +45,7 @@ export function projectConfigFile(root: string): string {
 function kodaHome({ env }: Places): string | undefined {
   const given = env.KODA_HOME;
   if (given === undefined || given === "" || isAbsolute(given)) return given || undefined;
-  throw new KodaError("config", `Cannot use KODA_HOME "${given}": an absolute path is expected.`);
+  throw new KodaError("config", `Cannot use KODA_HOME "${given}": expected an absolute path.`);
 }
 
 /** The XDG specification: a relative path in its variables is invalid, and read as if the variable were not set. */

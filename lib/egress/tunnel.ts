@@ -86,9 +86,9 @@ function reasonOf(code: number, target: Target): string {
     case 2:
       return `${name} refused: the rules do not allow it (--allow-net ${name} does, unless --deny-net names it)`;
     case 3:
-      return `${name} failed: no network leads there`;
+      return `${name} failed: network unreachable`;
     case 4:
-      return `${name} failed: it cannot be looked up or does not answer`;
+      return `${name} failed: it cannot be resolved, or does not answer`;
     case 5:
       return `${name} failed: connection refused`;
     default:

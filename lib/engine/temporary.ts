@@ -38,7 +38,7 @@ export function makeTemporary(): Temporary {
     if (tryLock(lock, "alone")) writeFileSync(join(whole, marker), basename(whole), { mode: 0o400 });
     return { path, settings, [Symbol.asyncDispose]: async () => await close(whole, lock) };
   } catch (error) {
-    const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a directory that can be written to.`;
+    const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a writable directory.`;
     throw new KodaError("config", message, { cause: error });
   }
 }

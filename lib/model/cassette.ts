@@ -31,7 +31,7 @@ export type RecordedResponse = {
 
 export function readCassette(file: string): Cassette {
   const bytes = readRegularFile(file, largest);
-  if (bytes === undefined) throw unreadable(file, "there is no such file");
+  if (bytes === undefined) throw unreadable(file, "no such file");
   if ("problem" in bytes) throw unreadable(file, bytes.problem);
   return parseCassette(new TextDecoder().decode(bytes), file);
 }

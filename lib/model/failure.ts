@@ -93,17 +93,17 @@ function sentence(
     case "images":
       return `${provider.name}/${model} does not take images${because}`;
     case "quota":
-      return `The quota at ${provider.name} is used up${because}`;
+      return `${provider.name}: quota exceeded${because}`;
     case "rate_limit":
-      return `${provider.name} limits the rate of requests${because}`;
+      return `${provider.name} is limiting the rate of requests${because}`;
     case "overloaded":
       return `${provider.name} is overloaded${because}`;
     case "unavailable":
       return `${provider.name} is unavailable${because}`;
     case "stream":
-      return `${provider.name} broke off its reply${because}`;
+      return `${provider.name} stopped in the middle of its reply${because}`;
     default:
-      return `${provider.name} did not accept the request${because}`;
+      return `${provider.name} rejected the request${because}`;
   }
 }
 
@@ -117,7 +117,7 @@ function withoutKey({ name, keys }: Provider, quoted: string): string {
 
 function redirected(status: number, target: string | null, origin: Origin): KodaError {
   const where = target === null ? "somewhere else" : `to "${trimmed(target, secretsOf(origin))}"`;
-  const message = `${endpointOf(origin.provider)} redirects ${where} (${status}), and a key is sent to no other address: set the base URL to the one that is meant`;
+  const message = `${endpointOf(origin.provider)} redirects ${where} (${status}), which koda does not follow, so that no key goes there. Set the base URL to the final address`;
   return new KodaError("request", message, { httpStatus: status });
 }
 

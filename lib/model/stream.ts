@@ -156,7 +156,7 @@ function readerOf(response: Response): Reader {
 async function within<T>(limit: number, work: Promise<T>, { provider }: Origin): Promise<T> {
   const silence = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const message = `${provider.name} was silent for ${limit / 1000} s`;
+    const message = `${provider.name} sent nothing for ${limit / 1000} s`;
     silence.reject(new KodaError("silence", message, { retryable: true }));
   }, limit);
   try {

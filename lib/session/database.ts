@@ -202,7 +202,7 @@ const reasons: readonly (readonly [code: string, reason: string])[] = [
   ["EPERM", "permission denied. Check the permissions of the file and its directory"],
   ["EROFS", "the file system is read-only. Mount it writable"],
   ["ENOSPC", diskFull],
-  ["EDQUOT", "your disk quota is used up. Free some space"],
+  ["EDQUOT", "your disk quota is exceeded. Free some space"],
   ["ENOTDIR", "a part of its path is not a directory. Move that away"],
   ["EEXIST", "its directory is a file. Move that away"],
 ];

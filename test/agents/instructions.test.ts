@@ -73,8 +73,8 @@ const unusable: [what: string, put: (path: string, place: Place) => void, proble
   ["a named pipe", (path) => Bun.spawnSync(["mkfifo", path]), "it is a named pipe, not a file"],
   ["a directory", (path) => mkdirSync(path), "it is a directory, not a file"],
   ["bytes that are no text", (path) => writeFileSync(path, new Uint8Array([0x61, 0xff])), "it is not UTF-8"],
-  ["a link to nothing", (path) => symlinkSync("nowhere", path), "it is a symbolic link to nothing"],
-  ["a link to itself", (path) => symlinkSync("AGENTS.md", path), "its symbolic links lead in a circle"],
+  ["a link to nothing", (path) => symlinkSync("nowhere", path), "it is a broken symbolic link"],
+  ["a link to itself", (path) => symlinkSync("AGENTS.md", path), "too many levels of symbolic links"],
   [
     "a link to a file outside of the repository",
     (path, { home }) => {

@@ -252,9 +252,9 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["exec", ["--record", "a", "--replay", "b"], "--record and --replay cannot be used together"],
   ["exec", ["-q", "-v"], "--quiet and --verbose cannot be used together"],
   ["exec", ["-qv"], "--quiet and --verbose cannot be used together"],
-  ["exec", ["--replay-loose"], "--replay-loose goes only with --replay"],
-  ["exec", ["--stream", "--json"], "--stream goes only with --output text, not with --output jsonl"],
-  ["exec", ["--stream", "--output", "json"], "--stream goes only with --output text, not with --output json"],
+  ["exec", ["--replay-loose"], "--replay-loose requires --replay"],
+  ["exec", ["--stream", "--json"], "--stream requires --output text, not --output jsonl"],
+  ["exec", ["--stream", "--output", "json"], "--stream requires --output text, not --output json"],
 
   ["session list", ["all"], 'Unexpected argument "all"\n'],
   ["session list", ["--jsn"], 'Unknown flag "--jsn" (did you mean "--json"?)'],

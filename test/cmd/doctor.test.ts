@@ -48,7 +48,7 @@ test("the sandbox is told with what it misses and does not hold, for people and 
 test("it changes nothing", async () => {
   await using place = makePlace(careful);
   const { find } = await diagnose(place, key);
-  expect(find("database")?.message).toEndWith("koda.db (made by the first run)");
+  expect(find("database")?.message).toEndWith("koda.db (created by the first run)");
   // The runtime's own cache, which only a run from source has.
   expect(readdirSync(place.home).filter((name) => name !== ".bun")).toEqual([]);
   expect(readdirSync(place.project)).toEqual([".koda"]);

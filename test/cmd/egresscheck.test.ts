@@ -87,7 +87,7 @@ describe("koda doctor tells what was refused", () => {
     expect(found.refusals.at(-1)).toMatchObject({ via: "http", host: "h249.test", port: 443 });
 
     const { stdout } = await kodaFromSource(place, ["doctor"], { KODA_HOME: home });
-    const [, shown = ""] = stdout.split("Refused lately (--json shows more):\n");
+    const [, shown = ""] = stdout.split("Recently refused (--json shows more):\n");
     expect(shown).toMatch(/^( {2}\S+Z h24[5-9]\.test is refused\n){5}$/);
   });
 });

@@ -352,9 +352,9 @@ test("-f reads a named pipe", async () => {
 });
 
 const badFiles: [file: string, message: string][] = [
-  ["missing.md", 'Cannot read prompt file "missing.md": there is no such file'],
+  ["missing.md", 'Cannot read prompt file "missing.md": no such file'],
   [".", 'Cannot read prompt file ".": it is a directory'],
-  ["loop", 'Cannot read prompt file "loop": its symbolic links lead in a circle'],
+  ["loop", 'Cannot read prompt file "loop": too many levels of symbolic links'],
   ["empty.md", 'The prompt is empty: there is no text in "empty.md"'],
   ["latin1.md", 'Cannot read prompt file "latin1.md": it is not UTF-8 text'],
   ["/dev/zero", 'Cannot read prompt file "/dev/zero": it is larger than 10 MiB'],
@@ -441,7 +441,7 @@ test("images are told by their first bytes, and keep their order", async () => {
 });
 
 const badImages: [file: string, message: string][] = [
-  ["missing.png", 'Cannot read image "missing.png": there is no such file'],
+  ["missing.png", 'Cannot read image "missing.png": no such file'],
   [".", 'Cannot read image ".": it is a directory'],
   ["notes.png", 'Cannot use image "notes.png": it is text, expected a PNG, JPEG, GIF or WebP image'],
   ["empty.png", 'Cannot use image "empty.png": it is empty, expected a PNG'],

@@ -394,12 +394,12 @@ const inThePlaceOfAFile: [what: string, put: (place: Place) => void, problem: st
   [
     "a dangling link",
     (place) => symlinkSync("nowhere", join(place.project, projectName)),
-    "it is a symbolic link to nothing",
+    "it is a broken symbolic link",
   ],
   [
     "a link to itself",
     (place) => symlinkSync("config.json", join(place.project, projectName)),
-    "its symbolic links lead in a circle",
+    "too many levels of symbolic links",
   ],
   [
     "bytes that are no text",
@@ -518,7 +518,7 @@ test("a flag's bad value names the flag", async () => {
 
 test.each(["write", "read", "hide"])("a home path without a home is an error in sandbox.%s", async (key) => {
   const { message } = await failureOf(load({ home: "", sets: [`sandbox.${key}=["~/x"]`] }));
-  expect(message).toBe(`Cannot use "~/x" in "sandbox.${key}": there is no home directory, HOME is not set`);
+  expect(message).toBe(`Cannot use "~/x" in "sandbox.${key}": there is no home directory: HOME is not set`);
 });
 
 test("every value is described with its origin, as it was written", async () => {

@@ -28,7 +28,7 @@ test("empty variables are not set, and relative XDG paths are ignored", () => {
 
 test("a relative KODA_HOME is refused by its value", () => {
   const env = { KODA_HOME: "./state" };
-  expect(() => dataDirectory({ env, home })).toThrow('Cannot use KODA_HOME "./state": an absolute path is expected.');
+  expect(() => dataDirectory({ env, home })).toThrow('Cannot use KODA_HOME "./state": expected an absolute path.');
   expect(() => userConfigFile({ env, home })).toThrow('KODA_HOME "./state"');
 });
 

@@ -31,10 +31,11 @@ export function parseHost(text: string): Host | Fault {
   // Only A to Z: there are other letters (the sign for Kelvin) whose lower case is a letter of ASCII.
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(/\.$/, "");
   const foreign = /[^\w.\-\u0080-\uffff]/.exec(lower)?.[0];
-  if (foreign !== undefined) return fault(`${quoted(foreign)} may not stand in a name`);
+  if (foreign !== undefined) return fault(`${quoted(foreign)} is not allowed in a name`);
   if (/(?:^|\.)-|-(?:\.|$)/.test(lower)) return fault("a label begins or ends with a hyphen");
   const name = asciiName(lower);
-  if (name === undefined) return fault("it is no international name in its plain form (lower case, composed letters)");
+  if (name === undefined)
+    return fault("it is not an international name in its canonical form (lower case, composed letters)");
   const why = nameFault(name);
   return why === undefined ? { kind: "name", text: name } : fault(why);
 }
@@ -71,7 +72,7 @@ export function parseAuthority(text: string, defaultPort?: number): Target | Fau
     return { fault: `${quoted(text)} is not host:port: ${why}` };
   }
   if (parts.host.includes(":") && !parts.host.startsWith("[")) {
-    return { fault: `${quoted(text)} is not host:port: an IPv6 address has to stand in brackets` };
+    return { fault: `${quoted(text)} is not host:port: an IPv6 address needs brackets` };
   }
   const host = parseHost(parts.host);
   return "fault" in host ? host : { host, port };

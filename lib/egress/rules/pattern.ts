@@ -23,7 +23,7 @@ const sshPort = 22;
 export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern | Fault {
   const fault = (why: string) => ({ fault: `${quoted(text)} is not a host pattern: ${why}` });
   if (text === "") return fault("it is empty");
-  if (text.includes("://")) return fault("it is a URL, and only its host is wanted");
+  if (text.includes("://")) return fault("it is a URL: give only its host");
 
   const { host: hostText, port: portText } = splitPort(text);
   const port = portText === undefined ? undefined : parsePort(portText);
@@ -31,7 +31,7 @@ export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern
   const isBelow = hostText.startsWith("*.");
   const rest = isBelow ? hostText.slice(2) : hostText;
   if (rest.includes("*")) return fault('"*" stands for one whole label, the first');
-  if (rest.includes(":") && !rest.startsWith("[")) return fault("an IPv6 address has to stand in brackets");
+  if (rest.includes(":") && !rest.startsWith("[")) return fault("an IPv6 address needs brackets");
   if (portText !== undefined && port === undefined) return fault("its port is not a number from 1 to 65535");
 
   const host = parseHost(rest);
