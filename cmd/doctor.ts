@@ -1,4 +1,9 @@
-import { describeConfig } from "../lib/config/describe.ts";
+import type { ProviderConfig } from "../lib/config/config.ts";
+import { type ConfigLine, describeConfig } from "../lib/config/describe.ts";
+import { formatPath } from "../lib/config/keypath.ts";
+import { maskQuery } from "../lib/config/mask.ts";
+import { type Environment, withoutSecrets } from "../lib/model/address.ts";
+import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { openPaint, plain, wantsColor, type Paint } from "../lib/sink/style.ts";
 import { checkAll, type Check } from "./checks.ts";
 import { describeRefusals, latestRefusals } from "./egresscheck.ts";
@@ -22,12 +27,33 @@ export async function doctor({ json, config }: Options<"doctor">): Promise<numbe
   return ok ? 0 : 1;
 }
 
-/** `koda doctor --config`: each value and who set it. */
+/** `koda doctor --config`: each value in force and where it comes from, without any key. */
 async function showConfig(places: Here, json: boolean): Promise<number> {
-  const lines = describeConfig(await loadHere(places));
+  const loaded = await loadHere(places);
+  const { providers } = loaded.config;
+  const fromVariables = providersOf(providers, places.env).flatMap((row) =>
+    linesOf(row, places.env, providers.get(row.name)),
+  );
+  const replaced = new Set(fromVariables.map(({ key }) => key));
+  const lines = [...describeConfig(loaded).filter(({ key }) => !replaced.has(key)), ...fromVariables];
   const rows = lines.map(({ key, value, origin }) => [key, JSON.stringify(value) ?? "", origin]);
   await print(json ? asJson(lines) : plain(tableOf([["KEY", "VALUE", "FROM"], ...rows])));
   return 0;
+}
+
+/** The address and the key of a provider, where an environment variable has them; of a key only that variable's name. */
+function linesOf(provider: Provider, env: Environment, configured: ProviderConfig | undefined): ConfigLine[] {
+  const { name, baseUrl, addressFrom } = provider;
+  const at = (key: string) => formatPath(["providers", name, key]);
+  const variable = keyOf(provider, env)?.variable;
+  return [
+    ...lineFrom(addressFrom, { key: at("base_url"), value: maskQuery(withoutSecrets(baseUrl)) }),
+    ...lineFrom(variable === configured?.apiKeyEnv ? undefined : variable, { key: at("api_key_env"), value: variable }),
+  ];
+}
+
+function lineFrom(variable: string | undefined, line: Omit<ConfigLine, "origin">): ConfigLine[] {
+  return variable === undefined ? [] : [{ ...line, origin: `environment ${variable}` }];
 }
 
 function describe({ name, status, message, fix }: Check, paint: Paint): string {

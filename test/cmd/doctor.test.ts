@@ -164,6 +164,30 @@ test("--config shows each value and where it comes from", async () => {
   });
 });
 
+test("--config shows which variables give a provider its address and its key", async () => {
+  await using place = makePlace(careful);
+  const address = "http://user:pass@127.0.0.1:9/v1?token=query-secret&api-version=3";
+  const env = { ...key, OPENAI_BASE_URL: address, KODA_HOME: join(place.project, "home") };
+  place.write("home/config.json", JSON.stringify({ providers: { groq: { api_key_env: "GROQ_KEY" } } }));
+  const { stdout } = await kodaFromSource(place, ["doctor", "--config", "--json"], { ...env, GROQ_KEY: "gsk-secret" });
+  const lines = JSON.parse(stdout) as { key: string }[];
+  for (const [name, value, variable] of [
+    ["openai.base_url", "http://127.0.0.1:9/v1?api-version=3", "OPENAI_BASE_URL"],
+    ["openai.api_key_env", "OPENAI_API_KEY", "OPENAI_API_KEY"],
+  ])
+    expect(lines.filter((line) => line.key === `providers.${name}`)).toEqual([
+      { key: `providers.${name}`, value, origin: `environment ${variable}` } as { key: string },
+    ]);
+  const groq = {
+    key: "providers.groq.api_key_env",
+    value: "GROQ_KEY",
+    origin: `user ${place.project}/home/config.json`,
+  };
+  expect(lines).toContainEqual(groq);
+  expect(lines.some((line) => line.key.startsWith("providers.xai"))).toBe(false);
+  expect(stdout).not.toMatch(/pass@|query-secret|gsk-secret|sk-very-secret/);
+});
+
 test("a directory that is gone is a usage error, not a defect", async () => {
   await using place = makePlace();
   const line = `mkdir gone && cd gone && rmdir "$PWD" && exec "$0" "$1" doctor`;
