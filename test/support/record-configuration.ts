@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { instructionNames } from "../../lib/agents/instructions.ts";
 import { type Key, keys } from "../../lib/config/schema.ts";
-import { builtInProviders } from "../../lib/model/providers.ts";
+import { builtInProviders, type Provider } from "../../lib/model/providers.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 
 const page = "docs/configuration.md";
@@ -14,7 +14,8 @@ export function configurationPage(written = readFileSync(page, "utf8")): string 
 
 const parts: Readonly<Record<string, () => string>> = {
   keys: () => tableOf(["key", "type", "default", ""], Object.entries(keys).map(keyRow)),
-  providers: () => tableOf(["provider", "key", "address", "wire"], builtInProviders.map(providerRow)),
+  providers: () =>
+    tableOf(["provider", "key", "address", "another address", "wire"], builtInProviders.map(providerRow)),
   instructions: () => instructionNames.map((name, at) => `${at + 1}. \`${name}\``).join("\n"),
   tools: () =>
     tableOf(
@@ -33,8 +34,9 @@ function typeOf({ expected }: Key["kind"]): string {
   return expected.replace(/\[.*\]|"[^"]*"/g, code);
 }
 
-function providerRow({ name, keys: variables, baseUrl, wire }: (typeof builtInProviders)[number]): string[] {
-  return [code(name), variables.map(code).join(", ") || "none", code(baseUrl), wire];
+function providerRow({ name, keys: variables, baseUrl, addressVariables, wire }: Provider): string[] {
+  const named = (names: readonly string[] = []) => names.map(code).join(", ");
+  return [code(name), named(variables) || "none", code(baseUrl), named(addressVariables?.names), wire];
 }
 
 function replaced(text: string, name: string, part: string): string {
