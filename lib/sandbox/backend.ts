@@ -87,9 +87,9 @@ export function noCommands(reasons: readonly string[]): Backend {
     ...unconfined,
     filesystem: "no commands",
     network: "no commands",
-    notes: [`no commands: no sandbox can be had here (--no-sandbox goes without). ${why}`],
+    notes: [`no commands: no sandbox works here (--no-sandbox runs without one). ${why}`],
     confine() {
-      throw new KodaError("sandbox", `Cannot run a command: no sandbox can be had here. ${why}`);
+      throw new KodaError("sandbox", `Cannot run a command: no sandbox works here. ${why}`);
     },
   };
 }

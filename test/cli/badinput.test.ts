@@ -138,7 +138,7 @@ const rows: Row[] = [
     name: "an image that was cut short",
     spoil: (p) => (p.write("x.png", Buffer.from("\x89PNG\r\n\x1a\nhalf", "latin1")), ["-i", "x.png"]),
     exit: 2,
-    says: ["x.png", "end is missing"],
+    says: ["x.png", "it is truncated"],
   },
   { name: "a prompt file that is not there", spoil: () => {}, prompt: ["-f", "no.md"], exit: 2, says: ["no.md"] },
   {
