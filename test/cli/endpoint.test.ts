@@ -101,6 +101,18 @@ describe("a conversation stays with the host that it began with", () => {
     expect(two.requests).toHaveLength(1);
   });
 
+  test("an address is recorded without what may be a secret", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    const url = `${server.url}?api-version=1&key=sk-in-the-query`;
+    const { end, stdout, stderr } = await run(place, ["-m", "x", "--base-url", url, "--session", "mine", "hi"]);
+    expect(end.status).toBe("done");
+    const exported = await koda(place, ["session", "export", "mine", "--format", "jsonl"]);
+    const stored = await Bun.file(join(place.home, ".local/share/koda/koda.db")).text();
+    for (const text of [stdout, stderr, exported.stdout, stored]) expect(text).not.toContain("sk-in-the-query");
+    expect((await run(place, ["--resume", "mine", "--base-url", url, "and?"])).end.status).toBe("done");
+  });
+
   test("the wire, the effort, the temperature and the longest reply are those of the session", async () => {
     await using place = makePlace();
     await using server = await scripted();
