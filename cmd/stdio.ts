@@ -32,7 +32,7 @@ export async function sinkFor(choice: SinkChoice): Promise<Sink> {
     verbose: verbose ?? false,
     color: wantsColor(color ?? "auto", stderrIsTerminal, process.env),
     // Only a terminal has a width, and asking for it is slow.
-    columns: stderrIsTerminal ? process.stderr.columns : 80,
+    columns: stderrIsTerminal ? () => process.stderr.columns || 80 : () => 80,
   });
 }
 

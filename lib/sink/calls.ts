@@ -1,19 +1,29 @@
 import type { EventOf } from "../engine/event.ts";
 import { describeEnd, describeInput } from "./call.ts";
+import { Excerpt } from "./excerpt.ts";
 import type { Lines } from "./lines.ts";
+import type { Busy } from "./screen.ts";
 import { plain, type Paint } from "./style.ts";
 
 export type CallOptions = {
   verbose: boolean;
   paint: Paint;
   /** How wide a line may be. */
-  columns: number;
+  columns: () => number;
+  stderrIsTerminal: boolean;
 };
 
-/** Live output of one call goes to people up to here; the whole is stored, and --verbose shows it. */
+/** On a terminal a call's live output goes up to here; the whole is stored, and --verbose shows it. */
 const mostLiveOutput = 256 * 1024;
 
-type Call = { title: string; isAnnounced: boolean; shown: number };
+type Call = {
+  title: string;
+  since: number;
+  isAnnounced: boolean;
+  shown: number;
+  /** Only in a log, and not with --verbose. */
+  excerpt: Excerpt | undefined;
+};
 
 /** The calls that run, as lines: what is called, what it prints, how it ended. */
 export class Calls {
@@ -28,18 +38,27 @@ export class Calls {
     this.#options = options;
   }
 
-  /** What to call the one that was started last, of those still running. */
-  get latest(): string | undefined {
-    return [...this.#running.values()].at(-1)?.title;
+  /** The call that was started last, of those still running. */
+  get busy(): Busy | undefined {
+    const call = [...this.#running.values()].at(-1);
+    if (call === undefined) return undefined;
+    const others = this.#running.size - 1;
+    return { verb: "running", what: others === 0 ? call.title : `${call.title} and ${others} more`, since: call.since };
   }
 
   async start({ id, tool, input, effect }: EventOf<"tool.start">): Promise<void> {
-    const { columns, verbose, paint } = this.#options;
-    const words = describeInput(input, columns - tool.length - 3);
-    const call = { title: `${paint.bold(tool)} ${words}`.trimEnd(), isAnnounced: false, shown: 0 };
+    const { columns, verbose, paint, stderrIsTerminal } = this.#options;
+    const words = describeInput(input, columns() - tool.length - 3);
+    const call: Call = {
+      title: `${paint.bold(tool)} ${words}`.trimEnd(),
+      since: performance.now(),
+      isAnnounced: false,
+      shown: 0,
+      excerpt: stderrIsTerminal || verbose ? undefined : new Excerpt(),
+    };
     this.#running.set(id, call);
-    // A read is over in a moment and gets one line, when it has ended.
-    if (effect !== "read" || verbose) await this.#announce(id, call);
+    // A read is over in a moment and gets one line, when it has ended. A command takes as long as it likes.
+    if (effect !== "read" || tool === "Bash" || verbose) await this.#announce(id, call);
     if (verbose) await this.#say(id, `${JSON.stringify(input, null, 2) ?? ""}\n`);
   }
 
@@ -47,6 +66,7 @@ export class Calls {
     const call = this.#running.get(id);
     if (call === undefined) return;
     if (!call.isAnnounced) await this.#announce(id, call);
+    if (call.excerpt !== undefined) return await this.#say(id, call.excerpt.add(text));
     if (call.shown > mostLiveOutput && !this.#options.verbose) return;
     call.shown += text.length;
     await this.#say(id, text);
@@ -56,14 +76,16 @@ export class Calls {
 
   async end(event: EventOf<"tool.end">): Promise<void> {
     const { columns, paint } = this.#options;
-    const call = this.#running.get(event.id) ?? { title: paint.bold(event.tool), isAnnounced: false };
+    const call = this.#running.get(event.id);
+    if (call?.excerpt !== undefined) await this.#say(event.id, call.excerpt.end());
+    this.#running.delete(event.id);
+    const { title, isAnnounced } = call ?? { title: paint.bold(event.tool), isAnnounced: false };
     const mark = event.ok ? paint.green("✓") : paint.red("✗");
-    await this.#close(event.id, call, `${mark} ${paint.dim(describeEnd(event, columns))}`);
+    await this.#close(event.id, { title, isAnnounced }, `${mark} ${paint.dim(describeEnd(event, columns()))}`);
     if (event.hint !== undefined) await this.#lines.line(paint.dim(`    ${plain(event.hint)}`));
   }
 
   async #close(id: string, { title, isAnnounced }: Pick<Call, "title" | "isAnnounced">, ending: string): Promise<void> {
-    this.#running.delete(id);
     if (!isAnnounced) await this.#lines.line(`${this.#options.paint.cyan("●")} ${title} ${ending}`);
     else if (this.#latest === id) await this.#lines.line(`  ${ending}`);
     else await this.#lines.line(`  ${title} ${ending}`);
@@ -77,6 +99,10 @@ export class Calls {
   }
 
   async #say(id: string, text: string): Promise<void> {
+    if (text === "") return;
+    // Of calls that run together, each says its name when it takes over.
+    const call = this.#running.get(id);
+    if (this.#latest !== id && call !== undefined) await this.#lines.line(`  ${call.title}:`);
     this.#latest = id;
     await this.#lines.piece(id, text, { margin: "    ", paint: this.#options.paint.dim });
   }

@@ -6,12 +6,19 @@ export class Lines {
   readonly #screen: Screen;
   /** Whose line has begun and not ended. */
   #speaker: string | undefined;
+  #shownAt = 0;
 
   constructor(screen: Screen) {
     this.#screen = screen;
   }
 
+  /** When something was shown last, by `performance.now()`. */
+  get shownAt(): number {
+    return this.#shownAt;
+  }
+
   async line(text: string): Promise<void> {
+    this.#shownAt = performance.now();
     await this.#screen.toStderr(`${this.#break()}${text}\n`);
   }
 
@@ -23,6 +30,7 @@ export class Lines {
     const whole = lines.map((line) => `${paint(line)}\n`).join(margin);
     // The margin of a line is written with its first piece, so that nothing is left standing after the last one.
     const rest = last === "" ? "" : `${whole === "" ? "" : margin}${paint(last)}`;
+    this.#shownAt = performance.now();
     this.#speaker = last === "" && whole !== "" ? undefined : speaker;
     await this.#screen.toStderr(`${opening}${whole}${rest}`);
   }

@@ -27,8 +27,10 @@ export type SinkOptions = {
   verbose: boolean;
   /** Whether stderr gets colours; `wantsColor` decides. */
   color: boolean;
-  /** How wide a line on stderr may be. */
-  columns: number;
+  /** How wide a line on stderr may be at this moment. */
+  columns: () => number;
+  /** How long a log may be silent before it is told that the run goes on. */
+  heartbeatMs?: number;
 };
 
 /**

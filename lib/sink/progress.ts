@@ -2,8 +2,9 @@ import type { Event, EventOf } from "../engine/event.ts";
 import { Asides } from "./aside.ts";
 import { Calls } from "./calls.ts";
 import { describeEgress } from "./egress.ts";
+import { Heartbeat, heartbeatMs } from "./heartbeat.ts";
 import { Lines } from "./lines.ts";
-import type { Screen } from "./screen.ts";
+import type { Busy, Screen } from "./screen.ts";
 import type { Writer } from "./sink.ts";
 import { harmless, openPaint, plain, seconds, type Paint } from "./style.ts";
 import { banner, complaint, summary, warnings } from "./summary.ts";
@@ -12,7 +13,9 @@ export type ProgressOptions = {
   quiet: boolean;
   verbose: boolean;
   color: boolean;
-  columns: number;
+  columns: () => number;
+  stderrIsTerminal: boolean;
+  heartbeatMs?: number;
   /** Whether stdout shows text as it comes. If not, text that is not the answer is shown here. */
   textIsShown: boolean;
   hasSchema?: boolean;
@@ -44,10 +47,13 @@ class Progress {
   readonly #paint: Paint;
   readonly #options: ProgressOptions;
   readonly #calls: Calls;
+  /** A terminal has the spinner. */
+  readonly #heartbeat: Heartbeat | undefined;
   readonly #asides: Asides;
   /** Each entry of the list with the state it was last shown in. */
   #todo = new Map<string, string>();
   readonly #unreached = new Set<string>();
+  #isReconnecting = false;
 
   constructor(screen: Screen, lines: Lines, paint: Paint, options: ProgressOptions) {
     this.#screen = screen;
@@ -56,13 +62,15 @@ class Progress {
     this.#options = options;
     this.#asides = new Asides(options.hasSchema ?? false);
     this.#calls = new Calls(lines, { ...options, paint });
+    const everyMs = options.heartbeatMs ?? heartbeatMs;
+    if (!options.stderrIsTerminal) this.#heartbeat = new Heartbeat(lines, { paint, everyMs });
   }
 
   /** Pieces of text are many, and nothing is shown of them: they cost no promise. */
   write(event: Event): Promise<void> | undefined {
     if (event.type !== "text.delta") return this.#show(event);
     this.#asides.add(event.text);
-    return undefined;
+    return this.#isReconnecting ? this.#reconnected() : undefined;
   }
 
   async #show(event: Exclude<Event, { type: "text.delta" }>): Promise<void> {
@@ -70,24 +78,25 @@ class Progress {
       case "session.start":
         return await this.#start(event);
       case "turn.start":
-        return await this.#screen.wait("thinking");
+        return await this.#wait(busyWith("thinking"));
       case "turn.end":
       case "usage":
         return;
       case "text.done":
         return this.#asides.close(event.text);
       case "thinking.delta":
+        if (this.#isReconnecting) await this.#reconnected();
         if (this.#options.verbose) await this.#think(event.text);
         return;
       case "tool.start":
         await this.#aside(this.#asides.beforeCall());
         await this.#calls.start(event);
-        return await this.#screen.wait(this.#calls.latest);
+        return await this.#wait(this.#calls.busy);
       case "tool.output":
         return await this.#calls.output(event);
       case "tool.end":
         await this.#calls.end(event);
-        return await this.#screen.wait(this.#calls.latest ?? "thinking");
+        return await this.#wait(this.#calls.busy ?? busyWith("thinking"));
       case "retry":
         await this.#aside(this.#asides.broken());
         return await this.#retry(event);
@@ -138,7 +147,8 @@ class Progress {
     await this.#lines.line(
       this.#paint.yellow(`↻ ${plain(message)}`) + this.#paint.dim(` (${code}, in ${seconds(delay)})`),
     );
-    await this.#screen.wait("reconnecting");
+    await this.#wait(busyWith("reconnecting"));
+    this.#isReconnecting = true;
   }
 
   async #files({ files }: EventOf<"diff">): Promise<void> {
@@ -167,8 +177,18 @@ class Progress {
     else await this.#lines.line(noticeLine("warn", line, this.#paint));
   }
 
+  async #reconnected(): Promise<void> {
+    await this.#wait(busyWith("thinking"));
+  }
+
+  async #wait(busy: Busy | undefined): Promise<void> {
+    this.#isReconnecting = false;
+    this.#heartbeat?.wait(busy);
+    await this.#screen.wait(busy);
+  }
+
   async #end(event: EventOf<"end">): Promise<void> {
-    await this.#screen.wait(undefined);
+    await this.#wait(undefined);
     await this.#aside(this.#asides.atEnd(event));
     if (event.error) await this.#lines.line(complaint(event.error, this.#paint));
     if (event.session === null) return;
@@ -178,6 +198,10 @@ class Progress {
     const line = event.status === "done" ? `${event.resume} "…"` : event.resume;
     await this.#lines.line(this.#paint.dim(`  to continue: ${line}`));
   }
+}
+
+function busyWith(verb: string): Busy {
+  return { verb, what: "", since: performance.now() };
 }
 
 function noticeLine(level: EventOf<"notice">["level"], message: string, paint: Paint): string {

@@ -13,8 +13,12 @@ export type ScreenOptions = {
   stderrIsTerminal: boolean;
   /** Both are one pipe or one file, as after `2>&1`. */
   isOneStream?: boolean;
-  columns: number;
+  /** How wide the terminal is now. */
+  columns: () => number;
 };
+
+/** The work that is being waited for: `running`, `npm test`; since when, by `performance.now()`. */
+export type Busy = { verb: string; what: string; since: number };
 
 /**
  * Both streams as a person sees them. Where both end on one terminal, or in one log, their texts come in the order of
@@ -28,7 +32,7 @@ export class Screen {
   /** Which of them has begun a line and not ended it. */
   readonly #open = { stdout: false, stderr: false };
   #deaf = false;
-  #busy: { label: string; since: number } | undefined;
+  #busy: Busy | undefined;
   #quietSince = 0;
   /** The spinner is on the screen. */
   #spinning = false;
@@ -61,17 +65,17 @@ export class Screen {
     if (this.#open.stdout) await this.toStdout("\n");
   }
 
-  /** What is being waited for; undefined when nothing is. Shows only on a terminal, and only when it takes long. */
-  async wait(label: string | undefined): Promise<void> {
+  /** Undefined when nothing is waited for. Shows only on a terminal, and only when it takes long. */
+  async wait(busy: Busy | undefined): Promise<void> {
     if (!this.#options.stderrIsTerminal) return;
-    if (label === undefined) {
+    if (busy === undefined) {
       clearInterval(this.#timer);
       this.#timer = undefined;
       this.#busy = undefined;
       return await this.#clear();
     }
     if (this.#busy === undefined) this.#quietSince = performance.now();
-    if (this.#busy?.label !== label) this.#busy = { label, since: performance.now() };
+    this.#busy = busy;
     this.#timer ??= setInterval(() => void this.#spin(), frameMs).unref();
   }
 
@@ -92,9 +96,12 @@ export class Screen {
     const now = performance.now();
     const isMidLine = this.#open.stderr || (this.#shared && this.#open.stdout);
     if (!this.#busy || this.#drawing || isMidLine || now - this.#quietSince < patienceMs) return;
-    const elapsed = Math.floor((now - this.#busy.since) / 1_000);
+    const columns = this.#options.columns();
+    const { verb, what, since } = this.#busy;
     const frame = frames[Math.floor(now / frameMs) % frames.length];
-    const line = Bun.sliceAnsi(`${frame} ${this.#busy.label} ${elapsed} s`, 0, this.#options.columns - 1);
+    const elapsed = ` ${Math.floor((now - since) / 1_000)} s`;
+    const label = Bun.sliceAnsi(what || verb, 0, columns - elapsed.length - 3, "…");
+    const line = Bun.sliceAnsi(`${frame} ${label}${elapsed}`, 0, columns - 1);
     this.#spinning = true;
     this.#drawing = true;
     await this.#say(`${eraseLine}${line}`, true);

@@ -21,7 +21,7 @@ test("a stdout that takes no more is told of once, and people still read how the
     quiet: false,
     verbose: false,
     color: false,
-    columns: 80,
+    columns: () => 80,
   });
   const refusals: unknown[] = [];
   for (const event of [started, delta("a"), delta("b"), finished("ab")]) {
@@ -47,7 +47,7 @@ test("a stderr that takes no more stops nothing", async () => {
     quiet: false,
     verbose: true,
     color: false,
-    columns: 80,
+    columns: () => 80,
   });
   for (const event of [started, delta("Good."), finished("Good.")]) await sink.write(event);
   await sink.flush();

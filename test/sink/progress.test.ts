@@ -157,9 +157,9 @@ test("calls that run together do not share lines, and each end is named", async 
   ]);
   expect(stderr).toBe(`● Bash one
 ● Bash two
-    first of one, 
     first of two
-    second of one
+  Bash one:
+    first of one, second of one
   Bash two ✓ 1.2 s
   Bash one ✓ 1.2 s
 `);
@@ -174,12 +174,63 @@ test("a command cannot steer the terminal, nor colour the log", async () => {
   expect(stderr).toContain("    red ]0;titlea\n    b 2J\n");
 });
 
-test("live output of one call ends at some point, and --verbose shows all of it", async () => {
+test("in a log a command is announced before it has printed anything, whatever it does", async () => {
+  const { stderr } = await sinkRun([call("a", "Bash", { command: "sleep 60" }, "read")]);
+  expect(stderr).toBe("● Bash sleep 60\n");
+});
+
+describe("a log gets of a command's output", () => {
+  const numbers = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, index) => `    ${from + index}\n`).join("");
+  /** In pieces that break lines anywhere. */
+  const counting = (last: number) => {
+    const text = Array.from({ length: last }, (_, index) => `${index + 1}\n`).join("");
+    return (text.match(/[^]{1,1000}/g) ?? []).map((piece) => printed("a", piece));
+  };
+  const make = call("a", "Bash", { command: "make" });
+  const shown = async (...events: Event[]) =>
+    (await sinkRun([make, ...events, ended("a", "Bash")])).stderr
+      .replace("● Bash make\n", "")
+      .replace("  ✓ 1.2 s\n", "");
+
+  test("forty lines: the first ones, how many more there were, and the last ones", async () => {
+    expect(await shown(...counting(100_000))).toBe(
+      `${numbers(1, 30)}    … 99,960 more lines (-v shows all)\n${numbers(99_991, 100_000)}`,
+    );
+    expect(await shown(...counting(41))).toBe(`${numbers(1, 30)}    … 1 more line (-v shows all)\n${numbers(32, 41)}`);
+  });
+
+  test("all that is no more than forty lines", async () => {
+    expect(await shown(...counting(40))).toBe(numbers(1, 40));
+  });
+
+  test("the first lines as they come", async () => {
+    expect((await sinkRun([make, printed("a", "one\ntw")])).stderr).toBe("● Bash make\n    one\n");
+  });
+
+  test("whole lines, also the one that is not ended", async () => {
+    expect(await shown(printed("a", "one\r"), printed("a", "\ntwo\rthr"), printed("a", "ee"))).toBe(
+      "    one\n    two\n    three\n",
+    );
+  });
+
+  test("the beginning of a line that is far too long", async () => {
+    const long = Array.from({ length: 64 }, () => printed("a", "y".repeat(16_384)));
+    expect(await shown(...long, printed("a", "\nend"))).toBe(`    ${"y".repeat(1_000)}…\n    end\n`);
+  });
+
+  test("everything with --verbose", async () => {
+    const { stderr } = await sinkRun([make, ...counting(1_000), ended("a", "Bash")], { verbose: true });
+    expect(stderr).toEndWith(`${numbers(1, 1_000)}  ✓ 1.2 s\n`);
+  });
+});
+
+test("on a terminal live output of one call ends at some point, and --verbose shows all of it", async () => {
   const events = [
     call("a", "Bash", { command: "x" }),
     ...Array.from({ length: 64 }, () => printed("a", "y".repeat(16_384))),
   ];
-  const short = (await sinkRun(events)).stderr;
+  const short = (await sinkRun(events, { stderrIsTerminal: true })).stderr;
   expect(short).toContain("… more output is not shown (-v shows all)\n");
   expect(short.length).toBeLessThan(400_000);
   expect((await sinkRun(events, { verbose: true })).stderr.length).toBeGreaterThan(64 * 16_384);
@@ -247,11 +298,11 @@ describe("what a run reached", () => {
   test("stands on a line of its own among what a command prints", async () => {
     const { stderr } = await sinkRun([
       call("a", "Bash", { command: "npm ci" }),
-      printed("a", "fetching"),
+      printed("a", "fetching\n"),
       wish({ tool: "a" }),
-      printed("a", " failed\n"),
+      printed("a", "failed\n"),
       ended("a", "Bash", { ok: false, exit_code: 1 }),
     ]);
-    expect(stderr).toBe(`● Bash npm ci\n    fetching\n${line}     failed\n  ✗ exit 1 · 1.2 s\n`);
+    expect(stderr).toBe(`● Bash npm ci\n    fetching\n${line}    failed\n  ✗ exit 1 · 1.2 s\n`);
   });
 });

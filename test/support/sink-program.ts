@@ -59,7 +59,7 @@ const programs: Record<string, (...args: string[]) => Promise<void>> = {
       quiet: false,
       verbose: false,
       color: false,
-      columns: 80,
+      columns: () => process.stderr.columns || 80,
       ...JSON.parse(options ?? "{}"),
     });
     for (const event of events) await (event === null ? told() : sink.write(event));

@@ -25,7 +25,7 @@ export async function sinkRun(
     quiet: false,
     verbose: false,
     color: false,
-    columns: 80,
+    columns: () => 80,
     ...options,
     stdout: new Output(stdout, "stdout"),
     stderr: new Output(stderr, "stderr"),
