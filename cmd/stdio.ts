@@ -1,4 +1,4 @@
-import { fstatSync } from "node:fs";
+import { fstatSync, writeSync } from "node:fs";
 import { errnoOf } from "../lib/errors.ts";
 import { type OutputMode, openSink } from "../lib/sink/open.ts";
 import { Output } from "../lib/sink/output.ts";
@@ -19,7 +19,7 @@ export type SinkChoice = {
 export async function sinkFor(choice: SinkChoice): Promise<Sink> {
   const { output, stream, outputSchema, quiet, verbose, color } = choice;
   const stderrIsTerminal = await isTerminal(2);
-  return openSink({
+  const sink = openSink({
     mode: output ?? "text",
     stdout: new Output(1, "stdout"),
     stderr: new Output(2, "stderr"),
@@ -31,9 +31,23 @@ export async function sinkFor(choice: SinkChoice): Promise<Sink> {
     quiet: quiet ?? false,
     verbose: verbose ?? false,
     color: wantsColor(color ?? "auto", stderrIsTerminal, process.env),
-    // Only a terminal has a width, and asking for it is slow.
+    // Only a terminal has a width, and asking for it is slow at first.
     columns: stderrIsTerminal ? () => process.stderr.columns || 80 : () => 80,
   });
+  if (stderrIsTerminal) process.on("exit", () => leave(sink));
+  return sink;
+}
+
+/** The second signal ends the process in the middle of a line. */
+function leave(sink: Sink): void {
+  const text = sink.leave();
+  if (text === "") return;
+  try {
+    writeSync(2, text);
+  } catch (error) {
+    // The terminal is gone, or takes nothing at the moment.
+    if (errnoOf(error) === undefined) throw error;
+  }
 }
 
 function isOneStream(): boolean {

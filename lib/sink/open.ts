@@ -52,6 +52,7 @@ export function openSink(options: SinkOptions): Sink {
       return isWritten ? (toPeople(event) ?? settled) : bothAfter(written, event);
     },
     flush: () => screen.flush(),
+    leave: () => screen.leave(),
   };
 
   /** People read that all went well only when it did: the answer has left the process by then. */

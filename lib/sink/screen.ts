@@ -39,9 +39,12 @@ export class Screen {
   /** It is on its way there: a terminal that is held up gets no second one. */
   #drawing = false;
   #timer: ReturnType<typeof setInterval> | undefined;
+  #columns = 0;
+  #flushed = false;
 
   constructor(options: ScreenOptions) {
     this.#options = options;
+    if (options.stderrIsTerminal) this.#columns = options.columns();
     this.#shared = (options.stdoutIsTerminal && options.stderrIsTerminal) || options.isOneStream === true;
   }
 
@@ -82,7 +85,14 @@ export class Screen {
   /** Settles when all has left the process; throws what stdout threw. */
   async flush(): Promise<void> {
     await this.#say("", true);
+    this.#flushed = true;
     await this.#options.stdout.flush();
+  }
+
+  /** What a process that leaves early must still write to stderr, so that a prompt begins on a clean line. */
+  leave(): string {
+    if (this.#flushed || !this.#options.stderrIsTerminal) return "";
+    return this.#open.stderr || (this.#shared && this.#open.stdout) ? "\n" : eraseLine;
   }
 
   async #showInOrder(text: string): Promise<void> {
@@ -97,6 +107,7 @@ export class Screen {
     const isMidLine = this.#open.stderr || (this.#shared && this.#open.stdout);
     if (!this.#busy || this.#drawing || isMidLine || now - this.#quietSince < patienceMs) return;
     const columns = this.#options.columns();
+    if (columns !== this.#columns) return await this.#awaitSize(columns);
     const { verb, what, since } = this.#busy;
     const frame = frames[Math.floor(now / frameMs) % frames.length];
     const elapsed = ` ${Math.floor((now - since) / 1_000)} s`;
@@ -106,6 +117,13 @@ export class Screen {
     this.#drawing = true;
     await this.#say(`${eraseLine}${line}`, true);
     this.#drawing = false;
+  }
+
+  /** A terminal that is made narrower breaks the line in two, of which one can be erased: not again at each step. */
+  async #awaitSize(columns: number): Promise<void> {
+    this.#columns = columns;
+    await this.#clear();
+    this.#quietSince = performance.now();
   }
 
   /** The spinner then stays away until what follows has been written, however long that takes. */

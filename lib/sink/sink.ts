@@ -5,6 +5,8 @@ export type Sink = {
   write(event: Event): Promise<void>;
   /** Settles when everything written has left the process; throws what stdout threw. */
   flush(): Promise<void>;
+  /** What a process that cannot wait for `flush` must still write to stderr. */
+  leave(): string;
 };
 
 /** The part of a sink that one output mode writes to stdout, or that people read on stderr. */

@@ -1,6 +1,11 @@
 import { describe, test } from "bun:test";
-import { binary } from "../support/koda.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { binary, using } from "../support/koda.ts";
+import { call } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { until } from "../support/until.ts";
 
 /** A shell on a terminal of its own, that is typed to and looked at. */
 async function typing(
@@ -108,5 +113,25 @@ describe("on a terminal a command and koda are one job", () => {
       await shows("koda: in the sandbox ");
       await shows("\ndumb");
     });
+  });
+});
+
+test("a second Ctrl-C leaves at once, and the prompt comes on a clean line", async () => {
+  await using place = makePlace();
+  // It does not end when the first Ctrl-C asks it to.
+  const command = "trap 'touch asked' TERM; echo '[go]'; while :; do sleep 1; done";
+  await using server = await startModelServer([call("Bash", { command })]);
+  await typing(place, async ({ type, shows }) => {
+    await shows("ready> ");
+    type(`"$koda" exec ${using(server).join(" ")} hi\n`);
+    await shows("    [go]");
+    await shows("Bash trap");
+    type("\u0003");
+    await shows("^C");
+    await until(() => existsSync(join(place.project, "asked")));
+    type("\u0003");
+    await shows("^C\r\u001b[Kready> ");
+    type(`echo "code=$?"\n`);
+    await shows("\ncode=130");
   });
 });

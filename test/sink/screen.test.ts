@@ -6,7 +6,8 @@ import { call, delta, done, ended, finished, said, started } from "../support/si
 
 const program = [process.execPath, join(import.meta.dir, "../support/sink-program.ts"), "events"];
 const frame = /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/;
-type Wait = { shown: RegExp; thenMs?: number };
+/** A wait with `resize` makes the terminal so wide and lets the events wait on. */
+type Wait = { shown: RegExp; thenMs?: number; resize?: number };
 
 /** Plays events on a real terminal. At each null it waits until the terminal has shown what is expected there. */
 async function onTerminal(events: readonly (Event | null)[], waits: readonly Wait[], redirect = ""): Promise<string> {
@@ -22,11 +23,13 @@ async function onTerminal(events: readonly (Event | null)[], waits: readonly Wai
     terminal: {
       cols: 80,
       rows: 24,
-      data(_terminal, bytes) {
+      data(terminal, bytes) {
         shown += decoder.decode(bytes, { stream: true });
         if (!waiting[0]?.shown.test(shown.slice(seen))) return;
         seen = shown.length;
-        setTimeout(() => child.kill("SIGUSR2"), waiting.shift()?.thenMs ?? 0);
+        const { thenMs = 0, resize } = waiting.shift() ?? {};
+        if (resize !== undefined) return terminal.resize(resize, 24);
+        setTimeout(() => child.kill("SIGUSR2"), thenMs);
       },
     },
   });
@@ -62,6 +65,16 @@ test("long work shows a spinner with its name and the time, and nothing of it st
     '  to continue: koda exec --resume 0199 "…"',
     "",
   ]);
+});
+
+test("a terminal that becomes narrower gets a spinner that fits", async () => {
+  const command = "a".repeat(100);
+  const shown = await onTerminal(
+    [call("a", "Bash", { command }), null, ended("a", "Bash"), finished("Good.")],
+    [{ shown: /Bash a+… 0 s$/, resize: 30 }, { shown: /Bash a+… \d s$/, resize: 20 }, { shown: /Bash a+… \d s$/ }],
+  );
+  const widths = [...shown.matchAll(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏][^\r\n]*/g)].map(([line]) => line.length);
+  expect([...new Set(widths)]).toEqual([79, 29, 19]);
 });
 
 test("half a line of text is never written over", async () => {
