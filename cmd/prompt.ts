@@ -3,9 +3,9 @@ import { decodeUtf8 } from "../lib/config/utf8.ts";
 import { KodaError, unlessRefused } from "../lib/errors.ts";
 import { isDemo } from "../lib/model/demoname.ts";
 import type { ImagePart, TextPart } from "../lib/model/message.ts";
-import { Output } from "../lib/sink/output.ts";
 import type { Intake } from "./bytes.ts";
 import { decodeInput } from "./decode.ts";
+import { openNote } from "./note.ts";
 import { readStdin, type StdinMode, type StdinRole } from "./stdin.ts";
 
 export type PromptOptions = {
@@ -51,9 +51,15 @@ export async function readPrompt(
   // Images first: they never wait, and a prompt from a pipe may.
   const images = await imagesOf(options.image, signal);
   const words = await wordsOf(source, { signal, onWait });
-  const note = options.quiet ? unsaid : say;
   const goesOn = options.resume !== undefined || options.last === true;
-  const bytes = await readStdin({ mode, role: roleBeside(source, goesOn), note, warn: say, onWait, signal });
+  const bytes = await readStdin({
+    mode,
+    role: roleBeside(source, goesOn),
+    note: openNote(options),
+    warn: openNote(),
+    onWait,
+    signal,
+  });
   const input = bytes === undefined ? undefined : decodeInput(bytes, "standard input");
   if (mode === "require" && !input)
     throw new KodaError("usage", "Standard input is empty, and --stdin require asks for something there");
@@ -159,10 +165,3 @@ function isBlank(text: string): boolean {
 function shortened(text: string): string {
   return text.length <= 40 ? text : `${text.slice(0, 39)}…`;
 }
-
-/** A note is for people: when it cannot be written, nothing is lost that a run depends on. */
-function say(text: string): void {
-  new Output(2, "stderr").write(`koda: ${text}\n`).catch(() => undefined);
-}
-
-function unsaid(): void {}

@@ -5,6 +5,7 @@ import type { SessionChoice, Settings } from "../lib/engine/settings.ts";
 import { inMemory } from "../lib/session/database.ts";
 import { realPaths } from "../lib/trust/real.ts";
 import { given, groundOf } from "./ground.ts";
+import { openNote } from "./note.ts";
 import type { ExecOptions } from "./options.ts";
 import { resumeFlags } from "./resumeflags.ts";
 import { version } from "./version.ts";
@@ -26,7 +27,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     },
     database: options.ephemeral ? inMemory : databaseFile(ground),
     session: sessionChoice(options),
-    waitMs: options.wait ?? 0,
+    wait: { ms: options.wait ?? 0, note: openNote(options) },
     tools: { allow: options.allowTool, deny: options.denyTool },
     endpoint: {
       ...(options.baseUrl !== undefined && { baseUrl: options.baseUrl }),

@@ -49,8 +49,8 @@ export async function openSession(
   { settings, recorded, info }: Opened,
   signal: AbortSignal,
 ): Promise<Session> {
-  const { session: choice, root, loaded, waitMs } = settings;
-  const wait = { ms: waitMs, signal };
+  const { session: choice, root, loaded } = settings;
+  const wait = { ...settings.wait, signal };
   const start = { cwd: root, model: info.name, provider: info.provider, mode: loaded.config.mode };
   if (choice.kind === "named") return await store.openOrCreate(choice.id, start, wait);
   if (recorded === undefined) return store.create(start);

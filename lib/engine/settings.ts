@@ -31,7 +31,8 @@ export type Settings = {
   /** Where the user's configuration is, whether there is one or not. */
   configDirectory: string | undefined;
   session: SessionChoice;
-  waitMs: number;
+  /** How long to wait for a session that another process holds, and who says so. */
+  wait: { ms: number; note: (text: string) => void };
   /** False after --no-sandbox. */
   sandboxed: boolean;
   bare: boolean;

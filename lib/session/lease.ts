@@ -1,3 +1,4 @@
+import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
 import type { Database } from "./database.ts";
 import { isGone, type ProcessIdentity, thisProcess } from "./process.ts";
@@ -5,8 +6,22 @@ import { isGone, type ProcessIdentity, thisProcess } from "./process.ts";
 const leaseMs = 30_000;
 const renewEveryMs = 10_000;
 
-/** How long to wait for a session that another process holds. */
-export type Wait = { ms: number; signal?: AbortSignal };
+/** How long to wait for a session that another process holds; `note` is told once what is waited for. */
+export type Wait = { ms: number; note?: (text: string) => void; signal?: AbortSignal };
+
+/** A session that another process holds, and what to do about it. */
+class SessionHeld extends KodaError {
+  readonly session: string;
+  /** `process 12 on host "ci" has held it for 3 s` */
+  readonly holding: string;
+
+  constructor(holder: Holder, advice: string) {
+    const holding = `${nameOf(holder)} has held it for ${shownSince(holder.since)}`;
+    super("session_held", `Session "${holder.session}" is in use: ${holding}. ${advice}`, { retryable: true });
+    this.session = holder.session;
+    this.holding = holding;
+  }
+}
 
 /** A word by which a lease knows its owner. */
 export function newOwner(): string {
@@ -19,7 +34,7 @@ export function newOwner(): string {
  */
 export function claimLease(db: Database, session: string, owner = newOwner()): string {
   const now = Date.now();
-  assertFree(db, session);
+  assertFree(db, session, `Wait for it with --wait 1m, or copy it with --fork ${session}.`);
   const { pid, started, host, machine } = thisProcess();
   db.run(
     `INSERT OR REPLACE INTO lease (session, owner, pid, started, host, machine, since, expires)
@@ -29,10 +44,10 @@ export function claimLease(db: Database, session: string, owner = newOwner()): s
   return owner;
 }
 
-/** Throws `session_held` when a process holds the session at this moment. */
-export function assertFree(db: Database, session: string): void {
+/** Throws `session_held`, with this advice, when a process holds the session at this moment. */
+export function assertFree(db: Database, session: string, advice: string): void {
   const holder = holderOf(db, session);
-  if (holder !== undefined && holds(holder)) throw heldError(holder);
+  if (holder !== undefined && holds(holder)) throw new SessionHeld(holder, advice);
 }
 
 /** Says whether a process holds the session at this moment. */
@@ -105,13 +120,17 @@ function tryToRun(db: Database, sql: string, values: (string | number)[]): void 
 /** Takes what `attempt` takes, as soon as whoever holds the session lets go of it, or throws the last refusal. */
 export async function whenFree<T>(attempt: () => T, wait: Wait): Promise<T> {
   const deadline = Date.now() + wait.ms;
+  let isTold = false;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1000)) {
     wait.signal?.throwIfAborted();
     try {
       return attempt();
     } catch (error) {
       const leftMs = deadline - Date.now();
-      if (!(error instanceof KodaError) || error.code !== "session_held" || leftMs <= 0) throw error;
+      if (!(error instanceof SessionHeld) || leftMs <= 0) throw error;
+      if (!isTold)
+        wait.note?.(`waiting up to ${formatDuration(wait.ms)} for session "${error.session}": ${error.holding}`);
+      isTold = true;
       await pause(Math.min(pauseMs, leftMs), wait.signal);
     }
   }
@@ -138,14 +157,8 @@ function holds(holder: Holder): boolean {
   return holder.expires > Date.now() && !isGone(holder);
 }
 
-function heldError(holder: Holder): KodaError {
-  const seconds = Math.max(0, Math.round((Date.now() - holder.since) / 1000));
-  return new KodaError(
-    "session_held",
-    `Session "${holder.session}" is in use: ${nameOf(holder)} has held it for ${seconds} s. ` +
-      `Wait for it with --wait 1m, or copy it with --fork ${holder.session}.`,
-    { retryable: true },
-  );
+function shownSince(ms: number): string {
+  return `${Math.max(0, Math.round((Date.now() - ms) / 1000))} s`;
 }
 
 function nameOf({ pid, host }: Holder): string {

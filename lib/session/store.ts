@@ -135,7 +135,7 @@ export class Store implements AsyncDisposable {
   remove(idOrPrefix: string): SessionInfo {
     return this.#db.write(() => {
       const info = this.find(idOrPrefix);
-      assertFree(this.#db, info.id);
+      assertFree(this.#db, info.id, "It can be deleted when that process has ended.");
       deleteSession(this.#db, info.id);
       return info;
     });

@@ -99,6 +99,27 @@ test("a session that another process holds is exit 10, and --wait waits for it",
   expect((await follow(patient).finished()).end).toMatchObject({ status: "done", session: "mine" });
 });
 
+test("a run that waits for a session says what holds it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(({ lines }) =>
+    lines.at(-1)?.text.includes("hold") ? [say("Holding."), silence()] : say("ok"),
+  );
+  const holder = start(place, ["exec", "--json", ...using(server), "--session", "mine", "hold it"]);
+  await follow(holder).until(({ type }) => type === "text.delta");
+  const waiting = start(place, ["exec", ...using(server), "--session", "mine", "--wait", "30s", "me too"]);
+  const note = new RegExp(
+    `^koda: waiting up to 30s for session "mine": process ${holder.pid} on host ".*" has held it for \\d+ s\\n`,
+  );
+  const decoder = new TextDecoder();
+  let log = "";
+  for await (const bytes of waiting.stderr) {
+    log += decoder.decode(bytes, { stream: true });
+    if (note.test(log)) holder.kill("SIGTERM");
+  }
+  expect([await waiting.exited, await waiting.stdout.text()]).toEqual([0, "ok\n"]);
+  expect(log.match(/waiting up to/g)).toHaveLength(1);
+});
+
 test("a killed run's session is free at once, and its open calls are accounted for", async () => {
   await using place = makePlace();
   await using server = await startModelServer([call("Bash", { command: "sleep 60" }), say("Going on.")]);

@@ -200,7 +200,12 @@ test("a session that a process works in is not removed", async () => {
   const busy = await store.open("first");
   const { exit, stderr } = await session(place, "rm", "first");
   expect(exit).toBe(10);
-  expect(stderr).toContain(`process ${process.pid}`);
+  expect(stderr).toMatch(
+    new RegExp(
+      `^koda: Session "first" is in use: process ${process.pid} on host ".*" has held it for \\d+ s\\. ` +
+        "It can be deleted when that process has ended\\.\n$",
+    ),
+  );
   busy.close();
 });
 
