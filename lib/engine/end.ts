@@ -1,5 +1,5 @@
 import type { KodaError } from "../errors.ts";
-import type { Event, EventOf, Figures } from "./event.ts";
+import type { Event, EventOf } from "./event.ts";
 import { noUsage } from "../model/usage.ts";
 import { exitOf, type Outcome, outcomeOfError } from "./outcome.ts";
 
@@ -7,7 +7,7 @@ type End = EventOf<"end">;
 
 export type Totals = {
   session: string | null;
-  usage: Figures;
+  usage: End["usage"];
   tools: End["tools"];
   filesChanged: number;
   durationMs: number;

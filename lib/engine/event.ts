@@ -164,7 +164,7 @@ const end = z.strictObject({
   text: z.string(),
   /** The answer that matches `--output-schema`. */
   output: z.unknown().optional(),
-  usage: figures,
+  usage: z.strictObject({ ...figures.shape, cost_usd: z.number().nonnegative().optional() }),
   tools: z.strictObject({ ok: count, failed: count, denied: count }),
   files_changed: count,
   duration_ms: z.number().nonnegative(),

@@ -1,4 +1,4 @@
-import type { Usage } from "../model/model.ts";
+import type { Price, Usage } from "../model/model.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
 import type { Figures } from "./event.ts";
 import type { Failure } from "./outcome.ts";
@@ -15,6 +15,8 @@ export type Ledger = {
   /** Input and output as reported, or as estimated where a provider reports nothing: a hard limit has to bite. */
   tokens: number;
   usage: Figures;
+  /** Requests whose input or output was not reported: with one of them the cost is unknown. */
+  unreported: number;
   readonly calls: { ok: number; failed: number; denied: number };
   /** Commands that the sandbox let begin, and those for which it could not be set up. */
   readonly commands: { begun: number; refused: number };
@@ -26,6 +28,7 @@ export function openLedger(limits: Limits): Ledger {
     requests: 0,
     tokens: 0,
     usage: noUsage,
+    unreported: 0,
     calls: { ok: 0, failed: 0, denied: 0 },
     commands: { begun: 0, refused: 0 },
   };
@@ -34,7 +37,19 @@ export function openLedger(limits: Limits): Ledger {
 export function spend(ledger: Ledger, usage: Usage, estimate: number): void {
   ledger.usage = addUsage(ledger.usage, usage);
   const reported = usage.input !== null || usage.output !== null;
+  if (usage.input === null || usage.output === null) ledger.unreported++;
   ledger.tokens += reported ? (usage.input ?? 0) + (usage.output ?? 0) : estimate;
+}
+
+/** In US dollars; undefined when the price or any of the figures is unknown. */
+export function costOf({ usage, unreported }: Ledger, price: Price | undefined): number | undefined {
+  const { input, cached, output } = usage;
+  if (price === undefined || unreported > 0 || input === null || output === null) return undefined;
+  const fromCache = cached ?? 0;
+  const perMillion =
+    (input - fromCache) * price.input + fromCache * (price.cached ?? price.input) + output * price.output;
+  // To a billionth of a dollar: the rest is noise of floating-point numbers.
+  return Math.round(perMillion * 1e3) / 1e9;
 }
 
 /** The limit that forbids another request, if one does. */

@@ -1,9 +1,9 @@
-import type { ModelRequest, Price, Usage } from "../model/model.ts";
+import type { ModelRequest, Usage } from "../model/model.ts";
 import type { Engine } from "./engine.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
-import { spend } from "./ledger.ts";
+import { costOf, spend } from "./ledger.ts";
 
 /** What of the answer there is so far: shown when the turn ends before its answer is complete. */
 export type Draft = { text: string; usage: Figures };
@@ -63,7 +63,7 @@ function requestOf(engine: Engine, withoutTools: boolean): ModelRequest {
 
 function usageEvent({ ledger, session, info }: Engine, request: Usage, turn: Figures): Event {
   const used = request.input === null ? null : request.input + (request.output ?? 0);
-  const cost = info.price && costOf(ledger.usage, info.price);
+  const cost = costOf(ledger, info.price);
   return {
     type: "usage",
     request,
@@ -72,12 +72,6 @@ function usageEvent({ ledger, session, info }: Engine, request: Usage, turn: Fig
     context: { used, window: info.contextWindow },
     ...(cost !== undefined && { cost_usd: cost }),
   };
-}
-
-function costOf({ input, cached, output }: Figures, price: Price): number {
-  const cachedTokens = cached ?? 0;
-  const fresh = (input ?? 0) - cachedTokens;
-  return (fresh * price.input + cachedTokens * (price.cached ?? price.input) + (output ?? 0) * price.output) / 1e6;
 }
 
 /** About three and a half bytes a token; only where the provider reports nothing. */

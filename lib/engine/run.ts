@@ -2,7 +2,7 @@ import { counted } from "../counted.ts";
 import { endEvent } from "./end.ts";
 import { type Engine, type FailOn, news, type Start } from "./engine.ts";
 import type { Event } from "./event.ts";
-import type { Ledger } from "./ledger.ts";
+import { costOf, type Ledger } from "./ledger.ts";
 import type { Outcome } from "./outcome.ts";
 import { type Prompt, turn } from "./turn.ts";
 
@@ -18,9 +18,10 @@ export async function* run(
   yield { type: "session.start", ...opening.start };
   yield* news(engine);
   const outcome = named(yield* turn(prompt, engine, signal), engine);
+  const cost = costOf(engine.ledger, engine.info.price);
   yield endEvent(outcome, {
     session: engine.session.id,
-    usage: engine.ledger.usage,
+    usage: { ...engine.ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
     tools: engine.ledger.calls,
     filesChanged: engine.changes.files,
     durationMs: performance.now() - opening.startedAt,

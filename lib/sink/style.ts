@@ -80,3 +80,10 @@ export function seconds(ms: number): string {
   if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`;
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
+
+/** `$0.0042`, `$0.42`, `$1,234.50`. */
+export function dollars(usd: number): string {
+  if (usd > 0 && usd < 0.0001) return "under $0.0001";
+  const maximumFractionDigits = usd < 0.1 ? 4 : 2;
+  return `$${usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits })}`;
+}

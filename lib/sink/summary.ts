@@ -1,7 +1,7 @@
 import { counted } from "../counted.ts";
 import type { EventOf } from "../engine/event.ts";
 import { builtInProviders } from "../model/providers.ts";
-import { harmless, plain, seconds, type Paint } from "./style.ts";
+import { dollars, harmless, plain, seconds, type Paint } from "./style.ts";
 
 type Start = EventOf<"session.start">;
 type End = EventOf<"end">;
@@ -32,6 +32,7 @@ export function summary(end: End, paint: Paint): string {
   const figures = [
     seconds(end.duration_ms),
     tokens(usage),
+    usage.cost_usd !== undefined && dollars(usage.cost_usd),
     calls > 0 &&
       [
         counted(calls, "call"),

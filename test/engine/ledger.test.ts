@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isLastRequest, limitReached, openLedger, spend } from "../../lib/engine/ledger.ts";
+import { costOf, isLastRequest, limitReached, openLedger, spend } from "../../lib/engine/ledger.ts";
 import { addUsage, noUsage } from "../../lib/model/usage.ts";
 
 const usage = (input: number | null, output: number | null) => ({ input, output, cached: null, reasoning: null });
@@ -31,4 +31,23 @@ test("the last request is the one before the turn limit", () => {
   expect(isLastRequest(ledger)).toBe(true);
   ledger.requests++;
   expect(limitReached(ledger)).toMatchObject({ code: "max_turns" });
+});
+
+test("the cost has cached tokens at their own price, or at that of others where there is none", () => {
+  const ledger = openLedger({ maxTurns: 10 });
+  spend(ledger, { input: 1_000, cached: 800, output: 100, reasoning: null }, 0);
+  spend(ledger, usage(1_000, 100), 0);
+  expect(costOf(ledger, { input: 1.25, cached: 0.125, output: 10 })).toBe(0.0036);
+  expect(costOf(ledger, { input: 1.25, output: 10 })).toBe(0.0045);
+});
+
+test("the cost is unknown when the price is, when nothing was reported, and when not all was", () => {
+  const price = { input: 1.25, output: 10 };
+  const ledger = openLedger({ maxTurns: 10 });
+  expect(costOf(ledger, price)).toBeUndefined();
+  spend(ledger, usage(1_000, 100), 0);
+  expect(costOf(ledger, undefined)).toBeUndefined();
+  expect(costOf(ledger, price)).toBe(0.00225);
+  spend(ledger, usage(1_000, null), 0);
+  expect(costOf(ledger, price)).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { harmless, seconds, wantsColor } from "../../lib/sink/style.ts";
+import { dollars, harmless, seconds, wantsColor } from "../../lib/sink/style.ts";
 
 const colors: readonly [
   choice: "auto" | "always" | "never",
@@ -44,4 +44,19 @@ const times: readonly [ms: number, text: string][] = [
 
 describe("times", () => {
   for (const [ms, text] of times) test(`${ms} ms is ${text}`, () => expect(seconds(ms)).toBe(text));
+});
+
+const amounts: readonly [usd: number, text: string][] = [
+  [0, "$0.00"],
+  [0.00001, "under $0.0001"],
+  [0.00042, "$0.0004"],
+  [0.0042, "$0.0042"],
+  [0.05, "$0.05"],
+  [0.4213, "$0.42"],
+  [1.2345, "$1.23"],
+  [1_234.5, "$1,234.50"],
+];
+
+describe("money is told as", () => {
+  for (const [usd, text] of amounts) test(text, () => expect(dollars(usd)).toBe(text));
 });
