@@ -1,12 +1,14 @@
 /**
- * The one test command: builds the binary, runs every test, and closes with `N passed, N failed`. A run that executed
- * no test has failed, whatever its exit code: `process.exit(0)` in code under test ends `bun test` without a word.
+ * The one test command: builds the binary, runs every test, and closes with `N passed, N failed`. Only what failed is
+ * shown whole. A run that executed no test has failed, whatever its exit code: `process.exit(0)` in code under test
+ * ends `bun test` without a word.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installPackages } from "./support/packages.ts";
 import { installRecentNode } from "./support/recentnode.ts";
+import { type Case, casesIn, linesByFolder, linesOfSkipped } from "./support/report.ts";
 
 const bun = process.execPath;
 const chosen = process.argv.slice(2);
@@ -18,45 +20,48 @@ if (build.exitCode !== 0) finish(0, 1);
 
 const scratch = mkdtempSync(join(tmpdir(), "koda-test-run-"));
 const all = ["--parallel", ...chosen];
-const first = runTests(all, "first");
-const again = first.exitCode === 0 ? first : runTests(first.failed.length > 0 ? filesOf(first.failed) : all, "again");
+const first = await runTests(all, "first");
+const again = first.exitCode === 0 ? first : await runTests(suspects(first) ?? all, "again");
 rmSync(scratch, { recursive: true, force: true });
 
+for (const line of [...linesOfSkipped(first.cases), ...linesByFolder(first.cases)]) console.log(line);
 // A machine that many share makes some test late now and then. What fails alone as well has failed; what does not is
 // named, since its cause is still to be found.
-const flaky = first.failed.filter(
-  (test) => !again.failed.some(({ name, file }) => name === test.name && file === test.file),
+const failedAgain = failedIn(again);
+const flaky = failedIn(first).filter(
+  (test) => !failedAgain.some(({ name, file }) => name === test.name && file === test.file),
 );
 for (const { name, file } of flaky) console.log(`flaky: failed beside the others and passed alone: ${file}: ${name}`);
 
-const failed = again.failed.length;
-const passed = first.total - first.skipped - failed;
+const failed = failedAgain.length;
+const skipped = first.cases.filter(({ outcome }) => outcome === "skipped").length;
+const passed = first.cases.length - skipped - failed;
 const brokeOff = again.exitCode !== 0 && failed === 0;
-finish(passed, brokeOff || passed === 0 ? Math.max(1, failed) : failed, first.skipped);
+finish(passed, brokeOff || passed === 0 ? Math.max(1, failed) : failed, skipped);
 
-type Case = { name: string; file: string };
-type Result = { exitCode: number; total: number; skipped: number; failed: readonly Case[] };
+type Result = { exitCode: number; cases: readonly Case[]; hasErrors: boolean };
 
-function runTests(args: readonly string[], name: string): Result {
+async function runTests(args: readonly string[], name: string): Promise<Result> {
   const report = join(scratch, `${name}.xml`);
-  const { exitCode } = Bun.spawnSync(
-    [bun, "test", "--timeout=60000", "--reporter=junit", `--reporter-outfile=${report}`, ...args],
-    { stdout: "inherit", stderr: "inherit" },
-  );
-  return { exitCode, ...readReport(report) };
+  const flags = ["--timeout=60000", "--only-failures", "--reporter=junit", `--reporter-outfile=${report}`];
+  const child = Bun.spawn([bun, "test", ...flags, ...args], { stdout: "inherit", stderr: "pipe" });
+  const decoder = new TextDecoder();
+  let end = "";
+  for await (const bytes of child.stderr) {
+    process.stderr.write(bytes);
+    end = (end + decoder.decode(bytes, { stream: true })).slice(-1_000);
+  }
+  return { exitCode: await child.exited, cases: casesIn(textOf(report)), hasErrors: /^ *\d+ errors?$/m.test(end) };
 }
 
-function filesOf(cases: readonly Case[]): string[] {
-  return [...new Set(cases.map(({ file }) => file))];
+function failedIn({ cases }: Result): Case[] {
+  return cases.filter(({ outcome }) => outcome === "failed");
 }
 
-function readReport(path: string): Omit<Result, "exitCode"> {
-  const text = textOf(path);
-  const head = /<testsuites [^>]*>/.exec(text)?.[0] ?? "";
-  const count = (name: string) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(head)?.[1] ?? 0);
-  const broken = text.matchAll(/<testcase name="([^"]*)"[^>]* file="([^"]*)"[^>]*>\s*<(?:failure|error)/g);
-  const failed = [...broken].map(([, name = "", file = ""]) => ({ name, file }));
-  return { total: count("tests"), skipped: count("skipped"), failed };
+/** The files to try alone; undefined when the report does not know them all: it leaves out a file that cannot be loaded. */
+function suspects(result: Result): string[] | undefined {
+  const files = new Set(failedIn(result).map(({ file }) => file));
+  return result.hasErrors || files.size === 0 ? undefined : [...files];
 }
 
 function textOf(path: string): string {
