@@ -1,11 +1,11 @@
-import { realpathSync, statSync } from "node:fs";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { accountHome } from "../lib/config/account.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import type { Overrides } from "../lib/config/overrides.ts";
 import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
-import { KodaError, reasonOf } from "../lib/errors.ts";
+import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
 import type { Settings } from "../lib/engine/settings.ts";
 import type { Options } from "./options.ts";
 
@@ -41,12 +41,16 @@ export function rootOf(directory: string | undefined): string {
   const shown = directory ?? ".";
   try {
     const root = realpathSync(resolve(shown));
-    if (statSync(root).isDirectory()) return root;
+    if (!statSync(root).isDirectory())
+      throw new KodaError("usage", `Cannot work in "${shown}": it is not a directory (--cd)`);
+    accessSync(root, constants.X_OK);
+    return root;
   } catch (error) {
+    if (error instanceof KodaError) throw error;
+    const verb = errnoOf(error) === "EACCES" ? "enter" : "work in";
     const place = directory === undefined ? "the current directory" : `the project "${directory}"`;
-    throw new KodaError("usage", `Cannot work in ${place}: ${reasonOf(error)}`, { cause: error });
+    throw new KodaError("usage", `Cannot ${verb} ${place}: ${reasonOf(error)}`, { cause: error });
   }
-  throw new KodaError("usage", `Cannot work in "${shown}": it is not a directory (--cd)`);
 }
 
 /** What was given on the command line, and with which flag. */

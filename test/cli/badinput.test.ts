@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Database } from "bun:sqlite";
 import { binary, exec, follow, koda, type RanExec, start, using } from "../support/koda.ts";
 import { openStore } from "../../lib/session/store.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
+import { isRoot } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 type Row = {
@@ -301,4 +302,15 @@ test("an unknown command and an unknown flag name the nearest", async () => {
   const flag = await koda(place, ["exec", "--modle", "gpt", "hi"]);
   expect(flag).toMatchObject({ exit: 2, stdout: "" });
   expect(flag.stderr).toContain('"--model"');
+});
+
+test.each(["exec", "sandbox"])("%s says of a project that may not be entered that this is so", async (command) => {
+  await using place = makePlace();
+  chmodSync(place.project, 0o600);
+  // Root enters every directory, unless it is without these rights.
+  const bound = isRoot ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];
+  const args = [command, "-C", place.project, ...(command === "sandbox" ? ["--", "true"] : ["hi"])];
+  const ran = Bun.spawnSync([...bound, binary, ...args], { cwd: place.home, env: place.env, stdin: "ignore" });
+  expect(ran.exitCode).toBe(2);
+  expect(ran.stderr.toString()).toBe(`koda: Cannot enter the project "${place.project}": permission denied (EACCES)\n`);
 });
