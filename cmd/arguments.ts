@@ -235,6 +235,8 @@ function refuseContradictions(
     if (one !== undefined && other !== undefined)
       throw usageError(name, `${call(one)} and ${call(other)} cannot be used together`);
   }
+  for (const set of command.atLeastOne ?? [])
+    if (!set.some((key) => present.has(key))) throw usageError(name, `Expected ${set.map(call).join(" or ")}`);
   for (const { flag, other } of command.needs ?? [])
     if (present.has(flag) && !present.has(other)) throw usageError(name, `--${flag} requires --${other}`);
   for (const { flag, other, value } of command.onlyWith ?? []) {

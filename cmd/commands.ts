@@ -27,6 +27,8 @@ export type Command = {
   readonly runsModel?: true;
   /** Of each set at most one may be given; names of flags and of positionals. */
   readonly exclusive?: readonly (readonly string[])[];
+  /** Of each set at least one has to be given; names of flags and of positionals. */
+  readonly atLeastOne?: readonly (readonly string[])[];
   /** A flag that says nothing without the other. */
   readonly needs?: readonly { readonly flag: string; readonly other: string }[];
   /** Flags that only go with one value of another. */
@@ -34,6 +36,13 @@ export type Command = {
   readonly examples: readonly Example[];
 };
 
+/** Or --last. */
+const optionalId = {
+  id: { value: value.sessionId, about: "A session, or the beginning of its id", optional: true },
+} as const;
+const last = { last: { group: "Session", about: "This directory's latest session" } } as const satisfies Flags;
+const limit = (standard: string) =>
+  ({ limit: { short: "n", value: value.count, group: "Output", about: "How many at most", standard } }) as const;
 const id = { id: { value: value.sessionId, about: "A session, or the beginning of its id" } } as const;
 
 /** Every command by the words that call it. Help, completions, the parser and the dispatcher all read this table. */
@@ -74,19 +83,30 @@ export const commands = {
   "session list": {
     about: "List sessions, newest first",
     positionals: {},
-    flags: { ...json, ...helpFlag },
-    examples: [{ line: "koda session list --json | jq -r '.[0].id'", about: "The id of the latest session" }],
+    flags: {
+      here: { group: "Session", about: "Only this directory's sessions" },
+      ...limit("30, or all with --json"),
+      ...json,
+      ...helpFlag,
+    },
+    examples: [
+      { line: "koda session list --here -n 5", about: "The five latest of this directory" },
+      { line: "koda session list --json | jq -r '.[0].id'", about: "The id of the latest session" },
+    ],
   },
   "session show": {
     about: "Show what was said and done in a session",
-    positionals: id,
-    flags: { ...json, ...helpFlag },
-    examples: [{ line: "koda session show 0199", about: "The beginning of an id will do when it is unique" }],
+    positionals: optionalId,
+    flags: { ...last, ...json, ...helpFlag },
+    exclusive: [["id", "last"]],
+    atLeastOne: [["id", "last"]],
+    examples: [{ line: "koda session show 019a9c3e", about: "The beginning of an id will do when it is unique" }],
   },
   "session export": {
     about: "Write a session to stdout as a document",
-    positionals: id,
+    positionals: optionalId,
     flags: {
+      ...last,
       format: {
         value: value.oneOf("markdown", "html", "jsonl"),
         group: "Output",
@@ -96,25 +116,28 @@ export const commands = {
       json: { means: { flag: "format", value: "jsonl" }, group: "Output", about: "Short for --format jsonl" },
       ...helpFlag,
     },
-    examples: [{ line: "koda session export 0199 --format html > session.html", about: "One self-contained page" }],
+    exclusive: [["id", "last"]],
+    atLeastOne: [["id", "last"]],
+    examples: [{ line: "koda session export 019a9c3e --format html > session.html", about: "One self-contained page" }],
   },
   "session search": {
     about: "Find sessions by what was said in them",
     positionals: { query: { value: value.sentence("QUERY"), about: "Words to look for" } },
-    flags: { ...json, ...helpFlag },
+    flags: { ...limit("20"), ...json, ...helpFlag },
     examples: [{ line: 'koda session search "race condition"', about: "Both words, in any session" }],
   },
   "session rm": {
     about: "Delete a session and its outputs",
     positionals: id,
     flags: { ...json, ...helpFlag },
-    examples: [{ line: "koda session rm 0199", about: "It cannot be brought back" }],
+    examples: [{ line: "koda session rm 019a9c3e", about: "It cannot be brought back" }],
   },
   "session prune": {
-    about: "Delete sessions that nobody touched for a time",
+    about: "Delete sessions not used recently",
     positionals: {},
     flags: {
-      "older-than": { value: value.age, required: true, group: "General", about: "How long nobody touched them" },
+      "older-than": { value: value.age, required: true, group: "General", about: "Those not used for so long" },
+      "dry-run": { group: "General", about: "Only show what would be deleted" },
       ...json,
       ...helpFlag,
     },

@@ -1,28 +1,44 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
+import { formatDuration } from "../lib/config/units.ts";
 import { databaseFile } from "../lib/config/paths.ts";
+import { counted } from "../lib/counted.ts";
+import { KodaError } from "../lib/errors.ts";
 import { inMemory } from "../lib/session/database.ts";
 import { exportSession } from "../lib/session/export.ts";
 import { itemJson, sessionJson } from "../lib/session/json.ts";
 import type { SessionInfo } from "../lib/session/log.ts";
+import type { SearchMatch } from "../lib/session/search.ts";
+import { shortIds } from "../lib/session/shortid.ts";
 import { openStore, type Store } from "../lib/session/store.ts";
 import { transcriptOf } from "../lib/session/transcript.ts";
 import { Output } from "../lib/sink/output.ts";
 import { oneLine, plain } from "../lib/sink/style.ts";
+import { rootOf } from "./ground.ts";
+import { aside } from "./note.ts";
 import type { Options } from "./options.ts";
 import { asJson } from "./print.ts";
-import { tableOf } from "./table.ts";
+import { type Listed, sessionTable } from "./sessiontable.ts";
+import { isTerminal } from "./terminal.ts";
 
-export function list({ json }: Options<"session list">): Promise<number> {
+const mostListed = 30;
+const mostFound = 20;
+
+export function list({ json, here, limit }: Options<"session list">): Promise<number> {
   return answer(async function* (store) {
-    const sessions = store.list();
-    yield json ? asJson(sessions.map(sessionJson)) : table(sessions);
+    const root = here ? rootOf(undefined) : undefined;
+    const all = listed(store).filter(({ info }) => root === undefined || info.cwd === root);
+    const shown = all.slice(0, limit ?? (json ? Infinity : mostListed));
+    if (json) yield asJson(shown.map(({ info, outcome }) => ({ ...sessionJson(info), outcome })));
+    else yield sessionTable(shown, await columnsOfStdout());
+    if (all.length === 0) await aside(here ? "No sessions in this directory" : "No sessions");
+    else await sayLimit(shown.length, all.length);
   });
 }
 
 export function show({ id, json }: Options<"session show">): Promise<number> {
   return answer(async function* (store) {
-    const info = store.find(id);
+    const info = chosen(store, id);
     const items = await store.items(info.id);
     if (json) yield asJson({ session: sessionJson(info), items: items.map(itemJson) });
     else yield plain(`${heading(info)}\n\n${transcriptOf(items)}\n`);
@@ -31,33 +47,44 @@ export function show({ id, json }: Options<"session show">): Promise<number> {
 
 export function exportDocument({ id, format = "markdown" }: Options<"session export">): Promise<number> {
   return answer(async function* (store) {
-    const info = store.find(id);
+    const info = chosen(store, id);
     const pieces = exportSession({ info, items: await store.items(info.id) }, format);
     // JSON has its own escapes for control characters; a document is better off without them.
     for (const piece of pieces) yield format === "jsonl" ? piece : plain(piece);
   });
 }
 
-export function search({ query, json }: Options<"session search">): Promise<number> {
+export function search({ query, json, limit = mostFound }: Options<"session search">): Promise<number> {
   return answer(async function* (store) {
-    const matches = await store.search(query);
-    if (json) yield asJson(matches);
-    else
-      yield matches
-        .map(({ session, seq, kind, snippet }) => `${session} #${seq} ${kind}: ${plain(snippet)}\n`)
-        .join("");
+    const { matches, total } = await store.search(query, limit);
+    if (json) yield asJson(matches.map(({ session, seq, kind, snippet }) => ({ session, seq, kind, snippet })));
+    else yield hitsOf(matches, listed(store));
+    if (total === 0) await aside(`No matches for "${oneLine(query, 60)}"`);
+    else await sayLimit(matches.length, total);
   });
 }
 
 export function remove({ id, json }: Options<"session rm">): Promise<number> {
   return answer(async function* (store) {
-    yield removal([store.remove(id)], json);
+    const info = store.remove(id);
+    yield json ? asJson({ removed: [info.id] }) : `Deleted ${info.id}  ${oneLine(info.title, 80)}`.trimEnd() + "\n";
   });
 }
 
-export function prune({ olderThan, json }: Options<"session prune">): Promise<number> {
+export function prune({ olderThan, dryRun, json }: Options<"session prune">): Promise<number> {
   return answer(async function* (store) {
-    yield removal(store.prune(olderThan), json);
+    const shortened = listed(store);
+    const old = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
+    const ids = old.map(({ id }) => id);
+    if (json) return yield asJson(dryRun ? { would_remove: ids } : { removed: ids });
+    if (dryRun) {
+      const shown = shortened.filter(({ info }) => ids.includes(info.id));
+      yield sessionTable(shown, await columnsOfStdout());
+    }
+    const verb = dryRun ? "Would delete" : "Deleted";
+    yield old.length === 0
+      ? `Nothing to delete: no session is older than ${formatDuration(olderThan)}\n`
+      : `${verb} ${counted(old.length, "session")}\n`;
   });
 }
 
@@ -76,14 +103,44 @@ function openExisting(): Store {
   return openStore(existsSync(path) ? path : inMemory);
 }
 
-function table(sessions: readonly SessionInfo[]): string {
-  if (sessions.length === 0) return "";
-  const rows = sessions.map((info) => {
-    const { tokens } = sessionJson(info);
-    const figures = [String(info.turns), tokens === null ? "-" : String(tokens)];
-    return [info.id, minute(info.updatedAt), ...figures, plain(info.cwd), oneLine(info.title, 80)];
-  });
-  return tableOf([["ID", "UPDATED", "TURNS", "TOKENS", "DIRECTORY", "TITLE"], ...rows]);
+function listed(store: Store): Listed[] {
+  const sessions = store.list();
+  const short = shortIds(sessions.map(({ id }) => id));
+  const outcomes = store.outcomes();
+  return sessions.map((info) => ({
+    info,
+    shortId: short.get(info.id) ?? info.id,
+    outcome: outcomes.get(info.id) ?? "interrupted",
+  }));
+}
+
+async function columnsOfStdout(): Promise<number> {
+  return ((await isTerminal(1)) && process.stdout.columns) || 80;
+}
+
+async function sayLimit(shown: number, total: number): Promise<void> {
+  if (shown < total) await aside(`Showing ${shown.toLocaleString("en")} of ${total.toLocaleString("en")}; -n for more`);
+}
+
+/** By its id, or this directory's latest one. */
+function chosen(store: Store, id: string | undefined): SessionInfo {
+  if (id !== undefined) return store.find(id);
+  const root = rootOf(undefined);
+  const latest = store.latest(root);
+  if (latest !== undefined) return latest;
+  throw new KodaError("session_not_found", `No session of "${root}": see koda session list`);
+}
+
+/** Two lines a hit: where and when it was said, and what. */
+function hitsOf(matches: readonly SearchMatch[], sessions: readonly Listed[]): string {
+  const known = new Map(sessions.map((session) => [session.info.id, session]));
+  return matches
+    .map(({ session, at, kind, snippet }) => {
+      const { shortId = session, info } = known.get(session) ?? {};
+      const title = oneLine(info?.title ?? "", 80);
+      return `${shortId}  ${minute(at)}  ${kind}  ${title}`.trimEnd() + `\n    ${plain(snippet)}\n`;
+    })
+    .join("");
 }
 
 /** In local time, as a person would look for it. */
@@ -97,9 +154,4 @@ function minute(ms: number): string {
 function heading(info: SessionInfo): string {
   const from = info.parent === undefined ? "" : `, forked from ${info.parent}`;
   return `session ${info.id}${from}\n${info.provider}/${info.model} in ${info.cwd}, last used ${minute(info.updatedAt)}`;
-}
-
-function removal(sessions: readonly SessionInfo[], json: boolean): string {
-  if (json) return asJson({ removed: sessions.map(({ id }) => id) });
-  return sessions.map(({ id, title }) => `Removed ${id}  ${oneLine(title, 80)}`.trimEnd() + "\n").join("");
 }

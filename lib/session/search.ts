@@ -9,20 +9,26 @@ import { recordingOf, type RecordingRow } from "./outputs.ts";
 import { patternsOf, snippetOf, wordsOf } from "./snippet.ts";
 
 /** Where in all logs a query occurs. For an output the place in the log is the one it was saved at. */
-export type SearchMatch = { session: string; seq: number; kind: string; snippet: string };
+export type SearchMatch = { session: string; seq: number; at: number; kind: string; snippet: string };
+/** The best matches, and how many there are. */
+export type SearchHits = { matches: SearchMatch[]; total: number };
 
-const matchesShown = 50;
-
-/** Best first. What forks share is found once, in the session that said it first. */
-export function searchAll(db: Database, query: string, decode: DecodeItem): SearchMatch[] {
+/** What forks share is found once, in the session that said it first. */
+export function searchAll(
+  db: Database,
+  { query, limit }: { query: string; limit: number },
+  decode: DecodeItem,
+): SearchHits {
   const patterns = patternsOf(query);
   const textOf = (item: ItemRow) => searchableText(decode(db.path, item));
-  return find(db, { query, limit: matchesShown, textOf }).map((found): SearchMatch => {
-    const { session, seq } = found;
-    return found.type === "output"
-      ? { session, seq, kind: "output", snippet: excerptOf(found, patterns).snippet }
-      : { session, seq, kind: found.kind, snippet: snippetOf(textOf(found), patterns) };
+  const { found, total } = find(db, { query, limit, textOf });
+  const matches = found.map((match): SearchMatch => {
+    const { session, seq, at } = match;
+    return match.type === "output"
+      ? { session, seq, at, kind: "output", snippet: excerptOf(match, patterns).snippet }
+      : { session, seq, at, kind: match.kind, snippet: snippetOf(textOf(match), patterns) };
   });
+  return { matches, total };
 }
 
 /** Where in one session a query occurs; an output by its id and line. */
@@ -34,7 +40,7 @@ export function searchSession(
 ): SessionMatch[] {
   const patterns = patternsOf(query);
   const textOf = ({ seq }: ItemRow) => searchableText(itemAt(items, seq));
-  return find(db, { query, session, limit, textOf }).map((found): SessionMatch =>
+  return find(db, { query, session, limit, textOf }).found.map((found): SessionMatch =>
     found.type === "output"
       ? { output: found.output, ...excerptOf(found, patterns) }
       : { item: itemAt(items, found.seq), snippet: snippetOf(textOf(found), patterns) },
@@ -59,20 +65,29 @@ function excerptOf(found: FoundOutput, patterns: readonly RegExp[]): { line: num
   return { line: lines[index]?.number ?? 1, snippet: snippetOf(around.join("\n"), patterns) };
 }
 
-type FoundItem = ItemRow & { type: "item"; session: string; kind: ItemKind; rank: number };
-type FoundOutput = RecordingRow & { type: "output"; session: string; seq: number; output: string; rank: number };
-type Found = FoundItem | FoundOutput;
+type FoundItem = ItemRow & { type: "item"; session: string; kind: ItemKind; rank: number; total: number };
+type FoundOutput = RecordingRow & {
+  type: "output";
+  session: string;
+  seq: number;
+  at: number;
+  output: string;
+  rank: number;
+  total: number;
+};
+type Found = { found: (FoundItem | FoundOutput)[]; total: number };
 type Sought = { query: string; session?: string; limit: number; textOf: TextOf };
 
 /** All words; else any of them; else the text as it stands, for what the index does not know as words. */
-function find(db: Database, sought: Sought): Found[] {
+function find(db: Database, sought: Sought): Found {
   const words = wordsOf(sought.query).filter((word) => /[\p{L}\p{N}]/u.test(word));
   updateIndex(db, sought);
   for (const operator of [" AND ", " OR "]) {
-    const found = words.length === 0 ? [] : findIndexed(db, words.map(prefixed).join(operator), sought);
-    if (found.length > 0) return found;
+    if (words.length === 0) break;
+    const indexed = findIndexed(db, words.map(prefixed).join(operator), sought);
+    if (indexed.total > 0) return indexed;
   }
-  return sought.query.trim() === "" ? [] : findLiterally(db, sought);
+  return sought.query.trim() === "" ? { found: [], total: 0 } : findLiterally(db, sought);
 }
 
 /** A word of the query may have several of the index's (`run_tests`): as a phrase they must follow each other. */
@@ -80,47 +95,72 @@ function prefixed(word: string): string {
   return `"${word.replaceAll('"', '""')}"*`;
 }
 
-function findIndexed(db: Database, match: string, { session, limit }: Sought): Found[] {
+function findIndexed(db: Database, match: string, { session, limit }: Sought): Found {
   const values = [match, session ?? null, limit];
   const items = db.all<FoundItem>(
-    `SELECT 'item' AS type, ${itemColumns}, search.rank AS rank
-       FROM search JOIN content ON content.id = search.rowid JOIN item ON item.content = content.id
-       WHERE search MATCH ?1 AND ${isFirstItem} ORDER BY search.rank LIMIT ?3`,
+    itemsAmong(`SELECT ${itemPlace}, search.rank AS rank, ${total}
+       FROM search JOIN item ON item.content = search.rowid
+       WHERE search MATCH ?1 AND ${isFirstItem} ORDER BY search.rank LIMIT ?3`),
     values,
   );
   const outputs = db.all<FoundOutput>(
-    `SELECT 'output' AS type, ${outputColumns}, search.rank AS rank
-       FROM search JOIN recording ON recording.id = -search.rowid JOIN output ON output.recording = recording.id
-       WHERE search MATCH ?1 AND ${isFirstOutput} ORDER BY search.rank LIMIT ?3`,
+    outputsAmong(`SELECT ${outputPlace}, search.rank AS rank, ${total}
+       FROM search JOIN output ON output.recording = -search.rowid
+       WHERE search MATCH ?1 AND ${isFirstOutput} ORDER BY search.rank LIMIT ?3`),
     values,
   );
-  return [...items, ...outputs].sort((a, b) => a.rank - b.rank).slice(0, limit);
+  const found = [...items, ...outputs].sort((a, b) => a.rank - b.rank).slice(0, limit);
+  return { found, total: totalOf(items) + totalOf(outputs) };
 }
 
 /** The newest first, since nothing says which is better. Bodies are JSON, so the text is looked for as JSON has it. */
-function findLiterally(db: Database, { query, session, limit, textOf }: Sought): Found[] {
+function findLiterally(db: Database, { query, session, limit, textOf }: Sought): Found {
   const asJson = JSON.stringify(query.trim()).slice(1, -1);
   const items = db.all<FoundItem>(
-    `SELECT 'item' AS type, ${itemColumns}, 0 AS rank FROM item JOIN content ON content.id = item.content
-       WHERE instr(content.body, ?1) > 0 AND ${isFirstItem} ORDER BY content.id DESC LIMIT ?3`,
+    itemsAmong(`SELECT ${itemPlace}, -content.id AS rank, ${total} FROM item JOIN content ON content.id = item.content
+       WHERE instr(content.body, ?1) > 0 AND ${isFirstItem} ORDER BY content.id DESC LIMIT ?3`),
     [asJson, session ?? null, limit],
   );
   const outputs = db.all<FoundOutput>(
-    `SELECT 'output' AS type, ${outputColumns}, 0 AS rank FROM output JOIN recording ON recording.id = output.recording
+    outputsAmong(`SELECT ${outputPlace}, -recording.id AS rank, ${total}
+       FROM output JOIN recording ON recording.id = output.recording
        WHERE max(instr(stdout_head, ?1), instr(stdout_tail, ?1), instr(stderr_head, ?1), instr(stderr_tail, ?1)) > 0
-         AND ${isFirstOutput} ORDER BY recording.id DESC LIMIT ?3`,
+         AND ${isFirstOutput} ORDER BY recording.id DESC LIMIT ?3`),
     [new TextEncoder().encode(query.trim()), session ?? null, limit],
   );
   // A body also holds names and ids that nobody said.
   const said = items.filter((item) => textOf(item).includes(query.trim()));
-  return [...said, ...outputs].slice(0, limit);
+  const unsaid = items.length - said.length;
+  return { found: [...said, ...outputs].slice(0, limit), total: totalOf(items) - unsaid + totalOf(outputs) };
 }
 
-const itemColumns = "item.session, item.seq, item.turn, item.kind, item.at, content.body";
-const outputColumns = "output.session, output.seq, output.id AS output, recording.*";
+const itemPlace = "item.session, item.seq, item.turn, item.kind, item.at, item.content";
+const outputPlace = "output.session, output.seq, output.id AS output, output.recording";
 
-/** With a session (?2) its own places count; without one, of the places that forks share, the oldest. */
-const isFirstItem = `CASE WHEN ?2 IS NOT NULL THEN item.session = ?2 ELSE item.session = (
+/** Counted before the limit cuts. */
+const total = "count(*) OVER () AS total";
+
+/** Texts are read of what is shown alone: there may be thousands of matches, each of them long. */
+function itemsAmong(hits: string): string {
+  return `SELECT 'item' AS type, hit.*, content.body
+    FROM (${hits}) AS hit JOIN content ON content.id = hit.content ORDER BY hit.rank`;
+}
+
+function outputsAmong(hits: string): string {
+  return `SELECT 'output' AS type, hit.session, hit.seq, hit.output, hit.rank, hit.total, recording.*,
+      coalesce((SELECT item.at FROM item WHERE item.session = hit.session AND item.seq = hit.seq), 0) AS at
+    FROM (${hits}) AS hit JOIN recording ON recording.id = hit.recording ORDER BY hit.rank`;
+}
+
+function totalOf(rows: readonly { total: number }[]): number {
+  return rows[0]?.total ?? 0;
+}
+
+/**
+ * With a session (?2) its own places count; without one, of the places that forks share, the oldest. The surroundings
+ * that the model is told of are in every session and in nobody's words.
+ */
+const isFirstItem = `item.kind <> 'environment' AND CASE WHEN ?2 IS NOT NULL THEN item.session = ?2 ELSE item.session = (
   SELECT s.id FROM item AS i JOIN session AS s ON s.id = i.session
     WHERE i.content = item.content ORDER BY s.created_at, s.id LIMIT 1) END`;
 const isFirstOutput = `CASE WHEN ?2 IS NOT NULL THEN output.session = ?2 ELSE output.session = (

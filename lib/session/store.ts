@@ -15,7 +15,8 @@ import {
   type SessionInfo,
   type SessionRow,
 } from "./log.ts";
-import { searchAll, type SearchMatch } from "./search.ts";
+import { outcomesIn, type SessionOutcome } from "./outcome.ts";
+import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
 import { type Opening, Session } from "./session.ts";
 
@@ -97,6 +98,11 @@ export class Store implements AsyncDisposable {
     return this.#db.all<SessionRow>(sql).map(infoOf);
   }
 
+  /** Of each listed session, by its id. */
+  outcomes(): Map<string, SessionOutcome> {
+    return outcomesIn(this.#db);
+  }
+
   /** By exactly this id. */
   named(id: string): SessionInfo | undefined {
     const row = this.#row(id);
@@ -141,12 +147,18 @@ export class Store implements AsyncDisposable {
     });
   }
 
-  /** Deletes what nobody touched for so long, and says which; a session that a process works in is kept. */
-  prune(olderThanMs: number): SessionInfo[] {
+  /** The sessions not used for so long, without those that a process works in. */
+  prunable(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
     const old = this.#db.all<SessionRow>("SELECT * FROM session WHERE updated_at < ? ORDER BY updated_at", [before]);
+    return old.filter(({ id }) => !isHeld(this.#db, id)).map(infoOf);
+  }
+
+  /** Deletes those, and says which. */
+  prune(olderThanMs: number): SessionInfo[] {
+    const before = Date.now() - olderThanMs;
     // One by one, so that runs that go on meanwhile get their turn to write; each may have been used again by now.
-    const pruned = old.filter(({ id }) =>
+    return this.prunable(olderThanMs).filter(({ id }) =>
       this.#db.write(() => {
         const row = this.#row(id);
         if (row === undefined || row.updated_at >= before || isHeld(this.#db, id)) return false;
@@ -154,13 +166,12 @@ export class Store implements AsyncDisposable {
         return true;
       }),
     );
-    return pruned.map(infoOf);
   }
 
   /** Where in all logs and outputs the words occur, best first. */
-  async search(query: string): Promise<SearchMatch[]> {
+  async search(query: string, limit: number): Promise<SearchHits> {
     const { decodeItem } = await import("./decode.ts");
-    return searchAll(this.#db, query, decodeItem);
+    return searchAll(this.#db, { query, limit }, decodeItem);
   }
 
   /** Inside a transaction, as is `#fork`: the session and its lease come to be together. */

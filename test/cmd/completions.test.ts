@@ -44,7 +44,7 @@ const rows: readonly [words: readonly string[], offers: readonly string[]][] = [
   ],
   [
     ["session", "list", "--"],
-    ["--json", "--help"],
+    ["--here", "--limit", "--json", "--help"],
   ],
   [
     ["session", "export", "--format", ""],

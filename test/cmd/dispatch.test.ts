@@ -28,11 +28,11 @@ describe("a command is called with its options, and its number is the exit code"
     ],
     [
       ["session", "list", "--json"],
-      ["session list", { json: true }],
+      ["session list", { here: false, json: true }],
     ],
     [
       ["session", "show", "0199"],
-      ["session show", { id: "0199", json: false }],
+      ["session show", { id: "0199", last: false, json: false }],
     ],
     [
       ["session", "search", "list"],
@@ -40,7 +40,7 @@ describe("a command is called with its options, and its number is the exit code"
     ],
     [
       ["session", "prune", "--older-than", "30d"],
-      ["session prune", { olderThan: 2_592_000_000, json: false }],
+      ["session prune", { olderThan: 2_592_000_000, dryRun: false, json: false }],
     ],
     [
       ["completions", "zsh"],
@@ -119,7 +119,7 @@ describe("help is a page on stdout", () => {
     [["session", "help", "list"], "koda session list [FLAGS]"],
     [["help", "session"], "koda session COMMAND [FLAGS]"],
     [["help", "session", "prune"], "koda session prune --older-than AGE [FLAGS]"],
-    [["session", "export", "--help"], "koda session export ID [FLAGS]"],
+    [["session", "export", "--help"], "koda session export [ID] [FLAGS]"],
   ];
   for (const [argv, usage] of rows)
     test(`koda ${argv.join(" ")}`, async () => {

@@ -50,24 +50,94 @@ const figures = (id: string) => ({
   turns: 1,
   tokens: 30,
 });
+const listed = (id: string) => ({ ...figures(id), outcome: "done" });
 
 test("list gives the sessions, newest first", async () => {
   await using place = makePlace();
   record(place);
   const { exit, stdout, stderr } = await session(place, "list");
   expect([exit, stderr]).toEqual([0, ""]);
-  const [head, ...rows] = stdout.trimEnd().split("\n");
-  expect(head).toMatch(/^ID +UPDATED +TURNS +TOKENS +DIRECTORY +TITLE$/);
-  expect(rows[0]).toMatch(/^second +\d{4}-\d\d-\d\d \d\d:\d\d +1 +30 +\/project +task of the second \]0;owned$/);
-  expect(rows[1]).toStartWith("first ");
-
+  expect(stdout).toMatch(
+    /^ID      AGE  MODEL  OUTCOME  TITLE\nsecond  \d[sm]   big    done     task of the second \]0;owned\nfirst   .*\n$/,
+  );
   const json = await session(place, "list", "--json");
-  expect(JSON.parse(json.stdout)).toEqual([figures("second"), figures("first")]);
+  expect(JSON.parse(json.stdout)).toEqual([listed("second"), listed("first")]);
+});
+
+test("list has a line of eighty columns for each, with an id that the other commands take", async () => {
+  await using place = makePlace();
+  const store = openStore(join(homeOf(place), "koda.db"));
+  const ends = ["complete", "cancelled", "limit", "error", undefined] as const;
+  for (const reason of ends) {
+    const recorded = store.create({ ...start, model: "a-model-with-a-very-long-name" });
+    recorded.beginTurn();
+    recorded.append(user(`${reason} 界 ${"and so on ".repeat(10)}`));
+    if (reason !== undefined) recorded.endTurn(reason);
+    recorded.close();
+  }
+  const held = store.create({ ...start, id: "running" });
+  held.beginTurn();
+  held.append(user("now"));
+
+  const { stdout, stderr } = await session(place, "list");
+  const [, ...rows] = stdout.trimEnd().split("\n");
+  expect(stderr).toBe("");
+  expect(rows.map((row) => /a-model-with-a-very…|  big/.test(row))).toEqual(Array(6).fill(true));
+  expect(rows.map((row) => row.split(/ {2,}/)[3]).sort()).toEqual(
+    ["running", "done", "cancelled", "limit", "failed", "interrupted"].sort(),
+  );
+  expect(Math.max(...rows.map((row) => Bun.stringWidth(row)))).toBeLessThanOrEqual(80);
+  const ids = rows.map((row) => row.split(" ", 1)[0] ?? "");
+  expect(ids.map((id) => store.find(id).id)).toEqual(store.list().map(({ id }) => id));
+  expect(Math.max(...ids.map((id) => id.length))).toBeLessThan(36);
+  held.close();
+  store.close();
+});
+
+test("list stops at -n and says so, and --here leaves out other directories", async () => {
+  await using place = makePlace();
+  record(place);
+  const store = openStore(join(homeOf(place), "koda.db"));
+  const here = store.create({ ...start, id: "mine", cwd: place.project });
+  here.append(user("in this one"));
+  here.close();
+  store.close();
+
+  const short = await session(place, "list", "-n", "2");
+  expect(short.stdout.split("\n")).toHaveLength(4);
+  expect(short.stderr).toBe("Showing 2 of 3; -n for more\n");
+  const mine = await session(place, "list", "--here");
+  expect(mine.stdout).toMatch(/^ID .*\nmine .*\n$/);
+  const others = JSON.parse((await session(place, "list", "--json", "-n", "1")).stdout);
+  expect(others).toMatchObject([{ id: "mine" }]);
+});
+
+test.each(["show", "export"])("%s --last is about this directory's latest session", async (command) => {
+  await using place = makePlace();
+  record(place);
+  expect(await session(place, command, "--last")).toMatchObject({
+    exit: 10,
+    stderr: `koda: No session of "${place.project}": see koda session list\n`,
+  });
+  const store = openStore(join(homeOf(place), "koda.db"));
+  for (const id of ["older", "latest"]) {
+    const recorded = store.create({ ...start, id, cwd: place.project });
+    recorded.append(user(`said in the ${id}`));
+    recorded.close();
+    Bun.sleepSync(2);
+  }
+  store.close();
+  expect((await session(place, command, "--last")).stdout).toContain("said in the latest");
+  expect(await session(place, command)).toMatchObject({
+    exit: 2,
+    stderr: expect.stringContaining("Expected ID or --last"),
+  });
+  expect((await session(place, command, "older", "--last")).exit).toBe(2);
 });
 
 test("where there is no database there are no sessions, and none is made", async () => {
   await using place = makePlace();
-  expect(await session(place, "list")).toEqual({ exit: 0, stdout: "", stderr: "" });
+  expect(await session(place, "list")).toEqual({ exit: 0, stdout: "", stderr: "No sessions\n" });
   expect((await session(place, "list", "--json")).stdout).toBe("[]\n");
   expect((await session(place, "show", "x")).exit).toBe(10);
   expect(existsSync(homeOf(place))).toBe(false);
@@ -138,16 +208,20 @@ test("another format is a usage error", async () => {
 test("search finds what was said and what was printed", async () => {
   await using place = makePlace();
   record(place);
-  const { stdout } = await session(place, "search", "task");
-  expect(stdout.trimEnd().split("\n").sort()).toEqual([
-    "first #2 user: task of the first]0;owned",
-    "second #2 user: task of the second]0;owned",
-  ]);
+  const { stdout, stderr } = await session(place, "search", "task", "-n", "1");
+  expect(stdout).toMatch(
+    /^(first|second)  \d{4}-\d\d-\d\d \d\d:\d\d  user  task of the \1 \]0;owned\n    task of the \1\]0;owned\n$/,
+  );
+  expect(stderr).toBe("Showing 1 of 2; -n for more\n");
   const json = await session(place, "search", "secrets first", "--json");
   expect(JSON.parse(json.stdout)).toEqual([
     { session: "first", seq: 3, kind: "output", snippet: "secrets of the first" },
   ]);
-  expect(await session(place, "search", "volcano")).toEqual({ exit: 0, stdout: "", stderr: "" });
+  expect(await session(place, "search", "volcano")).toEqual({
+    exit: 0,
+    stdout: "",
+    stderr: 'No matches for "volcano"\n',
+  });
 });
 
 test("rm deletes one session", async () => {
@@ -155,7 +229,7 @@ test("rm deletes one session", async () => {
   record(place);
   expect(await session(place, "rm", "fir")).toEqual({
     exit: 0,
-    stdout: "Removed first  task of the first ]0;owned\n",
+    stdout: "Deleted first  task of the first ]0;owned\n",
     stderr: "",
   });
   expect((await session(place, "rm", "first")).exit).toBe(10);
@@ -166,10 +240,18 @@ test("rm deletes one session", async () => {
 test("prune deletes what is older, and needs to be told how old", async () => {
   await using place = makePlace();
   record(place);
-  expect(await session(place, "prune", "--older-than", "30d")).toEqual({ exit: 0, stdout: "", stderr: "" });
+  expect(await session(place, "prune", "--older-than", "30d")).toEqual({
+    exit: 0,
+    stdout: "Nothing to delete: no session is older than 30d\n",
+    stderr: "",
+  });
   expect((await session(place, "prune")).exit).toBe(2);
+  const wanted = await session(place, "prune", "--older-than", "1ms", "--dry-run");
+  expect(wanted.stdout).toMatch(/^ID .*\nsecond .*\nfirst .*\nWould delete 2 sessions\n$/);
   const pruned = await session(place, "prune", "--older-than", "1ms", "--json");
   expect(JSON.parse(pruned.stdout)).toEqual({ removed: ["first", "second"] });
+  record(place);
+  expect((await session(place, "prune", "--older-than", "1ms")).stdout).toBe("Deleted 2 sessions\n");
 });
 
 test.each(["show", "export", "rm"])("%s of an unknown id is exit 10 and says so on stderr", async (command) => {

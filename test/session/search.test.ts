@@ -23,7 +23,7 @@ test("a word is found wherever it was said, with its place and what stands aroun
     reply("Elsewhere."),
   );
   session.endTurn("error", { code: "network", message: "the needle broke" });
-  const found = await shelf.store.search("needle");
+  const found = (await shelf.store.search("needle", 50)).matches;
   expect(found.map(({ seq, kind }) => `${seq} ${kind}`).sort()).toEqual([
     "2 user",
     "3 assistant",
@@ -33,7 +33,7 @@ test("a word is found wherever it was said, with its place and what stands aroun
     "8 turn_end",
   ]);
   expect(found.every(({ session, snippet }) => session === "mine" && /needle/i.test(snippet))).toBe(true);
-  expect((await shelf.store.search("pin")).map(({ seq }) => seq)).toEqual([3]);
+  expect((await shelf.store.search("pin", 50)).matches.map(({ seq }) => seq)).toEqual([3]);
   session.close();
 });
 
@@ -58,7 +58,7 @@ test.each([
   await using shelf = makeShelf();
   const session = shelf.store.create(start);
   session.append(user("something unrelated"), reply(said));
-  expect((await shelf.store.search(query)).map(({ seq }) => seq)).toEqual(isFound ? [2] : []);
+  expect((await shelf.store.search(query, 50)).matches.map(({ seq }) => seq)).toEqual(isFound ? [2] : []);
   expect(session.recall.search(query)).toHaveLength(isFound ? 1 : 0);
   session.close();
 });
@@ -67,7 +67,7 @@ test("a very long query is answered", async () => {
   await using shelf = makeShelf();
   const session = shelf.store.create(start);
   session.append(user("alpha"));
-  expect(await shelf.store.search(`alpha ${"beta ".repeat(5000)}`)).toHaveLength(1);
+  expect((await shelf.store.search(`alpha ${"beta ".repeat(5000)}`, 50)).matches).toHaveLength(1);
   session.close();
 });
 
@@ -76,10 +76,42 @@ test("what matches more of the words comes first, and there is an end to it", as
   const session = shelf.store.create(start);
   for (let n = 0; n < 80; n++) session.append(user(`red herring number ${n}`));
   session.append(user("a red apple"));
-  expect((await shelf.store.search("red apple"))[0]?.seq).toBe(81);
-  expect((await shelf.store.search("pear apple herring"))[0]?.seq).toBe(81);
-  expect(await shelf.store.search("red")).toHaveLength(50);
+  expect((await shelf.store.search("red apple", 50)).matches[0]?.seq).toBe(81);
+  expect((await shelf.store.search("pear apple herring", 50)).matches[0]?.seq).toBe(81);
+  expect((await shelf.store.search("red", 50)).matches).toHaveLength(50);
   expect(session.recall.search("red")).toHaveLength(10);
+  session.close();
+});
+
+test("the best matches are shown, and all are counted", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  for (let n = 0; n < 7; n++) session.append(user(`red => ${n}`));
+  session.outputs.save(output("o1", "red =>\n"));
+  for (const query of ["red", "=>"]) {
+    const { matches, total } = await shelf.store.search(query, 3);
+    expect([matches.length, total]).toEqual([3, 8]);
+  }
+  session.close();
+});
+
+test("the surroundings that the model is told of are not found", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  const facts = {
+    cwd: "/",
+    date: "",
+    mode: "auto",
+    sandbox: "",
+    writable: [],
+    model: "big",
+    provider: "corp",
+  } as const;
+  session.append({ kind: "environment", text: "<environment> needle => </environment>", facts }, user("go"));
+  for (const query of ["needle", "=>"]) {
+    expect(await shelf.store.search(query, 3)).toEqual({ matches: [], total: 0 });
+    expect(session.recall.search(query)).toEqual([]);
+  }
   session.close();
 });
 
@@ -117,8 +149,8 @@ test("an output that is saved again is found by its new text only", async () => 
   session.outputs.save(output("o1", "second version\n"));
   expect(session.recall.search("first")).toEqual([]);
   expect(session.recall.search("second")).toEqual([{ where: "output o1, line 1", snippet: "second version" }]);
-  expect(await shelf.store.search("second")).toEqual([
-    { session: session.id, seq: 1, kind: "output", snippet: "second version" },
+  expect((await shelf.store.search("second", 50)).matches).toEqual([
+    { session: session.id, seq: 1, at: expect.any(Number), kind: "output", snippet: "second version" },
   ]);
   session.close();
 });
@@ -143,7 +175,11 @@ test("what forks share is found once, in the session that said it", async () => 
   parent.close();
   const fork = await shelf.store.fork("z-parent");
   fork.append(user("a needle of its own"));
-  const places = (await shelf.store.search("needle")).map(({ session, seq, kind }) => ({ session, seq, kind }));
+  const places = (await shelf.store.search("needle", 50)).matches.map(({ session, seq, kind }) => ({
+    session,
+    seq,
+    kind,
+  }));
   expect(places).toHaveLength(3);
   expect(places).toContainEqual({ session: "z-parent", seq: 1, kind: "user" });
   expect(places).toContainEqual({ session: "z-parent", seq: 1, kind: "output" });
@@ -151,7 +187,11 @@ test("what forks share is found once, in the session that said it", async () => 
   expect(fork.recall.search("needle")).toHaveLength(3);
   fork.close();
   shelf.store.remove("z-parent");
-  expect((await shelf.store.search("needle")).map(({ session }) => session)).toEqual([fork.id, fork.id, fork.id]);
+  expect((await shelf.store.search("needle", 50)).matches.map(({ session }) => session)).toEqual([
+    fork.id,
+    fork.id,
+    fork.id,
+  ]);
 });
 
 test("a snippet is about 200 characters around the match, on one line, and cuts no character", async () => {
@@ -192,7 +232,7 @@ test("recording does not wait for the index: what was said gets there when somet
   expect(indexed(shelf)).toBe(45);
   session.append(user("a late needle"));
   expect(session.recall.search("late")).toHaveLength(1);
-  expect(await shelf.store.search("late")).toHaveLength(1);
+  expect((await shelf.store.search("late", 50)).matches).toHaveLength(1);
   expect(indexed(shelf)).toBe(46);
   session.close();
 });
@@ -205,7 +245,7 @@ test("looking back brings its own session into the index, and looking everywhere
   session.append(user("needle"));
   expect(session.recall.search("needle")).toHaveLength(1);
   expect(indexed(shelf)).toBe(1);
-  expect(await shelf.store.search("needle")).toHaveLength(2);
+  expect((await shelf.store.search("needle", 50)).matches).toHaveLength(2);
   expect(indexed(shelf)).toBe(3);
   session.close();
   other.close();
@@ -223,7 +263,7 @@ test("what forks share is found by each of them, whichever brings it into the in
   expect(fork.recall.search("needle")).toHaveLength(3);
   expect(indexed(shelf)).toBe(3);
   expect(parent.recall.search("needle")).toHaveLength(3);
-  expect(await shelf.store.search("needle")).toHaveLength(4);
+  expect((await shelf.store.search("needle", 50)).matches).toHaveLength(4);
   expect(indexed(shelf)).toBe(4);
   parent.close();
   fork.close();
@@ -235,12 +275,12 @@ test("what is said after a removal is found, although it may take over the numbe
   kept.append(user("old needle"));
   const gone = shelf.store.create(start);
   gone.append(user("gone"), user("gone needle"));
-  expect(await shelf.store.search("needle")).toHaveLength(2);
+  expect((await shelf.store.search("needle", 50)).matches).toHaveLength(2);
   gone.close();
   shelf.store.remove(gone.id);
   kept.append(user("new needle"), user("newer needle"));
   expect(kept.recall.search("needle")).toHaveLength(3);
-  expect((await shelf.store.search("needle")).map(({ snippet }) => snippet).sort()).toEqual([
+  expect((await shelf.store.search("needle", 50)).matches.map(({ snippet }) => snippet).sort()).toEqual([
     "new needle",
     "newer needle",
     "old needle",
@@ -262,7 +302,7 @@ test("processes that seek at the same time while others record find everything i
     await new Promise((resolve) => setImmediate(resolve));
   }
   expect(await found).toEqual(seekers.map(() => ["50\n", 0]));
-  expect(await shelf.store.search("199")).toHaveLength(1);
+  expect((await shelf.store.search("199", 50)).matches).toHaveLength(1);
   expect(indexed(shelf)).toBe(200);
   session.close();
 });
@@ -276,10 +316,13 @@ test("a session with an item that this koda cannot read does not keep the others
   using db = new Sqlite(shelf.path);
   const readable = db.query<{ body: string }, []>("SELECT body FROM content WHERE id = 2").get()?.body ?? "";
   db.query("UPDATE content SET body = ? WHERE id = 2").run('{"kind":"hologram","text":"needle"}');
-  expect((await shelf.store.search("needle")).map(({ snippet }) => snippet).sort()).toEqual(["first needle", "needle"]);
+  expect((await shelf.store.search("needle", 50)).matches.map(({ snippet }) => snippet).sort()).toEqual([
+    "first needle",
+    "needle",
+  ]);
   // A koda that can read it finds the rest.
   db.query("UPDATE content SET body = ? WHERE id = 2").run(readable);
-  expect(await shelf.store.search("needle")).toHaveLength(3);
+  expect((await shelf.store.search("needle", 50)).matches).toHaveLength(3);
   broken.close();
   session.close();
 });

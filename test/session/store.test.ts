@@ -188,7 +188,7 @@ test("removing a session leaves nothing of it", async () => {
   session.close();
   shelf.store.remove(session.id.slice(0, 30));
   expect(countRows(shelf)).toEqual({ session: 0, item: 0, content: 0, output: 0, recording: 0, search: 0, lease: 0 });
-  expect(await shelf.store.search("secret")).toEqual([]);
+  expect((await shelf.store.search("secret", 50)).matches).toEqual([]);
 });
 
 test("a session that a process works in is neither removed nor pruned", async () => {
@@ -210,7 +210,7 @@ test("prune deletes what nobody touched for so long and says which", async () =>
     ["older", 200_000],
   ] as const)
     age(shelf, record(shelf, id, id), ms);
-  expect(await shelf.store.search("done")).toHaveLength(3);
+  expect((await shelf.store.search("done", 50)).matches).toHaveLength(3);
   expect(shelf.store.prune(50_000).map(({ id }) => id)).toEqual(["older", "old"]);
   expect(shelf.store.list().map(({ id }) => id)).toEqual(["young"]);
   expect(countRows(shelf)).toMatchObject({ item: 4, content: 4, search: 2 });
