@@ -5,9 +5,13 @@ import { sessionJson } from "./json.ts";
 import { headingOf } from "./transcript.ts";
 
 /** A document as what comes before the items, what each of them becomes, and what comes after. */
-export type Writer = { begin(info: SessionInfo): string; item(item: LoggedItem): string; end: string };
+export type Writer = {
+  begin(info: SessionInfo): string;
+  items(items: readonly LoggedItem[]): Iterable<string>;
+  end: string;
+};
 
-/** What both documents show of an item. What went on between koda and the model alone is not shown. */
+/** What Markdown shows of an item. What went on between koda and the model alone is not shown. */
 export type Section =
   | { type: "turn"; turn: number; at: string }
   | { type: "prompt" | "answer" | "thinking" | "ending"; blocks: readonly Block[] }
@@ -26,10 +30,8 @@ export function sectionsOf(item: LoggedItem): Section[] {
     case "result":
       return [{ type: "result", heading: headingOf(item), blocks: blocksOf(item.parts) }];
     case "turn_end": {
-      const why = item.error === undefined ? item.reason : `${item.reason}: ${item.error.message}`;
-      return item.reason === "complete"
-        ? []
-        : [{ type: "ending", blocks: [{ text: `The turn ended early (${why})` }] }];
+      const ending = endingOf(item);
+      return ending === undefined ? [] : [{ type: "ending", blocks: [{ text: ending }] }];
     }
     case "environment":
     case "note":
@@ -38,6 +40,12 @@ export function sectionsOf(item: LoggedItem): Section[] {
     default:
       return item satisfies never;
   }
+}
+
+/** Why a turn that did not come to its end stopped. */
+export function endingOf({ reason, error }: ItemOf<"turn_end">): string | undefined {
+  if (reason === "complete") return undefined;
+  return `The turn ended early (${error === undefined ? reason : `${reason}: ${error.message}`})`;
 }
 
 function sectionOfPart(part: ItemOf<"assistant">["parts"][number]): Section {

@@ -7,7 +7,9 @@ import { markdown } from "./markdown.ts";
 
 const jsonl: Writer = {
   begin: (info) => `${JSON.stringify({ kind: "session", ...sessionJson(info) })}\n`,
-  item: (item) => `${JSON.stringify(itemJson(item))}\n`,
+  *items(items) {
+    for (const item of items) yield `${JSON.stringify(itemJson(item))}\n`;
+  },
   end: "",
 };
 
@@ -22,6 +24,6 @@ export function* exportSession(
 ): Generator<string, void> {
   const write = writers[format];
   yield write.begin(info);
-  for (const item of items) yield write.item(item);
+  yield* write.items(items);
   yield write.end;
 }

@@ -1,16 +1,37 @@
-import { type Block, figuresOf, type Section, sectionsOf, titleOf, type Writer } from "./document.ts";
+import { endingOf, figuresOf, titleOf, type Writer } from "./document.ts";
+import { escaped } from "./escape.ts";
+import { htmlBlocks } from "./htmlblock.ts";
+import { htmlOfCall, htmlOfResult } from "./htmlcall.ts";
+import { style } from "./htmlstyle.ts";
+import type { ItemOf, LoggedItem } from "./item.ts";
+import { richText } from "./richtext.ts";
+import type { SessionInfo } from "./log.ts";
 
 /** One file that needs nothing else. All text is escaped, and the page forbids itself scripts and the network. */
 export const html: Writer = {
-  begin: (info) => {
-    const title = escaped(titleOf(info));
-    const rows = figuresOf(info).map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${escaped(value)}</dd>`);
-    return `<!doctype html>
+  begin,
+  *items(items) {
+    const told = new Set<LoggedItem>();
+    for (const [at, item] of items.entries()) {
+      if (item.kind === "assistant") yield htmlOfReply(item, resultsAfter(items, at, told));
+      else if (!told.has(item)) yield htmlOf(item);
+    }
+  },
+  end: "</body>\n</html>\n",
+};
+
+function begin(info: SessionInfo): string {
+  const title = escaped(titleOf(info));
+  const rows = figuresOf(info).map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${escaped(value)}</dd>`);
+  const styleHash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
+  const rules = `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'`;
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta http-equiv="Content-Security-Policy" content="${rules}">
+<meta name="referrer" content="no-referrer">
 <title>${title}</title>
 <style>${style}</style>
 </head>
@@ -18,63 +39,62 @@ export const html: Writer = {
 <h1>${title}</h1>
 <dl>${rows.join("")}</dl>
 `;
-  },
-  item: (item) =>
-    sectionsOf(item)
-      .map((section) => `${htmlOf(section)}\n`)
-      .join(""),
-  end: "</body>\n</html>\n",
-};
+}
 
-function htmlOf(section: Section): string {
-  switch (section.type) {
-    case "turn":
-      return `<h2>Turn ${section.turn} <time>${escaped(section.at)}</time></h2>`;
-    case "prompt":
-    case "answer":
-    case "ending":
-      return `<section class="${section.type}">${section.blocks.map(htmlBlock).join("")}</section>`;
-    case "thinking":
-      return `<details><summary>Thinking</summary>${section.blocks.map(htmlBlock).join("")}</details>`;
-    case "call":
+type Results = ReadonlyMap<string, ItemOf<"result">>;
+
+/** The results of a reply's calls, which come before the next reply; they are told with their calls. */
+function resultsAfter(items: readonly LoggedItem[], at: number, told: Set<LoggedItem>): Results {
+  const reply = items[at];
+  const calls = new Set(
+    reply?.kind === "assistant" ? reply.parts.map((part) => (part.type === "call" ? part.id : "")) : [],
+  );
+  const results = new Map<string, ItemOf<"result">>();
+  for (let next = at + 1; next < items.length; next++) {
+    const item = items[next];
+    if (item === undefined || item.kind === "assistant") break;
+    if (item.kind !== "result" || !calls.has(item.call) || results.has(item.call)) continue;
+    results.set(item.call, item);
+    told.add(item);
+  }
+  return results;
+}
+
+function htmlOfReply({ parts }: ItemOf<"assistant">, results: Results): string {
+  return parts
+    .filter((part) => part.type === "call" || part.text !== "")
+    .map((part) => {
+      if (part.type === "call") return `${htmlOfCall(part, results.get(part.id))}\n`;
+      const text = richText(part.text);
+      return part.type === "text"
+        ? `<section class="answer">${text}</section>\n`
+        : `<details class="thinking"><summary>Thinking</summary>${text}</details>\n`;
+    })
+    .join("");
+}
+
+function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
+  switch (item.kind) {
+    case "turn_start":
+      return `<h2>Turn ${item.turn} <time datetime="${escaped(item.at)}">${minuteOf(item.at)}</time></h2>\n`;
+    case "user":
+      return `<section class="prompt">${htmlBlocks(item.parts)}</section>\n`;
     case "result":
-      return `<details><summary>${escaped(section.heading)}</summary>${section.blocks.map(htmlBlock).join("")}</details>`;
+      return `${htmlOfResult(item)}\n`;
+    case "turn_end": {
+      const ending = endingOf(item);
+      return ending === undefined ? "" : `<p class="ending">${escaped(ending)}</p>\n`;
+    }
+    case "environment":
+    case "note":
+    case "todo":
+      return "";
     default:
-      return section satisfies never;
+      return item satisfies never;
   }
 }
 
-function htmlBlock(block: Block): string {
-  if ("text" in block) return `<pre>${escaped(block.text)}</pre>`;
-  const { mime, base64 } = block.image;
-  return `<img alt="image" src="data:${escaped(mime)};base64,${escaped(base64)}">`;
+/** `2026-11-18 12:00 UTC`: the page has no clock of its reader's. */
+function minuteOf(at: string): string {
+  return escaped(`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`);
 }
-
-const style = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { margin-top: 3rem; border-top: 1px solid #8886; padding-top: 1rem; }
-time { font-size: 0.8rem; font-weight: normal; opacity: 0.7; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; font-size: 0.9rem; }
-dd { margin: 0; overflow-wrap: anywhere; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.5rem 0; }
-img { max-width: 100%; }
-details { margin: 0.5rem 0; padding: 0 0.75rem; border-left: 3px solid #8886; }
-summary { cursor: pointer; font-family: monospace; }
-.prompt { padding: 0.25rem 1rem; background: #8882; border-radius: 0.5rem; }
-.prompt pre, .answer pre { font-family: inherit; }
-.ending { font-style: italic; opacity: 0.8; }
-`;
-
-/** For text and for quoted attributes alike. */
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
-}
-
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};

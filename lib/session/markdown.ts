@@ -5,10 +5,9 @@ export const markdown: Writer = {
     const figures = figuresOf(info).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
     return `# ${inline(titleOf(info))}\n\n${figures.join("\n")}\n`;
   },
-  item: (item) =>
-    sectionsOf(item)
-      .map((section) => `\n${markdownOf(section)}\n`)
-      .join(""),
+  *items(items) {
+    for (const section of items.flatMap(sectionsOf)) yield `\n${markdownOf(section)}\n`;
+  },
   end: "",
 };
 

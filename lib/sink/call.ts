@@ -1,19 +1,10 @@
 import type { EventOf } from "../engine/event.ts";
+import { summaryOfInput } from "../session/callsummary.ts";
 import { oneLine, plain, seconds } from "./style.ts";
-
-/** The fields that say most about a call, in the order in which they are read aloud. */
-const telling = ["command", "pattern", "query", "path", "task", "output", "turn"] as const;
 
 /** A call's input in a few words: `npm test`, `TODO src/`. */
 export function describeInput(input: unknown, columns: number): string {
-  if (typeof input !== "object" || input === null) return oneLine(String(input ?? ""), columns);
-  const fields = new Map<string, unknown>(Object.entries(input));
-  const found = telling.map((field) => fields.get(field)).filter((value) => isShort(value));
-  return oneLine(found.join(" "), columns);
-}
-
-function isShort(value: unknown): boolean {
-  return (typeof value === "string" && value !== "") || typeof value === "number";
+  return oneLine(summaryOfInput(input), columns);
 }
 
 /** How a call ended, and how long that took: `exit 1 · 0.4 s`. */

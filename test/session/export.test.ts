@@ -168,6 +168,53 @@ test("html is one file in which all text is text", async () => {
   expect(page).toEndWith("</html>\n");
 });
 
+test("html has what a call came to right behind it, under its command or path", () => {
+  const long = Array.from({ length: 40 }, (_, line) => `line ${line}`).join("\n");
+  const page = exported("html", [
+    {
+      ...reply("Both at once."),
+      parts: [
+        { type: "text", text: "**Both** at once." },
+        call("c1", "Bash", { command: "npm test\nnpm run build" }),
+        call("c2", "Read", { path: "src/a.ts" }),
+        call("c3", "Bash", { command: "git push --force" }),
+      ],
+    },
+    result("c2", long, "Read"),
+    { ...result("c1", "one failed\n"), ok: false, exitCode: 1 },
+    { ...result("c3", "no"), ok: false, denied: "destructive" },
+    reply("Done."),
+    reply("", call("c1", "Bash", { command: "sleep" })),
+    result("gone", "left over"),
+  ]);
+  const text = page
+    .slice(page.indexOf("</dl>"))
+    .replaceAll(/<[^>]+>/g, "|")
+    .replaceAll(/\|[|\s]*/g, "|");
+  expect(text).toBe(
+    [
+      "|Both|at once.",
+      "|Bash|npm test ⏎ npm run build|exit 1|command|npm test\nnpm run build|one failed",
+      `|Read|src/a.ts|✓|path|src/a.ts|40 lines|${long}`,
+      "|Bash|git push --force|denied: destructive|command|git push --force|no",
+      "|Done.",
+      "|Bash|sleep|no result|command|sleep",
+      "|Bash|✓|left over|",
+    ].join(""),
+  );
+});
+
+test("html allows itself its own style and nothing else", () => {
+  const page = exported("html", conversation);
+  const rules = /Content-Security-Policy" content="([^"]*)"/.exec(page)?.[1];
+  const style = /<style>([^]*)<\/style>/.exec(page)?.[1] ?? "";
+  const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
+  expect(rules).toBe(
+    `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; base-uri 'none'; form-action 'none'`,
+  );
+  expect(page).not.toMatch(/ style="/);
+});
+
 test("a session without a title is headed by its id", () => {
   expect(exported("markdown", [], { ...info, title: "" })).toStartWith("# mine\n");
   expect(exported("html", [], { ...info, title: "" })).toContain("<title>mine</title>");

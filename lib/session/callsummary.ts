@@ -1,0 +1,16 @@
+/** The fields that say most about a call, in the order in which they are read aloud. */
+const telling = ["command", "pattern", "query", "url", "path", "task", "output", "turn"] as const;
+
+/** A call's input in a few words: `npm test`, `TODO src/`. */
+export function summaryOfInput(input: unknown): string {
+  if (typeof input !== "object" || input === null) return String(input ?? "");
+  const fields = new Map<string, unknown>(Object.entries(input));
+  return telling
+    .map((field) => fields.get(field))
+    .filter((value) => isShort(value))
+    .join(" ");
+}
+
+function isShort(value: unknown): boolean {
+  return (typeof value === "string" && value !== "") || typeof value === "number";
+}
