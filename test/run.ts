@@ -21,7 +21,7 @@ if (build.exitCode !== 0) finish(0, 1);
 const scratch = mkdtempSync(join(tmpdir(), "koda-test-run-"));
 const all = ["--parallel", ...chosen];
 const first = await runTests(all, "first");
-const again = first.exitCode === 0 ? first : await runTests(suspects(first) ?? all, "again");
+const again = first.exitCode === 0 ? first : await runAgain(first);
 rmSync(scratch, { recursive: true, force: true });
 
 for (const line of [...linesOfSkipped(first.cases), ...linesByFolder(first.cases)]) console.log(line);
@@ -54,11 +54,18 @@ async function runTests(args: readonly string[], name: string): Promise<Result> 
   return { exitCode: await child.exited, cases: casesIn(textOf(report)), hasErrors: /^ *\d+ errors?$/m.test(end) };
 }
 
+/** Only the files that failed, where the report knows them. */
+async function runAgain(result: Result): Promise<Result> {
+  const files = suspects(result);
+  console.log(`\nOnce more, ${files === undefined ? "all of it" : `alone: ${files.join(" ")}`}`);
+  return await runTests(files ?? all, "again");
+}
+
 function failedIn({ cases }: Result): Case[] {
   return cases.filter(({ outcome }) => outcome === "failed");
 }
 
-/** The files to try alone; undefined when the report does not know them all: it leaves out a file that cannot be loaded. */
+/** Undefined when the report does not know them all: it leaves out a file that cannot be loaded. */
 function suspects(result: Result): string[] | undefined {
   const files = new Set(failedIn(result).map(({ file }) => file));
   return result.hasErrors || files.size === 0 ? undefined : [...files];
