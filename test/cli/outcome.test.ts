@@ -276,7 +276,7 @@ test("a run that is stopped says in the middle of which command", async () => {
   await using server = await startModelServer([call("Bash", { command: "sleep 30" })]);
   const ran = await koda(place, ["exec", ...using(server), "--timeout", "500ms", "hi"]);
   expect(ran.exit).toBe(124);
-  expect(ran.stderr).toContain("● Bash sleep 30 ✗ [interrupted: The run took longer");
+  expect(ran.stderr).toContain("● Bash sleep 30\n  ✗ [interrupted: The run took longer");
 });
 
 test("no credentials are exit 4 with three ways on", async () => {

@@ -130,7 +130,8 @@ test("a second Ctrl-C leaves at once, and the prompt comes on a clean line", asy
     await shows("^C");
     await until(() => existsSync(join(place.project, "asked")));
     type("\u0003");
-    await shows("^C\r\u001b[Kready> ");
+    await shows("^C");
+    await shows("\r\u001b[Kready> ");
     type(`echo "code=$?"\n`);
     await shows("\ncode=130");
   });

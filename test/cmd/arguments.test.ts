@@ -259,7 +259,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["session list", ["all"], 'Unexpected argument "all"\n'],
   ["session list", ["--jsn"], 'Unknown flag "--jsn" (did you mean "--json"?)'],
   ["session show", [], "Expected ID or --last\n"],
-  ["session show", ["a", "--last"], "ID and --last exclude each other"],
+  ["session show", ["a", "--last"], "ID and --last cannot be used together"],
   ["session show", ["a", "b"], 'Unexpected argument "b"\n'],
   ["session export", ["a", "--format", "pdf"], '--format "pdf": expected markdown, html or jsonl'],
   ["session export", ["a", "--json", "--format", "html"], "--format was given twice"],

@@ -54,7 +54,7 @@ test("a reader that goes away is told apart from a failure", async () => {
 
 test("a full disk is an error that names the reason", async () => {
   const { said, exit } = await shell("koda lines 1 50 > /dev/full");
-  expect(said["message"]).toBe("Cannot write to stdout: the disk is full (ENOSPC)");
+  expect(said["message"]).toBe("Cannot write to stdout: no space left on device (ENOSPC)");
   expect(exit).toBe(11);
 });
 
