@@ -177,6 +177,7 @@ function flagValue(name: string, flag: string, definition: Flag, given: readonly
 function decode(name: string, written: string, value: Value<unknown>, text: string): unknown {
   const decoded = text === "" ? undefined : value.read(text);
   if (decoded !== undefined) return decoded;
+  if (text === "" && value.ifEmpty !== undefined) throw usageError(name, value.ifEmpty);
   const answer = ownWord(written, text);
   const hint = answer !== undefined ? `; ${answer}` : value.choices ? suggestion(text, value.choices) : "";
   const shown = value.secret ? "" : ` "${text}"`;

@@ -50,11 +50,11 @@ export const commands = {
   exec: {
     about: "Do one task to its end, without asking a question",
     details:
-      "The prompt is one argument, or the content of a file (-f FILE), or standard input (-). What is piped in beside a prompt is appended to it. The final answer goes to stdout, everything for people to stderr.",
+      "The prompt is one argument, or the content of a file (-f FILE), or stdin (-). Piped input is appended to it; in a loop that reads its own stdin, --stdin ignore leaves that alone. The final answer goes to stdout, everything for people to stderr.",
     positionals: {
       prompt: {
-        value: value.sentence("PROMPT"),
-        about: "The task, in quotes; - reads it from standard input",
+        value: { ...value.sentence("PROMPT"), ifEmpty: "The prompt is empty: say what to do" },
+        about: "The task, in quotes; - reads it from stdin",
         optional: true,
       },
     },
@@ -144,7 +144,7 @@ export const commands = {
     examples: [{ line: "koda session prune --older-than 30d", about: "Keep one month" }],
   },
   sandbox: {
-    about: "Run a command as a run's own commands are run, to see what the sandbox allows",
+    about: "Run a command in the sandbox that the model's commands get",
     details:
       "The command has koda's terminal, input and output, and its exit code is koda's. What it leaves running is killed. docs/sandbox.md says what holds, and how to see it for yourself.",
     positionals: {
@@ -156,19 +156,19 @@ export const commands = {
     },
     flags: {
       ...policyFlags,
-      json: { group: "Output", about: "Say first, on stderr, in one line of JSON, what is enforced" },
+      json: { group: "Output", about: "First print what is enforced to stderr, as one line of JSON" },
       ...helpFlag,
     },
     examples: [
-      { line: "koda sandbox -- sh -c 'echo x > ~/x'", about: "Outside of the project nothing can be written" },
+      { line: "koda sandbox -- sh -c 'echo x > ~/x'", about: "Nothing outside the project can be written" },
       { line: "koda sandbox -- bash", about: "Look around in it" },
-      { line: "koda sandbox --json -- true 2>&1 | jq .missed", about: "Why it is no stronger sandbox" },
+      { line: "koda sandbox --json -- true 2>&1 | jq .missed", about: "Why a stronger sandbox is not available" },
     ],
   },
   proxy: {
     about: "Run the two egress proxies alone",
     details:
-      "An HTTP and a SOCKS5 proxy with the rules that commands of a run would have. Prints the lines to export once both listen, then one line a request on stderr, until it is stopped.",
+      "An HTTP and a SOCKS5 proxy with the rules that the model's commands get. Prints the lines to export once both listen, then one line per request on stderr, until it is stopped.",
     positionals: {},
     flags: proxyFlags,
     examples: [

@@ -60,7 +60,8 @@ const input = {
   stdin: {
     value: value.oneOf("auto", "append", "require", "ignore"),
     group: "Input",
-    about: "What becomes of standard input beside a prompt: append and require read it to its end",
+    about:
+      "How to use stdin when a prompt is given. auto reads a file or a pipeline to its end, and a pipe that only a parent process holds when something comes within 3 s; append and require read to the end; ignore leaves it unread",
     standard: "auto",
   },
 } as const satisfies Flags;
@@ -89,7 +90,8 @@ const trust = {
   mode: {
     value: value.oneOf(...modes),
     group: "Trust",
-    about: "What may run without a human: plan reads, safe reads and denies the rest, auto works inside the project",
+    about:
+      "What may run without approval: plan only reads, and the sandbox keeps the project read-only; safe only reads, and denies what would need approval; auto works inside the project",
     standard: "auto",
   },
   "allow-tool": {

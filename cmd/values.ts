@@ -15,6 +15,8 @@ export type Value<T> = {
   readonly secret?: true;
   /** Several words, so in need of quotes. */
   readonly sentence?: true;
+  /** The complaint about an empty value, where that says more than what was expected. */
+  readonly ifEmpty?: string;
 };
 
 /** Values that only koda knows; a shell asks for them with `koda __complete`. */

@@ -117,6 +117,8 @@ const retry = z.strictObject({
   delay_ms: z.number().nonnegative(),
   code: z.string(),
   message: z.string(),
+  /** The failure of the attempt before. */
+  reason: z.string(),
 });
 const diff = z.strictObject({
   type: z.literal("diff"),

@@ -92,6 +92,6 @@ function takenIds(messages: readonly Message[]): Set<string> {
   return new Set(messages.flatMap((message) => (message.role === "tool" ? [message.call] : [])));
 }
 
-function retryEvent({ attempt, max, delayMs, code, message }: Extract<ModelEvent, { type: "retry" }>): Event {
-  return { type: "retry", attempt, max, delay_ms: delayMs, code, message };
+function retryEvent({ attempt, max, delayMs, code, message, reason }: Extract<ModelEvent, { type: "retry" }>): Event {
+  return { type: "retry", attempt, max, delay_ms: delayMs, code, message, reason };
 }

@@ -45,7 +45,7 @@ export type ModelEvent =
   /** A call whose arguments are complete. */
   | { type: "call"; call: CallPart }
   /** The attempt broke: everything of this reply so far is void, and a new attempt follows after the delay. */
-  | { type: "retry"; attempt: number; max: number; delayMs: number; code: ErrorCode; message: string }
+  | { type: "retry"; attempt: number; max: number; delayMs: number; code: ErrorCode; message: string; reason: string }
   /** The wire's own terminal event. A stream that stops without it has failed. */
   | { type: "end"; reason: FinishReason; usage: Usage };
 

@@ -34,8 +34,8 @@ export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = sta
         if (attempt > Math.min(policy.max, error.maxRetries)) throw error;
         const { code, message: reason } = error;
         const delayMs = error.retryAfterMs ?? backoff(attempt, policy.random());
-        const message = `Reconnecting… ${attempt}/${policy.max}: ${reason}`;
-        yield [{ type: "retry", attempt, max: policy.max, delayMs, code, message }];
+        const message = `Reconnecting… ${attempt}/${policy.max}`;
+        yield [{ type: "retry", attempt, max: policy.max, delayMs, code, message, reason }];
         await policy.wait(delayMs, signal);
       }
     }

@@ -1,3 +1,4 @@
+import { describeSkipped } from "../config/describe.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { Asides } from "./aside.ts";
 import { Calls } from "./calls.ts";
@@ -122,8 +123,7 @@ class Progress {
     if (backend === "none") for (const note of notes) await this.#lines.line(noticeLine("warn", note, this.#paint));
     for (const { name, error } of event.mcp)
       if (error) await this.#lines.line(noticeLine("warn", `MCP server "${name}": ${error}`, this.#paint));
-    for (const key of event.skipped)
-      await this.#lines.line(noticeLine("warn", `${key} is not used: a project may only narrow`, this.#paint));
+    for (const key of event.skipped) await this.#lines.line(noticeLine("warn", describeSkipped(key), this.#paint));
     if (!this.#options.verbose) return;
     await this.#detail("session", event.session);
     await this.#detail("tools", event.tools.join(" "));
@@ -143,10 +143,9 @@ class Progress {
     if (text !== "" && !this.#options.textIsShown) await this.#lines.line(harmless(text));
   }
 
-  async #retry({ message, code, delay_ms: delay }: EventOf<"retry">): Promise<void> {
-    await this.#lines.line(
-      this.#paint.yellow(`↻ ${plain(message)}`) + this.#paint.dim(` (${code}, in ${seconds(delay)})`),
-    );
+  async #retry({ reason, attempt, max, delay_ms: delay }: EventOf<"retry">): Promise<void> {
+    const next = `; retry ${attempt} of ${max} in ${seconds(delay)}`;
+    await this.#lines.line(this.#paint.yellow(`↻ ${plain(reason)}`) + this.#paint.dim(next));
     await this.#wait(busyWith("reconnecting"));
     this.#isReconnecting = true;
   }

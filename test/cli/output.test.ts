@@ -34,7 +34,7 @@ test("text of an attempt that broke is not part of the answer", async () => {
   await using server = await startModelServer([cut(say("Broken ", "half"), { frames: 2 }), say("Whole.")]);
   const { stdout, stderr } = await koda(place, ["exec", ...using(server), "hi"]);
   expect(stdout).toBe("Whole.\n");
-  expect(stderr).toContain("Reconnecting");
+  expect(stderr).toContain("; retry 1 of 5 in ");
 });
 
 test("a failed run prints no answer", async () => {

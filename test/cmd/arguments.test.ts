@@ -202,7 +202,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ],
   ["exec", ["--model="], '--model "": expected a name'],
   ["exec", ["-f", ""], '-f "": expected the name of a file'],
-  ["exec", [""], 'PROMPT "": expected a prompt'],
+  ["exec", [""], "The prompt is empty"],
   ["exec", ["--bare=yes"], '--bare takes no value, but was given "yes"'],
   ["exec", ["-q=1"], '-q takes no value, but was given "1"'],
   ["exec", ["--json=no"], '--json takes no value, but was given "no"'],

@@ -53,7 +53,7 @@ I look.
     one
     two
   ✗ exit 1 · 1.2 s
-↻ Reconnecting… 1/5 (stream, in 200 ms)
+↻ The stream broke off; retry 1 of 5 in 200 ms
 ! AGENTS.md was cut at 32 KiB
   ▸ find it
   ☐ fix it
@@ -101,7 +101,7 @@ I look.
 
   test("names what a project asked for and did not get", async () => {
     const { stderr } = await sinkRun([{ ...started, skipped: [".koda/config.json: providers"] } as Event]);
-    expect(stderr).toContain("! .koda/config.json: providers is not used");
+    expect(stderr).toContain('! Ignored "providers" in .koda/config.json');
   });
 });
 

@@ -71,6 +71,7 @@ export const retried: Event = {
   delay_ms: 200,
   code: "stream",
   message: "Reconnecting… 1/5",
+  reason: "The stream broke off",
 };
 
 export const failure = { code: "rate_limit", message: "Slow down", retryable: true } as const;
