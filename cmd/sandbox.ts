@@ -49,20 +49,21 @@ async function runConfined(options: SandboxOptions, stopper: Stopper): Promise<D
   return { exit, lastNotices: surroundings.lastNotices };
 }
 
-/** From its start to its end the command has the signals; which of them end it is for the command to say. */
+/** A signal before the command's start ends koda; later ones are the command's, which decides whether they end it. */
 async function attend(
   command: SandboxOptions["command"],
   { shell, repositories }: Pick<Surroundings, "shell" | "repositories">,
   stopper: Stopper,
 ): Promise<number> {
-  await repositories.before(stopper.controller.signal);
+  const { signal } = stopper.controller;
+  await repositories.before(signal);
   try {
     const env = await terminalName();
-    // Whatever comes while the command is being started is handed on once it is there.
-    const forward = (signal: NodeJS.Signals) => attached.forward(signal);
-    process.on("SIGQUIT", forward);
+    signal.throwIfAborted();
+    // Nothing is awaited between this check and the relay, so no signal is handled between them.
+    process.on("SIGQUIT", () => stopper.relay?.("SIGQUIT"));
     const attached = shell.attach(command, { env });
-    stopper.relay = forward;
+    stopper.relay = (name) => attached.forward(name);
     return (await attached.ended).exitCode;
   } catch (error) {
     if (!(error instanceof CannotStart)) throw error;

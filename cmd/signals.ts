@@ -8,8 +8,8 @@ export type StopSignal = keyof typeof signals;
 export type Stopper = {
   readonly controller: AbortController;
   lastWill: () => void;
-  /** Takes signals from then on: they are for somebody else, who knows what they mean. */
-  relay?: (signal: StopSignal) => void;
+  /** Takes all signals once it is set: they are for the command that koda stands in for. */
+  relay?: (signal: NodeJS.Signals) => void;
 };
 
 /**

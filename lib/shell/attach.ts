@@ -11,7 +11,7 @@ import { type ExitStatus, statusOf } from "./status.ts";
 export type Attached = {
   /** Settles when the program itself is over; rejects with a KodaError when it never began. */
   readonly ended: Promise<ExitStatus>;
-  /** Hands a signal that koda was sent on to all of it. */
+  /** Passes a signal that koda got on to all of it, as soon as the program has begun. */
   forward(signal: NodeJS.Signals): void;
 };
 
@@ -27,19 +27,29 @@ const keys: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 
 export function attach(line: ProgramLine, { command, mark, sharesGroup }: Attachment): Attached {
   const { process: child, complaint } = spawn(line, command, sharesGroup);
+  const pending: NodeJS.Signals[] = [];
+  let hasBegun = false;
   return {
     ended: hasEnded(),
 
     forward(signal) {
-      if (!sharesGroup) return send(-child.pid, signal);
-      if (keys.includes(signal) && isInFront()) return;
-      const all = [...marked(mark), ...unmarked({ sharesSession: true })];
-      for (const pid of new Set(all.map(({ pid }) => pid))) send(pid, signal);
+      // Until then only the processes that confine it are there, and they hold every signal back for good.
+      if (!hasBegun) pending.push(signal);
+      else if (!(sharesGroup && keys.includes(signal) && isInFront())) sendToAll(signal);
     },
   };
 
+  function sendToAll(signal: NodeJS.Signals): void {
+    if (!sharesGroup) return send(-child.pid, signal);
+    const all = [...marked(mark), ...unmarked({ sharesSession: true })];
+    for (const pid of new Set(all.map(({ pid }) => pid))) send(pid, signal);
+  }
+
   async function hasEnded(): Promise<ExitStatus> {
     const said = await complaint;
+    hasBegun = true;
+    // A terminal's own key too: it was pressed before the command could get it.
+    pending.forEach(sendToAll);
     await child.exited;
     const failed = failedStep(said);
     if (failed !== undefined) throw whyNotBegun(line, failed);
@@ -63,7 +73,7 @@ function spawn(
   }
 }
 
-/** It ends when the program begins, or when there is nobody left to begin it. */
+/** The pipe ends when the program begins, or when no process is left that could begin it. */
 async function readToEnd(pipe: Pipe): Promise<string> {
   const reader = readerOf(pipe);
   const decoder = new TextDecoder();
