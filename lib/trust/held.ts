@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  chownSync,
   closeSync,
   constants,
   existsSync,
@@ -13,7 +14,7 @@ import {
   type Dirent,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { errnoOf } from "../errors.ts";
+import { errnoOf, unlessRefused } from "../errors.ts";
 
 /**
  * A directory that is held open, so that what was checked is what is used: a command that runs at the same time may put
@@ -101,6 +102,11 @@ export class HeldDirectory implements Disposable {
 
   chmod(mode: number): void {
     chmodSync(this.#self(), mode);
+  }
+
+  /** Only user 0 may give it away; for everyone else it stays their own. */
+  chown({ uid, gid }: Pick<BigIntStats, "uid" | "gid">): void {
+    unlessRefused(() => chownSync(this.#self(), Number(uid), Number(gid)));
   }
 
   /** What the entry is now; a symlink is not followed. */

@@ -2,6 +2,7 @@ import {
   closeSync,
   fchmodSync,
   futimesSync,
+  lchownSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -13,7 +14,7 @@ import {
   type BigIntStats,
 } from "node:fs";
 import { join } from "node:path";
-import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
+import { errnoOf, messageOf, reasonOf, unlessRefused } from "../../errors.ts";
 import { keepOwner, newFile } from "../../tools/save.ts";
 import { Replaced, type HeldDirectory } from "../held.ts";
 import { identityOf } from "./listing.ts";
@@ -120,12 +121,13 @@ const permissionsOf = ({ mode }: BigIntStats) => Number(mode & 0o7777n);
 /** Rounded down: an index that looks older than it is only makes git look once more. */
 const secondsOf = (ns: bigint) => Number(ns / 1000n) / 1_000_000;
 
-async function putBackSymlink({ target }: Remembered<"symlink">, spot: Spot): Promise<void> {
+async function putBackSymlink({ target, stats }: Remembered<"symlink">, spot: Spot): Promise<void> {
   const { parent, name } = spot;
   const now = parent.look(name);
   if (now?.isSymbolicLink() === true && readlinkSync(parent.at(name)) === target) return;
   await clear(spot);
   symlinkSync(target, parent.at(name));
+  unlessRefused(() => lchownSync(parent.at(name), Number(stats.uid), Number(stats.gid)));
   spot.mending.putBack.add(pathOf(spot));
 }
 
@@ -140,6 +142,8 @@ async function putBackDirectory(memory: Remembered<"directory">, spot: Spot): Pr
   }
   using directory = parent.child(name);
   const now = parent.look(name);
+  if (now !== undefined && (memory.stats.uid !== now.uid || memory.stats.gid !== now.gid))
+    directory.chown(memory.stats);
   if (now !== undefined && permissionsOf(memory.stats) !== permissionsOf(now)) {
     directory.chmod(permissionsOf(memory.stats));
     mending.putBack.add(pathOf(spot));
