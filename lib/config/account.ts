@@ -13,6 +13,12 @@ export function accountHome(list = "/etc/passwd"): string | undefined {
   return home?.startsWith("/") ? home : undefined;
 }
 
+/** The homes of all accounts that the system's list names. */
+export function accountHomes(list = "/etc/passwd"): readonly string[] {
+  const homes = readList(list).map((line) => line.split(":")[5] ?? "");
+  return [...new Set(homes.filter((home) => home.startsWith("/")))];
+}
+
 function readList(path: string): string[] {
   try {
     return readFileSync(path, "utf8").split("\n");

@@ -1,7 +1,10 @@
+import { accountHomes } from "../config/account.ts";
 import { KodaError } from "../errors.ts";
 import { type Backend, unconfined } from "../sandbox/backend.ts";
 import { detect, type Detected } from "../sandbox/detect.ts";
 import { described, merged } from "../sandbox/missed.ts";
+import { holdsSecrets } from "../sandbox/policy/defaults.ts";
+import { ownersBeside } from "../sandbox/policy/owner.ts";
 import { type Policy, policyOf } from "../sandbox/policy/policy.ts";
 import { copySettings, type SettingsCopies } from "../sandbox/settings/copies.ts";
 import { gitPlaces } from "../trust/gitplaces.ts";
@@ -87,6 +90,7 @@ function policiesOf(
   const { copies, unclear } = settings.sandboxed
     ? copySettings({ ...settings, directory, resolve })
     : { copies: [], unclear: [] };
+  const isOthers = ownersBeside({ write: [settings.root, ...allowance.write] }).length > 0;
   const shared = {
     ...settings,
     ...allowance,
@@ -95,6 +99,8 @@ function policiesOf(
     tmp,
     network: allowance.egress.mode,
     gitPlaces: gitPlaces(settings.root),
+    // As user 0 commands can then read in other homes too.
+    otherHomes: isOthers && process.getuid?.() === 0 ? accountHomes().filter(holdsSecrets) : [],
     copies,
     resolve,
   };

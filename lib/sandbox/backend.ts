@@ -58,6 +58,11 @@ export type Backend = Enforcement &
     guards: boolean;
     /** A command may be in koda's own process group: what it signals to all of that reaches nobody but itself. */
     mayShareGroup: boolean;
+    /**
+     * The users whose files commands of user 0 may write although modes say otherwise, beside user 0. Absent where
+     * nothing but koda's own rights counts.
+     */
+    owners?: readonly number[];
     /** Paths below the writable roots that no command may change from now on: repositories that were found. */
     protect(paths: readonly string[]): void;
     /** Throws a KodaError when it cannot be confined. */

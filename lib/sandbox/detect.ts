@@ -69,8 +69,9 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
       const inTmp = policyFor(true);
       const policy = canReplaceTmp(inTmp, look) ? inTmp : policyFor(false);
       const backend = await open(policy, options, openEndpoints);
-      const { privateTmp, notes: gaps } = backend;
-      return { backend: withReasons(backend, missed), policy: privateTmp ? policy : policyFor(false), missed, gaps };
+      const { privateTmp, notes: gaps, owners } = backend;
+      const held = { ...(privateTmp ? policy : policyFor(false)), ...(owners && { owners }) };
+      return { backend: withReasons(backend, missed), policy: held, missed, gaps };
     } catch (error) {
       missed.push({ tier: name, ...whyMissed(error) });
     }

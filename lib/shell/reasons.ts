@@ -1,6 +1,7 @@
 import { basename, normalize } from "node:path";
 import type { Refusal } from "../egress/refusals/refusal.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
+import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
 import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath } from "../sandbox/policy/seen.ts";
 import { byDesign } from "./bydesign.ts";
@@ -56,7 +57,8 @@ function ofPath(line: string, context: Context): string | undefined {
     return whyHidden(real, policy) ?? (isWriting(line, path, context) ? whyUnwritable : whyUnreadable)(real, policy);
   });
   // What is copied or moved is named first, and where it should go last.
-  return reasons.findLast((reason) => reason !== undefined);
+  const last = reasons.findLast((reason) => reason !== undefined);
+  return last ?? (isWriting(line, policy.root, context) ? whyForeign(policy) : undefined);
 }
 
 function isWriting(line: string, path: string, { command, exitCode }: Context): boolean {
@@ -101,7 +103,7 @@ function whyUnreadable(real: string): string | undefined {
 }
 
 function whyUnwritable(real: string, policy: Policy): string | undefined {
-  const refusal = writeRefusal(real, policy);
+  const refusal = writeRefusal(real, policy) ?? ownerRefusal(real, policy);
   switch (refusal?.kind) {
     case undefined:
       return undefined;
@@ -111,11 +113,19 @@ function whyUnwritable(real: string, policy: Policy): string | undefined {
       return refusal.name === ".git" ? whyGit(real, policy) : `sandbox: ${refusal.name} is read-only, by design`;
     case "readonly":
       return `sandbox: ${real} is read-only in this run`;
+    case "owner":
+      return `sandbox: writing ${real} is not allowed: ${whoseIs(refusal)}`;
     case "kernel":
       return `sandbox: what the kernel makes up, as ${real}, cannot be changed`;
     default:
       return refusal satisfies undefined;
   }
+}
+
+/** A name alone is no path to look for, but the project itself may belong to another user. */
+function whyForeign(policy: Policy): string | undefined {
+  const refusal = ownerRefusal(`${policy.root}/file`, policy);
+  return refusal && `sandbox: writing in ${policy.root} is not allowed: ${whoseIs(refusal)}`;
 }
 
 function whyOutside(real: string, policy: Policy): string {

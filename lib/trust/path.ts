@@ -1,5 +1,6 @@
 import { basename, isAbsolute, relative } from "node:path";
 import type { Policy } from "../sandbox/policy/policy.ts";
+import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
 import { folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath, seenPath } from "../sandbox/policy/seen.ts";
 import { lookAsSeen } from "./seen.ts";
@@ -88,7 +89,7 @@ const secretOfProcesses = /^\/proc\/(\d+|self|thread-self|kcore)(\/|$)/;
 
 /** Why a real path may not be written, if so; whether it is hidden is another question. */
 export function whyUnwritable(real: string, policy: Policy): string | undefined {
-  const refusal = writeRefusal(real, policy);
+  const refusal = writeRefusal(real, policy) ?? ownerRefusal(real, policy);
   if (refusal === undefined) return undefined;
   const shown = shownPath(real, policy);
   switch (refusal.kind) {
@@ -100,6 +101,8 @@ export function whyUnwritable(real: string, policy: Policy): string | undefined 
       return `"${shown}" is read-only`;
     case "kernel":
       return `"${shown}" is read-only: the kernel provides it`;
+    case "owner":
+      return `"${shown}" cannot be written by the commands of this run: ${whoseIs(refusal)}`;
     default:
       return refusal satisfies never;
   }

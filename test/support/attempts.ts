@@ -3,20 +3,23 @@ import { syscalls } from "../../lib/sandbox/assembly/syscalls.ts";
 import { type Arena, type Ground, openArena } from "./arena.ts";
 import { makePlace } from "./place.ts";
 import { python as interpreter } from "./stranger.ts";
-import { type TierName, type User, users, whyMissing } from "./tiers.ts";
+import { everyUser, type TierName, type User, users, whyMissing } from "./tiers.ts";
 
 /** One command, and what becomes of it: in every sandbox, unless a tier has words of its own, and without any. */
 export type Attempt = {
   /** A whole sentence about what holds in the sandbox. */
   readonly that: string;
   readonly run: string | readonly [program: string, ...args: string[]];
-  readonly confined: Outcome | Record<User, Outcome>;
-  readonly in?: Partial<Record<Confining, Outcome | Record<User, Outcome>>>;
+  readonly confined: Outcome | ByUser;
+  readonly in?: Partial<Record<Confining, Outcome | ByUser>>;
   /** What shows that the attempt would work otherwise; absent where nobody should try, or where nothing differs. */
   readonly unconfined?: Outcome & { only?: User };
   /** Programs without which there is nothing to try. */
   readonly needs?: readonly string[];
 };
+
+/** A guest is treated like root, unless the row says otherwise. */
+export type ByUser = Record<"root" | "nobody", Outcome> & { guest?: Outcome };
 
 export type Outcome = {
   readonly says: RegExp;
@@ -38,7 +41,8 @@ export type Table = {
 
 /** Tries every row in one tier, as every user there is. */
 export async function tryIn(tier: TierName, tables: readonly Table[]): Promise<void> {
-  for (const user of users) {
+  // Without a sandbox root is root, whosever the project is.
+  for (const user of tier === "none" ? users : everyUser) {
     await using place = makePlace();
     const missing = await whyMissing(tier, place, { user });
     for (const { about, ground = {}, attempts } of tables)
@@ -56,12 +60,16 @@ function tryConfined(tier: Confining, attempts: readonly Attempt[], as: As): voi
   for (const attempt of attempts)
     test.skipIf(!canBeTried(attempt))(attempt.that, async () => {
       const outcome = attempt.in?.[tier] ?? attempt.confined;
-      await expectOutcome(arenas, attempt, "says" in outcome ? outcome : outcome[as.user]);
+      await expectOutcome(arenas, attempt, "says" in outcome ? outcome : forUser(outcome, as.user));
     });
   test("nobody has reached the stranger", async () => {
     const { stranger } = await arenas.get();
     expect(await stranger.leave()).toEqual([]);
   });
+}
+
+function forUser(outcomes: ByUser, user: User): Outcome {
+  return user === "guest" ? (outcomes.guest ?? outcomes.root) : outcomes[user];
 }
 
 function tryUnconfined(attempts: readonly Attempt[], as: As): void {

@@ -10,10 +10,17 @@ import { asNobody, isRoot, nobody } from "./nobody.ts";
 import type { Place } from "./place.ts";
 
 export type TierName = "namespaces" | "bwrap" | "landlock" | "none";
-export type User = "root" | "nobody";
+/** A guest is root in a project that belongs to another user. */
+export type User = "root" | "nobody" | "guest";
 
 /** Without root's rights there is nobody but oneself to be. */
 export const users: readonly User[] = isRoot ? ["root", "nobody"] : ["nobody"];
+
+/** For what has to hold for every right that commands may have. */
+export const everyUser: readonly User[] = isRoot ? [...users, "guest"] : users;
+
+/** Whom a guest's project belongs to; no account has this number. */
+export const host = 41_234;
 
 export type Rules = {
   user?: User;
@@ -82,7 +89,8 @@ export class NoSuchTier extends Error {
 /** Opens one tier, whichever is the strongest here; throws NoSuchTier when it cannot be had. The place becomes the user's. */
 export async function openTier(tier: TierName, place: Place, rules: Rules = {}): Promise<OpenTier> {
   const { user = isRoot ? "root" : "nobody", grants = {}, circumstances = {}, env = {} } = rules;
-  if (isRoot && user === "nobody") giveAway(dirname(place.project));
+  if (isRoot && user === "nobody") giveAway(dirname(place.project), nobody);
+  if (user === "guest") giveAway(place.project, host);
   const wanted: Wanted = { tier, grants: { ...grantsIn(place), ...grants }, circumstances, env };
   const program = fileURLToPath(new URL("./tier-program.ts", import.meta.url));
   const child = Bun.spawn([...(user === "nobody" ? asNobody : []), process.execPath, program, JSON.stringify(wanted)], {
@@ -157,10 +165,10 @@ function grantsIn({ home, project }: Place): Wanted["grants"] {
   };
 }
 
-function giveAway(directory: string): void {
-  chownSync(directory, nobody, nobody);
+function giveAway(directory: string, owner: number): void {
+  chownSync(directory, owner, owner);
   for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" }))
-    lchownSync(join(directory, name), nobody, nobody);
+    lchownSync(join(directory, name), owner, owner);
 }
 
 async function* reportsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Report> {

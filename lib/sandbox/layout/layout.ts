@@ -18,8 +18,11 @@ export type Layout = {
 export type Mount =
   /** The host's tree or file at `from`, with all that is mounted in it, at another place or the same. */
   | { kind: "tree"; from: string; at: string; writable: boolean; inside: readonly Inside[] }
-  /** An empty directory in place of what is there; it cannot be listed when nothing is to be seen in it. */
-  | { kind: "cover"; at: string; inside: readonly Inside[] }
+  /**
+   * An empty directory in place of what is there; it cannot be listed when nothing is to be seen in it. `from` is then
+   * one that stays closed to commands which modes do not hold back.
+   */
+  | { kind: "cover"; at: string; inside: readonly Inside[]; from?: string }
   /**
    * A file that cannot be opened in place of what is there: a device on a mount without devices, which is EACCES for
    * everyone. An empty file would be read as settings that say nothing.
@@ -42,12 +45,14 @@ export type Scenery = {
   kernelMounts: readonly string[];
   /** What `waysToHidden` found before the first command ran. */
   ways: readonly string[];
+  /** As `Lent` has it. */
+  cover?: string | undefined;
 };
 
 /** Directories that a sandbox makes anew, whatever the host has there. */
 const madeAnew = ["/dev", "/proc", "/sys"];
 
-export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways }: Scenery): Layout {
+export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, cover }: Scenery): Layout {
   const replacesTmp = canReplaceTmp(policy, look);
   const roots = rootsOf(policy, replacesTmp);
   const isWritten = (path: string) => roots.some((root) => isBelow(path, root));
@@ -80,7 +85,7 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways }: 
   return {
     readonlyTree: !roots.includes("/"),
     inDevices,
-    mounts: [...placed.map((mount) => withInside(mount, placed, look)), ...frozen],
+    mounts: [...placed.map((mount) => closed(withInside(mount, placed, look), cover)), ...frozen],
   };
 }
 
@@ -170,6 +175,11 @@ function withInside(mount: Placed, placed: readonly Placed[], look: Scenery["loo
   if (kind === "cover") return { kind, at, inside: placesIn(at, placed, look) };
   const { from, writable } = mount;
   return { kind, from, at, writable, inside: from === at ? [] : placesIn(at, placed, look) };
+}
+
+function closed(mount: Mount, cover: string | undefined): Mount {
+  if (cover === undefined || mount.kind !== "cover" || mount.inside.length > 0) return mount;
+  return { ...mount, from: cover };
 }
 
 /** The places whose nearest mount above is the one at `at`. */

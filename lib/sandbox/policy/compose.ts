@@ -25,6 +25,7 @@ export function compose(parent: Policy, child: Policy): Policy {
     allowGit: parent.allowGit && child.allowGit,
     network: stricter(parent.network, child.network),
     limits: lowest(parent.limits, child.limits),
+    ...(parent.owners && { owners: parent.owners }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 export type Homes = {
@@ -5,6 +6,7 @@ export type Homes = {
   readonly home: string;
   /** The one that the system knows for the account; `HOME` may say another. */
   readonly accountHome: string | undefined;
+  readonly otherHomes?: readonly string[];
 };
 
 /** Where programs keep what lets others in: keys, tokens, passwords. Relative to a home. */
@@ -45,6 +47,10 @@ export const shownByDefault: readonly string[] = [
 /** Which programs git starts is said here too, and the user's next `git status` would start them. */
 const gitConfiguration = [".gitconfig", ".config/git"] as const;
 
+export function holdsSecrets(home: string): boolean {
+  return secrets.some((name) => existsSync(join(home, name)));
+}
+
 export function hiddenByDefault(homes: Homes): readonly string[] {
   return [...inHomes(homes, secrets), sockets];
 }
@@ -54,7 +60,7 @@ export function readonlyByDefault(homes: Homes): readonly string[] {
   return inHomes(homes, gitConfiguration);
 }
 
-function inHomes({ home, accountHome = home }: Homes, names: readonly string[]): string[] {
-  const paths = [...new Set([home, accountHome])].filter((path) => path.startsWith("/"));
+function inHomes({ home, accountHome = home, otherHomes = [] }: Homes, names: readonly string[]): string[] {
+  const paths = [...new Set([home, accountHome, ...otherHomes])].filter((path) => path.startsWith("/"));
   return paths.flatMap((path) => names.map((name) => join(path, name)));
 }

@@ -31,6 +31,8 @@ export type Policy = {
   readonly allowGit: boolean;
   readonly network: Network;
   readonly limits: ResourceLimits;
+  /** The users in whose directories commands of user 0 may write, as `Backend` has it. */
+  readonly owners?: readonly number[];
 };
 
 /** A copy of a tool's settings without the credentials in them; the file itself is hidden. */
@@ -59,6 +61,8 @@ export type Grants = {
   readonly home: string;
   /** The home that the system knows for the account (`accountHome` in lib/config): secrets may lie there too. */
   readonly accountHome: string | undefined;
+  /** Homes of other accounts, where commands may have the right to read what their owners alone may read. */
+  readonly otherHomes?: readonly string[];
   readonly tmp: string;
   /** Whether commands will find `tmp` in the place of `/tmp`. */
   readonly privateTmp: boolean;

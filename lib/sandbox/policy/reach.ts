@@ -15,7 +15,11 @@ export function isHiddenBy(real: string, { hide, show, write }: Pick<Policy, "hi
   return hidden > deepestAbove(real, show) && hidden >= deepestAbove(real, write) && hidden !== nowhere;
 }
 
-export type WriteRefusal = { kind: "outside" | "readonly" | "kernel" } | { kind: "protected"; name: string };
+export type WriteRefusal =
+  | { kind: "outside" | "readonly" | "kernel" }
+  | { kind: "protected"; name: string }
+  /** Of a directory of another user's, which `--allow-write` opens if it is not itself a root. */
+  | { kind: "owner"; directory: string; owner: number; canOpen: boolean };
 
 /** Why a path may not be written, if so; whether it is hidden is another question. */
 export function writeRefusal(real: string, policy: Policy): WriteRefusal | undefined {

@@ -2,6 +2,7 @@ import { Assembly } from "../assembly/assembly.ts";
 import { type Arch, processors } from "../assembly/processors.ts";
 import type { Layout } from "../layout/layout.ts";
 import type { ResourceLimits } from "../policy/policy.ts";
+import { type Capability, keepOnly } from "./steps/capabilities.ts";
 import { rememberDirectory } from "./steps/directory.ts";
 import { filterCalls, handOver } from "./steps/filter.ts";
 import { restrict, type Restriction } from "./steps/landlock.ts";
@@ -11,7 +12,6 @@ import { inOwnProcessTree } from "./steps/pids.ts";
 import {
   closeOnExecFrom,
   dieWithParent,
-  giveUpRights,
   holdSignals,
   leaveUnlessChildOf,
   letSignalsThrough,
@@ -32,6 +32,8 @@ export type Plan = {
     /** A process namespace too. Without a report what the command leaves running is killed. */
     processes?: { report?: number; most?: number };
   };
+  /** What the command keeps of user 0's rights: nothing, but for `Lent`. */
+  capabilities?: readonly Capability[];
   landlock?: Restriction;
   limits: ResourceLimits;
   /** Ports of its network's loopback on which to listen for koda, and the socket through which those are handed over. */
@@ -58,7 +60,7 @@ export function confiningProgram(plan: Plan): Uint8Array {
   if (plan.parent !== undefined) leaveUnlessChildOf(program, plan.parent);
   if (plan.namespaces !== undefined) enterNamespaces(program, plan.namespaces);
 
-  giveUpRights(program);
+  keepOnly(program, plan.capabilities ?? []);
   if (plan.listen !== undefined) {
     const { ports, socket } = plan.listen;
     handOver(program, { socket, descriptors: ports.map((port) => listen(program, port)) });

@@ -11,13 +11,13 @@ export type View = {
   protect(paths: readonly string[]): void;
 };
 
-export function viewOf(policy: Policy): View {
+export function viewOf(policy: Policy, cover: string | undefined): View {
   const mounts = kernelMounts();
   const ways = waysToHidden(policy, look);
   let protect: readonly string[] = [];
   return {
     replacesTmp: canReplaceTmp(policy, look),
-    layout: () => layoutOf(policy, { look, protect, kernelMounts: mounts, ways }),
+    layout: () => layoutOf(policy, { look, protect, kernelMounts: mounts, ways, cover }),
     protect: (paths) => void (protect = paths),
   };
 }

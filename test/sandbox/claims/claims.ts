@@ -1,4 +1,4 @@
-import { type Attempt, python, type Table } from "../../support/attempts.ts";
+import { type Attempt, type Outcome, python, type Table } from "../../support/attempts.ts";
 
 /** Everything that the sandbox promises of files, each promise by one command. */
 const files: readonly Attempt[] = [
@@ -198,9 +198,8 @@ print(tried(call, "io_uring_setup", 1, 0))`,
     that: "a command has no rights, three open files and no signal that it ignores",
     run: `grep -E 'NoNewPrivs|Seccomp:|Cap(Eff|Prm|Bnd|Amb|Inh)|SigIgn|SigBlk' /proc/self/status
 ls -x /proc/self/fd; ulimit -Sn`,
-    confined: {
-      says: /^SigBlk:\t0+\nSigIgn:\t0+\nCapInh:\t0+\nCapPrm:\t0+\nCapEff:\t0+\nCapBnd:.*\nCapAmb:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\n0 +1 +2 +3\n\d+$/,
-    },
+    confined: { root: statusWith("0"), nobody: statusWith("0"), guest: statusWith("b") },
+    in: { landlock: { root: statusWith("0"), nobody: statusWith("0"), guest: statusWith("2") } },
   },
   ...(
     [
@@ -228,3 +227,19 @@ export const claims: readonly Table[] = [
   { about: "connections", attempts: connections },
   { about: "processes", attempts: processes },
 ];
+
+/** Permitted and effective is so much of user 0's rights: the last digit; all others are zero. */
+function statusWith(kept: string): Outcome {
+  const status = [
+    "SigBlk:\\t0+",
+    "SigIgn:\\t0+",
+    "CapInh:\\t0+",
+    `CapPrm:\\t0+${kept}`,
+    `CapEff:\\t0+${kept}`,
+    "CapBnd:.*",
+    "CapAmb:\\t0+",
+    "NoNewPrivs:\\t1",
+    "Seccomp:\\t2",
+  ];
+  return { says: new RegExp(`^${status.join("\\n")}\\n0 +1 +2 +3\\n\\d+$`) };
+}

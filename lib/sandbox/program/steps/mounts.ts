@@ -67,7 +67,12 @@ function take(program: Assembly, mount: Mount): Variable | undefined {
       restrictTaken(program, device, READONLY | NOSUID | NODEV);
       return device;
     }
-    case "cover":
+    case "cover": {
+      if (mount.from === undefined) return undefined;
+      const tree = takeTree(program, mount.from);
+      restrictTaken(program, tree, READONLY | NOSUID | NODEV | NOEXEC);
+      return tree;
+    }
     case "frozen":
       return undefined;
     default:
@@ -86,7 +91,7 @@ function place(program: Assembly, mount: Mount, tree: Variable | undefined): voi
       if (tree !== undefined) putTree(program, tree, mount.at);
       return;
     case "cover":
-      return cover(program, mount);
+      return cover(program, mount, tree);
     case "frozen":
       return freeze(program, mount.at);
     default:
@@ -109,8 +114,18 @@ function putTree(program: Assembly, tree: Variable, at: string): void {
   });
 }
 
-function cover(program: Assembly, { at, inside }: Extract<Mount, { kind: "cover" }>): void {
+type Cover = Extract<Mount, { kind: "cover" }>;
+
+function cover(program: Assembly, { at, inside }: Cover, tree: Variable | undefined): void {
   const [type, gone] = [program.text("tmpfs"), program.label(`${at} is covered`)];
+  if (tree !== undefined) {
+    program.step("move_mount", [tree, program.text(""), here, program.text(at), MOVE_MOUNT_F_EMPTY_PATH], {
+      onErrno: { errno: ENOENT, to: gone },
+      must: `move_mount(cover ${at})`,
+    });
+    program.place(gone);
+    return;
+  }
   const isSeen = inside.length > 0;
   const options = program.text(isSeen ? "mode=755,size=64k" : "mode=0,size=4k");
   const flags = NOSUID | NODEV | NOEXEC | (isSeen ? 0 : READONLY);

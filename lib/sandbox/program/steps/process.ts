@@ -1,10 +1,8 @@
 import type { Assembly, Value } from "../../assembly/assembly.ts";
 import type { ResourceLimits } from "../../policy/policy.ts";
 
-const [PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS] = [1, 38] as const;
+const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
-/** _LINUX_CAPABILITY_VERSION_3 */
-const capabilityVersion = 0x20080522;
 const SIG_SETMASK = 2;
 const maskBytes = 8;
 
@@ -29,13 +27,6 @@ export function holdSignals(program: Assembly): void {
 
 export function letSignalsThrough(program: Assembly): void {
   program.step("rt_sigprocmask", [SIG_SETMASK, program.words(0), 0, maskBytes], { must: "rt_sigprocmask" });
-}
-
-/** Without capabilities, for user 0 too, and without a way to get them back. */
-export function giveUpRights(program: Assembly): void {
-  const header = new Uint8Array(new Uint32Array([capabilityVersion, 0]).buffer);
-  program.step("capset", [program.bytes(header), program.bytes(new Uint8Array(24))], { must: "capset" });
-  program.step("prctl", [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0], { must: "prctl(NO_NEW_PRIVS)" });
 }
 
 const CLOSE_RANGE_CLOEXEC = 4;

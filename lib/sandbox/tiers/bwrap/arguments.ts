@@ -1,19 +1,27 @@
 import type { Layout, Mount } from "../../layout/layout.ts";
+import type { Capability } from "../../program/steps/capabilities.ts";
 
-const alone = words(
-  "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-net --die-with-parent --cap-drop ALL",
-);
+const alone = words("--unshare-pid --unshare-ipc --unshare-uts --unshare-net --die-with-parent --cap-drop ALL");
 
 /** Nothing is writable there; terminals and shared memory are new. */
 const ofTheKernel = words(
   "--ro-bind /sys /sys --proc /proc --remount-ro /proc --dev /dev --perms 1777 --tmpfs /dev/shm --remount-ro /dev",
 );
 
+type Circumstances = {
+  cwd: string;
+  /** The descriptor of the user namespace to take, instead of one with koda's own user alone. */
+  user: number | undefined;
+  capabilities: readonly Capability[];
+};
+
 /** The layout in bubblewrap's words. Its options are carried out in their order, and it makes the places that it needs. */
-export function bwrapArguments({ readonlyTree, mounts }: Layout, cwd: string): string[] {
-  const covers = mounts.flatMap((mount) => (mount.kind === "cover" ? [mount.at] : []));
+export function bwrapArguments({ readonlyTree, mounts }: Layout, { cwd, user, capabilities }: Circumstances): string[] {
+  const covers = mounts.flatMap((mount) => (mount.kind === "cover" && mount.from === undefined ? [mount.at] : []));
   return [
+    ...(user === undefined ? ["--unshare-user"] : ["--userns", String(user)]),
     ...alone,
+    ...capabilities.flatMap((name) => ["--cap-add", `CAP_${name}`]),
     readonlyTree ? "--ro-bind" : "--bind",
     "/",
     "/",
@@ -31,6 +39,7 @@ function argumentsFor(mount: Mount): string[] {
     case "tree":
       return [mount.writable ? "--bind" : "--ro-bind", mount.from, mount.at];
     case "cover":
+      if (mount.from !== undefined) return ["--ro-bind", mount.from, mount.at];
       return ["--perms", mount.inside.length > 0 ? "0755" : "0000", "--tmpfs", mount.at];
     case "sealed":
       // Bubblewrap's mounts have no devices, so this one cannot be opened.

@@ -16,6 +16,8 @@ import { neededAbi } from "../../program/steps/landlock.ts";
 import { holdSignals } from "../../program/steps/process.ts";
 import { Connections } from "../../supervisor/connections.ts";
 import { accessIn } from "../access.ts";
+import { type Lent, lendInNamespace } from "../lent.ts";
+import { openNamespaces } from "../namespaces/session.ts";
 import { mustHoldRoot } from "../nolandlock.ts";
 import { connectRulesOf, ownNetwork, proxiesAt, type TierOptions } from "../tier.ts";
 import { orRefuse, Unavailable } from "../unavailable.ts";
@@ -36,11 +38,14 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
   const { arch, abi } = options;
   mustHoldRoot(abi);
   const bwrap = findBwrap(options.searchPath, policy.write);
-  const view = viewOf(policy);
   using held = new DisposableStack();
+  const lent = held.use(lendInNamespace(policy));
+  // Bubblewrap itself maps koda's own user only.
+  const user = lent.maps && held.use(await openNamespaces({ arch, ports: [], maps: lent.maps })).user;
+  const view = viewOf(policy, lent.cover);
   const connections = held.use(new Connections(connectRulesOf(policy, view.replacesTmp), options));
   const patient = held.use(new ProgramFile(patientProgram(arch)));
-  const programs = held.use(new Programs((source: Source) => build(source, { policy, options })));
+  const programs = held.use(new Programs((source: Source) => build(source, { policy, options, lent })));
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
 
   const proxies = proxiesAt(options.ports);
@@ -54,7 +59,9 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
       "what a command leaves running ends with it, and commands do not reach each other's servers",
       "a .git or .koda that is a symlink is protected only where it leads to",
       ...unlimitedForRoot(),
+      ...lent.notes,
     ],
+    ...(lent.owners && { owners: lent.owners }),
     privateTmp: view.replacesTmp,
     placesCopies: true,
     ownProcesses: true,
@@ -69,16 +76,21 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
     using taken = new DisposableStack();
     taken.use(standInsFor(policy));
     const layout = view.layout();
-    const list = bwrapArguments(layout, command.cwd).map((argument) => `${argument}\0`);
-    // Not on the command line, which everyone can read, and which has an end.
-    const argumentFile = sealedFile("koda-bwrap", Buffer.from(list.join("")));
-    if (argumentFile === undefined) throw new Unavailable("no memory file can be made");
-    taken.defer(() => closeSync(argumentFile));
     const complaints = manner === "attached" ? openPipe() : undefined;
     const inner = programs.of({ layout, complains: complaints !== undefined });
     if (inner.descriptor === undefined) throw new Unavailable("no memory file can be made");
     const sockets = options.ports.length > 0 ? taken.use(new Handover(options.onSockets)) : undefined;
-    const further = [sockets?.socket, complaints?.write].filter((descriptor) => descriptor !== undefined);
+    const further = [sockets?.socket, complaints?.write, user].filter((descriptor) => descriptor !== undefined);
+    const list = bwrapArguments(layout, {
+      cwd: command.cwd,
+      // The last one that it is given.
+      user: user && program + further.length,
+      capabilities: lent.capabilities,
+    });
+    // Not on the command line, which everyone can read, and which has an end.
+    const argumentFile = sealedFile("koda-bwrap", Buffer.from(list.map((argument) => `${argument}\0`).join("")));
+    if (argumentFile === undefined) throw new Unavailable("no memory file can be made");
+    taken.defer(() => closeSync(argumentFile));
     const held = taken.move();
     return {
       ...command,
@@ -92,12 +104,13 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
 
 type Source = { layout: Layout; complains: boolean };
 
-function build(
-  { layout, complains }: Source,
-  { policy, options: { arch, abi, ports } }: { policy: Policy; options: TierOptions },
-): Uint8Array {
+type Building = { policy: Policy; options: TierOptions; lent: Lent };
+
+function build({ layout, complains }: Source, { policy, options, lent }: Building): Uint8Array {
+  const { arch, abi, ports } = options;
   return confiningProgram({
     arch,
+    capabilities: lent.capabilities,
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
     ...(ports.length > 0 && { listen: { ports, socket: handover } }),

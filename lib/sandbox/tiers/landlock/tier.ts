@@ -8,6 +8,7 @@ import { Programs } from "../../program/programs.ts";
 import { neededAbi } from "../../program/steps/landlock.ts";
 import { Connections } from "../../supervisor/connections.ts";
 import type { ConnectRules } from "../../supervisor/rules.ts";
+import { type Lent, lendHere } from "../lent.ts";
 import { noLandlock } from "../nolandlock.ts";
 import type { TierOptions } from "../tier.ts";
 import { orRefuse, Unavailable } from "../unavailable.ts";
@@ -23,8 +24,9 @@ export async function openLandlockTier(policy: Policy, options: TierOptions): Pr
   mustSuffice(options.abi);
   const rules = connectRulesOf(policy, options);
   using held = new DisposableStack();
+  const lent = held.use(lendHere(policy));
   const connections = held.use(new Connections(rules, options));
-  const programs = held.use(new Programs((source: Source) => build(source, policy, options)));
+  const programs = held.use(new Programs((source: Source) => build(source, { policy, options, lent })));
   await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
   const [http, socks] = rules.tcp;
   const proxies = http && socks && { http, socks };
@@ -34,7 +36,8 @@ export async function openLandlockTier(policy: Policy, options: TierOptions): Pr
     filesystem: "confined",
     network: rules.tcp.length === 0 ? "none" : "proxies",
     ...(proxies && { proxies }),
-    notes: [...gaps, ...unlimitedForRoot()],
+    notes: [...gaps, ...unlimitedForRoot(), ...lent.notes],
+    ...(lent.owners && { owners: lent.owners }),
     privateTmp: false,
     placesCopies: false,
     ownProcesses: false,
@@ -78,10 +81,14 @@ function connectRulesOf({ write, hide, network }: Policy, { endpoints = [] }: Ti
 
 type Source = { reach: Reach; complains: boolean };
 
-function build({ reach, complains }: Source, { limits, network }: Policy, { arch, abi }: TierOptions): Uint8Array {
+type Building = { policy: Policy; options: TierOptions; lent: Lent };
+
+function build({ reach, complains }: Source, { policy, options: { arch, abi }, lent }: Building): Uint8Array {
+  const { limits, network } = policy;
   return confiningProgram({
     arch,
     parent: process.pid,
+    capabilities: lent.capabilities,
     landlock: restrictionTo(reach, abi),
     limits,
     filter: seccompFilter(arch, {

@@ -4,6 +4,7 @@ import type { Arch } from "../../assembly/processors.ts";
 import { receive, socketPair } from "../../descriptors.ts";
 import { ProgramFile } from "../../program/programfile.ts";
 import { whyStepFailed } from "../failures.ts";
+import type { Lent } from "../lent.ts";
 import { Unavailable } from "../unavailable.ts";
 import { makerProgram } from "./maker.ts";
 
@@ -17,11 +18,16 @@ export type SessionNamespaces = Disposable & {
 
 const forMessages = 3;
 
-export async function openNamespaces(arch: Arch, ports: readonly number[]): Promise<SessionNamespaces> {
+type SessionOptions = { arch: Arch; ports: readonly number[]; maps: Lent["maps"] };
+
+/** Without maps koda's own user is the only one there. */
+export async function openNamespaces({ arch, ports, maps }: SessionOptions): Promise<SessionNamespaces> {
   const pair = socketPair();
   if (pair === undefined) throw new Unavailable("no socket could be made");
   const [user, group] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
-  using maker = new ProgramFile(makerProgram({ arch, user, group, ports, socket: forMessages }));
+  const ownMaps = { users: `${user} ${user} 1`, groups: `${group} ${group} 1`, fromOutside: false };
+  const given = maps === undefined ? ownMaps : { ...maps, fromOutside: true };
+  using maker = new ProgramFile(makerProgram({ arch, maps: given, ports, socket: forMessages }));
   try {
     await make(maker, pair.there);
     const [userNamespace, network, ...listeners] = receive(pair.here, { wait: false })?.descriptors ?? [];

@@ -11,6 +11,7 @@ import { Programs } from "../../program/programs.ts";
 import { neededAbi } from "../../program/steps/landlock.ts";
 import { Connections } from "../../supervisor/connections.ts";
 import { accessIn } from "../access.ts";
+import { type Lent, lendInNamespace } from "../lent.ts";
 import { mustHoldRoot } from "../nolandlock.ts";
 import { connectRulesOf, ownNetwork, proxiesAt, type TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
@@ -33,15 +34,16 @@ export type Shape = {
 export async function openNamespacesTier(policy: Policy, options: TierOptions, { processes }: Shape): Promise<Backend> {
   const { arch, abi } = options;
   mustSuffice(abi, processes);
-  const view = viewOf(policy);
   using held = new DisposableStack();
+  const lent = held.use(lendInNamespace(policy));
+  const view = viewOf(policy, lent.cover);
   const connections = held.use(new Connections(connectRulesOf(policy, view.replacesTmp), options));
-  const programs = held.use(new Programs((source: Source) => build(source, { policy, options, processes })));
+  const programs = held.use(new Programs((source: Source) => build(source, { policy, options, processes, lent })));
 
   // The first program is built while another one makes the namespaces.
   using _ = standInsFor(policy);
   const [namespaces] = await Promise.all([
-    openNamespaces(arch, options.ports),
+    openNamespaces({ arch, ports: options.ports, maps: lent.maps }),
     programs.of({ layout: view.layout(), purpose: purposeOf("watched", processes) }),
   ]);
   held.use(namespaces);
@@ -54,7 +56,8 @@ export async function openNamespacesTier(policy: Policy, options: TierOptions, {
     filesystem: "confined",
     network: proxies === undefined ? "none" : "proxies",
     ...(proxies && { proxies }),
-    notes: notesOf(abi, processes),
+    notes: [...notesOf(abi, processes), ...lent.notes],
+    ...(lent.owners && { owners: lent.owners }),
     privateTmp: view.replacesTmp,
     placesCopies: true,
     ownProcesses: processes,
@@ -92,9 +95,10 @@ function purposeOf(manner: Manner, processes: boolean): Purpose {
 }
 
 type Source = { layout: Layout; purpose: Purpose };
-type Building = { policy: Policy; options: TierOptions; processes: boolean };
+type Building = { policy: Policy; options: TierOptions; processes: boolean; lent: Lent };
 
-function build({ layout, purpose }: Source, { policy, options: { arch, abi }, processes }: Building): Uint8Array {
+function build({ layout, purpose }: Source, { policy, options, processes, lent }: Building): Uint8Array {
+  const { arch, abi } = options;
   const most = isOlderThan(firstWithPidLimits) ? undefined : policy.limits.processes;
   return confiningProgram({
     arch,
@@ -107,6 +111,7 @@ function build({ layout, purpose }: Source, { policy, options: { arch, abi }, pr
         processes: { ...(purpose === "status" && { report: channel }), ...(most !== undefined && { most }) },
       }),
     },
+    capabilities: lent.capabilities,
     ...(abi > 0 && { landlock: accessIn(layout, abi) }),
     limits: policy.limits,
     filter: seccompFilter(arch, { ...ownNetwork, foreignProcesses: !processes }),
