@@ -39,10 +39,17 @@ type Tier = keyof Row["byTier"];
 function makeReader(tier: Tier) {
   const base = mkdtempSync("/var/tmp/koda-docs-");
   const at = (name: string) => join(base, name);
-  for (const directory of ["home/.ssh", "home/.local/share/koda", "project", "tmp", "bin"])
+  for (const directory of ["home/.ssh", "home/.local/share/koda", "home/.config/koda", "project", "tmp", "bin"])
     mkdirSync(at(directory), { recursive: true });
-  for (const file of [".ssh/known_hosts", ".local/share/koda/koda.db", ".profile", ".netrc"])
+  for (const file of [
+    ".ssh/known_hosts",
+    ".local/share/koda/koda.db",
+    ".config/koda/config.json",
+    ".profile",
+    ".netrc",
+  ])
     writeFileSync(at(`home/${file}`), "x");
+  writeFileSync(at("home/.config/koda/config.json"), "{}");
   const first = tier === "landlock" ? `"${programWithout(asInDocker, base)}" ` : "";
   writeFileSync(at("bin/koda"), `#!/bin/sh\nexec ${first}"${binary}" "$@"\n`, { mode: 0o755 });
   const env = { HOME: at("home"), TMPDIR: at("tmp"), PATH: `${at("bin")}:${process.env.PATH ?? ""}`, LANG: "C.UTF-8" };

@@ -95,7 +95,9 @@ export function policyOf(grants: Grants): Policy {
   const all = (paths: readonly string[]) => unique(paths.flatMap(resolve));
   const state = all(present(grants.dataDirectory));
   const denied = unique([...state, ...all(grants.hide)]);
-  const hide = unique([...denied, ...all(hiddenByDefault(grants))]);
+  // Headers and commands of providers may hold keys.
+  const configFile = present(grants.configDirectory).map((path) => join(path, "config.json"));
+  const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants)])]);
   // What may be written may be read, and what the user hides by name is not shown by that name.
   const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));
   refuseState([root, ...grants.write, ...all(grants.read)], state);

@@ -151,10 +151,12 @@ describe("where the project is", () => {
   });
 
   test.each(["/", "/home", "/home/me"])("in %s nothing that starts programs elsewhere may be changed", (root) => {
-    for (const path of ["/home/me/.config/koda/config.json", "/home/me/.gitconfig", "/home/me/.config/git/config"]) {
+    for (const path of ["/home/me/.config/koda/agents/a.md", "/home/me/.gitconfig", "/home/me/.config/git/config"]) {
       expect(reads(path, { root })).toBe(true);
       expect(writes(path, { root })).toBe(false);
     }
+    // It may hold headers with keys.
+    expect(reads("/home/me/.config/koda/config.json", { root })).toBe(false);
   });
 
   test("its own .git and .koda are named as read-only, also at the top of the file system", () => {
