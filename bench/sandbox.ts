@@ -118,15 +118,18 @@ async function commandTimes(opened: readonly OpenTier[]): Promise<Figure[]> {
     ...opened.map(({ shell, ...tier }) => ({ ...tier, run: inShell(shell) })),
     ...(Bun.which("bwrap") === null ? [] : [{ name: "bwrap alone", run: bare([...bareBwrap, ...nothing]) }]),
   ];
-  // The kernel clears up after bubblewrap's networks while the next command runs already: those keep to themselves.
-  const usesBwrap = ({ name }: Way) => name.startsWith("bwrap");
-  return [
-    ...(await sideBySide(
-      ways.filter((way) => !usesBwrap(way)),
-      bare(nothing),
-    )),
-    ...(await sideBySide(ways.filter(usesBwrap), bare(nothing))),
-  ];
+  // The kernel takes namespaces down while the next command runs already: those keep to themselves.
+  const kinds = [/^namespaces/, /^bwrap/];
+  const kindOf = ({ name }: Way) => kinds.findIndex((kind) => kind.test(name));
+  const figures: Figure[] = [];
+  for (const kind of [-1, 0, 1])
+    figures.push(
+      ...(await sideBySide(
+        ways.filter((way) => kindOf(way) === kind),
+        bare(nothing),
+      )),
+    );
+  return figures;
 }
 
 type Way = { name: string; run: () => Promise<number>; most?: number };

@@ -116,7 +116,7 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
   }
 }
 
-type Launched = Pick<Child, "process" | "drains" | "status">;
+type Launched = Pick<Child, "process" | "drains" | "report">;
 
 function launch(line: CommandLine, command: Confined, { stdout, stderr }: StartOptions): Launched {
   const { argv, cwd, env, descriptors, status } = command;
@@ -132,7 +132,7 @@ function launch(line: CommandLine, command: Confined, { stdout, stderr }: StartO
     return {
       process: child,
       drains: [drain(out, child.stdout, stdout), drain(err, child.stderr, stderr)],
-      ...(status && { status: readStatus(status) }),
+      ...(status && { report: readStatus(status) }),
     };
   } catch (error) {
     closeOutlet(out);

@@ -11,13 +11,23 @@ export function statusOf({ exitCode, signalCode }: Bun.Subprocess): ExitStatus {
   return endedBy(constants.signals[signalCode]);
 }
 
-/** Reads the report of a command that has just been started; undefined when it ends without one. */
-export async function readStatus(pipe: Pipe): Promise<ExitStatus | undefined> {
+/** The report of a command that outlives its own end: its status, undefined when it ends without, and when all is gone. */
+export type StatusReport = { status: Promise<ExitStatus | undefined>; gone: Promise<void> };
+
+/** Reads the report of a command that has just been started. */
+export function readStatus(pipe: Pipe): StatusReport {
   const reader = readerOf(pipe);
-  const { value } = await reader.read();
-  await reader.cancel();
-  if (value === undefined || value.length < 4) return undefined;
-  return decode(new DataView(value.buffer, value.byteOffset, value.length).getInt32(0, true));
+  const first = reader.read();
+  return {
+    status: first.then(({ value }) => {
+      if (value === undefined || value.length < 4) return undefined;
+      return decode(new DataView(value.buffer, value.byteOffset, value.length).getInt32(0, true));
+    }),
+    gone: first.then(async ({ done }) => {
+      if (!done) await reader.read();
+      await reader.cancel();
+    }),
+  };
 }
 
 /** The seven lowest bits are the signal; without one the second byte is the exit code. */

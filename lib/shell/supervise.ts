@@ -1,7 +1,7 @@
 import type { Drain } from "./drain.ts";
 import { graceMs, isGone, isGroupAlive, killNow, takeDown } from "./kill.ts";
 import { keptBy, marked } from "./processes.ts";
-import { type ExitStatus, statusOf } from "./status.ts";
+import { type ExitStatus, statusOf, type StatusReport } from "./status.ts";
 
 /** How a command ended. `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
 export type Ended = {
@@ -32,13 +32,13 @@ export type Supervision = {
 
 /**
  * A command that leads a group of its own. `mark` is in its environment. Where the spawned process waits for what the
- * command leaves behind, the command's own status comes by `status`; it is undefined when the process ends without.
+ * command leaves behind, `report` has the command's own status and says when all of it is gone.
  */
 export type Child = {
   process: Bun.Subprocess;
   drains: readonly Drain[];
   mark: string;
-  status?: Promise<ExitStatus | undefined>;
+  report?: StatusReport;
 };
 
 /** What a killed group still had in its pipes is read in no time; longer waits only who escaped and holds them open. */
@@ -50,7 +50,7 @@ const exitMs = 50;
 
 /** Watches over a command until nothing of it is left. */
 export function supervise(
-  { process, drains, mark, status }: Child,
+  { process, drains, mark, report }: Child,
   { timeoutMs, signal, leftovers }: Supervision,
 ): Running {
   const { pid } = process;
@@ -102,7 +102,7 @@ export function supervise(
 
   async function exited(): Promise<void> {
     const gone = process.exited.then(() => void (hasExited = true));
-    told = await status;
+    told = await report?.status;
     if (told === undefined) await gone;
   }
 
@@ -129,10 +129,12 @@ export function supervise(
     await within(graceMs, process.exited);
   }
 
-  /** Whoever waits for what the command left behind exits with the last of it. */
+  /** The process that waits for what the command left behind reports its end, and then exits by itself. */
   async function isAllGone(): Promise<boolean> {
-    await within(exitMs, process.exited);
-    return hasExited && (await isGone(group, exitMs));
+    let isReported = false;
+    const reported = report?.gone.then(() => void (isReported = true));
+    await within(exitMs, Promise.race([process.exited, reported ?? process.exited]));
+    return isReported || (hasExited && (await isGone(group, exitMs)));
   }
 
   function bringDown(cause: StopCause): void {

@@ -12,8 +12,8 @@ const [pipeEnd, reportEnd] = [100, 101] as const;
 
 type Family = {
   /**
-   * Writes the command's status there (four bytes, as wait() gives it) and then waits for what it left running. Without,
-   * all that is killed.
+   * Gets the command's status (four bytes, as wait() gives it), and its end when nothing of the command is left: the
+   * kernel then still takes the mounts down, which nobody has to wait for. Without a report all that is left is killed.
    */
   report?: number;
   mostProcesses?: number;
@@ -64,13 +64,11 @@ function waitOutside(program: Assembly, { status, namespace, pipe, report }: Out
   program.take(SIGKILL);
   program.save(status);
   program.place(known);
-  if (report !== undefined) {
-    program.step("write", [reportEnd, status.address, 4]);
-    closeFrom(program, reportEnd, reportEnd);
-  }
   if (report === undefined) program.step("kill", [namespace, SIGKILL]);
+  else program.step("write", [reportEnd, status.address, 4]);
   const gone = program.variable();
   program.step("wait4", [anyChild, gone.address, 0, 0]);
+  if (report !== undefined) closeFrom(program, reportEnd, reportEnd);
   program.exitLike(status);
 }
 
