@@ -42,27 +42,27 @@ async function attempt(wish: Wish, gateway: Gateway): Promise<Reached | Failure>
 
 async function connection(wish: Wish, gateway: Gateway): Promise<Route | Failure> {
   const { target, client } = wish;
-  const gone = new AbortController();
-  const leave = () => gone.abort();
+  const { connectMs } = gateway.limits;
+  const controller = new AbortController();
+  let failure: Failure | undefined;
+  const giveUp = (kind: Failure["kind"], why: string) => {
+    failure = { kind, reason: why };
+    controller.abort();
+  };
+  const leave = () => giveUp("broken", `the client left before ${authorityOf(target)} answered`);
   client.once("close", leave);
-  const late = AbortSignal.timeout(gateway.limits.connectMs);
+  // Cleared when there is an answer: a signal's own timer would be held, with all of this, for as long as it runs.
+  const late = () => giveUp("late", `${authorityOf(target)} did not answer within ${connectMs / 1000} s`);
+  const timer = setTimeout(late, connectMs);
   try {
-    const signal = AbortSignal.any([gone.signal, late]);
     if (client.destroyed) leave();
-    const outcome = await route(wish, gateway, signal);
+    const outcome = await route(wish, gateway, controller.signal);
     if (!("kind" in outcome) && client.destroyed) outcome.socket.destroy();
     return outcome;
   } catch (error) {
-    if (gone.signal.aborted)
-      return { kind: "broken", reason: `the client left before ${authorityOf(target)} answered` };
-    if (late.aborted) {
-      return {
-        kind: "late",
-        reason: `${authorityOf(target)} did not answer within ${gateway.limits.connectMs / 1000} s`,
-      };
-    }
-    return failureOf(error, target);
+    return failure ?? failureOf(error, target);
   } finally {
+    clearTimeout(timer);
     client.off("close", leave);
   }
 }

@@ -4,6 +4,9 @@ import { unlessAborted } from "../../async/unlessaborted.ts";
 /** How long an address is waited for alone before the next one is tried beside it (RFC 8305). */
 const staggerMs = 250;
 
+/** "close" follows every error. */
+function ignored(): void {}
+
 export type Place = { addresses: readonly string[]; port: number };
 
 /** Connects to the first of the addresses that answers. Rejects with the reason of the last one that did not. */
@@ -22,13 +25,17 @@ export async function dial({ addresses, port }: Place, signal: AbortSignal): Pro
     // A peer that has said its end may still want to hear ours.
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
     trying.add(socket);
-    socket.once("connect", () => resolve(socket));
-    // Stays after the connection is made: until somebody else listens, an error must not be nobody's.
-    socket.on("error", (error) => {
+    socket.once("connect", () => {
+      // An error must always have a listener; this one holds nothing of the attempt for as long as the connection lives.
+      socket.on("error", ignored).off("error", onError);
+      resolve(socket);
+    });
+    const onError = (error: Error) => {
       trying.delete(socket);
       if (waiting.length === 0 && trying.size === 0) reject(error);
       tryNext();
-    });
+    };
+    socket.on("error", onError);
     if (waiting.length > 0) timer = setTimeout(tryNext, staggerMs);
   };
 
