@@ -161,12 +161,13 @@ async function idle(way: Way, port: number): Promise<Figure> {
     await once(socket.resume(), "data");
     return socket;
   };
-  // One, for what the first one loads; more would make room that the tunnels then need not pay for.
+  // One, for what the first one loads; more would make room that the tunnels then need not pay for. Anonymous memory,
+  // since the pages of the program that are read on the way are no tunnel's.
   (await open()).destroy();
-  const before = memoryOf(koda.pid);
+  const before = memoryOf(koda.pid, "RssAnon");
   const tunnels: Socket[] = [];
   while (tunnels.length < idleTunnels) tunnels.push(...(await Promise.all(Array.from({ length: 50 }, open))));
-  const value = ((memoryOf(koda.pid) - before) * 1000) / idleTunnels;
+  const value = ((memoryOf(koda.pid, "RssAnon") - before) * 1000) / idleTunnels;
   for (const tunnel of tunnels) tunnel.destroy();
   return { what: `an idle tunnel of ${idleTunnels}, ${way.name}`, value, unit: "KB", bar: "30 KB", holds: value < 30 };
 }

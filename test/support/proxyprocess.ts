@@ -40,7 +40,7 @@ export async function firstLine(stream: ReadableStream<Uint8Array>): Promise<str
 }
 
 /** In MB: what a process holds now, or the most that it ever held. */
-export function memoryOf(pid: number, field: "VmRSS" | "VmHWM" = "VmRSS"): number {
+export function memoryOf(pid: number, field: "VmRSS" | "VmHWM" | "RssAnon" = "VmRSS"): number {
   const status = readFileSync(`/proc/${pid}/status`, "latin1");
   return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? Number.NaN) / 1000;
 }
