@@ -4,13 +4,13 @@ import { call, say } from "./model-reply.ts";
 import { framesOf, type Part } from "./model-wire.ts";
 
 const greeter = `#!/bin/sh
-# Greets whoever is named; with nobody named, the world.
+# Greets the given name, or the world.
 name=$1
 echo "Hello, $name!"
 `;
 
 const tests = `#!/bin/sh
-# Runs greet.sh and compares what it says with what it should say.
+# Runs greet.sh and checks its output.
 cd "$(dirname "$0")" || exit 1
 failed=0
 
@@ -35,27 +35,26 @@ const dir = "koda-demo";
 
 export const demoReplies: readonly (readonly Part[])[] = [
   [
-    say(
-      "This is a scripted demo: no model is asked, the replies were written beforehand, and only the tools are real. ",
-    ),
-    say(`First a tiny project with a bug in it, in ${dir}/.`),
+    say("This is a scripted demo: no model is asked. The replies were written beforehand; the tools are real. "),
+    say(`First, a tiny project with a bug, in ${dir}/.`),
     call("Write", { path: `${dir}/greet.sh`, content: greeter }),
     call("Write", { path: `${dir}/test.sh`, content: tests }),
   ],
   [say("Now its test, which should fail."), call("Bash", { command: `sh ${dir}/test.sh` })],
-  [say("It does not greet the world. The cause must be in greet.sh."), call("Read", { path: `${dir}/greet.sh` })],
   [
-    say("With nobody named, $1 is empty and nothing stands in for it. It needs a default."),
+    say("Without a name it should greet the world. The bug must be in greet.sh."),
+    call("Read", { path: `${dir}/greet.sh` }),
+  ],
+  [
+    say("Without an argument, $1 is empty. It needs a default."),
     call("Edit", { path: `${dir}/greet.sh`, edits: [{ old: "name=$1", new: "name=${1:-world}" }] }),
   ],
-  [say("The same test again."), call("Bash", { command: `sh ${dir}/test.sh` })],
+  [say("Run the test again."), call("Bash", { command: `sh ${dir}/test.sh` })],
   [
     say(
-      `Scripted demo: ${dir}/greet.sh had no default for its name, and has one now. These words were written before the run; what the tools reported on the way is what happened here. `,
+      `Scripted demo: ${dir}/greet.sh now has a default name, and its test passes. This text was written before the run, but the tools did what you see above. `,
     ),
-    say(
-      "To put a model in my place, set a key such as OPENAI_API_KEY, or start ollama, and run koda exec without -m demo.",
-    ),
+    say("To use a real model, set a key such as OPENAI_API_KEY, or start ollama, and run koda exec without -m demo."),
   ],
 ];
 
