@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { type Pipe, readerOf } from "./pipe.ts";
+import { type Pipe, type Reader, readerOf } from "./pipe.ts";
 
 /** `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
 export type ExitStatus = { exitCode: number; signal?: string };
@@ -23,11 +23,14 @@ export function readStatus(pipe: Pipe): StatusReport {
       if (value === undefined || value.length < 4) return undefined;
       return decode(new DataView(value.buffer, value.byteOffset, value.length).getInt32(0, true));
     }),
-    gone: first.then(async ({ done }) => {
-      if (!done) await reader.read();
-      await reader.cancel();
-    }),
+    gone: ended(first, reader),
   };
+}
+
+async function ended(first: ReturnType<Reader["read"]>, reader: Reader): Promise<void> {
+  const { done } = await first;
+  if (!done) await reader.read();
+  await reader.cancel();
 }
 
 /** The seven lowest bits are the signal; without one the second byte is the exit code. */
