@@ -55,6 +55,8 @@ class Progress {
   #todo = new Map<string, string>();
   readonly #unreached = new Set<string>();
   #isReconnecting = false;
+  /** The turn came to its end, whatever became of its answer then. */
+  #isComplete = false;
 
   constructor(screen: Screen, lines: Lines, paint: Paint, options: ProgressOptions) {
     this.#screen = screen;
@@ -81,6 +83,8 @@ class Progress {
       case "turn.start":
         return await this.#wait(busyWith("thinking"));
       case "turn.end":
+        this.#isComplete = event.reason === "complete";
+        return;
       case "usage":
         return;
       case "text.done":
@@ -194,7 +198,7 @@ class Progress {
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
     // A complete turn is continued by a prompt, one that was cut off by the line alone.
-    const line = event.status === "done" ? `${event.resume} "…"` : event.resume;
+    const line = this.#isComplete ? `${event.resume} "…"` : event.resume;
     await this.#lines.line(this.#paint.dim(`  to continue: ${line}`));
   }
 }

@@ -204,6 +204,23 @@ describe("the line that continues a session works as it is printed", () => {
     expect(server.requests).toHaveLength(2);
   });
 
+  test("a complete turn whose answer was not delivered wants a prompt too", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    const args = ["exec", "-m", "x", "--base-url", server.url, "hi"];
+    const child = Bun.spawn([binary, ...args], {
+      cwd: place.project,
+      env: place.env,
+      stdin: "ignore",
+      stdout: Bun.file("/dev/full"),
+      stderr: "pipe",
+    });
+    const [stderr, exit] = await Promise.all([child.stderr.text(), child.exited]);
+    expect(exit).toBe(11);
+    const [, line] = /to continue: (.*) "…"\n/.exec(stderr) ?? [];
+    expect((await paste(place, line, '"again"')).end.status).toBe("done");
+  });
+
   test("the demo, which plays once, offers none", async () => {
     await using place = makePlace();
     const { end, stderr } = await run(place, ["-m", "demo"]);

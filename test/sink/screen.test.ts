@@ -62,7 +62,7 @@ test("long work shows a spinner with its name and the time, and nothing of it st
     "  ✓ 1.2 s",
     "Good.",
     expect.stringContaining("✓ done"),
-    '  to continue: koda exec --resume 0199 "…"',
+    "  to continue: koda exec --resume 0199",
     "",
   ]);
 });
