@@ -29,13 +29,16 @@ export type Connection = {
   close(): void;
 };
 
-type Circumstances = { recorded: Recorded | undefined; tell: (notice: Notice) => void };
+type Circumstances = { signal: AbortSignal; recorded: Recorded | undefined; tell: (notice: Notice) => void };
 
 /** Connects to the model that is asked for, over the network or over a cassette. */
-export async function connectionFor(settings: Settings, { recorded, tell }: Circumstances): Promise<Connection> {
+export async function connectionFor(
+  settings: Settings,
+  { recorded, tell, signal }: Circumstances,
+): Promise<Connection> {
   const { record, replay } = settings.cassette;
   const played = replay === undefined ? undefined : readCassette(replay);
-  const resolved = await resolve(settings, recorded, played);
+  const resolved = await resolve(settings, { recorded, played, signal });
   const { provider, info, key } = resolved;
   const isOffline = played !== undefined || provider.name === demoProvider.name;
   if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
@@ -97,15 +100,13 @@ function nameOf({ provider, model }: { provider: string; model: string }, baseUr
   return provider === "custom" && baseUrl !== undefined ? model : `${provider}/${model}`;
 }
 
-async function resolve(
-  settings: Settings,
-  recorded: Recorded | undefined,
-  played: Cassette | undefined,
-): Promise<Resolved> {
+type Recordings = { recorded: Recorded | undefined; played: Cassette | undefined; signal: AbortSignal };
+
+async function resolve(settings: Settings, { recorded, played, signal }: Recordings): Promise<Resolved> {
   const { config } = settings.loaded;
   const wanted = wantedBy(settings, recorded, played);
   try {
-    return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined });
+    return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined, signal });
   } catch (error) {
     // The name came from the record, so it is not the command line that is wrong.
     if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage" || isNamedByFlag(settings))

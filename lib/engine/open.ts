@@ -44,7 +44,7 @@ export async function openRun(settings: Settings, moment: Moment, signal: AbortS
   const store = openStore(settings.database);
   held.defer(() => store.leave());
   const recorded = await recordedIn(store, settings.session, settings.root);
-  const connected = await connectionFor(settings, { recorded, tell });
+  const connected = await connectionFor(settings, { recorded, tell, signal });
   held.defer(connected.close);
   const { model, info, facts: connection, keyVariables } = connected;
   const session = held.use(await openSession(store, { settings, recorded, info }, signal));

@@ -30,6 +30,8 @@ export type Surroundings = {
   fetch?: Fetch;
   /** For a replay: no key is needed, nobody is asked, and a provider may have gone since. */
   offline?: boolean;
+  /** Ends the wait for a program that prints the key. */
+  signal?: AbortSignal;
 };
 
 export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey; headers?: ExtraHeaders };
@@ -37,7 +39,7 @@ export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey; head
 /** From what the user asked for to one model of one provider with its key. */
 export async function resolveModel(wanted: Wanted, surroundings: Surroundings): Promise<Resolved> {
   const { provider, name } = await choose(wanted, surroundings);
-  const { config, env, offline = false } = surroundings;
+  const { config, env, offline = false, signal } = surroundings;
   const info = await describeModel(provider, name, {
     configured: config.providers.get(provider.name)?.models.get(name),
     contextWindow: config.modelDefaults.contextWindow,
@@ -46,15 +48,17 @@ export async function resolveModel(wanted: Wanted, surroundings: Surroundings): 
   const headers = offline || provider.headers === undefined ? undefined : headersOf(provider, env);
   const held = keyOf(provider, env);
   if (held !== undefined && !offline) assertSendable(held);
-  const key = held ?? (await commandKey(provider, env, { offline }));
+  const key = held ?? (await commandKey(provider, { env, offline, signal }));
   if (key === undefined && provider.keys.length > 0 && !offline) throw noKey(provider);
   return { provider, info, ...(key && { key }), ...(headers && { headers }) };
 }
 
-async function commandKey({ name, keyCommand }: Provider, env: Environment, { offline }: { offline: boolean }) {
+type KeySource = { env: Environment; offline: boolean; signal: AbortSignal | undefined };
+
+async function commandKey({ name, keyCommand }: Provider, { env, offline, signal }: KeySource) {
   if (keyCommand === undefined) return undefined;
   const { keyFromCommand, recordedKey } = await import("./keycommand.ts");
-  return offline ? recordedKey : await keyFromCommand(keyCommand, { provider: name, env });
+  return offline ? recordedKey : await keyFromCommand(keyCommand, { provider: name, env, ...(signal && { signal }) });
 }
 
 /** A key goes into an HTTP header, which takes no curly quotes and no line breaks: such a key was copied badly. */

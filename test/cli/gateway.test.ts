@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkLines, koda } from "../support/koda.ts";
+import { checkLines, finished, koda, start } from "../support/koda.ts";
 import { call, type Entry, problem, say } from "../support/model-reply.ts";
 import { type ModelRequestSeen, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -241,4 +241,16 @@ test("koda models says where the key comes from, without running the program", a
   const { stdout } = await koda(place, ["models"]);
   expect(stdout).toMatch(/^✓ +corp +key from api_key_command$/m);
   expect(runsOf(place)).toBe(0);
+});
+
+test("a signal while the key command runs ends the run at once, and the command with it", async () => {
+  await using place = makePlace();
+  Bun.spawnSync(["mkfifo", join(place.home, "gate"), join(place.home, "never")]);
+  const program = keyProgram(place, 'echo "$$" > "$HOME/gate"; read -r _ < "$HOME/never"');
+  configure(place, { base_url: "http://127.0.0.1:9/v1", api_key_command: [program] });
+  const child = start(place, ["exec", "--json", "--no-sandbox", "-m", "corp/scripted", "Say hello"]);
+  const pid = Number(await Bun.file(join(place.home, "gate")).text());
+  child.kill("SIGTERM");
+  expect(checkLines(await finished(child)).end).toMatchObject({ exit: 143, session: null });
+  expect(existsSync(`/proc/${pid}`)).toBe(false);
 });
