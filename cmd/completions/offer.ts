@@ -4,7 +4,7 @@ import { databaseFile } from "../../lib/config/paths.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { catalogedModels } from "../../lib/model/catalog.ts";
 import { keyOf, providersOf } from "../../lib/model/providers.ts";
-import { glance } from "../../lib/session/database.ts";
+import { readWithoutTrace } from "../../lib/session/database.ts";
 import { oneLine } from "../../lib/sink/style.ts";
 import { here, loadHere } from "../here.ts";
 import { print } from "../print.ts";
@@ -52,7 +52,7 @@ async function sessions(): Promise<Offer[]> {
   const path = databaseFile({ env: process.env, home: homedir() });
   if (!existsSync(path)) return [];
   const sql = "SELECT id, title FROM session WHERE length > 0 ORDER BY updated_at DESC, id DESC LIMIT 200";
-  return glance<{ id: string; title: string }>(path, sql).map(({ id, title }) => [id, title]);
+  return readWithoutTrace<{ id: string; title: string }>(path, sql).map(({ id, title }) => [id, title]);
 }
 
 async function tools(): Promise<Offer[]> {

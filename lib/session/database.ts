@@ -1,7 +1,6 @@
 import { constants as flags, Database as Sqlite, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
 import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { pathToFileURL } from "node:url";
 import { errnoOf, KodaError, messageOf } from "../errors.ts";
 
 export const inMemory = ":memory:";
@@ -95,9 +94,9 @@ export class Database {
  * Rows of a database as it lies there, of any version. Nothing is written, not even the files beside it: without a log
  * SQLite takes the file for one that never changes, and with one it keeps the log's index to itself.
  */
-export function glance<Row>(path: string, sql: string): Row[] {
+export function readWithoutTrace<Row>(path: string, sql: string): Row[] {
   const way = logBytes(path) > 0 ? "readonly_shm" : "immutable";
-  const address = `${pathToFileURL(path).href}?${way}=1`;
+  const address = `file://${path.split("/").map(encodeURIComponent).join("/")}?${way}=1`;
   const sqlite = new Sqlite(address, flags.SQLITE_OPEN_READONLY | flags.SQLITE_OPEN_URI);
   try {
     return sqlite.query<Row, []>(sql).all();
