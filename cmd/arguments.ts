@@ -178,10 +178,14 @@ function decode(name: string, written: string, value: Value<unknown>, text: stri
   const decoded = text === "" ? undefined : value.read(text);
   if (decoded !== undefined) return decoded;
   if (text === "" && value.ifEmpty !== undefined) throw usageError(name, value.ifEmpty);
-  const answer = ownWord(written, text);
+  const answer = commandOf(name)?.runsModel ? ownWord(written, text) : undefined;
   const hint = answer !== undefined ? `; ${answer}` : value.choices ? suggestion(text, value.choices) : "";
   const shown = value.secret ? "" : ` "${text}"`;
   throw usageError(name, `${written}${shown}: expected ${value.expected}${hint}`);
+}
+
+function commandOf(name: string): Command | undefined {
+  return Object.entries<Command>(commands).find(([path]) => path === name)?.[1];
 }
 
 /** `koda exec resume --last` is a habit from elsewhere, and would be paid for as a prompt of one word. */

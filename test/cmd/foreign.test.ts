@@ -31,6 +31,12 @@ test("no word is answered that koda takes itself", () => {
   expect(taken).toEqual([]);
 });
 
+test("a command without the flag of an answer does not give it", () => {
+  expect(() => readOptions("session export", ["0199", "--format", "json"])).toThrow(
+    /^--format "json": expected markdown, html or jsonl( \(did you mean "jsonl"\?\))?\n/,
+  );
+});
+
 describe("a habit is answered:", () => {
   const rows: readonly [argv: readonly string[], answer: string][] = [
     [["-p"], 'koda exec "PROMPT"'],
