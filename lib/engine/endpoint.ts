@@ -6,7 +6,7 @@ import type { ConnectionFacts } from "../session/item.ts";
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
-/** What a session records of its connection: enough to notice that it would lead elsewhere, and no secret. */
+/** The part of a connection that a session records: enough to notice another address, and no secret. */
 export function connectionFacts({ provider, info, key }: Resolved, settings: ModelSettings): ConnectionFacts {
   return {
     endpoint: endpointOf(provider),
@@ -16,7 +16,7 @@ export function connectionFacts({ provider, info, key }: Resolved, settings: Mod
   };
 }
 
-/** Whether this command line itself says that another model or address is meant. */
+/** True when this command line itself names a model or an address. */
 export function isNamedByFlag({ loaded, endpoint }: Pick<Settings, "loaded" | "endpoint">): boolean {
   return endpoint.baseUrl !== undefined || (loaded.origins.get("model") ?? "").startsWith("flag");
 }

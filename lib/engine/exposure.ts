@@ -4,7 +4,7 @@ import type { Notice } from "./engine.ts";
 /** Looks for the provider's key in what a tool returned; what is to be said about it, once. */
 export type KeyWatch = (tool: string, text: string) => Notice | undefined;
 
-/** What people put where a server wants no key (`ollama`, `none`) is shorter, and stands in other texts by accident. */
+/** A placeholder for a server without keys (`ollama`, `none`) is shorter, and stands in other texts by accident. */
 const shortestKey = 16;
 
 /**

@@ -20,7 +20,7 @@ export async function remove(path: string): Promise<void> {
     using directory = HeldDirectory.open(path);
     letRemove(directory, deepest);
   });
-  // A rest that stays is no reason for a run to fail: the system clears such places.
+  // Leftovers are no reason for a run to fail: the system clears such places.
   await tryRemove(path);
 }
 

@@ -1,6 +1,6 @@
 import type { Draft } from "./schema.ts";
 
-/** What stands at a keyword of a JSON Schema. */
+/** The values that a keyword of JSON Schema takes. */
 export type Rule = {
   /** Completes "expected …" when a value is refused. */
   expected: string;

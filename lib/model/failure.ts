@@ -8,7 +8,7 @@ import { type ApiKey, flagProvider, type Provider, sourceOf } from "./providers.
 import { describe, reading, type Said, statusIn, trimmed } from "./said.ts";
 import { codeOf } from "./verdict.ts";
 
-/** Who was asked for what, and in which environment, which may name a proxy: every message says it. */
+/** The request that failed, for messages; `env` may name a proxy. */
 export type Origin = {
   provider: Provider;
   model: string;
@@ -17,7 +17,7 @@ export type Origin = {
   env: Environment;
 };
 
-/** Whatever goes to the provider and to nobody else: messages do not repeat it. */
+/** Values meant for the provider alone: messages do not repeat them. */
 export function secretsOf({ provider, key, headers }: Origin): string[] {
   return [...(key === undefined ? [] : [key.value]), ...(headers?.secrets ?? []), ...querySecrets(provider)];
 }

@@ -113,7 +113,7 @@ function spawn(argv: string[], { env, home, fail }: Pick<Conditions, "env" | "ho
   }
 }
 
-/** What has come so far can be asked for at any time; more than a key and its complaint can need is dropped. */
+/** The output so far is available at any time; more than a key and a complaint can need is dropped. */
 function collect(stream: ReadableStream<Uint8Array>): { ended: Promise<void>; text: () => string } {
   const decoder = new TextDecoder();
   let text = "";

@@ -242,7 +242,7 @@ export type ApiKey = {
   readonly renew?: (signal: AbortSignal) => Promise<void>;
 };
 
-/** Where a key is from, for messages. */
+/** The source of a key, for messages. */
 export function sourceOf({ variable = "api_key_command" }: ApiKey): string {
   return variable;
 }

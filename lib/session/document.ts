@@ -11,7 +11,7 @@ export type Writer = {
   end: string;
 };
 
-/** What Markdown shows of an item. What went on between koda and the model alone is not shown. */
+/** The parts of an item that Markdown shows. Notes between koda and the model are left out. */
 export type Section =
   | { type: "turn"; turn: number; at: string }
   | { type: "prompt" | "answer" | "thinking" | "ending"; blocks: readonly Block[] }

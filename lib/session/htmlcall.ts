@@ -5,7 +5,7 @@ import { shortened } from "./graphemes.ts";
 import { htmlBlocks } from "./htmlblock.ts";
 import type { ItemOf } from "./item.ts";
 
-/** What is longer is folded away. */
+/** A longer result is folded. */
 const mostOpenLines = 12;
 const mostOfSummary = 160;
 

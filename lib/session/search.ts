@@ -13,7 +13,7 @@ export type SearchMatch = { session: string; seq: number; at: number; kind: stri
 /** The best matches, and how many there are. */
 export type SearchHits = { matches: SearchMatch[]; total: number };
 
-/** What forks share is found once, in the session that said it first. */
+/** An item that forks share is found once, in the session that had it first. */
 export function searchAll(
   db: Database,
   { query, limit }: { query: string; limit: number },
@@ -158,7 +158,7 @@ function totalOf(rows: readonly { total: number }[]): number {
 
 /**
  * With a session (?2) its own places count; without one, of the places that forks share, the oldest. The surroundings
- * that the model is told of are in every session and in nobody's words.
+ * that the model is told of are in every session, and no one has said them.
  */
 const isFirstItem = `item.kind <> 'environment' AND CASE WHEN ?2 IS NOT NULL THEN item.session = ?2 ELSE item.session = (
   SELECT s.id FROM item AS i JOIN session AS s ON s.id = i.session

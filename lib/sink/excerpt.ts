@@ -8,7 +8,7 @@ const mostCharacters = 1_000;
 /** `\r` alone ends a line too; at the end of a piece it may be the first half of `\r\n`. */
 const lineBreak = /\r\n|\n|\r(?!\n|$)/;
 
-/** What a log shows of a command's output: whole lines, the first and the last ones, and how many are in between. */
+/** A command's output for a log: its first and last lines, and how many are in between. */
 export class Excerpt {
   #unfinished = "";
   #first = 0;

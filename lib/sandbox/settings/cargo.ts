@@ -85,7 +85,7 @@ function quoted(text: string): string {
   return JSON.stringify(text).replaceAll("\u007f", "\\u007f");
 }
 
-/** Whatever follows the sign, which may stand in a string as well: only too much is taken for a comment. */
+/** All that follows a `#`, also one in a string: that takes too much for a comment, never too little. */
 function commentsIn(text: string): string[] {
   return text.split("\n").flatMap((line) => (line.includes("#") ? [line.slice(line.indexOf("#"))] : []));
 }

@@ -8,7 +8,7 @@ type Shown = {
   unclear: readonly string[];
 };
 
-/** Which settings commands find incomplete or not at all, in words for the user; undefined when there are none. */
+/** Names the settings that commands find incomplete or not at all; undefined when there are none. */
 export function describeCopies({ policy, placesCopies, unclear }: Shown): string | undefined {
   const incomplete = policy.copies.filter(({ isWhole }) => !isWhole);
   const isFound = ({ variable }: SettingsCopy) => placesCopies || variable !== undefined;

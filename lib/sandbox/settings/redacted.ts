@@ -10,7 +10,7 @@ export type Redacted = {
 /** Settings from a text; undefined when it cannot be told what they say. */
 export type Redact = (text: string) => Redacted | undefined;
 
-/** The value as it may be shown; undefined when the file had better not be shown at all. */
+/** The value as it may be shown; undefined when the file must stay hidden. */
 export function harmlessValue(value: string): { value: string; isWhole: boolean } | undefined {
   const harmless = value.length > longest || value.includes("\0") ? undefined : withoutCredentials(value);
   return harmless === undefined ? undefined : { value: harmless, isWhole: harmless === value };

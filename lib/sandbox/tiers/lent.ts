@@ -12,7 +12,7 @@ import { type Capability, maskOf } from "../program/steps/capabilities.ts";
  */
 export type Lent = Disposable & {
   readonly capabilities: readonly Capability[];
-  /** What the commands' user namespace maps: the kept rights hold for files of these users alone. */
+  /** The users and groups of the commands' namespace: the kept rights hold for files of these users alone. */
   readonly maps?: { readonly users: string; readonly groups: string };
   /** A directory that can be opened by no command, since its owner is not mapped; it hides others. */
   readonly cover?: string;

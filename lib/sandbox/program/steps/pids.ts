@@ -13,7 +13,7 @@ const [pipeEnd, reportEnd] = [100, 101] as const;
 type Family = {
   /**
    * Gets the command's status (four bytes, as wait() gives it), and its end when nothing of the command is left: the
-   * kernel then still takes the mounts down, which nobody has to wait for. Without a report all that is left is killed.
+   * kernel then still takes the mounts down, and there is no need to wait for that. Without a report all that is left is killed.
    */
   report?: number;
   mostProcesses?: number;
