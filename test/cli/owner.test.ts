@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chownSync, existsSync, lstatSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, lstatSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, type Line, using } from "../support/koda.ts";
@@ -108,3 +108,24 @@ function isFailed(event: Line): boolean {
 function ownerOf({ project }: Place, path: string): number {
   return lstatSync(join(project, path)).uid;
 }
+
+test.skipIf(!isRoot)(
+  "a protected path that only another user may enter does not keep commands from running",
+  async () => {
+    await using place = makePlace();
+    const theirs = place.write("theirs/deep/.git/HEAD", "ref: refs/heads/main\n");
+    const closed = join(place.project, "theirs");
+    chownSync(closed, owner, owner);
+    chmodSync(closed, 0o700);
+    const child = Bun.spawn([binary, "sandbox", "--", "sh", "-c", `echo ok; echo x > ${theirs}`], {
+      cwd: place.project,
+      env: place.env,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    expect(stdout, stderr).toBe("ok\n");
+    expect(stderr).toContain("Permission denied");
+    expect(readFileSync(theirs, "utf8")).toBe("ref: refs/heads/main\n");
+  },
+);

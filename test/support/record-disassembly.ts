@@ -35,7 +35,7 @@ function sample(arch: Arch): Uint8Array {
   const options = { must: "open", into: file, into32: descriptor };
   assembly.step("openat", [-100, path, 0o2000000, 0], { onError: missing, ...options });
   assembly.place(again);
-  assembly.step("read", [file, assembly.words(0), 8], { onErrno: { errno: EINTR, to: again } });
+  assembly.step("read", [file, assembly.words(0), 8], { onErrno: { errno: [EINTR], to: again } });
   assembly.jump("zero", missing);
   assembly.copy32(file, descriptor + 4);
   assembly.step("mount_setattr", [{ half: descriptor }, 0xffff_8000_0000_0001n, 2, { half: descriptor + 4 }, 4, 5]);

@@ -18,7 +18,7 @@ export type StepOptions = {
   /** Where to go on when it fails. */
   onError?: Label;
   /** Where to go on when it fails in one particular way; it goes before `onError` and `must`. */
-  onErrno?: { errno: number; to: Label };
+  onErrno?: { errno: readonly number[]; to: Label };
   /** Keeps the result. */
   into?: Variable;
   /** Keeps its lower half, at an address within data: where a structure wants a file descriptor. */
@@ -94,7 +94,7 @@ export class Assembly {
     for (const [index, value] of args.entries()) this.#set(argumentAt(index), value);
     this.#set("number", syscalls[name][this.#processor.column]);
     this.#emit(this.#processor.call());
-    if (onErrno !== undefined) this.jump({ is: -onErrno.errno }, onErrno.to);
+    if (onErrno !== undefined) for (const errno of onErrno.errno) this.jump({ is: -errno }, onErrno.to);
     if (onError !== undefined) this.jump("negative", onError);
     if (must !== undefined) this.jump("negative", this.#failure(must));
     if (into !== undefined) this.save(into);

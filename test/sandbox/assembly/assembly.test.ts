@@ -150,14 +150,14 @@ for (const { name, processor, runner = [], runner: available } of machines) {
       const assembly = begin();
       const [invalid, missing] = [assembly.label("invalid"), assembly.label("missing")];
       const open = [-100, assembly.text("/nowhere/at/all"), 0, 0];
-      assembly.step("openat", open, { onErrno: { errno: EINVAL, to: invalid }, onError: missing });
+      assembly.step("openat", open, { onErrno: { errno: [EINVAL], to: invalid }, onError: missing });
       exit(assembly, 1);
       assembly.place(invalid);
       exit(assembly, 2);
       assembly.place(missing);
-      assembly.step("getpid", [], { onErrno: { errno: ENOENT, to: invalid } });
+      assembly.step("getpid", [], { onErrno: { errno: [ENOENT], to: invalid } });
       const tolerated = assembly.label("tolerated");
-      assembly.step("openat", open, { onErrno: { errno: ENOENT, to: tolerated }, must: "open" });
+      assembly.step("openat", open, { onErrno: { errno: [ENOENT], to: tolerated }, must: "open" });
       exit(assembly, 3);
       assembly.place(tolerated);
       exit(assembly, 4);

@@ -20,7 +20,7 @@ export function filterCalls(program: Assembly, { filter, listener }: { filter: U
   const install = (flags: number) => [SECCOMP_SET_MODE_FILTER, flags, description];
   // A call that is being answered is not cut off by signals, of which some languages send many.
   program.step("seccomp", install(SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), {
-    onErrno: { errno: EINVAL, to: older },
+    onErrno: { errno: [EINVAL], to: older },
     must: "seccomp(NEW_LISTENER)",
     into: notifications,
   });

@@ -7,7 +7,9 @@ const [OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC] = [1, 0o2000000] as const;
 const MOVE_MOUNT_F_EMPTY_PATH = 4;
 const [READONLY, NOSUID, NODEV, NOEXEC] = [1, 2, 4, 8] as const;
 const [MS_REC, MS_PRIVATE] = [0x4000, 1 << 18] as const;
-const ENOENT = 2;
+const [ENOENT, EACCES] = [2, 13] as const;
+/** Removed since it was looked at, or in a directory that the command cannot enter either. */
+const outOfReach = [ENOENT, EACCES] as const;
 const [regularFile, directoryMode] = [0o100666, 0o755] as const;
 
 const devices = ["null", "zero", "full", "random", "urandom", "tty"] as const;
@@ -120,7 +122,7 @@ function cover(program: Assembly, { at, inside }: Cover, tree: Variable | undefi
   const [type, gone] = [program.text("tmpfs"), program.label(`${at} is covered`)];
   if (tree !== undefined) {
     program.step("move_mount", [tree, program.text(""), here, program.text(at), MOVE_MOUNT_F_EMPTY_PATH], {
-      onErrno: { errno: ENOENT, to: gone },
+      onErrno: { errno: outOfReach, to: gone },
       must: `move_mount(cover ${at})`,
     });
     program.place(gone);
@@ -131,7 +133,7 @@ function cover(program: Assembly, { at, inside }: Cover, tree: Variable | undefi
   const flags = NOSUID | NODEV | NOEXEC | (isSeen ? 0 : READONLY);
   // Somebody removed it since it was looked at: nothing is left to hide.
   program.step("mount", [type, program.text(at), type, flags, options], {
-    onErrno: { errno: ENOENT, to: gone },
+    onErrno: { errno: outOfReach, to: gone },
     must: `mount(cover ${at})`,
   });
   makeInside(program, inside);
@@ -143,13 +145,13 @@ function freeze(program: Assembly, at: string): void {
   const [tree, path, gone] = [program.variable(), program.text(at), program.label(`${at} is frozen`)];
   const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW;
   program.step("open_tree", [here, path, flags], {
-    onErrno: { errno: ENOENT, to: gone },
+    onErrno: { errno: outOfReach, to: gone },
     must: `open_tree(${at})`,
     into: tree,
   });
   restrictTaken(program, tree, READONLY);
   program.step("move_mount", [tree, program.text(""), here, path, MOVE_MOUNT_F_EMPTY_PATH], {
-    onErrno: { errno: ENOENT, to: gone },
+    onErrno: { errno: outOfReach, to: gone },
     must: `move_mount(${at})`,
   });
   program.step("close", [tree]);
