@@ -9,6 +9,7 @@ import { adoptOrphans } from "../lib/shell/processes.ts";
 import type { Prompt } from "../lib/engine/turn.ts";
 import { Clocks } from "./clocks.ts";
 import { answerInto, deliver } from "./deliver.ts";
+import { refuseOverwriting } from "./inputfiles.ts";
 import type { ExecOptions } from "./options.ts";
 import { ownOutput } from "./ownoutput.ts";
 import { asJson, print, report } from "./print.ts";
@@ -20,6 +21,7 @@ import { sinkFor } from "./stdio.ts";
 /** `koda exec`: one task to its end, and the exit code that its last event says. */
 export async function exec(options: ExecOptions, stopper: Stopper): Promise<number> {
   if (options.printSchema) return await printSchema();
+  refuseOverwriting(options);
   const file = answerFile(options);
   return await deliver(task(options, stopper), {
     sink: await sinkFor(options),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { openStore } from "../../lib/session/store.ts";
 import { binary, checkLines, exec, koda, using } from "../support/koda.ts";
@@ -122,4 +122,18 @@ test("a home that cannot be written to is told with the flag that does without",
   const { end, stderr } = await exec(place, server, ["hi"], { env: { KODA_HOME: join(blocked, "koda") } });
   expect(end.exit).toBe(10);
   expect(stderr).toContain("--ephemeral");
+});
+
+test.each([
+  [["-f", "in.txt", "-o", "in.txt"]],
+  [["--output-schema", "s.json", "-o", "./s.json", "hi"]],
+  [["-f", "in.txt", "--record", "link.txt"]],
+])("a file that is read is not written as well: %j", async (args) => {
+  await using place = makePlace({ "in.txt": "do it", "s.json": "{}" });
+  await using server = await startModelServer(() => say("ok"));
+  symlinkSync("in.txt", join(place.project, "link.txt"));
+  const { end } = await exec(place, server, args);
+  expect(end).toMatchObject({ exit: 2, error: { message: expect.stringContaining("would overwrite the file that") } });
+  expect(await Bun.file(join(place.project, "in.txt")).text()).toBe("do it");
+  expect(await Bun.file(join(place.project, "s.json")).text()).toBe("{}");
 });
