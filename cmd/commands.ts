@@ -124,7 +124,9 @@ export const commands = {
     about: "Find sessions by what was said in them",
     positionals: { query: { value: value.sentence("QUERY"), about: "Words to look for" } },
     flags: { ...limit("20"), ...json, ...helpFlag },
-    examples: [{ line: 'koda session search "race condition"', about: "Both words, in any session" }],
+    examples: [
+      { line: 'koda session search "race condition"', about: "Items with both words, or else with one of them" },
+    ],
   },
   "session rm": {
     about: "Delete a session and its outputs",

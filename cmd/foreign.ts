@@ -77,7 +77,7 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
     "serve, web, acp, attach, app-server, exec-server, remote-control",
     "koda has no server; koda exec --output jsonl gives a program every event",
   ],
-  ["apply, a", "koda exec changes the files itself, so there is nothing to apply"],
+  ["apply", "koda exec changes the files itself, so there is nothing to apply"],
   ["cloud, import, github, pr, db, features, archive, unarchive, project, gateway", "koda has no such command"],
 ];
 

@@ -1,6 +1,7 @@
 import { KodaError } from "../errors.ts";
 import { type Cassette, readCassette, recordedModel } from "../model/cassette.ts";
 import { connect } from "../model/connect.ts";
+import { endpointOf } from "../model/address.ts";
 import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
 import { secretVariables } from "../model/headers.ts";
@@ -91,7 +92,14 @@ function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Ca
   const before = recorded?.info ?? tape;
   const model = isModelFlag || before === undefined ? loaded.config.model : nameOf(before, endpoint.baseUrl);
   const wire = endpoint.wire ?? tape?.wire ?? (isModelFlag ? undefined : recorded?.environment?.connection?.wire);
-  return { ...endpoint, ...(wire && { wire }), ...(model !== undefined && { model }) };
+  const apiKeyEnv = endpoint.apiKeyEnv ?? keyVariableFor(endpoint.baseUrl, recorded);
+  return { ...endpoint, ...(apiKeyEnv && { apiKeyEnv }), ...(wire && { wire }), ...(model !== undefined && { model }) };
+}
+
+/** The address that a session was recorded with takes the key that it had there. */
+function keyVariableFor(baseUrl: string | undefined, recorded: Recorded | undefined): string | undefined {
+  const before = recorded?.environment?.connection;
+  return baseUrl !== undefined && before?.endpoint === endpointOf({ baseUrl }) ? before.keyVariable : undefined;
 }
 
 function nameOf({ provider, model }: { provider: string; model: string }, baseUrl: string | undefined): string {

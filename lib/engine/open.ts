@@ -14,7 +14,7 @@ import type { Engine, Notice } from "./engine.ts";
 import type { Event } from "./event.ts";
 import { watchForKey } from "./exposure.ts";
 import { type Limits, openLedger } from "./ledger.ts";
-import { keepToRecord, modelChange } from "./resume.ts";
+import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { Opening } from "./run.ts";
 import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
@@ -52,7 +52,8 @@ export async function openRun(settings: Settings, moment: Moment, signal: AbortS
   const wanted = wantedOf(settings.loaded.config);
   const { allowance, notices: kept } = keepToRecord(session.environment, wanted, settings.explicit);
   const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
-  for (const notice of [...changed, ...kept]) tell(notice);
+  const moved = directoryChange(session.environment, settings.root);
+  for (const notice of [...moved, ...changed, ...kept]) tell(notice);
   const surroundings = await openSurroundings({ settings, allowance, keyVariables, tell }, held);
   const { policy, backend, shell } = surroundings;
   for (const message of instructions.notices) tell({ type: "notice", level: "warn", code: "instructions", message });
@@ -114,10 +115,9 @@ function contextOf(session: Session, surroundings: Surroundings, info: ModelInfo
   };
 }
 
-/** The command line that continues the session; null when nothing is kept, and for the demo, which plays once. */
+/** The command line that continues the session; null when nothing is kept or no provider was asked. */
 function resumeLine(id: string, settings: Settings, connection: ConnectionFacts | undefined): string | null {
-  if (settings.database === inMemory || (connection === undefined && settings.cassette.replay === undefined))
-    return null;
+  if (settings.database === inMemory || connection === undefined) return null;
   return ["koda exec --resume", id, ...settings.resumeFlags].join(" ");
 }
 

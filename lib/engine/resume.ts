@@ -112,6 +112,13 @@ export function modelChange(recorded: Environment | undefined, now: { model: str
   ];
 }
 
+/** Commands run where koda was started; a session of another project moves with it. */
+export function directoryChange(recorded: Environment | undefined, root: string): Notice[] {
+  if (recorded === undefined || recorded.cwd === root) return [];
+  const message = `This session worked in "${recorded.cwd}"; continuing in "${root}" (--cd ${recorded.cwd} goes back)`;
+  return [{ type: "notice", level: "warn", code: "directory_changed", message }];
+}
+
 function notice(message: string): Notice {
   return { type: "notice", level: "warn", code: "kept_narrow", message };
 }

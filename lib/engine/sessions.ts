@@ -38,7 +38,7 @@ function chosen(store: Store, choice: SessionChoice, root: string): SessionInfo 
 export function assertUnfinished({ id, lastTurn }: Session): void {
   if (lastTurn === "unfinished") return;
   const why = lastTurn === "none" ? "has no turn yet" : "has finished its last turn";
-  throw new KodaError("usage", `Session "${id}" ${why}: add a prompt, as in koda exec --resume ${id} "…"`);
+  throw new KodaError("usage", `Session "${id}" ${why}: add a prompt to continue it`);
 }
 
 type Opened = { settings: Settings; recorded: Recorded | undefined; info: ModelInfo };

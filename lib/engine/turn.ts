@@ -49,7 +49,7 @@ function opening(prompt: Prompt, { environment, answerSchema }: Engine): Item[] 
   return items.filter((item) => item !== undefined);
 }
 
-const goOn = "The last turn was cut off. Go on with the task. If it is finished or cannot be finished, say so.";
+const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";
 
 /** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
 async function* work(engine: Engine, draft: Draft, signal: AbortSignal): AsyncGenerator<Event, Outcome> {

@@ -101,6 +101,32 @@ describe("a conversation stays with the host that it began with", () => {
     expect(two.requests).toHaveLength(1);
   });
 
+  test("the recorded address given again takes the key that it had", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    const env = { CORP_KEY: "sk-of-the-company" };
+    await run(
+      place,
+      ["-m", "x", "--base-url", server.url, "--api-key-env", "CORP_KEY", "--session", "mine", "hi"],
+      env,
+    );
+    await run(place, ["--base-url", server.url, "--resume", "mine", "and?"], env);
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(
+      Array(2).fill("Bearer sk-of-the-company"),
+    );
+  });
+
+  test("a session that is continued in another directory says so", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    await run(place, ["-m", "x", "--base-url", server.url, "--session", "mine", "hi"]);
+    mkdirSync(join(place.project, "elsewhere"));
+    const args = ["--base-url", server.url, "-C", "elsewhere", "--resume", "mine", "and?"];
+    const { stderr, end } = await run(place, args);
+    expect(end.status).toBe("done");
+    expect(stderr).toContain(`This session worked in "${place.project}"; continuing in "${place.project}/elsewhere"`);
+  });
+
   test("an address is recorded without what may be a secret", async () => {
     await using place = makePlace();
     await using server = await scripted();
@@ -189,7 +215,7 @@ describe("the line that continues a session works as it is printed", () => {
     expect(second.end).toMatchObject({ status: "done", session: first.end.session });
     expect(second.events[0]).toMatchObject({ cwd: join(place.project, "sub dir"), mode: "plan", provider: "groq" });
     expect(second.events[0]).toMatchObject({ egress: { allow: expect.arrayContaining(["*.example.com"]) } });
-    expect(server.requests[1]?.lines.map(({ text }) => text).join("\n")).toContain("The last turn was cut off.");
+    expect(server.requests[1]?.lines.map(({ text }) => text).join("\n")).toContain("The last turn did not finish.");
   });
 
   test("after a complete turn it wants a prompt, and says so", async () => {
