@@ -19,19 +19,27 @@ export function headersOf({ name: provider, headers = new Map() }: Provider, env
     const value = expandVariables(template, (variable, fallback) => {
       const found = env[variable]?.trim() || fallback;
       if (found === undefined) throw notSet({ provider, name, variable });
-      secrets.add(found);
+      if (isNamedSecret(variable)) secrets.add(env[variable]?.trim() ?? "");
       return found;
     });
     if (!/^[\x20-\x7e]+$/.test(value)) throw notPrintable(provider, name);
     values[name] = value;
-    if (isNamedSecret(name) || /auth|cookie/i.test(name)) secrets.add(value.replace(/^(?:Bearer|Basic|Token) /i, ""));
+    if (isSecretHeader(name)) secrets.add(value.replace(/^(?:Bearer|Basic|Token) /i, ""));
   }
   return { values, secrets: [...secrets].filter((secret) => secret.length >= shortestSecret) };
 }
 
 /** The variables that may hold a provider's key or a secret of its headers: commands never see them. */
 export function secretVariables({ keys, headers = new Map() }: Provider): string[] {
-  return [...keys, ...[...headers.values()].flatMap(variablesIn)];
+  const named = [...headers].flatMap(([name, template]) =>
+    variablesIn(template).filter((variable) => isSecretHeader(name) || isNamedSecret(variable)),
+  );
+  return [...keys, ...named];
+}
+
+/** Other headers say who asks or from where (`"x-user": "${USER}"`), which commands may know. */
+function isSecretHeader(name: string): boolean {
+  return isNamedSecret(name) || /auth|cookie/i.test(name);
 }
 
 function notSet({ provider, name, variable }: { provider: string; name: string; variable: string }): KodaError {

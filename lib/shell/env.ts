@@ -72,7 +72,7 @@ function namesIn(lists: readonly string[]): ReadonlySet<string> {
 
 /** Whether what a variable holds is most likely nobody's business. */
 export function isNamedSecret(name: string): boolean {
-  return /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL/i.test(name);
+  return /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(?:^|[_-])PASS(?:$|[_-])/i.test(name);
 }
 
 /** A value shorter than this may stand in another text by accident. */

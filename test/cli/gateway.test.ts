@@ -210,6 +210,24 @@ test("commands see no variable that a header is made of, even when it is asked f
   expect(result).not.toContain("gateway-secret");
 });
 
+test("a header that says who asks takes nothing from commands and hides nothing in messages", async () => {
+  await using place = makePlace();
+  const replies: readonly Entry[] = [
+    call("Bash", { command: "sh -c 'echo in production: $USER:$PATH'" }),
+    say("Done."),
+  ];
+  await using server = await startModelServer(replies);
+  const headers = { "x-user": "${USER}", "x-stage": "${STAGE:-production}", "x-trace": "${TRACE_TOKEN:-production}" };
+  configure(place, { base_url: server.url, headers });
+  const PATH = `/opt/developer/bin:${process.env.PATH}`;
+  const tape = join(place.home, "run.tape");
+  const { exit, stderr } = await ask(place, ["--record", tape], { USER: "developer", PATH });
+  expect(exit, stderr).toBe(0);
+  expect(server.requests[1]?.lines.map(({ text }) => text).join("\n")).toContain(`in production: developer:${PATH}`);
+  expect(server.requests[0]?.headers).toMatchObject({ "x-user": "developer", "x-stage": "production" });
+  expect(readFileSync(tape, "utf8")).toContain("in production: developer");
+});
+
 test("koda doctor --config shows each value with its origin, but no key", async () => {
   await using place = makePlace();
   configure(place, {
