@@ -1,7 +1,6 @@
 import type { ProviderConfig } from "../lib/config/config.ts";
 import { type ConfigLine, describeConfig } from "../lib/config/describe.ts";
 import { formatPath } from "../lib/config/keypath.ts";
-import { maskQuery } from "../lib/config/mask.ts";
 import { type Environment, withoutSecrets } from "../lib/model/address.ts";
 import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { openPaint, plain, wantsColor, type Paint } from "../lib/sink/style.ts";
@@ -47,7 +46,7 @@ function linesOf(provider: Provider, env: Environment, configured: ProviderConfi
   const at = (key: string) => formatPath(["providers", name, key]);
   const variable = keyOf(provider, env)?.variable;
   return [
-    ...lineFrom(addressFrom, { key: at("base_url"), value: maskQuery(withoutSecrets(baseUrl)) }),
+    ...lineFrom(addressFrom, { key: at("base_url"), value: withoutSecrets(baseUrl) }),
     ...lineFrom(variable === configured?.apiKeyEnv ? undefined : variable, { key: at("api_key_env"), value: variable }),
   ];
 }

@@ -1,3 +1,4 @@
+import { isPrintable } from "../lib/config/overrides.ts";
 import { shellQuoted } from "../lib/egress/env.ts";
 import { withoutSecrets } from "../lib/model/address.ts";
 import { runFlags } from "./flags.ts";
@@ -12,7 +13,7 @@ export function resumeFlags(options: ExecOptions): string[] {
   const repeated = {
     ...options,
     ...(baseUrl !== undefined && { baseUrl: withoutSecrets(baseUrl) }),
-    config: config.filter((set) => !set.includes(".headers")),
+    config: config.filter(isPrintable),
   };
   return Object.entries(runFlags)
     .filter(([name, { group }]) => group === "Trust" || others.includes(name))

@@ -31,9 +31,17 @@ export function maskHeader(value: string): string {
   return references.join("") === rest ? value : `${scheme}***`;
 }
 
-/** An address whose query shows its names and an API version, but no other value. */
+/**
+ * Whether messages and command lines may repeat the value of a query's parameter. Any other name may be that of a
+ * secret, so these are listed and secrets are not.
+ */
+export function isPublicParameter(name: string): boolean {
+  return /^(?:(?:api[-_]?)?version|deployment|location|model|region)$/i.test(name);
+}
+
+/** An address whose query shows its names and the values of public parameters, but no other value. */
 export function maskQuery(address: string): string {
-  return address.replace(/([?&][^=&#]*=)([^&#]*)/g, (whole, name: string) =>
-    /version/i.test(name) ? whole : `${name}***`,
+  return address.replace(/([?&])([^=&#]+)(=?)[^&#]*/g, (whole, mark: string, name: string, equals: string) =>
+    isPublicParameter(name) ? whole : `${mark}${equals === "" ? "" : `${name}=`}***`,
   );
 }

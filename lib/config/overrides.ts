@@ -1,8 +1,8 @@
 import { KodaError } from "../errors.ts";
 import { add, put, type InForce } from "./inforce.ts";
 import { isKeyName, parsePath, type KeyPath } from "./keypath.ts";
-import { keys, type KeyName, type PlainKeyName } from "./schema.ts";
-import { settingsIn, type Refuse } from "./settings.ts";
+import { keys, type KeyName, type PlainKeyName, typedKeys } from "./schema.ts";
+import { settingsIn, type Refuse, type Setting } from "./settings.ts";
 
 /** Values of flags, read already; durations may be milliseconds, and a list is added to what the files say. */
 export type Overrides = {
@@ -16,14 +16,30 @@ export function applyEnvironment(inForce: InForce, env: Readonly<Record<string, 
   put(inForce, settingsIn(model, refuse, ["model"], "model"), "environment KODA_MODEL");
 }
 
-/** One `--config KEY=VALUE`. The message does not repeat all of it: the value may be a secret in the wrong place. */
+/** One `--config KEY=VALUE`. */
 export function applySet(inForce: InForce, set: string): void {
+  put(inForce, settingsOf(set), "flag --config");
+}
+
+/**
+ * Whether a `--config` may be printed again: masking changes no value in it. A command, whose mask makes another list,
+ * never is: only its user knows which of its arguments are secrets.
+ */
+export function isPrintable(set: string): boolean {
+  return settingsOf(set).every(({ key, written }) => {
+    const { kind } = typedKeys[key];
+    return kind.mask === undefined || kind.mask(written) === written;
+  });
+}
+
+/** The message does not repeat all of a `--config`: the value may be a secret in the wrong place. */
+function settingsOf(set: string): Setting[] {
   const refuse: Refuse = (problem) => new KodaError("usage", `Cannot use --config: ${problem}`);
   const key = keyOf(set);
   if (key === undefined) throw refuse(`"${set}" is not KEY=VALUE, as in limits.max_turns=50`);
   const value = valueOf(set.slice(key.length + 1));
   if (value === undefined) throw refuse(`the value of "${key}" is not valid JSON`);
-  put(inForce, settingsIn(nested(parsePath(key), value), refuse), "flag --config");
+  return settingsIn(nested(parsePath(key), value), refuse);
 }
 
 /** A quoted name in a key may have an equals sign in it. */

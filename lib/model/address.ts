@@ -1,4 +1,5 @@
 import { address } from "../config/kinds.ts";
+import { isPublicParameter, maskQuery } from "../config/mask.ts";
 import { KodaError } from "../errors.ts";
 import { shortestSecret } from "../shell/env.ts";
 import type { Provider } from "./providers.ts";
@@ -62,19 +63,19 @@ export function endpointOf({ baseUrl }: Pick<Provider, "baseUrl">): string {
 /** The values in a query that no message may repeat, even where a provider quotes them. */
 export function querySecrets({ baseUrl }: Pick<Provider, "baseUrl">): string[] {
   const query = URL.parse(baseUrl)?.searchParams ?? new URLSearchParams();
-  return [...query].flatMap(([name, value]) =>
-    !/version/i.test(name) && value.length >= shortestSecret ? [value] : [],
-  );
+  return [...query]
+    .filter(([name]) => !isPublicParameter(name))
+    .map(([name, value]) => value || name)
+    .filter((secret) => secret.length >= shortestSecret);
 }
 
-/** The address as it may be printed for using it again: what looks like a secret is left out. */
+/** The address as it may be printed for using it again: without credentials, and with public parameters alone. */
 export function withoutSecrets(baseUrl: string): string {
   const url = URL.parse(baseUrl);
-  if (url === null) return baseUrl.replace(/\/\/[^/@]*@/, "//");
-  const isSecret = (name: string) => /key|token|secret|password|credential|auth|sig/i.test(name);
-  const secrets = [...url.searchParams.keys()].filter(isSecret);
-  if (secrets.length === 0 && url.username === "" && url.password === "") return baseUrl;
-  for (const name of secrets) url.searchParams.delete(name);
-  [url.username, url.password] = ["", ""];
+  if (url === null) return maskQuery(baseUrl.replace(/\/\/[^/@]*@/, "//"));
+  const hidden = [...url.searchParams.keys()].filter((name) => !isPublicParameter(name));
+  if (hidden.length === 0 && url.username + url.password + url.hash === "") return baseUrl;
+  for (const name of hidden) url.searchParams.delete(name);
+  url.username = url.password = url.hash = "";
   return url.href;
 }

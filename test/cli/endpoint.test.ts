@@ -247,6 +247,26 @@ describe("the line that continues a session works as it is printed", () => {
     expect((await paste(place, line, '"again"')).end.status).toBe("done");
   });
 
+  test("no secret of the command line is repeated, and what is none still is", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    const secrets = [
+      'providers={"corp":{"headers":{"authorization":"Bearer sk-in-a-header"}}}',
+      'providers.corp.headers.x-team="opaque-in-a-header"',
+      'providers.corp.api_key_command=["echo","opaque-in-a-command"]',
+      "providers.corp.base_url=https://corp.invalid/v1?code=opaque-in-a-set",
+    ];
+    const shown = ["limits.max_turns=9", "providers.corp.base_url=https://corp.invalid/v1?api-version=2"];
+    const address = `${server.url}?api-version=1&code=opaque-in-a-query&opaque-without-a-name`;
+    const flags = [...secrets, ...shown].flatMap((set) => ["--config", set]);
+    const { end, stdout, stderr } = await run(place, ["-m", "x", "--base-url", address, ...flags, "hi"]);
+    expect(end.status).toBe("done");
+    expect(stdout + stderr).not.toMatch(/(sk|opaque)-in-a|opaque-without/);
+    expect(end.resume).toContain(`'${server.url}?api-version=1'`);
+    for (const set of shown) expect(end.resume).toContain(set);
+    expect(end.resume?.match(/--config/g)).toHaveLength(shown.length);
+  });
+
   test("the demo, which plays once, offers none", async () => {
     await using place = makePlace();
     const { end, stderr } = await run(place, ["-m", "demo"]);
