@@ -92,7 +92,7 @@ function variablesFor(
   // Last, so that nothing of the user's leads around them.
   if (backend.proxies !== undefined) Object.assign(variables, waysTo(backend.proxies));
   if (backend.filesystem === "confined" && !backend.placesCopies)
-    Object.assign(variables, { ...copyVariables(policy), ...variables });
+    Object.assign(variables, copyVariables(policy, variables));
   // Where .git is watched and not held, git should not write to it just because somebody asked for its status.
   if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
   return variables;

@@ -78,6 +78,19 @@ for (const inContainer of [false, true])
       expect(stdout).toBe("registry = https://npm.corp.example/\n".repeat(inContainer ? 1 : 2));
     });
 
+    test("a variable that names the hidden file leads to its copy, and one that names another stays", async () => {
+      await using place = makeHome({ ".npmrc": npmrc, "dotfiles/other": "registry=https://other.corp.example/\n" });
+      symlinkSync("../.npmrc", join(place.home, "dotfiles/link"));
+      const script = 'cat "${npm_config_userconfig:-$NPM_CONFIG_USERCONFIG}"';
+      const shown = async (name: string, path: string) =>
+        await sandbox(place, inContainer, ["--", "sh", "-c", script], { [name]: join(place.home, path) });
+      for (const name of ["npm_config_userconfig", "NPM_CONFIG_USERCONFIG"]) {
+        for (const path of [".npmrc", "dotfiles/link"])
+          expect((await shown(name, path)).stdout).toBe("registry = https://npm.corp.example/\n");
+        expect((await shown(name, "dotfiles/other")).stdout).toBe("registry=https://other.corp.example/\n");
+      }
+    });
+
     test("variables that name a registry are passed on, without credentials", async () => {
       await using place = makeHome({});
       const env = {

@@ -46,7 +46,7 @@ for (const tier of ["namespaces", "bwrap", "landlock"] as const)
       const keep = held.move();
       afterAll(async () => await keep.disposeAsync());
       const isPlaced = opened.backend.placesCopies;
-      const env = { H: place.home, ...(isPlaced ? {} : copyVariables(opened.policy)) };
+      const env = { H: place.home, ...(isPlaced ? {} : copyVariables(opened.policy, {})) };
       const read = async (path: string) => await opened.run(`cat ${path}`, { env });
       const refused = { exit: 1, stdout: "", stderr: expect.stringContaining("Permission denied") };
 
