@@ -1,6 +1,6 @@
 import { nameOf, proxyOfFetch } from "../egress/route/upstream.ts";
+import { isLoopback } from "../egress/rules/host.ts";
 import { errnoOf, type ErrorCode, KodaError, messageOf } from "../errors.ts";
-import { isLoopback } from "./local.ts";
 import { askedDelay } from "./patience.ts";
 import { endpointOf, type Environment, querySecrets } from "./address.ts";
 import type { ExtraHeaders } from "./headers.ts";

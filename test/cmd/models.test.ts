@@ -71,6 +71,13 @@ test("one that does not answer is waited for only briefly", async () => {
   expect(rows.get("shed")).toMatchObject({ usable: false, answers: false, status: `does not answer at ${url}` });
 });
 
+test("a name that begins like an address of this machine is elsewhere, and not asked", async () => {
+  await using place = makePlace();
+  const corp = { base_url: "http://127.0.0.1.llm.invalid/v1" };
+  const rows = await rowsOf(place, configure(place, { providers: { corp } }));
+  expect(rows.get("corp")).toMatchObject({ usable: true, answers: null, status: "needs no key" });
+});
+
 test("a configured provider elsewhere is not asked, and needs the key that is named for it", async () => {
   await using place = makePlace();
   const corp = { base_url: "https://llm.corp.invalid/v1", api_key_env: "CORP_KEY" };

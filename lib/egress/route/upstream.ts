@@ -1,5 +1,5 @@
 import { KodaError } from "../../errors.ts";
-import { parseAuthority, parseHost, parsePort, quoted, splitPort, type Target } from "../rules/host.ts";
+import { isLoopback, parseAuthority, parseHost, parsePort, quoted, splitPort, type Target } from "../rules/host.ts";
 import { contains } from "../rules/range.ts";
 
 /** A proxy between this machine and the world, of the user's own. */
@@ -47,7 +47,7 @@ export function proxyFor(
   wire: "request" | "tunnel",
 ): UpstreamProxy | undefined {
   const proxy = upstream?.[wire];
-  if (upstream === undefined || proxy === undefined || isLoopback(target)) return undefined;
+  if (upstream === undefined || proxy === undefined || isHere(target)) return undefined;
   return upstream.direct.some((matches) => matches(target)) ? undefined : proxy;
 }
 
@@ -140,7 +140,6 @@ function networkOf(entry: string): Exception | undefined {
 }
 
 /** This machine is never reached through another one. */
-function isLoopback({ host }: Target): boolean {
-  if (host.kind === "address") return host.text === "::1" || host.text.startsWith("127.");
-  return host.text === "localhost" || host.text.endsWith(".localhost");
+function isHere({ host }: Target): boolean {
+  return isLoopback(host.text) || host.text.endsWith(".localhost");
 }

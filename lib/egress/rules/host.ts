@@ -40,6 +40,11 @@ export function parseHost(text: string): Host | Fault {
   return why === undefined ? { kind: "name", text: name } : fault(why);
 }
 
+/** Whether a host, as URLs or `parseHost` spell it, is this machine; `127.0.0.1.example` is a name like any other. */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/.test(host);
+}
+
 /**
  * The name as it is looked up; undefined when letters would have to be replaced for that: `GITHUB.COM` in full-width
  * letters would turn out to be github.com for one program and a strange name for the next.

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseAuthority, parseHost } from "../../../lib/egress/rules/host.ts";
+import { isLoopback, parseAuthority, parseHost } from "../../../lib/egress/rules/host.ts";
 
 const label63 = "a".repeat(63);
 const name253 = `${`${label63}.`.repeat(3)}${"a".repeat(61)}`;
@@ -163,3 +163,14 @@ test.each([
 ])("%j is no host with a port", (text) => {
   expect(parseAuthority(text)).toHaveProperty("fault");
 });
+
+test.each(["localhost", "127.0.0.1", "127.255.3.9", "::1", "[::1]"])("%s is this machine", (host) => {
+  expect(isLoopback(host)).toBe(true);
+});
+
+test.each(["127.0.0.1.evil.example", "127.evil.example", "128.0.0.1", "127.0.0", "::", "localhost.evil.example"])(
+  "%s is not this machine",
+  (host) => {
+    expect(isLoopback(host)).toBe(false);
+  },
+);
