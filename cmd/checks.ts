@@ -30,27 +30,33 @@ export type Check = {
 export type Finding = Omit<Check, "name">;
 
 /** Everything that `koda exec` in this directory would need, looked at without changing anything. */
-export async function checkAll(places: Here): Promise<Check[]> {
+export async function checkAll(places: Here, signal: AbortSignal): Promise<Check[]> {
   const { config } = await loadAsFarAsPossible(places);
-  return [
-    ...(await checked("configuration", async () => await checkConfiguration(places))),
-    ...(await checked("database", async () => [await checkDatabase(places)])),
-    ...(await checked("model", async () => [await checkModel(config, places)])),
-    ...(await checked("sandbox", async () => [await checkSandbox(config, places)])),
-    ...(await checked("egress", async () => [checkEgress(config, places)])),
-    ...(await checked("temporary files", async () => [checkTemporary()])),
-    ...(await checked("git", async () => [checkGit(places)])),
-    ...(await checked("shell", async () => [checkShell(places)])),
-    ...(await checked("search", async () => [await checkSearch()])),
+  const checks: readonly [name: string, check: () => Promise<Finding[]>][] = [
+    ["configuration", async () => await checkConfiguration(places)],
+    ["database", async () => [await checkDatabase(places)]],
+    ["model", async () => [await checkModel(config, places, signal)]],
+    ["sandbox", async () => [await checkSandbox(config, places)]],
+    ["egress", async () => [checkEgress(config, places)]],
+    ["temporary files", async () => [checkTemporary()]],
+    ["git", async () => [checkGit(places)]],
+    ["shell", async () => [checkShell(places)]],
+    ["search", async () => [await checkSearch()]],
   ];
+  const found: Check[] = [];
+  for (const [name, check] of checks) {
+    found.push(...(await checked(name, check, signal)));
+    signal.throwIfAborted();
+  }
+  return found;
 }
 
 /** What the user can act on is a finding; anything else is a defect, of koda and not of this machine. */
-async function checked(name: string, check: () => Promise<Finding[]>): Promise<Check[]> {
+async function checked(name: string, check: () => Promise<Finding[]>, signal: AbortSignal): Promise<Check[]> {
   try {
     return (await check()).map((finding) => ({ name, ...finding }));
   } catch (error) {
-    if (!(error instanceof KodaError)) throw error;
+    if (signal.aborted || !(error instanceof KodaError)) throw error;
     return [{ name, status: "fail", message: error.message }];
   }
 }
@@ -100,9 +106,9 @@ function checkNewDatabase(path: string): Finding {
   }
 }
 
-async function checkModel(config: Config, { env }: Here): Promise<Finding> {
-  const { model } = config;
-  const { provider, info, key } = await resolveModel(model === undefined ? {} : { model }, { config, env });
+async function checkModel(config: Config, { env }: Here, signal: AbortSignal): Promise<Finding> {
+  const wanted = config.model === undefined ? {} : { model: config.model };
+  const { provider, info, key } = await resolveModel(wanted, { config, env, signal });
   const name = `${info.provider}/${info.name}`;
   if (key !== undefined) return { status: "ok", message: `${name}, key from ${sourceOf(key)}` };
   if (!isOnThisMachine(provider)) return { status: "ok", message: `${name}, needs no key` };

@@ -10,14 +10,15 @@ import { type Here, here, loadHere } from "./here.ts";
 import { isTerminal } from "./terminal.ts";
 import type { Options } from "./options.ts";
 import { asJson, print } from "./print.ts";
+import type { Stopper } from "./signals.ts";
 import { tableOf } from "./table.ts";
 
 /** `koda doctor`: exit 0 when a run here would begin, else 1, and what to do about it. */
-export async function doctor({ json, config }: Options<"doctor">): Promise<number> {
+export async function doctor({ json, config }: Options<"doctor">, { controller }: Stopper): Promise<number> {
   const places = here();
   if (config) return await showConfig(places, json);
 
-  const checks = await checkAll(places);
+  const checks = await checkAll(places, controller.signal);
   const ok = checks.every(({ status }) => status !== "fail");
   const paint = openPaint(wantsColor("auto", await isTerminal(1), process.env));
   const refusals = latestRefusals(places);

@@ -11,10 +11,8 @@ async function main(argv: readonly string[]): Promise<number> {
   if (argv.length === 1 && ["--version", "-V", "-v"].includes(argv[0] ?? "")) return await sayVersion();
   if (argv[0] === "ssh-tunnel") return await (await import("./sshtunnel.ts")).sshTunnel(argv.slice(1));
   if (argv[0] === "__complete") return await (await import("./completions/offer.ts")).offer(argv[1]);
-  const { stopOnSignals } = await import("./signals.ts");
-  const stopper = stopOnSignals((code) => process.exit(code));
   const { runCommandLine } = await import("./commandline.ts");
-  return await runCommandLine(argv, stopper);
+  return await runCommandLine(argv, (code) => process.exit(code));
 }
 
 /** Written without lib/sink: loading node:fs for this one line would take longer than all the rest. */

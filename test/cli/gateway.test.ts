@@ -272,3 +272,35 @@ test("a signal while the key command runs ends the run at once, and the command 
   expect(checkLines(await finished(child)).end).toMatchObject({ exit: 143, session: null });
   expect(existsSync(`/proc/${pid}`)).toBe(false);
 });
+
+test("a signal while koda doctor waits for the key command ends both", async () => {
+  await using place = makePlace();
+  Bun.spawnSync(["mkfifo", join(place.home, "gate"), join(place.home, "never")]);
+  const program = keyProgram(place, 'echo "$$" > "$HOME/gate"; read -r _ < "$HOME/never"');
+  configure(place, { base_url: "http://127.0.0.1:9/v1", api_key_command: [program] });
+  const child = start(place, ["doctor"], { env: { KODA_MODEL: "corp/scripted" } });
+  const pid = Number(await Bun.file(join(place.home, "gate")).text());
+  child.kill("SIGINT");
+  expect(await finished(child)).toEqual({ exit: 130, signal: null, stdout: "", stderr: "koda: Stopped by SIGINT\n" });
+  expect(existsSync(`/proc/${pid}`)).toBe(false);
+});
+
+test("the first signal ends a command that has nothing to stop", async () => {
+  await using place = makePlace();
+  const asked = Promise.withResolvers<void>();
+  const silent = Promise.withResolvers<Response>();
+  await using server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async () => {
+      asked.resolve();
+      return await silent.promise;
+    },
+  });
+  configure(place, { base_url: `http://127.0.0.1:${server.port}/v1` });
+  const child = start(place, ["models"]);
+  await asked.promise;
+  child.kill("SIGINT");
+  expect(await finished(child)).toEqual({ exit: null, signal: "SIGINT", stdout: "", stderr: "" });
+  silent.resolve(new Response());
+});
