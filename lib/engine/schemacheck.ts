@@ -1,17 +1,18 @@
-import { messageOf } from "../errors.ts";
+import { errnoOf, messageOf } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { type Draft, draftOf, type Reference, resolverOf } from "./schema.ts";
 import { isRecord, type Rule, rules } from "./schemarules.ts";
 
 /** What is wrong with a schema itself, as a sentence; undefined when it can be used. */
 export async function schemaFault(root: JsonSchema): Promise<string | undefined> {
+  if (isDeep(root)) return `it is nested ${tooMany} levels deep`;
   const walk: Walk = { draft: draftOf(root), seen: new Map(), references: [] };
   const fault = visit([{ schema: root, pointer: "" }], walk);
   if (fault !== undefined) return fault;
 
   // References are looked up in a tree whose shape is known to be good. What they lead to may be outside of what the
   // keywords show, and have references of its own.
-  const resolve = await resolverOf(root).catch(messageOf);
+  const resolve = await resolverOf(root).catch(referenceFault);
   if (typeof resolve === "string") return resolve;
   for (const reference of walk.references) {
     const target = resolve(reference);
@@ -21,6 +22,28 @@ export async function schemaFault(root: JsonSchema): Promise<string | undefined>
     if (found !== undefined) return found;
   }
   return endless(walk);
+}
+
+/** Deeper ones are no schemas that anyone wrote, and checking a value by them would overflow the stack. */
+const mostLevels = 1_000;
+const tooMany = `more than ${mostLevels.toLocaleString("en")}`;
+
+function isDeep(root: unknown): boolean {
+  let level: unknown[] = [root];
+  for (let depth = 0; depth <= mostLevels; depth++) {
+    level = level.flatMap((value) => (typeof value === "object" && value !== null ? Object.values(value) : []));
+    if (level.length === 0) return false;
+  }
+  return true;
+}
+
+/** The library's own complaints are about the schema; any other error is a defect of koda. */
+function referenceFault(error: unknown): string {
+  const isAboutSchema =
+    error instanceof Error &&
+    (error.message.startsWith("Duplicate schema URI") || errnoOf(error) === "ERR_INVALID_URL");
+  if (isAboutSchema) return messageOf(error);
+  throw error;
 }
 
 type Place = { schema: unknown; pointer: string };
@@ -65,16 +88,23 @@ function childrenOf(rule: Rule, value: unknown, pointer: string): Place[] {
 
 /** A schema that leads back to itself without going into the value would be applied for ever. */
 function endless({ seen }: Walk): string | undefined {
-  const state = new Map<unknown, "open" | "closed">();
-  const isEndless = (schema: unknown): boolean => {
-    if (state.has(schema)) return state.get(schema) === "open";
-    state.set(schema, "open");
-    const found = (isRecord(schema) ? (seen.get(schema)?.sameValue ?? []) : []).some(isEndless);
-    state.set(schema, "closed");
-    return found;
+  /** How many schemas in a row are applied to the same value; Infinity while they are being counted. */
+  const heights = new Map<unknown, number>();
+  const heightOf = (schema: unknown, level: number): number => {
+    const known = heights.get(schema);
+    if (known !== undefined || level > mostLevels) return known ?? level;
+    heights.set(schema, Infinity);
+    let height = 0;
+    for (const next of (isRecord(schema) ? seen.get(schema)?.sameValue : undefined) ?? [])
+      height = Math.max(height, heightOf(next, level + 1) + 1);
+    heights.set(schema, height);
+    return height;
   };
-  for (const [schema, { pointer }] of seen)
-    if (isEndless(schema)) return `${named(pointer)} refers back to itself without end`;
+  for (const [schema, { pointer }] of seen) {
+    const height = heightOf(schema, 0);
+    if (height === Infinity) return `${named(pointer)} refers back to itself without end`;
+    if (height > mostLevels) return `${named(pointer)} refers to ${tooMany} schemas in a row`;
+  }
   return undefined;
 }
 

@@ -115,6 +115,15 @@ const rows: Row[] = [
     exit: 2,
     says: ["nowhere"],
   },
+  {
+    name: "a schema that is nested too deep",
+    spoil: (p) => (
+      p.write("s.json", `${'{"not":'.repeat(20_000)}{}${"}".repeat(20_000)}`),
+      ["--output-schema", "s.json"]
+    ),
+    exit: 2,
+    says: ["s.json", "it is nested more than 1,000 levels deep"],
+  },
   { name: "a cassette that is not there", spoil: () => ["--replay", "no.tape"], exit: 2, says: ["no.tape"] },
   {
     name: "a cassette that is none",

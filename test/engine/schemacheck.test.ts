@@ -88,6 +88,42 @@ describe("a fault is named with its place and what was expected there", () => {
     test(JSON.stringify(schema), async () => expect(await schemaFault(schema)).toContain(fault));
 });
 
+function nested(levels: number, keyword: string): JsonSchema {
+  let schema: JsonSchema = {};
+  for (let level = 0; level < levels; level++) schema = { [keyword]: schema };
+  return schema;
+}
+
+/** Each schema refers to the next one. */
+function chained(count: number): JsonSchema {
+  const schemas = Array.from({ length: count }, (_, index) => [index, { $ref: `#/$defs/${index + 1}` }]);
+  return { $ref: "#/$defs/0", $defs: Object.fromEntries([...schemas, [count, { type: "string" }]]) };
+}
+
+describe("a schema that is too deep to check is refused, and one that is not is used", () => {
+  test.each(["not", "items", "x-part"])("by %s", async (keyword) => {
+    for (const levels of [1_001, 20_000])
+      expect(await schemaFault(nested(levels, keyword))).toBe("it is nested more than 1,000 levels deep");
+    expect(await schemaFault(nested(1_000, keyword))).toBeUndefined();
+    await problemsOf("x", nested(1_000, keyword));
+  });
+
+  test("by references", async () => {
+    expect(await schemaFault(chained(20_000))).toBe("the top level refers to more than 1,000 schemas in a row");
+    expect(await schemaFault(chained(900))).toBeUndefined();
+    expect(await problemsOf("x", chained(900))).toEqual([]);
+  });
+});
+
+test("a defect is not taken for a fault of the schema", async () => {
+  const part = Object.defineProperty({}, "$id", {
+    get: () => {
+      throw new RangeError("a defect");
+    },
+  });
+  await expect(schemaFault({ "x-part": part })).rejects.toThrow("a defect");
+});
+
 type Valid = [schema: JsonSchema, good: unknown, bad?: unknown];
 const tree = { type: "object", properties: { next: { $ref: "#/definitions/node" } }, required: ["n"] };
 const valid: readonly Valid[] = [
