@@ -106,9 +106,14 @@ function checkNewDatabase(path: string): Finding {
   }
 }
 
-async function checkModel(config: Config, { env }: Here, signal: AbortSignal): Promise<Finding> {
+async function checkModel(config: Config, { env, root }: Here, signal: AbortSignal): Promise<Finding> {
   const wanted = config.model === undefined ? {} : { model: config.model };
-  const { provider, info, key } = await resolveModel(wanted, { config, env, signal });
+  const { provider, info, key } = await resolveModel(wanted, {
+    config,
+    env,
+    signal,
+    writable: [root, ...config.sandbox.write],
+  });
   const name = `${info.provider}/${info.name}`;
   if (key !== undefined) return { status: "ok", message: `${name}, key from ${sourceOf(key)}` };
   if (!isOnThisMachine(provider)) return { status: "ok", message: `${name}, needs no key` };

@@ -112,9 +112,10 @@ type Recordings = { recorded: Recorded | undefined; played: Cassette | undefined
 
 async function resolve(settings: Settings, { recorded, played, signal }: Recordings): Promise<Resolved> {
   const { config } = settings.loaded;
+  const writable = [settings.root, ...config.sandbox.write];
   const wanted = wantedBy(settings, recorded, played);
   try {
-    return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined, signal });
+    return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined, signal, writable });
   } catch (error) {
     // The name came from the record, so it is not the command line that is wrong.
     if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage" || isNamedByFlag(settings))

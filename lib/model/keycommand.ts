@@ -1,5 +1,7 @@
+import { realpathSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { KodaError, messageOf } from "../errors.ts";
+import { KodaError, messageOf, unlessRefused } from "../errors.ts";
+import { isBelow } from "../sandbox/policy/reach.ts";
 import { takeDown } from "../shell/kill.ts";
 import { marked, markVariable, newFamily } from "../shell/processes.ts";
 import { isRecord, parseJson, stringIn } from "./json.ts";
@@ -7,7 +9,14 @@ import type { Environment } from "./address.ts";
 import type { ApiKey } from "./providers.ts";
 import { trimmed } from "./said.ts";
 
-type Circumstances = { provider: string; env: Environment; limitMs?: number; signal?: AbortSignal };
+type Circumstances = {
+  provider: string;
+  env: Environment;
+  /** Directories in which commands may put a program of that name. */
+  writable: readonly string[];
+  limitMs?: number;
+  signal?: AbortSignal;
+};
 
 /** The key that the user's own program prints, and the way to ask it for another one. */
 export async function keyFromCommand(argv: readonly string[], circumstances: Circumstances): Promise<ApiKey> {
@@ -35,7 +44,8 @@ export const recordedKey: ApiKey = {
 
 type Printed = { value: string; expiresAt: number | undefined };
 
-async function runKeyCommand(argv: readonly string[], { provider, env, limitMs = 30_000, signal }: Circumstances) {
+async function runKeyCommand(argv: readonly string[], circumstances: Circumstances) {
+  const { provider, env, writable, limitMs = 30_000, signal } = circumstances;
   const [name = "", ...args] = argv;
   const fail = (problem: string, said = "") => {
     const because = said === "" ? "" : `: ${said}`;
@@ -45,8 +55,10 @@ async function runKeyCommand(argv: readonly string[], { provider, env, limitMs =
     );
   };
   const home = isAbsolute(env.HOME ?? "") ? (env.HOME ?? "") : "/";
-  const program = programAt(name.replace(/^~(?=\/)/, home), home, env);
+  const program = programAt(name.replace(/^~(?=\/)/, home), { home, env, writable });
   if (program === undefined) throw fail("was not found, or cannot be executed");
+  if (isWritable(program, writable))
+    throw fail(`is "${program}", which the model's commands can change: name one outside the project`);
 
   const { ended, stdout, stderr } = await run([program, ...args], { env, home, limitMs, signal, fail });
   const said = trimmed(stderr, secretsIn(stdout));
@@ -58,16 +70,23 @@ async function runKeyCommand(argv: readonly string[], { provider, env, limitMs =
   return printed;
 }
 
-/** A relative path means one below the home, where the program runs: a project never provides it. */
-function programAt(name: string, home: string, { PATH }: Environment): string | undefined {
-  const found = name.includes("/")
-    ? Bun.which(isAbsolute(name) ? name : join(home, name))
-    : Bun.which(name, { PATH: absoluteIn(PATH), cwd: home });
-  return found ?? undefined;
+type Search = { home: string; env: Environment; writable: readonly string[] };
+
+/**
+ * A relative path means one below the home, where the program runs. By its name alone a program is looked for where
+ * the model's commands cannot put one.
+ */
+function programAt(name: string, { home, env, writable }: Search): string | undefined {
+  if (name.includes("/")) return Bun.which(isAbsolute(name) ? name : join(home, name)) ?? undefined;
+  const directories = (env.PATH ?? "").split(":").filter((path) => isAbsolute(path) && !isWritable(path, writable));
+  const found = directories.map((directory) => Bun.which(join(directory, name)));
+  return found.find((program) => program !== null && !isWritable(program, writable)) ?? undefined;
 }
 
-function absoluteIn(searchPath = ""): string {
-  return searchPath.split(":").filter(isAbsolute).join(":");
+/** Through symlinks, whose own place counts as well. */
+function isWritable(path: string, roots: readonly string[]): boolean {
+  const real = unlessRefused(() => realpathSync(path)) ?? path;
+  return [path, real].some((place) => roots.some((root) => isBelow(place, root)));
 }
 
 type Ended = number | string | "late";

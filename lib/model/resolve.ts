@@ -32,6 +32,8 @@ export type Surroundings = {
   offline?: boolean;
   /** Ends the wait for a program that prints the key. */
   signal?: AbortSignal;
+  /** Directories that commands may write to: no program that prints a key is taken from there. */
+  writable: readonly string[];
 };
 
 export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey; headers?: ExtraHeaders };
@@ -39,7 +41,7 @@ export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey; head
 /** From what the user asked for to one model of one provider with its key. */
 export async function resolveModel(wanted: Wanted, surroundings: Surroundings): Promise<Resolved> {
   const { provider, name } = await choose(wanted, surroundings);
-  const { config, env, offline = false, signal } = surroundings;
+  const { config, env, offline = false, signal, writable } = surroundings;
   const info = await describeModel(provider, name, {
     configured: config.providers.get(provider.name)?.models.get(name),
     contextWindow: config.modelDefaults.contextWindow,
@@ -48,17 +50,19 @@ export async function resolveModel(wanted: Wanted, surroundings: Surroundings): 
   const headers = offline || provider.headers === undefined ? undefined : headersOf(provider, env);
   const held = keyOf(provider, env);
   if (held !== undefined && !offline) assertSendable(held);
-  const key = held ?? (await commandKey(provider, { env, offline, signal }));
+  const key = held ?? (await commandKey(provider, { env, offline, signal, writable }));
   if (key === undefined && provider.keys.length > 0 && !offline) throw noKey(provider);
   return { provider, info, ...(key && { key }), ...(headers && { headers }) };
 }
 
-type KeySource = { env: Environment; offline: boolean; signal: AbortSignal | undefined };
+type KeySource = Pick<Surroundings, "env" | "writable"> & { offline: boolean; signal: AbortSignal | undefined };
 
-async function commandKey({ name, keyCommand }: Provider, { env, offline, signal }: KeySource) {
+async function commandKey({ name, keyCommand }: Provider, { env, offline, signal, writable }: KeySource) {
   if (keyCommand === undefined) return undefined;
   const { keyFromCommand, recordedKey } = await import("./keycommand.ts");
-  return offline ? recordedKey : await keyFromCommand(keyCommand, { provider: name, env, ...(signal && { signal }) });
+  return offline
+    ? recordedKey
+    : await keyFromCommand(keyCommand, { provider: name, env, writable, ...(signal && { signal }) });
 }
 
 /** A key goes into an HTTP header, which takes no curly quotes and no line breaks: such a key was copied badly. */

@@ -304,3 +304,29 @@ test("the first signal ends a command that has nothing to stop", async () => {
   expect(await finished(child)).toEqual({ exit: null, signal: "SIGINT", stdout: "", stderr: "" });
   silent.resolve(new Response());
 });
+
+test("a key command is not taken from where the model's commands can put one", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(() => say("Hello."));
+  const bin = join(place.project, ".venv/bin");
+  const planted = '#!/bin/sh\ntouch "$HOME/planted"; echo planted-key\n';
+  mkdirSync(bin, { recursive: true });
+  for (const name of ["cat", "own"]) writeFileSync(join(bin, name), planted, { mode: 0o755 });
+  writeFileSync(join(place.home, "key"), "key-from-the-file\n");
+  const PATH = `${bin}:${place.env.PATH}`;
+
+  configure(place, { base_url: server.url, api_key_command: ["cat", join(place.home, "key")] });
+  expect((await ask(place, [], { PATH })).exit).toBe(0);
+  expect(authorizations(server.requests)).toEqual(["Bearer key-from-the-file"]);
+
+  for (const [name, problem] of [
+    ["own", "was not found"],
+    [join(bin, "own"), "which the model's commands can change"],
+  ] as const) {
+    configure(place, { base_url: server.url, api_key_command: [name] });
+    const { exit, stderr } = await ask(place, [], { PATH });
+    expect(exit).toBe(4);
+    expect(stderr).toContain(problem);
+  }
+  expect(existsSync(join(place.home, "planted"))).toBe(false);
+});

@@ -32,7 +32,9 @@ async function failureOf(work: Promise<unknown>): Promise<KodaError> {
 
 test("a program that does not finish in time is stopped with all that it started", async () => {
   await using place = makePlace();
-  const error = await failureOf(keyFromCommand(waiting, { provider: "corp", env: place.env, limitMs: 500 }));
+  const error = await failureOf(
+    keyFromCommand(waiting, { provider: "corp", writable: [], env: place.env, limitMs: 500 }),
+  );
   expect(error.code).toBe("credentials");
   expect(error.message).toContain('api_key_command "sh" did not finish within 0.5 s and was stopped');
   expect(pidsIn(place).filter(isAlive)).toEqual([]);
@@ -45,7 +47,7 @@ test("a run that is stopped while a key is renewed stops the program too", async
     program,
     `#!/bin/sh\nif [ -e "$HOME/asked" ]; then ${waiting[2]}; fi\ntouch "$HOME/asked"; echo key-1\n`,
   );
-  const key = await keyFromCommand(["sh", program], { provider: "corp", env: place.env });
+  const key = await keyFromCommand(["sh", program], { provider: "corp", writable: [], env: place.env });
   expect(key.value).toBe("key-1");
 
   const stop = new AbortController();

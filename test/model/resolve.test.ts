@@ -22,7 +22,7 @@ type Given = {
 function surroundings({ env = {}, providers = {}, fetch = nobody, offline = false }: Given): Surroundings {
   const rows = Object.entries(providers).map(([name, config]) => [name, { models: new Map(), ...config }] as const);
   const modelDefaults = { contextWindow: 128_000, streamIdleMs: 300_000 };
-  return { config: { providers: new Map(rows), modelDefaults }, env, fetch, offline };
+  return { config: { providers: new Map(rows), modelDefaults }, env, fetch, offline, writable: [] };
 }
 
 async function resolve(wanted: Wanted, given: Given = {}): Promise<Resolved> {
