@@ -1,9 +1,11 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readRegularFile } from "../config/file.ts";
 import { errnoOf, unlessRefused } from "../errors.ts";
 import { tryLock } from "../sandbox/descriptors.ts";
+import { isBelow } from "../sandbox/policy/reach.ts";
 import { within } from "./removal.ts";
 import { marker, prefix, removeRun } from "./temporary.ts";
 
@@ -16,9 +18,13 @@ const lastMomentMs = 200;
  * Removes the temporary directories of runs that were killed, beside the run, until it is closed. A living run holds a
  * lock on its directory. A process number would not do: it may belong to another process by now.
  */
-export function removeAbandoned(directory: string = tmpdir()): AsyncDisposable & { removed: Promise<void> } {
+export function removeAbandoned(
+  writable: readonly string[],
+  directory: string = tmpdir(),
+): AsyncDisposable & { removed: Promise<void> } {
   let isOver = false;
-  const removed = sweep();
+  // In a directory that commands may write to they could put something else in the place of what is removed.
+  const removed = writable.some((root) => isBelow(directory, root)) ? Promise.resolve() : sweep();
   return {
     removed,
     async [Symbol.asyncDispose]() {
@@ -35,7 +41,7 @@ export function removeAbandoned(directory: string = tmpdir()): AsyncDisposable &
       if (lock === undefined) continue;
       count++;
       try {
-        await removeRun(join(directory, name));
+        await removeRun(join(directory, name), `/proc/self/fd/${lock}`);
       } finally {
         closeSync(lock);
       }
@@ -73,9 +79,8 @@ function lockAbandoned(directory: string, name: string): number | undefined {
 function isOurs(opened: number, path: string, name: string): boolean {
   const { uid, mode } = fstatSync(opened);
   if (uid !== process.geteuid?.() || (mode & 0o077) !== 0) return false;
-  return (
-    unlessRefused(() => lstatSync(join(path, marker)).isFile() && readFileSync(join(path, marker), "utf8")) === name
-  );
+  const written = unlessRefused(() => readRegularFile(join(path, marker), name.length));
+  return written !== undefined && !("problem" in written) && Buffer.from(written).toString() === name;
 }
 
 /** Another koda may have removed it between the two. */

@@ -68,7 +68,7 @@ export async function findConfinement(options: ConfinementOptions): Promise<Conf
       })
     : { backend: unconfined, policy: policyFor(false), missed: [], gaps: unconfined.notes };
   held.use(detected.backend);
-  held.use(removeAbandoned());
+  held.use(removeAbandoned([settings.root, ...allowance.write]));
   const opened = held.move();
   return {
     ...detected,

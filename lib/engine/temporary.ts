@@ -6,6 +6,7 @@ import {
   openSync,
   readdirSync,
   realpathSync,
+  rmdirSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,15 +49,19 @@ const removalMs = 5_000;
 
 async function close(directory: string, lock: number): Promise<void> {
   try {
-    await within(removalMs, removeRun(directory));
+    await within(removalMs, removeRun(directory, `/proc/self/fd/${lock}`));
   } finally {
     closeSync(lock);
   }
 }
 
-/** The marker goes last: what is interrupted is to be found again. */
-export async function removeRun(directory: string): Promise<void> {
-  const names = unlessRefused(() => readdirSync(directory)) ?? [];
-  for (const name of names) if (name !== marker) await remove(join(directory, name));
-  await remove(directory);
+/**
+ * The marker goes last: what is interrupted is to be found again. `held` is the directory by its descriptor, so that
+ * another one in its place is left alone.
+ */
+export async function removeRun(directory: string, held: string): Promise<void> {
+  const names = unlessRefused(() => readdirSync(held)) ?? [];
+  for (const name of names) if (name !== marker) await remove(join(held, name));
+  await remove(join(held, marker));
+  unlessRefused(() => rmdirSync(directory));
 }

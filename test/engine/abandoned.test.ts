@@ -34,7 +34,7 @@ function makeLeft(place: Place, name: string, says: string = name): string {
 }
 
 async function sweep(place: Place): Promise<void> {
-  await removeAbandoned(place.project).removed;
+  await removeAbandoned([], place.project).removed;
 }
 
 test("the next run removes what a killed one left, and nothing of one that lives", async () => {
@@ -150,6 +150,6 @@ describe("nothing else is removed:", () => {
 
   test("when the place cannot be listed", async () => {
     await using place = makePlace();
-    await removeAbandoned(join(place.project, "missing")).removed;
+    await removeAbandoned([], join(place.project, "missing")).removed;
   });
 });
