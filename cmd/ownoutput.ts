@@ -1,4 +1,4 @@
-import { fstatSync, type Stats, statSync } from "node:fs";
+import { fstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { OwnOutput } from "../lib/engine/changes.ts";
 import { unlessRefused } from "../lib/errors.ts";
@@ -14,22 +14,36 @@ import { ancestorsOf, type Descriptor, descriptorsOf, isOpenFor, linkOf } from "
 export function ownOutput({ record, outputLastMessage }: Pick<ExecOptions, "record" | "outputLastMessage">): OwnOutput {
   const isFile = outputLastMessage !== undefined && outputLastMessage !== "-";
   const answer = isFile ? realPaths(resolve(outputLastMessage)).at(-1) : undefined;
-  const inodes = new Set<string>();
-  const add = (stats: Stats | undefined) => {
-    if (stats?.isFile()) inodes.add(inodeOf({ device: stats.dev, inode: stats.ino }));
+  // The path where each was first seen, before any command. Under a name that was another file's it is a change.
+  const places = new Map<string, string>();
+  const add = ({ stats, path }: OpenFile) => {
+    if (stats.isFile() && !places.has(inodeOf(stats))) places.set(inodeOf(stats), path);
   };
+  let isFirst = true;
   return {
     look() {
-      for (const fd of [1, 2]) add(unlessRefused(() => fstatSync(fd)));
-      if (record !== undefined) add(unlessRefused(() => statSync(record)));
-      filesDownstream().forEach(add);
+      const tape = isFirst && record !== undefined ? [resolve(record)] : [];
+      const named = [...tape, "/proc/self/fd/1", "/proc/self/fd/2"].map(openFile);
+      for (const file of [...named, ...filesDownstream()]) if (file !== undefined) add(file);
+      isFirst = false;
     },
-    has: (path, file) => path === answer || inodes.has(inodeOf(file)),
+    has(path, now, before) {
+      const place = places.get(inodeOf({ dev: now.device, ino: now.inode }));
+      const isSame = before?.inode === now.inode && before.device === now.device;
+      return path === answer || (place !== undefined && (place === path || isSame));
+    },
   };
 }
 
-function inodeOf({ device, inode }: { device: number; inode: number }): string {
-  return `${device}:${inode}`;
+type OpenFile = { stats: Stats; path: string };
+
+/** What a path or a descriptor leads to, and its real path. */
+function openFile(path: string): OpenFile | undefined {
+  return unlessRefused(() => ({ stats: statSync(path), path: realpathSync(path) }));
+}
+
+function inodeOf({ dev, ino }: Pick<Stats, "dev" | "ino">): string {
+  return `${dev}:${ino}`;
 }
 
 /**
@@ -37,7 +51,7 @@ function inodeOf({ device, inode }: { device: number; inode: number }): string {
  * (`| jq . | tee log.txt`). Only processes of our own session and our ancestors count; the model's commands have
  * sessions of their own. A file that a reader opens for a moment, or behind a socket or a terminal, is not found.
  */
-function filesDownstream(): Stats[] {
+function filesDownstream(): OpenFile[] {
   const streams = [1, 2].filter((fd) => unlessRefused(() => fstatSync(fd))?.isFIFO());
   const own = statOf(process.pid);
   if (streams.length === 0 || own === undefined) return [];
@@ -46,16 +60,16 @@ function filesDownstream(): Stats[] {
   const isBeside = (pid: number) => ancestors.has(pid) || statOf(pid)?.session === own.session;
   const others = (allPids() ?? []).filter((pid) => pid !== own.pid && isBeside(pid)).map(descriptorsOf);
 
-  const files: Stats[] = [];
+  const files: OpenFile[] = [];
   // A set hands out what is added to it on the way, and each once.
   const pipes = new Set(streams.map((fd) => linkOf(`self/fd/${fd}`)));
   for (const pipe of pipes) {
     const isFed = (descriptor: Descriptor) => descriptor.link === pipe && isOpenFor(descriptor, "reading");
     const ofReaders = others.filter((held) => held.some(isFed)).flat();
     for (const descriptor of ofReaders.filter((held) => isOpenFor(held, "writing"))) {
-      const stats = unlessRefused(() => statSync(descriptor.path));
-      if (stats?.isFile()) files.push(stats);
-      if (stats?.isFIFO()) pipes.add(descriptor.link);
+      const file = openFile(descriptor.path);
+      if (file?.stats.isFile()) files.push(file);
+      if (file?.stats.isFIFO() || descriptor.link?.startsWith("pipe:")) pipes.add(descriptor.link);
     }
   }
   return files;

@@ -26,8 +26,8 @@ export type Snapshot = AsyncDisposable & {
   readonly isOwn: IsOwn;
 };
 
-/** Tells the files that koda itself writes: what becomes of them is not a change. */
-export type IsOwn = (path: string, now: Signature) => boolean;
+/** Tells the files that koda itself writes, by what was at the path before: their changes are not the turn's. */
+export type IsOwn = (path: string, now: Signature, before: Signature | undefined) => boolean;
 
 /** What is remembered of one file: null when there was none. */
 type Kept = { signature: Signature; place: Place | undefined } | null;
@@ -158,7 +158,7 @@ async function* changesOf(paths: readonly string[], snapshot: Snapshot, signal: 
     for (const path of some) {
       const kept = snapshot.files?.get(path);
       const now = look(path);
-      if (now && snapshot.isOwn(path, now)) continue;
+      if (now && snapshot.isOwn(path, now, kept?.signature)) continue;
       // Of a large file the signature is all there is to go by.
       if (kept && now && kept.place === undefined && sameSignature(kept.signature, now)) continue;
       const before = kept === undefined ? versions.get(path) : keptVersion(kept, snapshot);

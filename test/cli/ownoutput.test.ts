@@ -60,3 +60,11 @@ test("a log that the model replaces or deletes is its change", async () => {
   ]);
   expect(await changedBy("koda hi > out.jsonl 2> koda.log", "rm koda.log")).toEqual(["delete koda.log"]);
 });
+
+test.each([
+  ["ln -f out.jsonl build.sh", "koda hi > out.jsonl"],
+  ["ln -f log.txt build.sh", "koda hi | tee log.txt > out.jsonl"],
+  ["ln -f run.tape build.sh", "koda --record run.tape hi > out.jsonl"],
+])("a file that a command puts in place of another is its change, even koda's own: %s", async (command, line) => {
+  expect(await changedBy(line, command)).toEqual(["add build.sh"]);
+});
