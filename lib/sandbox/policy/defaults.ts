@@ -19,6 +19,8 @@ const secrets = [
   ".azure",
   ".config/gh",
   ".config/gcloud",
+  ".config/koda/config.json",
+  ".local/share/koda",
   ".config/pip/pip.conf",
   ".pip/pip.conf",
   ".cargo/config",

@@ -2,10 +2,10 @@ import { harmlessValue, mayHoldSecrets, type Redact, words } from "./redacted.ts
 
 /** Keys of cargo's settings; `*` stands for a name, and a last `**` for everything below. */
 const harmless = words(`
-  paths alias.* build.** cache.** cargo-new.** doc.** future-incompat-report.** install.** net.** profile.**
-  resolver.** target.** term.** unstable.** host.** include
+  paths build.** cache.** cargo-new.** doc.** future-incompat-report.** install.** net.** profile.**
+  resolver.** target.*.linker target.*.rustflags target.*.rustdocflags term.** unstable.** include
   http.cainfo http.check-revoke http.debug http.low-speed-limit http.multiplexing http.proxy http.ssl-version
-  http.ssl-version.* http.timeout http.user-agent
+  http.ssl-version.* http.timeout
   registry.default registry.index registries.*.index registries.*.protocol
   source.*.registry source.*.replace-with source.*.directory source.*.local-registry source.*.git source.*.branch
   source.*.tag source.*.rev patch.**
@@ -40,12 +40,15 @@ function parsed(text: string): object | undefined {
   }
 }
 
+/** No setting of cargo's is below more tables. */
+const deepest = 8;
+
 type Leaf = { path: readonly string[]; value: unknown };
 
 function leavesOf(table: object, above: readonly string[]): Leaf[] {
   return Object.entries(table).flatMap(([name, value]: [string, unknown]): Leaf[] => {
     const path = [...above, name];
-    return isTable(value) ? leavesOf(value, path) : [{ path, value }];
+    return isTable(value) && path.length < deepest ? leavesOf(value, path) : [{ path, value }];
   });
 }
 

@@ -1,5 +1,6 @@
-import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readRegularFile } from "../../config/file.ts";
 import { unlessRefused } from "../../errors.ts";
 import type { SettingsCopy } from "../policy/policy.ts";
 import { redactCargoConfig } from "./cargo.ts";
@@ -73,11 +74,11 @@ function isFile(path: string): boolean {
   return unlessRefused(() => lstatSync(path).isFile()) ?? false;
 }
 
-const mostBytes = 1024 * 1024;
+const mostBytes = 64 * 1024;
 
 function redactedFile(path: string, redact: Redact): ReturnType<Redact> {
-  const bytes = unlessRefused(() => readFileSync(path));
-  const text = bytes && bytes.length <= mostBytes ? decoded(bytes) : undefined;
+  const bytes = unlessRefused(() => readRegularFile(path, mostBytes));
+  const text = bytes === undefined || "problem" in bytes ? undefined : decoded(bytes);
   return text === undefined ? undefined : redact(text);
 }
 

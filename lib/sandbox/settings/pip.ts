@@ -43,10 +43,11 @@ function optionsIn(text: string): { options: readonly Option[]; isWhole: boolean
       continue;
     }
     const header = /^\[(.+)\]$/.exec(said)?.[1];
-    const [, key, value = ""] = /^([^=:]+?)\s*[=:]\s*(.*)$/.exec(said) ?? [];
+    const sign = said.search(/[=:]/);
+    const [key, value] = [said.slice(0, Math.max(0, sign)).trim(), said.slice(sign + 1).trim()];
     if (/^\s/.test(line) && last !== undefined) last.lines.push(said);
     else if (header !== undefined) [section, last] = [header, undefined];
-    else if (section === undefined || key === undefined) return undefined;
+    else if (section === undefined || key === "") return undefined;
     else options.push((last = { section, key, lines: [value] }));
   }
   return { options, isWhole };

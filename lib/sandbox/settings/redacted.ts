@@ -12,11 +12,14 @@ export type Redact = (text: string) => Redacted | undefined;
 
 /** The value as it may be shown; undefined when the file must stay hidden. */
 export function harmlessValue(value: string): { value: string; isWhole: boolean } | undefined {
-  const harmless = value.length > longest || value.includes("\0") ? undefined : withoutCredentials(value);
+  if (value.length > longest || value.includes("\0")) return undefined;
+  // A comment behind a value is a comment for some tools, and a part of the value for others.
+  const [said = ""] = value.split(/\s[#;]/, 1);
+  const harmless = withoutCredentials(said);
   return harmless === undefined ? undefined : { value: harmless, isWhole: harmless === value };
 }
 
-const longest = 64 * 1024;
+const longest = 4 * 1024;
 
 /** A setting that was commented out may still hold its token. */
 export function mayHoldSecrets(comment: string): boolean {

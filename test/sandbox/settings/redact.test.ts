@@ -108,3 +108,17 @@ describe("of gh's hosts.yml", () =>
     ],
     ["github.com: secret", '{\n  "github.com": {\n    "users": {}\n  }\n}\n'],
   ]));
+
+describe("a file that was made to hold up koda", () => {
+  const files: readonly [name: string, redact: Redact, text: string][] = [
+    ["one long line without a sign", redactPipConf, `[global]\n${" ".repeat(60_000)}x`],
+    ["one long key", redactPipConf, `[global]\n${"a ".repeat(30_000)}= x`],
+    ["a line of colons", redactNpmrc, `proxy=${":".repeat(60_000)}`],
+    ["thousands of tables in each other", redactCargoConfig, `[${"a.".repeat(20_000)}a]\nx = 1`],
+  ];
+  test.each(files)("%s is read in no time", (_, redact, text) => {
+    const started = performance.now();
+    redact(text);
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+});
