@@ -3,7 +3,7 @@ import { describeEnd, describeInput } from "./call.ts";
 import { Excerpt } from "./excerpt.ts";
 import type { Lines } from "./lines.ts";
 import type { Busy } from "./screen.ts";
-import { plain, type Paint } from "./style.ts";
+import { named, plain, type Paint } from "./style.ts";
 
 export type CallOptions = {
   verbose: boolean;
@@ -50,7 +50,7 @@ export class Calls {
     const { columns, verbose, paint, stderrIsTerminal } = this.#options;
     const words = describeInput(input, columns() - tool.length - 3);
     const call: Call = {
-      title: `${paint.bold(tool)} ${words}`.trimEnd(),
+      title: `${paint.bold(named(tool))} ${words}`.trimEnd(),
       since: performance.now(),
       isAnnounced: false,
       shown: 0,
@@ -79,7 +79,7 @@ export class Calls {
     const call = this.#running.get(event.id);
     if (call?.excerpt !== undefined) await this.#say(event.id, call.excerpt.end());
     this.#running.delete(event.id);
-    const { title, isAnnounced } = call ?? { title: paint.bold(event.tool), isAnnounced: false };
+    const { title, isAnnounced } = call ?? { title: paint.bold(named(event.tool)), isAnnounced: false };
     const mark = event.ok ? paint.green("✓") : paint.red("✗");
     await this.#close(event.id, { title, isAnnounced }, `${mark} ${paint.dim(describeEnd(event, columns()))}`);
     if (event.hint !== undefined) await this.#lines.line(paint.dim(`    ${plain(event.hint)}`));

@@ -7,7 +7,7 @@ import { Heartbeat, heartbeatMs } from "./heartbeat.ts";
 import { Lines } from "./lines.ts";
 import type { Busy, Screen } from "./screen.ts";
 import type { Writer } from "./sink.ts";
-import { harmless, openPaint, plain, seconds, type Paint } from "./style.ts";
+import { harmless, named, openPaint, plain, seconds, type Paint } from "./style.ts";
 import { banner, complaint, summary, warnings } from "./summary.ts";
 
 export type ProgressOptions = {
@@ -158,7 +158,7 @@ class Progress {
     const letters = { add: "A", update: "M", delete: "D" } as const;
     for (const { path, kind, added, removed } of files.slice(0, mostFiles)) {
       const size = added === null ? "" : ` ${this.#paint.green(`+${added}`)} ${this.#paint.red(`-${removed ?? 0}`)}`;
-      await this.#lines.line(`  ${letters[kind]} ${plain(path)}${size}`);
+      await this.#lines.line(`  ${letters[kind]} ${named(path)}${size}`);
     }
     if (files.length > mostFiles) await this.#lines.line(this.#paint.dim(`  … and ${files.length - mostFiles} more`));
   }
@@ -167,7 +167,7 @@ class Progress {
   async #changes({ items }: EventOf<"todo">): Promise<void> {
     const marks = { pending: "☐", in_progress: "▸", done: "☑" } as const;
     for (const { text, status } of items)
-      if (this.#todo.get(text) !== status) await this.#lines.line(`  ${marks[status]} ${plain(text)}`);
+      if (this.#todo.get(text) !== status) await this.#lines.line(`  ${marks[status]} ${named(text)}`);
     this.#todo = new Map(items.map(({ text, status }) => [text, status]));
   }
 

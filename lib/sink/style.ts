@@ -59,6 +59,11 @@ export function plain(text: string): string {
   return harmless(text.replace(controlSequences, "").replace(readingOrder, ""));
 }
 
+/** A name of any length on one line: a line feed in it would begin a line that koda never wrote. */
+export function named(text: string): string {
+  return plain(text).replace(/\s+/g, " ");
+}
+
 /** On one line, in at most `columns` columns. */
 export function oneLine(text: string, columns: number): string {
   // A long input is cut before it is measured: only its beginning can be shown.

@@ -1,7 +1,7 @@
 import { counted } from "../counted.ts";
 import type { EventOf } from "../engine/event.ts";
 import { builtInProviders } from "../model/providers.ts";
-import { dollars, harmless, plain, seconds, type Paint } from "./style.ts";
+import { dollars, harmless, named, seconds, type Paint } from "./style.ts";
 
 type Start = EventOf<"session.start">;
 type End = EventOf<"end">;
@@ -16,7 +16,7 @@ export function banner(start: Start, paint: Paint): string {
     `mode ${mode}`,
     `sandbox ${sandbox.backend}`,
     cwd,
-  ].map(plain);
+  ].map(named);
   return `${paint.bold(`koda ${version}`)} ${paint.dim(`· ${facts.join(" · ")}`)}`;
 }
 
