@@ -2,6 +2,7 @@ import { isPrintable } from "../lib/config/overrides.ts";
 import { shellQuoted } from "../lib/egress/env.ts";
 import { withoutSecrets } from "../lib/model/address.ts";
 import { runFlags } from "./flags.ts";
+import { rootOf } from "./ground.ts";
 import { type ExecOptions, propertyOf } from "./options.ts";
 
 /**
@@ -9,11 +10,13 @@ import { type ExecOptions, propertyOf } from "./options.ts";
  * The session itself keeps the model's name and settings; limits and output are for each command line to choose.
  */
 export function resumeFlags(options: ExecOptions): string[] {
-  const { baseUrl, config } = options;
+  const { baseUrl, cd, config } = options;
   const repeated = {
     ...options,
     ...(baseUrl !== undefined && { baseUrl: withoutSecrets(baseUrl) }),
-    config: config.filter(isPrintable),
+    // The line may be used in another directory.
+    ...(cd !== undefined && { cd: rootOf(cd) }),
+    config: config.filter((set) => isPrintable(set) && !set.startsWith("limits.")),
   };
   return Object.entries(runFlags)
     .filter(([name, { group }]) => group === "Trust" || others.includes(name))

@@ -256,7 +256,7 @@ describe("the line that continues a session works as it is printed", () => {
       'providers.corp.api_key_command=["echo","opaque-in-a-command"]',
       "providers.corp.base_url=https://corp.invalid/v1?code=opaque-in-a-set",
     ];
-    const shown = ["limits.max_turns=9", "providers.corp.base_url=https://corp.invalid/v1?api-version=2"];
+    const shown = ["egress.mode=none", "providers.corp.base_url=https://corp.invalid/v1?api-version=2"];
     const address = `${server.url}?api-version=1&code=opaque-in-a-query&opaque-without-a-name`;
     const flags = [...secrets, ...shown].flatMap((set) => ["--config", set]);
     const { end, stdout, stderr } = await run(place, ["-m", "x", "--base-url", address, ...flags, "hi"]);
