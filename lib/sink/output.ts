@@ -40,6 +40,11 @@ export class Output {
     return this.#waitingLength > highWaterBytes ? this.flush() : settled;
   }
 
+  /** Everything written has left the process. */
+  get isIdle(): boolean {
+    return this.#pump === undefined;
+  }
+
   /** Settles when everything written has left the process. */
   async flush(): Promise<void> {
     await this.#pump;

@@ -3,7 +3,6 @@ import type { Event, EventOf } from "../engine/event.ts";
 import { Asides } from "./aside.ts";
 import { Calls } from "./calls.ts";
 import { describeEgress } from "./egress.ts";
-import { Heartbeat, heartbeatMs } from "./heartbeat.ts";
 import { Lines } from "./lines.ts";
 import type { Busy, Screen } from "./screen.ts";
 import type { Writer } from "./sink.ts";
@@ -16,7 +15,6 @@ export type ProgressOptions = {
   color: boolean;
   columns: () => number;
   stderrIsTerminal: boolean;
-  heartbeatMs?: number;
   /** Whether stdout shows text as it comes. If not, text that is not the answer is shown here. */
   textIsShown: boolean;
   hasSchema?: boolean;
@@ -48,8 +46,6 @@ class Progress {
   readonly #paint: Paint;
   readonly #options: ProgressOptions;
   readonly #calls: Calls;
-  /** A terminal has the spinner. */
-  readonly #heartbeat: Heartbeat | undefined;
   readonly #asides: Asides;
   /** Each entry of the list with the state it was last shown in. */
   #todo = new Map<string, string>();
@@ -65,8 +61,6 @@ class Progress {
     this.#options = options;
     this.#asides = new Asides(options.hasSchema ?? false);
     this.#calls = new Calls(lines, { ...options, paint });
-    const everyMs = options.heartbeatMs ?? heartbeatMs;
-    if (!options.stderrIsTerminal) this.#heartbeat = new Heartbeat(lines, { paint, everyMs });
   }
 
   /** Pieces of text are many, and nothing is shown of them: they cost no promise. */
@@ -186,7 +180,6 @@ class Progress {
 
   async #wait(busy: Busy | undefined): Promise<void> {
     this.#isReconnecting = false;
-    this.#heartbeat?.wait(busy);
     await this.#screen.wait(busy);
   }
 

@@ -1,4 +1,6 @@
+import { Heartbeat } from "./heartbeat.ts";
 import { type Output, settled } from "./output.ts";
+import { openPaint } from "./style.ts";
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const frameMs = 100;
@@ -15,6 +17,9 @@ export type ScreenOptions = {
   isOneStream?: boolean;
   /** How wide the terminal is now. */
   columns: () => number;
+  color: boolean;
+  /** How long a log may be silent before it says that the run goes on. */
+  heartbeatMs?: number;
 };
 
 /** The work that is being waited for: `running`, `npm test`; since when, by `performance.now()`. */
@@ -23,11 +28,12 @@ export type Busy = { verb: string; what: string; since: number };
 /**
  * Both streams as a person sees them. Where both end on one terminal, or in one log, their texts come in the order of
  * writing and on lines of their own, and the spinner is gone before anything else is shown. Elsewhere stdout's bytes are
- * exactly what was written, and stderr has no spinner.
+ * exactly what was written, and a stderr that is no terminal has a heartbeat for a spinner.
  */
 export class Screen {
   readonly #options: ScreenOptions;
   readonly #shared: boolean;
+  readonly #heartbeat: Heartbeat | undefined;
   #last: "stdout" | "stderr" = "stderr";
   /** Which of them has begun a line and not ended it. */
   readonly #open = { stdout: false, stderr: false };
@@ -46,6 +52,14 @@ export class Screen {
     this.#options = options;
     if (options.stderrIsTerminal) this.#columns = options.columns();
     this.#shared = (options.stdoutIsTerminal && options.stderrIsTerminal) || options.isOneStream === true;
+    if (options.stderrIsTerminal) return;
+    const log = { quietSince: () => this.#logQuietSince(), addLine: (text: string) => this.#addLine(text) };
+    this.#heartbeat = new Heartbeat(log, openPaint(options.color), options.heartbeatMs);
+  }
+
+  /** Stderr has begun a line and not ended it. */
+  get stderrIsOpen(): boolean {
+    return this.#open.stderr;
   }
 
   toStdout(text: string): Promise<void> {
@@ -58,8 +72,8 @@ export class Screen {
   async toStderr(text: string): Promise<void> {
     if (text === "") return;
     await this.#giveWay("stderr");
-    await this.#say(text);
     this.#open.stderr = !text.endsWith("\n");
+    await this.#say(text);
     this.#shown("stderr");
   }
 
@@ -68,8 +82,9 @@ export class Screen {
     if (this.#open.stdout) await this.toStdout("\n");
   }
 
-  /** Undefined when nothing is waited for. Shows only on a terminal, and only when it takes long. */
+  /** Undefined when nothing is waited for. Shows only when it takes long. */
   async wait(busy: Busy | undefined): Promise<void> {
+    this.#heartbeat?.wait(busy);
     if (!this.#options.stderrIsTerminal) return;
     if (busy === undefined) {
       clearInterval(this.#timer);
@@ -82,8 +97,9 @@ export class Screen {
     this.#timer ??= setInterval(() => void this.#spin(), frameMs).unref();
   }
 
-  /** Settles when all has left the process; throws what stdout threw. */
+  /** Settles when all has left the process, for good; throws what stdout threw. */
   async flush(): Promise<void> {
+    this.#heartbeat?.wait(undefined);
     await this.#say("", true);
     this.#flushed = true;
     await this.#options.stdout.flush();
@@ -132,6 +148,18 @@ export class Screen {
     if (!this.#spinning) return;
     this.#spinning = false;
     await this.#say(eraseLine, this.#shared);
+  }
+
+  /** A beat is never within a line of the answer, and never beside text that is still on its way. */
+  #logQuietSince(): number {
+    const isFree = !this.#shared || (!this.#open.stdout && this.#options.stdout.isIdle);
+    return isFree ? this.#quietSince : Infinity;
+  }
+
+  #addLine(text: string): void {
+    void this.#say(`${this.#open.stderr ? "\n" : ""}${text}\n`);
+    this.#open.stderr = false;
+    this.#shown("stderr");
   }
 
   /** Before a stream shows something: no spinner, and the other stream's text first, with its line ended. */

@@ -1,18 +1,19 @@
 import { expect, test } from "bun:test";
 import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openSink } from "../../lib/sink/open.ts";
+import type { Event } from "../../lib/engine/event.ts";
+import { openSink, type SinkOptions } from "../../lib/sink/open.ts";
 import { Output } from "../../lib/sink/output.ts";
-import { makePlace } from "../support/place.ts";
-import { call, ended, finished, printed } from "../support/sink-run.ts";
+import { makePlace, type Place } from "../support/place.ts";
+import { call, delta, done, ended, finished, printed } from "../support/sink-run.ts";
 import { until } from "../support/until.ts";
 
-test("a log that would be silent says what the run waits for, again and again", async () => {
-  await using place = makePlace();
-  const path = join(place.home, "stderr");
+/** A sink whose stderr is a file. */
+function openLog(place: Place, name: string, options: Partial<SinkOptions> = {}) {
+  const path = join(place.home, name);
   const sink = openSink({
     mode: "text",
-    stdout: new Output(openSync("/dev/null", "w"), "stdout"),
+    stdout: new Output(openSync(options.isOneStream ? path : "/dev/null", "a"), "stdout"),
     stderr: new Output(openSync(path, "a"), "stderr"),
     stdoutIsTerminal: false,
     stderrIsTerminal: false,
@@ -22,11 +23,27 @@ test("a log that would be silent says what the run waits for, again and again", 
     color: false,
     columns: () => 80,
     heartbeatMs: 20,
+    ...options,
   });
-  const log = () => readFileSync(path, "utf8");
+  return { sink, log: () => readFileSync(path, "utf8") };
+}
+
+/** Settles when another log, opened now, has said three times that its run goes on. */
+async function threeBeats(place: Place): Promise<void> {
+  const { sink, log } = openLog(place, crypto.randomUUID());
+  await sink.write(turn);
+  await until(() => /( {2}still thinking.*\n){3}/.test(log()), "three beats");
+  await sink.flush();
+}
+
+const turn: Event = { type: "turn.start", turn: 1 };
+
+test("a log that would be silent says what the run waits for, again and again", async () => {
+  await using place = makePlace();
+  const { sink, log } = openLog(place, "stderr");
   const says = (pattern: RegExp) => until(() => pattern.test(log()), `${pattern} in ${log()}`);
 
-  await sink.write({ type: "turn.start", turn: 1 });
+  await sink.write(turn);
   await says(/^ {2}still thinking \(\d+ ms\)\n/);
   await sink.write(call("a", "Bash", { command: "make" }));
   await says(/● Bash make\n( {2}still running Bash make \(\d+ ms\)\n){2}/);
@@ -43,4 +60,41 @@ test("a log that would be silent says what the run waits for, again and again", 
   await sink.write(finished(""));
   await sink.flush();
   expect(log()).toMatch(/ {2}to continue: .*\n$/);
+});
+
+test("a sink that was flushed without an end says nothing more", async () => {
+  await using place = makePlace();
+  const { sink, log } = openLog(place, "stderr");
+  await sink.write(turn);
+  await until(() => log().includes("still thinking"), "a beat");
+  await sink.flush();
+  const said = log();
+  await threeBeats(place);
+  expect(log()).toBe(said);
+});
+
+test("the answer is never cut in the log that it shares", async () => {
+  await using place = makePlace();
+  const { sink, log } = openLog(place, "log", { stream: true, isOneStream: true });
+  await sink.write(turn);
+  await sink.write(delta("The answer streams "));
+  await threeBeats(place);
+  await sink.write(delta("on word\n"));
+  await until(() => log().includes("word\n  still thinking ("), `a beat in ${log()}`);
+  await sink.write(done("The answer streams on word\n"));
+  await sink.write(finished("The answer streams on word\n"));
+  await sink.flush();
+  expect(log()).toContain("The answer streams on word\n");
+});
+
+test("output that is in the middle of a line goes on below the beat", async () => {
+  await using place = makePlace();
+  const { sink, log } = openLog(place, "stderr", { verbose: true });
+  await sink.write({ type: "thinking.delta", text: "First this" });
+  await sink.write(turn);
+  await until(() => log().includes("First this\n  still thinking ("), `a beat in ${log()}`);
+  await sink.write({ type: "thinking.delta", text: "then that" });
+  await sink.write(finished(""));
+  await sink.flush();
+  expect(log()).toMatch(/ms\)\n {2}then that\n.*done/);
 });
