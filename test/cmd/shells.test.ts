@@ -39,6 +39,9 @@ const whole: readonly [line: string, completed: string][] = [
   ["koda session rm fir", "koda session rm first"],
 ];
 
+/** The line as a key makes the shell show it, in marks that no control sequence and no completion has. */
+const lineShown = /line<(.*)>/;
+
 const known = { context_window: 32_000 };
 
 function configure(place: Place, text: string): void {
@@ -92,9 +95,9 @@ describe.skipIf(isMissing("fish"))("fish", () => {
 });
 
 describe.skipIf(isMissing("zsh"))("zsh", () => {
-  /** With Ctrl-X the line shows itself as it is. */
+  /** Ctrl-X shows the line. */
   const rc =
-    "PS1='ready> '; LISTMAX=10000; show() { print -r -- \"[$BUFFER]\" }; zle -N show; bindkey '^X' show\n" +
+    "PS1='ready> '; LISTMAX=10000; show() { print -r -- \"line<$BUFFER>\" }; zle -N show; bindkey '^X' show\n" +
     "source <(koda completions zsh)\n";
 
   async function openZsh(place: Place) {
@@ -106,8 +109,8 @@ describe.skipIf(isMissing("zsh"))("zsh", () => {
     await using place = furnished();
     await using zsh = await openZsh(place);
     for (const [line, completed] of whole) {
-      const shown = await zsh.press(`\x15${line}\t\x18`, /\[.*\]/);
-      expect(/\[(.*)\]/.exec(shown)?.[1]?.trim()).toBe(completed);
+      const shown = await zsh.press(`\x15${line}\t\x18`, lineShown);
+      expect(lineShown.exec(shown)?.[1]?.trim()).toBe(completed);
     }
   });
 
@@ -116,15 +119,15 @@ describe.skipIf(isMissing("zsh"))("zsh", () => {
     await using zsh = await openZsh(place);
     const titles = await zsh.press("koda session show \t", /first[^]*ready> /);
     expect(titles).toMatch(/second +-- Write the changelog *\r?\n *first +-- Fix: the login page/);
-    const command = await zsh.press("\x15koda sandbox -- ls x\t\x18", /\[.*\]/);
-    expect(command).toContain("[koda sandbox -- ls xylophone.md");
+    const command = await zsh.press("\x15koda sandbox -- ls x\t\x18", lineShown);
+    expect(command).toContain("line<koda sandbox -- ls xylophone.md");
     expect(command).not.toContain("math");
   });
 });
 
 describe("bash", () => {
   async function openBash(place: Place) {
-    const show = `bind -x '"\\C-xs": echo "[$READLINE_LINE]"'`;
+    const show = `bind -x '"\\C-xs": echo "line<$READLINE_LINE>"'`;
     place.write("rc", `PS1='ready> '\n${show}\neval "$(koda completions bash)"\n`);
     return await openShell(place, ["bash", "--noprofile", "--rcfile", "rc", "-i"]);
   }
@@ -133,8 +136,8 @@ describe("bash", () => {
     await using place = furnished();
     await using bash = await openBash(place);
     for (const [line, completed] of whole) {
-      const shown = await bash.press(`\x15${line}\t\x18s`, /\[.*\]/);
-      expect(/\[(.*)\]/.exec(shown)?.[1]?.trim()).toBe(completed);
+      const shown = await bash.press(`\x15${line}\t\x18s`, lineShown);
+      expect(lineShown.exec(shown)?.[1]?.trim()).toBe(completed);
     }
   });
 
@@ -150,8 +153,8 @@ describe("bash", () => {
     await using place = furnished();
     await using bash = await openBash(place);
     for (const line of ["koda exec -m corp/big:la", "koda exec --model=corp/big:la"]) {
-      const shown = await bash.press(`\x15${line}\t\x18s`, /\[.*\]/);
-      expect(/\[(.*)\]/.exec(shown)?.[1]?.trim()).toBe(`${line}test`);
+      const shown = await bash.press(`\x15${line}\t\x18s`, lineShown);
+      expect(lineShown.exec(shown)?.[1]?.trim()).toBe(`${line}test`);
     }
   });
 });
