@@ -95,9 +95,9 @@ describe.skipIf(isMissing("fish"))("fish", () => {
 });
 
 describe.skipIf(isMissing("zsh"))("zsh", () => {
-  /** Ctrl-X shows the line. */
+  /** Ctrl-B shows the line: no longer key begins with it, so zsh waits for none. */
   const rc =
-    "PS1='ready> '; LISTMAX=10000; show() { print -r -- \"line<$BUFFER>\" }; zle -N show; bindkey '^X' show\n" +
+    "PS1='ready> '; LISTMAX=10000; show() { print -r -- \"line<$BUFFER>\" }; zle -N show; bindkey '^B' show\n" +
     "source <(koda completions zsh)\n";
 
   async function openZsh(place: Place) {
@@ -109,7 +109,7 @@ describe.skipIf(isMissing("zsh"))("zsh", () => {
     await using place = furnished();
     await using zsh = await openZsh(place);
     for (const [line, completed] of whole) {
-      const shown = await zsh.press(`\x15${line}\t\x18`, lineShown);
+      const shown = await zsh.press(`\x15${line}\t\x02`, lineShown);
       expect(lineShown.exec(shown)?.[1]?.trim()).toBe(completed);
     }
   });
@@ -119,7 +119,7 @@ describe.skipIf(isMissing("zsh"))("zsh", () => {
     await using zsh = await openZsh(place);
     const titles = await zsh.press("koda session show \t", /first[^]*ready> /);
     expect(titles).toMatch(/second +-- Write the changelog *\r?\n *first +-- Fix: the login page/);
-    const command = await zsh.press("\x15koda sandbox -- ls x\t\x18", lineShown);
+    const command = await zsh.press("\x15koda sandbox -- ls x\t\x02", lineShown);
     expect(command).toContain("line<koda sandbox -- ls xylophone.md");
     expect(command).not.toContain("math");
   });
