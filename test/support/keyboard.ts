@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { binary } from "./koda.ts";
 import type { Place } from "./place.ts";
@@ -15,6 +16,7 @@ export async function openShell(
 ): Promise<Keyboard> {
   const decoder = new TextDecoder();
   let shown = "";
+  let hasEnded = false;
   let changed = Promise.withResolvers<void>();
   const child = Bun.spawn([...argv], {
     cwd: place.project,
@@ -26,11 +28,18 @@ export async function openShell(
         changed.resolve();
         changed = Promise.withResolvers();
       },
+      exit() {
+        hasEnded = true;
+        changed.resolve();
+      },
     },
   });
 
   async function seen(until: RegExp): Promise<string> {
-    while (!until.test(shown)) await changed.promise;
+    while (!until.test(shown)) {
+      if (hasEnded) throw new Error(`${argv[0]} ended without showing ${until}: ${shown}`);
+      await changed.promise;
+    }
     return shown;
   }
 
@@ -51,6 +60,7 @@ export async function openShell(
 
 /** The environment in which `koda` is the built binary. */
 export function withKoda({ env }: Place): Record<string, string> {
+  if (!existsSync(binary)) throw new Error(`There is no "${binary}": build it first`);
   return { ...env, PATH: `${dirname(binary)}:${env.PATH}` };
 }
 
