@@ -13,11 +13,14 @@ export async function within(ms: number, work: Promise<void>): Promise<void> {
   }
 }
 
-/** Removes a tree that commands made. Some programs make their caches read-only, and then only root could remove them. */
-export async function remove(path: string): Promise<void> {
+/**
+ * Removes a tree that commands made. Some programs make their caches read-only, and then only root could remove them.
+ * `real` is the path when the other one leads there by a descriptor.
+ */
+export async function remove(path: string, real = path): Promise<void> {
   if (await tryRemove(path)) return;
   unlessRefused(() => {
-    using directory = HeldDirectory.open(path);
+    using directory = HeldDirectory.open(real);
     letRemove(directory, deepest);
   });
   // Leftovers are no reason for a run to fail: the system clears such places.

@@ -61,7 +61,7 @@ async function close(directory: string, lock: number): Promise<void> {
  */
 export async function removeRun(directory: string, held: string): Promise<void> {
   const names = unlessRefused(() => readdirSync(held)) ?? [];
-  for (const name of names) if (name !== marker) await remove(join(held, name));
+  for (const name of names) if (name !== marker) await remove(join(held, name), join(directory, name));
   await remove(join(held, marker));
   unlessRefused(() => rmdirSync(directory));
 }
