@@ -37,7 +37,7 @@ export function ownOutput({ record, outputLastMessage }: Pick<ExecOptions, "reco
 
 type OpenFile = { stats: Stats; path: string };
 
-/** What a path or a descriptor leads to, and its real path. */
+/** The file at a path or behind a descriptor, with its real path. */
 function openFile(path: string): OpenFile | undefined {
   return unlessRefused(() => ({ stats: statSync(path), path: realpathSync(path) }));
 }

@@ -32,8 +32,8 @@ export function maskHeader(value: string): string {
 }
 
 /**
- * Whether messages and command lines may repeat the value of a query's parameter. Any other name may be that of a
- * secret, so these are listed and secrets are not.
+ * True for a query parameter that messages and command lines may repeat. Any other may hold a secret, so these are
+ * listed and secrets are not.
  */
 export function isPublicParameter(name: string): boolean {
   return /^(?:(?:api[-_]?)?version|deployment|location|model|region)$/i.test(name);

@@ -22,8 +22,8 @@ export function applySet(inForce: InForce, set: string): void {
 }
 
 /**
- * Whether a `--config` may be printed again: masking changes no value in it. A command, whose mask makes another list,
- * never is: only its user knows which of its arguments are secrets.
+ * True for a `--config` that may be printed again, because masking changes no value in it. A command never is: only its
+ * user knows which of its arguments are secrets.
  */
 export function isPrintable(set: string): boolean {
   return settingsOf(set).every(({ key, written }) => {

@@ -25,7 +25,7 @@ export type Connection = {
   info: ModelInfo;
   key: ApiKey | undefined;
   keyVariables: readonly string[];
-  /** What the session records of it; undefined when no provider is asked. */
+  /** The part that the session records; undefined when no provider is asked. */
   facts: ConnectionFacts | undefined;
   close(): void;
 };

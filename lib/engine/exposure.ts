@@ -8,7 +8,7 @@ export type KeyWatch = (tool: string, text: string) => Notice | undefined;
 const shortestKey = 16;
 
 /**
- * What files and commands say goes to the model and into everything that is written as it is: a masked text would be
+ * Text of files and commands goes to the model and into all output unchanged: a masked text would be
  * edited as a masked text. So the user is told when that is the very key that this run uses.
  */
 export function watchForKey(key: ApiKey | undefined): KeyWatch {

@@ -3,7 +3,7 @@ import type { JsonSchema } from "../model/model.ts";
 import { type Draft, draftOf, type Reference, resolverOf } from "./schema.ts";
 import { isRecord, type Rule, rules } from "./schemarules.ts";
 
-/** What is wrong with a schema itself, as a sentence; undefined when it can be used. */
+/** The fault of a schema, as a sentence; undefined when it can be used. */
 export async function schemaFault(root: JsonSchema): Promise<string | undefined> {
   if (isDeep(root)) return `it is nested ${tooMany} levels deep`;
   const walk: Walk = { draft: draftOf(root), seen: new Map(), references: [] };

@@ -40,7 +40,7 @@ export function parseHost(text: string): Host | Fault {
   return why === undefined ? { kind: "name", text: name } : fault(why);
 }
 
-/** Whether a host, as URLs or `parseHost` spell it, is this machine; `127.0.0.1.example` is a name like any other. */
+/** True for this machine, as URLs or `parseHost` spell it; `127.0.0.1.example` is a name like any other. */
 export function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/.test(host);
 }
