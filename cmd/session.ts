@@ -73,12 +73,12 @@ export function remove({ id, json }: Options<"session rm">): Promise<number> {
 
 export function prune({ olderThan, dryRun, json }: Options<"session prune">): Promise<number> {
   return answer(async function* (store) {
-    const shortened = listed(store);
+    const before = dryRun ? listed(store) : [];
     const old = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
     const ids = old.map(({ id }) => id);
     if (json) return yield asJson(dryRun ? { would_remove: ids } : { removed: ids });
     if (dryRun) {
-      const shown = shortened.filter(({ info }) => ids.includes(info.id));
+      const shown = before.filter(({ info }) => ids.includes(info.id));
       yield sessionTable(shown, await columnsOfStdout());
     }
     const verb = dryRun ? "Would delete" : "Deleted";

@@ -70,16 +70,16 @@ function lockAbandoned(directory: string, name: string): number | undefined {
   const opened = unlessRefused(() => openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (opened === undefined) return undefined;
   // The order matters: a run that is just beginning has the lock before it says whose the directory is.
-  if (isOurs(opened, path, name) && tryLock(opened, "alone") && isStill(path, opened)) return opened;
+  if (isOurs(opened, name) && tryLock(opened, "alone") && isStill(path, opened)) return opened;
   closeSync(opened);
   return undefined;
 }
 
 /** Only the owner can have put the marker into a directory that no one else may enter. */
-function isOurs(opened: number, path: string, name: string): boolean {
+function isOurs(opened: number, name: string): boolean {
   const { uid, mode } = fstatSync(opened);
   if (uid !== process.geteuid?.() || (mode & 0o077) !== 0) return false;
-  const written = unlessRefused(() => readRegularFile(join(path, marker), name.length));
+  const written = unlessRefused(() => readRegularFile(`/proc/self/fd/${opened}/${marker}`, name.length));
   return written !== undefined && !("problem" in written) && Buffer.from(written).toString() === name;
 }
 

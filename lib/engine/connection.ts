@@ -14,7 +14,7 @@ import { type Resolved, resolveModel, type Wanted } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { fitting } from "../model/settings.ts";
 import type { ConnectionFacts } from "../session/item.ts";
-import { assertSameEndpoint, connectionFacts, isNamedByFlag } from "./endpoint.ts";
+import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from "./endpoint.ts";
 import type { Notice } from "./engine.ts";
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
@@ -87,11 +87,11 @@ function settingsFor(info: ModelInfo, flags: ModelSettings, recorded: Recorded |
  */
 function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Cassette | undefined): Wanted {
   const { loaded, endpoint } = settings;
-  const isModelFlag = (loaded.origins.get("model") ?? "").startsWith("flag");
+  const isNamed = isModelFlag(settings);
   const tape = played && recordedModel(played);
   const before = recorded?.info ?? tape;
-  const model = isModelFlag || before === undefined ? loaded.config.model : nameOf(before, endpoint.baseUrl);
-  const wire = endpoint.wire ?? tape?.wire ?? (isModelFlag ? undefined : recorded?.environment?.connection?.wire);
+  const model = isNamed || before === undefined ? loaded.config.model : nameOf(before, endpoint.baseUrl);
+  const wire = endpoint.wire ?? tape?.wire ?? (isNamed ? undefined : recorded?.environment?.connection?.wire);
   const apiKeyEnv = endpoint.apiKeyEnv ?? keyVariableFor(endpoint.baseUrl, recorded);
   return { ...endpoint, ...(apiKeyEnv && { apiKeyEnv }), ...(wire && { wire }), ...(model !== undefined && { model }) };
 }
@@ -108,9 +108,9 @@ function nameOf({ provider, model }: { provider: string; model: string }, baseUr
   return provider === "custom" && baseUrl !== undefined ? model : `${provider}/${model}`;
 }
 
-type Recordings = { recorded: Recorded | undefined; played: Cassette | undefined; signal: AbortSignal };
+type Sources = { recorded: Recorded | undefined; played: Cassette | undefined; signal: AbortSignal };
 
-async function resolve(settings: Settings, { recorded, played, signal }: Recordings): Promise<Resolved> {
+async function resolve(settings: Settings, { recorded, played, signal }: Sources): Promise<Resolved> {
   const { config } = settings.loaded;
   const writable = [settings.root, ...config.sandbox.write];
   const wanted = wantedBy(settings, recorded, played);

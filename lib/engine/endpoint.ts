@@ -16,9 +16,14 @@ export function connectionFacts({ provider, info, key }: Resolved, settings: Mod
   };
 }
 
+/** True when this command line itself names a model. */
+export function isModelFlag({ loaded }: Pick<Settings, "loaded">): boolean {
+  return loaded.origins.get("model")?.startsWith("flag") ?? false;
+}
+
 /** True when this command line itself names a model or an address. */
-export function isNamedByFlag({ loaded, endpoint }: Pick<Settings, "loaded" | "endpoint">): boolean {
-  return endpoint.baseUrl !== undefined || (loaded.origins.get("model") ?? "").startsWith("flag");
+export function isNamedByFlag(settings: Pick<Settings, "loaded" | "endpoint">): boolean {
+  return settings.endpoint.baseUrl !== undefined || isModelFlag(settings);
 }
 
 /**

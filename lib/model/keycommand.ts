@@ -112,7 +112,7 @@ async function run(argv: string[], { env, home, limitMs, signal, fail }: Conditi
     const ended: Ended = await Promise.race([done, late.promise]);
     if (ended === "late") {
       await takeDown(() => marked(mark).map(({ pid }) => pid));
-      // Where marks cannot be seen, it is still there.
+      // Without a /proc to see marks in, it is still there.
       child.kill("SIGKILL");
     }
     signal?.throwIfAborted();

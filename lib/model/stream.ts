@@ -17,7 +17,7 @@ export type Endpoint = {
   headers?: ExtraHeaders;
   settings: ModelSettings;
   fetch: Fetch;
-  /** Where `fetch` looks for a proxy. */
+  /** The environment in which `fetch` looks for a proxy. */
   env?: Environment;
   /** How long the provider may be silent, before its headers and within its stream. */
   streamIdleMs: number;

@@ -27,7 +27,7 @@ const granted = z.object({
     .exactOptional(),
 });
 
-/** Where requests went and how, without a password or key: a resumed session keeps to it. */
+/** The address and settings of requests, without a password or key: a resumed session keeps to them. */
 const connection = z.object({
   endpoint: z.string(),
   wire: z.enum(wires),

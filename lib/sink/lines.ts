@@ -4,7 +4,7 @@ import { plain } from "./style.ts";
 /** Lines on stderr, among them such that come in pieces: two speakers never share a line. */
 export class Lines {
   readonly #screen: Screen;
-  /** Who began the line that is open, if one still is. */
+  /** The call that began the open line, if there is one. */
   #speaker: string | undefined;
 
   constructor(screen: Screen) {

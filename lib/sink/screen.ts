@@ -105,7 +105,7 @@ export class Screen {
     await this.#options.stdout.flush();
   }
 
-  /** What a process that leaves early must still write to stderr, so that a prompt begins on a clean line. */
+  /** The bytes that clear the line, for a process that leaves early: the shell's prompt then begins on a clean one. */
   leave(): string {
     if (this.#flushed || !this.#options.stderrIsTerminal) return "";
     return this.#open.stderr || (this.#shared && this.#open.stdout) ? "\n" : eraseLine;

@@ -5,7 +5,7 @@ export type Sink = {
   write(event: Event): Promise<void>;
   /** Settles when everything written has left the process; throws what stdout threw. */
   flush(): Promise<void>;
-  /** What a process that cannot wait for `flush` must still write to stderr. */
+  /** The bytes for stderr of a process that cannot wait for `flush`. */
   leave(): string;
 };
 

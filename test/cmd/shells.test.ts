@@ -21,7 +21,7 @@ function addSession(place: Place, id: string, title: string): void {
   store.close();
 }
 
-/** What each shell completes a line to. */
+/** Lines, and their completions in each shell. */
 const whole: readonly [line: string, completed: string][] = [
   ["koda exe", "koda exec"],
   ["koda exec --mode pl", "koda exec --mode plan"],
