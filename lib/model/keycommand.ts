@@ -55,12 +55,15 @@ async function runKeyCommand(argv: readonly string[], circumstances: Circumstanc
     );
   };
   const home = isAbsolute(env.HOME ?? "") ? (env.HOME ?? "") : "/";
-  const program = programAt(name.replace(/^~(?=\/)/, home), { home, env, writable });
+  const directories = (env.PATH ?? "").split(":").filter((path) => isAbsolute(path) && !isWritable(path, writable));
+  const program = programAt(name.replace(/^~(?=\/)/, home), { home, directories, writable });
   if (program === undefined) throw fail("was not found, or cannot be executed");
   if (isWritable(program, writable))
     throw fail(`is "${program}", which the model's commands can change: name one outside the project`);
 
-  const { ended, stdout, stderr } = await run([program, ...args], { env, home, limitMs, signal, fail });
+  // What it starts itself is not to be found there either.
+  const own = { ...env, PATH: directories.join(":") };
+  const { ended, stdout, stderr } = await run([program, ...args], { env: own, home, limitMs, signal, fail });
   const said = trimmed(stderr, secretsIn(stdout));
   if (ended === "late") throw fail(`did not finish within ${limitMs / 1000} s and was stopped`, said);
   if (ended !== 0) throw fail(typeof ended === "number" ? `exited with ${ended}` : `was ended by ${ended}`, said);
@@ -70,15 +73,14 @@ async function runKeyCommand(argv: readonly string[], circumstances: Circumstanc
   return printed;
 }
 
-type Search = { home: string; env: Environment; writable: readonly string[] };
+type Search = { home: string; directories: readonly string[]; writable: readonly string[] };
 
 /**
  * A relative path means one below the home, where the program runs. By its name alone a program is looked for where
  * the model's commands cannot put one.
  */
-function programAt(name: string, { home, env, writable }: Search): string | undefined {
+function programAt(name: string, { home, directories, writable }: Search): string | undefined {
   if (name.includes("/")) return Bun.which(isAbsolute(name) ? name : join(home, name)) ?? undefined;
-  const directories = (env.PATH ?? "").split(":").filter((path) => isAbsolute(path) && !isWritable(path, writable));
   const found = directories.map((directory) => Bun.which(join(directory, name)));
   return found.find((program) => program !== null && !isWritable(program, writable)) ?? undefined;
 }

@@ -315,9 +315,14 @@ test("a key command is not taken from where the model's commands can put one", a
   writeFileSync(join(place.home, "key"), "key-from-the-file\n");
   const PATH = `${bin}:${place.env.PATH}`;
 
-  configure(place, { base_url: server.url, api_key_command: ["cat", join(place.home, "key")] });
-  expect((await ask(place, [], { PATH })).exit).toBe(0);
-  expect(authorizations(server.requests)).toEqual(["Bearer key-from-the-file"]);
+  for (const command of [
+    ["cat", join(place.home, "key")],
+    ["sh", "-c", 'cat "$HOME/key"'],
+  ]) {
+    configure(place, { base_url: server.url, api_key_command: command });
+    expect((await ask(place, [], { PATH })).exit).toBe(0);
+  }
+  expect(authorizations(server.requests)).toEqual(Array(2).fill("Bearer key-from-the-file"));
 
   for (const [name, problem] of [
     ["own", "was not found"],
