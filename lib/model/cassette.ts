@@ -1,6 +1,6 @@
 import { readRegularFile } from "../config/file.ts";
 import { KodaError } from "../errors.ts";
-import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "./json.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
 import type { Wire } from "./model.ts";
 
 /** The traffic of a run, one JSON line each: first the header, then every request with its response, in order. */

@@ -3,7 +3,7 @@ import { errnoOf, KodaError, messageOf, reasonOf } from "../errors.ts";
 import { isNamedSecret, shortestSecret } from "../shell/env.ts";
 import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
-import { parseJson } from "./json.ts";
+import { parseJson } from "../config/json.ts";
 
 export type RecorderOptions = {
   version: string;
