@@ -1,18 +1,18 @@
 import { KodaError } from "../errors.ts";
 import { type Cassette, readCassette, recordedModel } from "../model/cassette.ts";
-import { connect } from "../model/connect.ts";
+import { connectModel } from "../model/connect.ts";
 import { endpointOf } from "../model/address.ts";
-import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
+import { demoCassette, demoProvider, assertNoDemoDirectory } from "../model/demo.ts";
 import { type Fetch, platformFetch } from "../model/fetch.ts";
 import { secretVariables } from "../model/headers.ts";
-import { imagesRefused, tryingImages } from "../model/images.ts";
+import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
 import { recordTo, secretsIn } from "../model/record.ts";
 import { replayFrom } from "../model/replay.ts";
-import { type Resolved, resolveModel, type Wanted } from "../model/resolve.ts";
+import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
-import { fitting } from "../model/settings.ts";
+import { supportedSettings } from "../model/settings.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from "./endpoint.ts";
 import type { Notice } from "./engine.ts";
@@ -43,18 +43,18 @@ export async function connectionFor(
   const { provider, info, key } = resolved;
   const isOffline = played !== undefined || provider.name === demoProvider.name;
   if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
-  if (settings.hasImages && info.images === false) throw imagesRefused(info);
+  if (settings.hasImages && info.images === false) throw imagesNotAccepted(info);
   const wanted = settingsFor(info, settings.model, recorded);
-  const { settings: taken, left } = fitting(wanted, info);
-  for (const message of left) tell({ type: "notice", level: "warn", code: "model_settings", message });
+  const { settings: supported, dropped } = supportedSettings(wanted, info);
+  for (const message of dropped) tell({ type: "notice", level: "warn", code: "model_settings", message });
 
   const line = lineOf(settings, { resolved, played, tell });
   const recorder = record === undefined ? undefined : recordTo(record, recordingOf(settings, resolved, line.fetch));
   const connected = (known: ModelInfo) =>
-    connect({
+    connectModel({
       ...resolved,
       info: known,
-      settings: taken,
+      settings: supported,
       fetch: recorder?.fetch ?? line.fetch,
       env: settings.env,
       retry: line.isTape ? instantRetry : standardRetry,
@@ -62,7 +62,7 @@ export async function connectionFor(
       userAgent: `koda/${settings.version}`,
     });
   const onRefusal = (message: string) => tell({ type: "notice", level: "warn", code: "images", message });
-  const model = info.images === undefined ? tryingImages(connected, { info, onRefusal }) : connected(info);
+  const model = info.images === undefined ? withImageFallback(connected, { info, onRefusal }) : connected(info);
   const keyVariables = secretVariables(provider);
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   return { model, info, key, keyVariables, facts, close: () => recorder?.close() };
@@ -85,7 +85,7 @@ function settingsFor(info: ModelInfo, flags: ModelSettings, recorded: Recorded |
  * Flags come first, then what the session or the cassette was recorded with, then the environment and the
  * configuration: those are of every run, and a recording is of one model.
  */
-function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Cassette | undefined): Wanted {
+function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Cassette | undefined): ModelChoice {
   const { loaded, endpoint } = settings;
   const isNamed = isModelFlag(settings);
   const tape = played && recordedModel(played);
@@ -110,7 +110,7 @@ function nameOf({ provider, model }: { provider: string; model: string }, baseUr
 
 type Sources = { recorded: Recorded | undefined; played: Cassette | undefined; signal: AbortSignal };
 
-async function resolve(settings: Settings, { recorded, played, signal }: Sources): Promise<Resolved> {
+async function resolve(settings: Settings, { recorded, played, signal }: Sources): Promise<ResolvedModel> {
   const { config } = settings.loaded;
   const writable = [settings.root, ...config.sandbox.write];
   const wanted = wantedBy(settings, recorded, played);
@@ -130,7 +130,7 @@ async function resolve(settings: Settings, { recorded, played, signal }: Sources
   }
 }
 
-type Line = { resolved: Resolved; played: Cassette | undefined; tell: (notice: Notice) => void };
+type Line = { resolved: ResolvedModel; played: Cassette | undefined; tell: (notice: Notice) => void };
 
 /** What requests go through: the network, or a tape. */
 function lineOf(
@@ -142,11 +142,15 @@ function lineOf(
     return { fetch: replayFrom(played, { cwd, loose: cassette.loose, onDivergence }), isTape: true };
   }
   if (resolved.provider.name !== demoProvider.name) return { fetch: platformFetch, isTape: false };
-  refuseOldDemo(cwd);
+  assertNoDemoDirectory(cwd);
   return { fetch: replayFrom(demoCassette(), { cwd, loose: true }), isTape: true };
 }
 
-function recordingOf({ version, root: cwd, env }: Settings, { provider, info, key, headers }: Resolved, fetch: Fetch) {
+function recordingOf(
+  { version, root: cwd, env }: Settings,
+  { provider, info, key, headers }: ResolvedModel,
+  fetch: Fetch,
+) {
   const own = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);
   return {
     version,

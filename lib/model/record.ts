@@ -10,18 +10,18 @@ export type RecorderOptions = {
   provider: string;
   model: string;
   cwd: string;
-  /** Values that must not be in the file, wherever they turn up: the provider's key above all. */
+  /** Values that must never be in the file, such as the provider's key. */
   secrets: readonly string[];
   fetch?: Fetch;
 };
 
 export type Recorder = {
   fetch: Fetch;
-  /** Writes what is not complete yet as far as it came; throws when anything could not be written. */
+  /** Writes incomplete exchanges as far as they came; throws when anything could not be written. */
   close(): void;
 };
 
-/** Writes all that goes through `fetch` to a new cassette. Whatever cannot be written ends the run: it was asked for. */
+/** Records everything that goes through `fetch` in a new cassette. A failed write ends the run: the user asked for it. */
 export function recordTo(file: string, options: RecorderOptions): Recorder {
   const tape = new Tape(file, options.secrets);
   const { version, provider, model, cwd, fetch = platformFetch } = options;
@@ -32,7 +32,7 @@ export function recordTo(file: string, options: RecorderOptions): Recorder {
     const path = new URL(url).pathname;
     const wire = wireOfPath(path);
     if (wire === undefined) return fetch(url, init);
-    // A key that was renewed is known by the request alone.
+    // A renewed key appears only in the request.
     tape.hide(init.headers.authorization?.replace(/^Bearer /, "") ?? "");
     const taking = tape.begin({ wire, path, body: parseJson(tape.clean(init.body ?? "")) ?? {} });
     try {
@@ -45,14 +45,14 @@ export function recordTo(file: string, options: RecorderOptions): Recorder {
   return { fetch: recorded, close: () => tape.close() };
 }
 
-/** The values of variables that are named like something secret. */
+/** The values of variables with the name of a secret. */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(env).flatMap(([name, value]) =>
     value && value.length >= shortestSecret && isNamedSecret(name) ? [value] : [],
   );
 }
 
-/** The headers that say something of the answer. Everything else stays out: a key can hide in any other. */
+/** The recorded headers. All others are left out, since any of them may hold a key. */
 const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
 
 class Tape {
@@ -69,7 +69,7 @@ class Tape {
   }
 
   hide(secret: string): void {
-    // A shorter one would be found in words that have nothing to do with it.
+    // A shorter secret would match unrelated text.
     if (secret.length > 4 && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 
@@ -98,7 +98,7 @@ class Tape {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** In the order in which they were asked for: a stream may be read to its end while the next request is out. */
+  /** In the order of the requests: a stream may end after the next request was sent. */
   #writeEnded(): void {
     for (let [first] = this.#takings; first?.ended; [first] = this.#takings) {
       this.#takings.shift();
@@ -118,19 +118,19 @@ class Tape {
   }
 }
 
-/** A disk that fills up takes the beginning of a line without a word, and only the next call says why. */
+/** A full disk accepts the beginning of a line, and only the next call fails. */
 function writeWhole(fd: number, bytes: Buffer): void {
   for (let sent = 0; sent < bytes.length;) sent += writeSync(fd, bytes, sent);
 }
 
-/** A secret as it stands in a text, in that text's JSON, and so on: a call's arguments are JSON in a frame in a line. */
+/** A secret in a text, in that text's JSON, and so on: a call's arguments are JSON in a frame in a line. */
 function spellings(secret: string): string[] {
   const forms = [secret];
   for (let depth = 0; depth < 3; depth++) forms.unshift(JSON.stringify(forms[0]).slice(1, -1));
   return [...new Set(forms)];
 }
 
-/** One exchange while it happens. */
+/** An exchange in progress. */
 class Taking {
   ended = false;
   #request: Exchange["request"];
@@ -144,7 +144,7 @@ class Taking {
     this.#onEnd = onEnd;
   }
 
-  /** The same response, whose body is noted down as it is read. */
+  /** The same response, with a body that is recorded as it is read. */
   listen(response: Response): Response {
     const headers = [...response.headers].filter(([name]) => keptHeaders.test(name));
     this.#response = { status: response.status, headers: Object.fromEntries(headers), frames: [] };

@@ -2,18 +2,18 @@ import { KodaError } from "../errors.ts";
 import { type Cassette, type RecordedResponse, type RecordedRequest, wireOfPath } from "./cassette.ts";
 import type { Fetch } from "./fetch.ts";
 import { parseJson, recordOf } from "../config/json.ts";
-import { firstDifference, type Places } from "./likeness.ts";
+import { firstDifference, type ProjectPaths } from "./requestdiff.ts";
 
 export type ReplayOptions = {
   cwd: string;
-  /** A request that differs is only told to `onDivergence`, and gets the recorded answer all the same. */
+  /** A request that differs is reported to `onDivergence` and still gets the recorded response. */
   loose: boolean;
   onDivergence?: (message: string) => void;
 };
 
-/** Answers each request with the next recorded response. Nothing is sent anywhere, and no key is needed. */
+/** Answers each request with the next recorded response, offline and without a key. */
 export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDivergence }: ReplayOptions): Fetch {
-  const places: Places = { recorded: header.cwd, sent: cwd };
+  const places: ProjectPaths = { recorded: header.cwd, sent: cwd };
   let next = 0;
   return async (url, init) => {
     const number = ++next;
@@ -29,7 +29,7 @@ export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDive
   };
 }
 
-type Sent = { sent: Omit<RecordedRequest, "path">; number: number; places: Places };
+type Sent = { sent: Omit<RecordedRequest, "path">; number: number; places: ProjectPaths };
 
 function divergence({ wire, body }: RecordedRequest, { sent, number, places }: Sent): string | undefined {
   const recordedFields = { wire, ...recordOf(body) };
