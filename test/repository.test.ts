@@ -43,6 +43,7 @@ describe("npm run build finds bun", () => {
 const layers = [
   ["cmd"],
   ["lib/sink"],
+  ["lib/conversation"],
   ["lib/engine"],
   ["lib/session", "lib/model", "lib/tools", "lib/trust", "lib/agents", "lib/mcp"],
   ["lib/shell", "lib/sandbox", "lib/egress"],

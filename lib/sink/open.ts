@@ -1,6 +1,6 @@
 import { jsonWriter } from "./json.ts";
 import { jsonlWriter } from "./jsonl.ts";
-import { undelivered } from "../engine/end.ts";
+import { undeliveredEnd } from "../engine/end.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { KodaError } from "../errors.ts";
 import { type Output, settled } from "./output.ts";
@@ -62,7 +62,7 @@ export function openSink(options: SinkOptions): Sink {
       await options.stdout.flush();
     } catch (error) {
       isLost = true;
-      await toPeople(error instanceof KodaError ? undelivered(event, error) : event);
+      await toPeople(error instanceof KodaError ? undeliveredEnd(event, error) : event);
       throw error;
     }
     await toPeople(event);

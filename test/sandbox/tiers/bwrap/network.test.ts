@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Egress, ports } from "../../../../lib/engine/egress.ts";
+import { Egress, ports } from "../../../../lib/conversation/workspace/egress.ts";
 import { landlockAbi } from "../../../../lib/sandbox/abi.ts";
 import { openBwrapTier } from "../../../../lib/sandbox/tiers/bwrap/tier.ts";
 import { createCapture } from "../../../../lib/shell/capture.ts";

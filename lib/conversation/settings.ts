@@ -1,6 +1,6 @@
 import type { LoadedConfig } from "../config/config.ts";
 import type { JsonSchema, ModelSettings, Wire } from "../model/model.ts";
-import type { FailOn } from "./engine.ts";
+import type { FailOn } from "./exec.ts";
 import type { Explicit } from "./resume.ts";
 
 export type SessionChoice =
@@ -39,7 +39,6 @@ export type Settings = {
   tools: { allow: readonly string[]; deny: readonly string[] };
   endpoint: { baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
   model: ModelSettings;
-  cassette: { record?: string; replay?: string; loose: boolean };
   answerSchema: JsonSchema | undefined;
   /** The prompt has images (-i). */
   hasImages: boolean;

@@ -1,19 +1,19 @@
-import { accountHomes } from "../config/account.ts";
-import { KodaError } from "../errors.ts";
-import { type Backend, unconfined } from "../sandbox/backend.ts";
-import { detect, type Detected } from "../sandbox/detect.ts";
-import { described, merged } from "../sandbox/missed.ts";
-import { holdsSecrets } from "../sandbox/policy/defaults.ts";
-import { ownersBeside } from "../sandbox/policy/owner.ts";
-import { type Policy, policyOf } from "../sandbox/policy/policy.ts";
-import { copySettings, type SettingsCopies } from "../sandbox/settings/copies.ts";
-import { gitPlaces } from "../trust/gitplaces.ts";
-import { lookingOnce } from "../trust/real.ts";
+import { accountHomes } from "../../config/account.ts";
+import { KodaError } from "../../errors.ts";
+import { type Backend, unconfined } from "../../sandbox/backend.ts";
+import { detect, type Detected } from "../../sandbox/detect.ts";
+import { described, merged } from "../../sandbox/missed.ts";
+import { holdsSecrets } from "../../sandbox/policy/defaults.ts";
+import { ownersBeside } from "../../sandbox/policy/owner.ts";
+import { type Policy, policyOf } from "../../sandbox/policy/policy.ts";
+import { copySettings, type SettingsCopies } from "../../sandbox/settings/copies.ts";
+import { gitPlaces } from "../../trust/gitplaces.ts";
+import { lookingOnce } from "../../trust/real.ts";
 import { removeAbandoned } from "./abandoned.ts";
 import { Egress, ports } from "./egress.ts";
-import type { Reached } from "./reached.ts";
-import type { Allowance } from "./resume.ts";
-import type { Settings } from "./settings.ts";
+import type { ConnectionLog } from "./connectionlog.ts";
+import type { Allowance } from "../resume.ts";
+import type { Settings } from "../settings.ts";
 import { makeTemporary, type Temporary } from "./temporary.ts";
 
 /** What commands may touch and reach, and what holds them to it; closing it removes the directory for temporary files. */
@@ -27,8 +27,8 @@ export type Confinement = Detected &
 export type ConfinementOptions = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
-  /** Hears of everything that commands wanted to reach. */
-  reached: Pick<Reached, "hear" | "hearConnect" | "hearFailure">;
+  /** Hears of every attempt of a command to connect. */
+  connections: Pick<ConnectionLog, "add" | "addRefusedCall" | "addFailure">;
 };
 
 /** The strongest sandbox that works here. Without one nothing runs by itself, unless the user accepts that. */
@@ -47,14 +47,14 @@ export function isMissing({ backend }: Detected): boolean {
 
 /** The same, for whoever only wants to know: what there is, and why it is no more. */
 export async function findConfinement(options: ConfinementOptions): Promise<Confinement> {
-  const { settings, allowance, reached } = options;
+  const { settings, allowance, connections } = options;
   await using held = new AsyncDisposableStack();
   const egress = held.use(
     new Egress({
       config: allowance.egress,
       env: settings.env,
-      onRequest: (request) => reached.hear(request),
-      onFailure: (error) => reached.hearFailure(error),
+      onRequest: (request) => connections.add(request),
+      onFailure: (error) => connections.addFailure(error),
     }),
   );
   const temporary = held.use(makeTemporary());
@@ -63,7 +63,7 @@ export async function findConfinement(options: ConfinementOptions): Promise<Conf
     ? await detect({
         policyFor,
         searchPath: settings.env.PATH,
-        onRefusal: ({ what }) => reached.hearConnect(what),
+        onRefusal: ({ what }) => connections.addRefusedCall(what),
         ...waysOut(egress, allowance),
       })
     : { backend: unconfined, policy: policyFor(false), missed: [], gaps: unconfined.notes };

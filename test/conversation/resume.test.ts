@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Allowance, type Explicit, keepToRecord } from "../../lib/engine/resume.ts";
+import { type Allowance, type Explicit, keepToRecord } from "../../lib/conversation/resume.ts";
 import { type Environment, itemSchema } from "../../lib/session/item.ts";
 
 const facts: Environment = {

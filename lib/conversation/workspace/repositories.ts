@@ -1,15 +1,15 @@
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
-import { unlessAborted } from "../async/unlessaborted.ts";
-import type { Backend } from "../sandbox/backend.ts";
-import type { Policy } from "../sandbox/policy/policy.ts";
-import { isBelow } from "../sandbox/policy/reach.ts";
-import { describeFinding, type Finding, levelOf } from "../trust/repositories/finding.ts";
-import { Guard } from "../trust/repositories/guard.ts";
-import { Newcomers } from "../trust/repositories/newcomers.ts";
-import { guardedParts } from "../trust/repositories/parts.ts";
-import { ProtectedPaths } from "../trust/repositories/protected.ts";
-import type { Notice } from "./engine.ts";
+import { unlessAborted } from "../../async/unlessaborted.ts";
+import type { Backend } from "../../sandbox/backend.ts";
+import type { Policy } from "../../sandbox/policy/policy.ts";
+import { isBelow } from "../../sandbox/policy/reach.ts";
+import { describeFinding, type Finding, levelOf } from "../../trust/repositories/finding.ts";
+import { Guard } from "../../trust/repositories/guard.ts";
+import { Newcomers } from "../../trust/repositories/newcomers.ts";
+import { guardedParts } from "../../trust/repositories/parts.ts";
+import { ProtectedPaths } from "../../trust/repositories/protected.ts";
+import type { Notice, RepositoryGuard } from "../../engine/turn.ts";
 import { ownPlace } from "./ownplace.ts";
 
 /**
@@ -17,18 +17,14 @@ import { ownPlace } from "./ownplace.ts";
  * command, and what commands leave behind is judged after each. The first walk through the writable roots begins with
  * the run; nothing that may write starts before it is over.
  */
-export type Repositories = {
-  /** Before calls that may write. */
-  before(signal: AbortSignal): Promise<void>;
-  /** After each of these. */
-  after(): Promise<readonly Notice[]>;
-  /** When everything has been stopped. */
+export type Repositories = RepositoryGuard & {
+  /** After everything has been stopped. */
   last(): Promise<readonly Notice[]>;
 };
 
-type CareOptions = { policy: Policy; backend: Backend; dataDirectory: string | undefined };
+type GuardOptions = { policy: Policy; backend: Backend; dataDirectory: string | undefined };
 
-export function careForRepositories({ policy, backend, dataDirectory }: CareOptions): Repositories {
+export function guardRepositories({ policy, backend, dataDirectory }: GuardOptions): Repositories {
   // Without a sandbox commands can do all this elsewhere as well.
   if (backend.filesystem === "open") return { before: async () => {}, after: async () => [], last: async () => [] };
   const life = new AbortController();

@@ -1,25 +1,25 @@
+import type { Notice } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
-import { type Cassette, readCassette, recordedModel } from "../model/cassette.ts";
+import { type Cassette, recordedModel } from "../model/cassette.ts";
 import { connect } from "../model/connect.ts";
 import { endpointOf } from "../model/address.ts";
 import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
-import { type Fetch, platformFetch } from "../model/fetch.ts";
 import { secretVariables } from "../model/headers.ts";
+import type { Fetch } from "../model/fetch.ts";
 import { imagesRefused, tryingImages } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
-import { recordTo, secretsIn } from "../model/record.ts";
-import { replayFrom } from "../model/replay.ts";
+import { secretsIn } from "../model/record.ts";
 import { type Resolved, resolveModel, type Wanted } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { fitting } from "../model/settings.ts";
+import type { Traffic } from "../model/traffic.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from "./endpoint.ts";
-import type { Notice } from "./engine.ts";
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
-/** The model of a run, and the variables that may hold its key: commands never see those. */
+/** The model of a conversation, and the variables that may hold its key: commands never see those. */
 export type Connection = {
   model: Model;
   info: ModelInfo;
@@ -27,45 +27,47 @@ export type Connection = {
   keyVariables: readonly string[];
   /** The part that the session records; undefined when no provider is asked. */
   facts: ConnectionFacts | undefined;
-  close(): void;
 };
 
-type Circumstances = { signal: AbortSignal; recorded: Recorded | undefined; tell: (notice: Notice) => void };
+type Circumstances = {
+  traffic: Traffic;
+  /** The conversation's track in cassettes; undefined for the first one of a process. */
+  track?: string | undefined;
+  recorded: Recorded | undefined;
+  post: (notice: Notice) => void;
+  signal: AbortSignal;
+};
 
 /** Connects to the model that is asked for, over the network or over a cassette. */
-export async function connectionFor(
-  settings: Settings,
-  { recorded, tell, signal }: Circumstances,
-): Promise<Connection> {
-  const { record, replay } = settings.cassette;
-  const played = replay === undefined ? undefined : readCassette(replay);
-  const resolved = await resolve(settings, { recorded, played, signal });
+export async function connectionFor(settings: Settings, circumstances: Circumstances): Promise<Connection> {
+  const { traffic, recorded, post } = circumstances;
+  const resolved = await resolve(settings, circumstances);
   const { provider, info, key } = resolved;
-  const isOffline = played !== undefined || provider.name === demoProvider.name;
+  const isDemo = provider.name === demoProvider.name;
+  const isOffline = traffic.replayed !== undefined || isDemo;
   if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
   if (settings.hasImages && info.images === false) throw imagesRefused(info);
   const wanted = settingsFor(info, settings.model, recorded);
   const { settings: taken, left } = fitting(wanted, info);
-  for (const message of left) tell({ type: "notice", level: "warn", code: "model_settings", message });
+  for (const message of left) post({ type: "notice", level: "warn", code: "model_settings", message });
+  if (isDemo && traffic.replayed === undefined) refuseOldDemo(settings.root);
 
-  const line = lineOf(settings, { resolved, played, tell });
-  const recorder = record === undefined ? undefined : recordTo(record, recordingOf(settings, resolved, line.fetch));
+  const fetch = openLine(settings, resolved, circumstances);
   const connected = (known: ModelInfo) =>
     connect({
       ...resolved,
       info: known,
       settings: taken,
-      fetch: recorder?.fetch ?? line.fetch,
+      fetch,
       env: settings.env,
-      retry: line.isTape ? instantRetry : standardRetry,
+      retry: isOffline ? instantRetry : standardRetry,
       streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
       userAgent: `koda/${settings.version}`,
     });
-  const onRefusal = (message: string) => tell({ type: "notice", level: "warn", code: "images", message });
+  const onRefusal = (message: string) => post({ type: "notice", level: "warn", code: "images", message });
   const model = info.images === undefined ? tryingImages(connected, { info, onRefusal }) : connected(info);
-  const keyVariables = secretVariables(provider);
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
-  return { model, info, key, keyVariables, facts, close: () => recorder?.close() };
+  return { model, info, key, keyVariables: secretVariables(provider), facts };
 }
 
 /** A session keeps its effort, temperature and longest reply until a flag or another model replaces them. */
@@ -108,9 +110,8 @@ function nameOf({ provider, model }: { provider: string; model: string }, baseUr
   return provider === "custom" && baseUrl !== undefined ? model : `${provider}/${model}`;
 }
 
-type Sources = { recorded: Recorded | undefined; played: Cassette | undefined; signal: AbortSignal };
-
-async function resolve(settings: Settings, { recorded, played, signal }: Sources): Promise<Resolved> {
+async function resolve(settings: Settings, { recorded, traffic, signal }: Circumstances): Promise<Resolved> {
+  const played = traffic.replayed;
   const { config } = settings.loaded;
   const writable = [settings.root, ...config.sandbox.write];
   const wanted = wantedBy(settings, recorded, played);
@@ -130,30 +131,16 @@ async function resolve(settings: Settings, { recorded, played, signal }: Sources
   }
 }
 
-type Line = { resolved: Resolved; played: Cassette | undefined; tell: (notice: Notice) => void };
-
-/** What requests go through: the network, or a tape. */
-function lineOf(
-  { cassette, root: cwd }: Settings,
-  { resolved, played, tell }: Line,
-): { fetch: Fetch; isTape: boolean } {
-  if (played !== undefined) {
-    const onDivergence = (message: string) => tell({ type: "notice", level: "warn", code: "replay", message });
-    return { fetch: replayFrom(played, { cwd, loose: cassette.loose, onDivergence }), isTape: true };
-  }
-  if (resolved.provider.name !== demoProvider.name) return { fetch: platformFetch, isTape: false };
-  refuseOldDemo(cwd);
-  return { fetch: replayFrom(demoCassette(), { cwd, loose: true }), isTape: true };
-}
-
-function recordingOf({ version, root: cwd, env }: Settings, { provider, info, key, headers }: Resolved, fetch: Fetch) {
+function openLine(settings: Settings, resolved: Resolved, { traffic, track, post }: Circumstances): Fetch {
+  const { version, root: cwd, env } = settings;
+  const { provider, info, key, headers } = resolved;
   const own = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);
-  return {
-    version,
-    provider: provider.name,
-    model: info.name,
+  return traffic.open({
+    name: track,
     cwd,
+    header: { version, provider: provider.name, model: info.name },
     secrets: [...own, ...(headers?.secrets ?? []), ...secretsIn(env)],
-    fetch,
-  };
+    script: provider.name === demoProvider.name ? demoCassette() : undefined,
+    onDivergence: (message) => post({ type: "notice", level: "warn", code: "replay", message }),
+  });
 }

@@ -1,24 +1,26 @@
+import type { EventOf } from "../engine/event.ts";
 import type { ConnectionFacts } from "../session/item.ts";
-import type { Mode } from "../trust/mode.ts";
-import type { Engine, Start } from "./engine.ts";
+import type { Session } from "../session/session.ts";
 import type { Settings } from "./settings.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { Stance } from "./stance.ts";
+import type { Workspace } from "./workspace.ts";
 
-type Scene = {
+type Facts = {
+  session: Session;
+  stance: Stance;
+  workspace: Workspace;
   settings: Settings;
-  surroundings: Surroundings;
-  mode: Mode;
   connection: ConnectionFacts | undefined;
+  isReplay: boolean;
   instructions: readonly string[];
 };
 
-/** What a run begins with, for whoever follows it: the first event. */
-export function startOf(
-  { session, info, tools }: Engine,
-  { settings, surroundings, mode, connection, instructions }: Scene,
-): Start {
-  const { name: backend, filesystem, network, notes, proxies } = surroundings.backend;
-  const { mode: egress, allow, deny } = surroundings.egress;
+/** The first event of a conversation. */
+export function startEvent(facts: Facts): EventOf<"session.start"> {
+  const { session, stance, workspace, settings, connection, isReplay, instructions } = facts;
+  const { info, tools, allowance } = stance;
+  const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
+  const { mode: egress, allow, deny } = workspace.egress;
   const { maxTurns, maxTokens, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
   const limits = {
     max_turns: maxTurns,
@@ -28,15 +30,16 @@ export function startOf(
     max_command_time_ms: maxCommandTimeMs,
   };
   return {
+    type: "session.start",
     session: session.id,
     resumed: session.resumed,
     version: settings.version,
     model: info.name,
     provider: info.provider,
     wire: info.wire,
-    base_url: settings.cassette.replay === undefined ? (connection?.endpoint ?? null) : null,
+    base_url: isReplay ? null : (connection?.endpoint ?? null),
     cwd: settings.root,
-    mode,
+    mode: allowance.mode,
     sandbox: { backend, filesystem, network, notes: [...notes] },
     egress: {
       mode: egress,

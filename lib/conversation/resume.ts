@@ -1,7 +1,7 @@
 import { type EgressConfig, networks } from "../config/config.ts";
 import type { Environment } from "../session/item.ts";
 import { lowerMode, type Mode } from "../trust/mode.ts";
-import type { Notice } from "./engine.ts";
+import type { Notice } from "../engine/turn.ts";
 
 /** What a run may do, as far as a session records it. All paths are real. */
 export type Allowance = {

@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { KodaError, reasonOf, unlessRefused } from "../errors.ts";
-import { tryLock } from "../sandbox/descriptors.ts";
+import { KodaError, reasonOf, unlessRefused } from "../../errors.ts";
+import { tryLock } from "../../sandbox/descriptors.ts";
 import { remove, within } from "./removal.ts";
 
 /** A run's own directory for temporary files; closing it removes it. */

@@ -2,10 +2,10 @@ import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readRegularFile } from "../config/file.ts";
-import { errnoOf, unlessRefused } from "../errors.ts";
-import { tryLock } from "../sandbox/descriptors.ts";
-import { isBelow } from "../sandbox/policy/reach.ts";
+import { readRegularFile } from "../../config/file.ts";
+import { errnoOf, unlessRefused } from "../../errors.ts";
+import { tryLock } from "../../sandbox/descriptors.ts";
+import { isBelow } from "../../sandbox/policy/reach.ts";
 import { within } from "./removal.ts";
 import { marker, prefix, removeRun } from "./temporary.ts";
 

@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { removeAbandoned } from "../../lib/engine/abandoned.ts";
-import { marker } from "../../lib/engine/temporary.ts";
+import { removeAbandoned } from "../../lib/conversation/workspace/abandoned.ts";
+import { marker } from "../../lib/conversation/workspace/temporary.ts";
 import { tryLock } from "../../lib/sandbox/descriptors.ts";
 import { finished, follow, koda, start, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";

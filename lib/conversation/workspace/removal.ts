@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
-import { errnoOf, unlessRefused } from "../errors.ts";
-import { HeldDirectory } from "../trust/held.ts";
+import { errnoOf, unlessRefused } from "../../errors.ts";
+import { HeldDirectory } from "../../trust/held.ts";
 
 /** Waits for the work, but no longer than that. */
 export async function within(ms: number, work: Promise<void>): Promise<void> {

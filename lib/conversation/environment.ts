@@ -5,12 +5,12 @@ import type { ConnectionFacts, Environment, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { Workspace } from "./workspace.ts";
 
-type Facts = {
+export type Facts = {
   settings: Settings;
   allowance: Allowance;
-  surroundings: Surroundings;
+  workspace: Pick<Workspace, "policy">;
   info: ModelInfo;
   connection: ConnectionFacts | undefined;
   instructions: Instructions;
@@ -30,8 +30,8 @@ export function environmentItem(session: Session, facts: Facts): ItemOf<"environ
   return isSame ? undefined : { kind: "environment", text: text ?? "", facts: now };
 }
 
-function environmentOf({ settings, allowance, surroundings, info, connection }: Facts): Environment {
-  const { root, tmp, write } = surroundings.policy;
+function environmentOf({ settings, allowance, workspace, info, connection }: Facts): Environment {
+  const { root, tmp, write } = workspace.policy;
   const { mode, ...granted } = allowance;
   return {
     cwd: root,

@@ -1,5 +1,5 @@
-import { IdleTimer } from "../lib/async/idle.ts";
-import { KodaError } from "../lib/errors.ts";
+import { IdleTimer } from "../async/idle.ts";
+import { KodaError } from "../errors.ts";
 
 export type TimeLimits = { timeoutMs: number | undefined; idleTimeoutMs: number | undefined };
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { evaluateAsNobody, letEveryoneIn } from "../support/nobody.ts";
 import { makePlace } from "../support/place.ts";
 
-const module = JSON.stringify(`${import.meta.dir}/../../lib/engine/temporary.ts`);
+const module = JSON.stringify(`${import.meta.dir}/../../lib/conversation/workspace/temporary.ts`);
 
 test("a directory for temporary files goes with all that commands made in it, without root's rights too", async () => {
   await using place = makePlace({ "kept/file": "" });
