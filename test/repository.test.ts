@@ -46,8 +46,9 @@ const layers = [
   ["lib/conversation"],
   ["lib/engine"],
   ["lib/session", "lib/model", "lib/tools", "lib/trust", "lib/agents", "lib/mcp"],
-  ["lib/shell", "lib/sandbox", "lib/egress"],
-  ["lib/config", "lib/async", "lib/errors.ts", "lib/counted.ts", "lib/nearest.ts"],
+  ["lib/shell"],
+  ["lib/sandbox", "lib/egress"],
+  ["lib/config", "lib/system", "lib/async", "lib/errors.ts", "lib/counted.ts", "lib/nearest.ts"],
 ] as const;
 
 const sources = [...new Bun.Glob("{cmd,lib}/**/*.ts").scanSync()]
@@ -70,16 +71,11 @@ test("every source file belongs to a layer", () => {
 test("imports point one way through the layers", () => {
   const wrong = sources.flatMap((path) =>
     importsOf(path)
-      .filter((target) => layerOf(target) < layerOf(path) && !isToolVocabulary(path, target))
+      .filter((target) => layerOf(target) < layerOf(path))
       .map((target) => `${path} → ${target}`),
   );
   expect(wrong).toEqual([]);
 });
-
-/** A tool's context names what belongs to the conversation; the shell's task list saves to it. Types only. */
-function isToolVocabulary(path: string, target: string): boolean {
-  return path.startsWith("lib/shell/") && target === "lib/session/outputs.ts";
-}
 
 test("only cmd and lib/config read the command line, the environment, the directory and the standard streams", () => {
   const ambient =

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { KodaError, messageOf, unlessRefused } from "../errors.ts";
 import { isBelow } from "../sandbox/policy/reach.ts";
-import { takeDown } from "../shell/kill.ts";
+import { takeDown } from "../system/kill.ts";
 import { marked, markVariable, newFamily } from "../shell/processes.ts";
 import { isRecord, parseJson, stringIn } from "./json.ts";
 import type { Environment } from "./address.ts";

@@ -1,4 +1,4 @@
-import { openLibrary } from "../shell/clibrary.ts";
+import { openLibrary } from "../system/clibrary.ts";
 import { syscalls } from "./assembly/syscalls.ts";
 
 const functions = { syscall: { args: ["i64", "ptr", "u64", "u32"], returns: "i64" } } as const;

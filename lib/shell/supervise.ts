@@ -1,5 +1,5 @@
 import type { Drain } from "./drain.ts";
-import { graceMs, isGone, isGroupAlive, killNow, takeDown } from "./kill.ts";
+import { graceMs, isGone, isGroupAlive, killNow, takeDown } from "../system/kill.ts";
 import { keptBy, marked } from "./processes.ts";
 import { type ExitStatus, statusOf, type StatusReport } from "./status.ts";
 

@@ -14,7 +14,7 @@ import {
 import { dirname, join } from "node:path";
 import { removeAbandoned } from "../../lib/conversation/workspace/abandoned.ts";
 import { marker } from "../../lib/conversation/workspace/temporary.ts";
-import { tryLock } from "../../lib/sandbox/descriptors.ts";
+import { tryLock } from "../../lib/system/descriptors.ts";
 import { finished, follow, koda, start, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";

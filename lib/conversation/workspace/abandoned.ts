@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readRegularFile } from "../../config/file.ts";
 import { errnoOf, unlessRefused } from "../../errors.ts";
-import { tryLock } from "../../sandbox/descriptors.ts";
+import { tryLock } from "../../system/descriptors.ts";
 import { isBelow } from "../../sandbox/policy/reach.ts";
 import { within } from "./removal.ts";
 import { marker, prefix, removeRun } from "./temporary.ts";

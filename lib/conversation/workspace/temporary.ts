@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { KodaError, reasonOf, unlessRefused } from "../../errors.ts";
-import { tryLock } from "../../sandbox/descriptors.ts";
+import { tryLock } from "../../system/descriptors.ts";
 import { remove, within } from "./removal.ts";
 
 /** A run's own directory for temporary files; closing it removes it. */

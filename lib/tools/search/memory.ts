@@ -1,5 +1,5 @@
 import { closeSync, writeSync } from "node:fs";
-import { openLibrary } from "../../shell/clibrary.ts";
+import { openLibrary } from "../../system/clibrary.ts";
 
 const functions = {
   memfd_create: { args: ["cstring", "u32"], returns: "i32" },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { softOpenFiles } from "../../lib/shell/limits.ts";
+import { softOpenFiles } from "../../lib/system/limits.ts";
 
 test.each([
   [

@@ -1,5 +1,5 @@
 import { closeSync, writeSync } from "node:fs";
-import { addressOf, openLibrary } from "../shell/clibrary.ts";
+import { addressOf, openLibrary } from "./clibrary.ts";
 
 /** What only Linux has, and node:fs has no name for: files without a name, and descriptors sent from one process to another. */
 const functions = {

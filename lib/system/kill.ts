@@ -1,6 +1,6 @@
 import { errnoOf } from "../errors.ts";
 import { reap } from "./libc.ts";
-import { hasLivingMember } from "./processes.ts";
+import { hasLivingMember } from "./procstat.ts";
 
 /** How long a command may clean up after it was told to end. */
 export const graceMs = 2_000;

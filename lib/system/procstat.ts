@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { unlessRefused } from "../errors.ts";
 
-/** What Linux tells everyone about a process. */
+/** A process as everyone on Linux may see it. */
 export type ProcessStat = {
   pid: number;
   name: string;
@@ -48,6 +48,19 @@ export function terminalOf(pid: number): Terminal | undefined {
 export function allPids(): number[] | undefined {
   const names = unlessRefused(() => readdirSync("/proc"));
   return names?.filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+/** Undefined where there is no /proc. */
+export function livingProcesses(): ProcessStat[] | undefined {
+  return allPids()?.flatMap((pid) => {
+    const found = statOf(pid);
+    return found === undefined || found.isDead ? [] : [found];
+  });
+}
+
+/** Undefined where that cannot be seen. */
+export function hasLivingMember(group: number): boolean | undefined {
+  return livingProcesses()?.some((process) => process.group === group);
 }
 
 /** "pid (name) state parent group session …": the name may itself hold spaces and parentheses. */
