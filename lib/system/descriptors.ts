@@ -1,21 +1,6 @@
 import { closeSync, writeSync } from "node:fs";
-import { addressOf, openLibrary } from "./clibrary.ts";
-
-/** What only Linux has, and node:fs has no name for: files without a name, and descriptors sent from one process to another. */
-const functions = {
-  memfd_create: { args: ["ptr", "u32"], returns: "i32" },
-  fcntl: { args: ["i32", "i32", "i32"], returns: "i32" },
-  socketpair: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
-  recvmsg: { args: ["i32", "ptr", "i32"], returns: "i64" },
-  flock: { args: ["i32", "i32"], returns: "i32" },
-} as const;
-
-let loaded: { libc: ReturnType<typeof openLibrary<typeof functions>> } | undefined;
-
-function libc() {
-  loaded ??= { libc: openLibrary(functions) };
-  return loaded.libc;
-}
+import { addressOf } from "./clibrary.ts";
+import { libc } from "./libc.ts";
 
 /** MFD_CLOEXEC | MFD_ALLOW_SEALING, and MFD_EXEC, which kernels before 6.3 do not know. */
 const [sealable, executable] = [0b11, 0x10] as const;
@@ -23,7 +8,7 @@ const F_ADD_SEALS = 1033;
 /** Nobody may shrink, grow or write it any more, nor take the seals off. */
 const everySeal = 0xf;
 
-/** A file of the given content that has no name, cannot be changed and may be executed; undefined where there is none to be had. */
+/** A file of the given content that has no name, cannot be changed and may be executed; undefined where none can be made. */
 export function sealedFile(name: string, content: Uint8Array): number | undefined {
   const label = Buffer.from(`${name}\0`);
   const make = (flags: number) => libc()?.memfd_create(addressOf(label), flags) ?? -1;

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { unlessRefused } from "../errors.ts";
+import { libc } from "./libc.ts";
 
 /** What nearly every system begins with. */
 const usualOpenFiles = 1024;
@@ -20,4 +21,24 @@ export function softOpenFiles(limits: string): number {
 
 function limitsOfParent(): string | undefined {
   return unlessRefused(() => readFileSync(`/proc/${process.ppid}/limits`, "utf8"));
+}
+
+const RLIMIT_NOFILE = 7;
+
+/**
+ * Runs `spawn` with another soft limit of open files, which what it starts then inherits. Setting it on the child
+ * afterwards would race with the child's first calls.
+ */
+export function withOpenFilesLimit<T>(soft: number | undefined, spawn: () => T): T {
+  const before = new BigUint64Array(2);
+  if (soft === undefined || libc()?.prlimit(0, RLIMIT_NOFILE, null, before) !== 0) return spawn();
+  const [current = 0n, hard = 0n] = before;
+  if (current <= BigInt(soft)) return spawn();
+
+  libc()?.prlimit(0, RLIMIT_NOFILE, new BigUint64Array([BigInt(soft), hard]), null);
+  try {
+    return spawn();
+  } finally {
+    libc()?.prlimit(0, RLIMIT_NOFILE, before, null);
+  }
 }

@@ -1,5 +1,5 @@
 import { closeSync } from "node:fs";
-import { openPipe } from "../../../system/libc.ts";
+import { openPipe } from "../../../system/pipe.ts";
 import { Assembly } from "../../assembly/assembly.ts";
 import { type Arch, processors } from "../../assembly/processors.ts";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
