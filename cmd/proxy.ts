@@ -5,6 +5,7 @@ import { parseUpstream } from "../lib/egress/route/upstream.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
 import type { EgressRequest } from "../lib/egress/wayout.ts";
 import { exitByCode, KodaError } from "../lib/errors.ts";
+import { shellQuoted } from "../lib/quote.ts";
 import { Output } from "../lib/sink/output.ts";
 import { egressOverrides } from "./ground.ts";
 import { here } from "./here.ts";
@@ -56,7 +57,7 @@ function reachable({ host }: Listener, port: number): Listener {
 }
 
 function exportLine([name, value]: [string, string]): string {
-  return `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`;
+  return `export ${name}=${shellQuoted(value)}\n`;
 }
 
 function stopped(signal: AbortSignal): Promise<void> {

@@ -1,3 +1,5 @@
+import { shellQuoted } from "../quote.ts";
+
 /** Where a proxy listens, as a command finds it. */
 export type Listener = { host: string; port: number };
 
@@ -90,9 +92,4 @@ function urlOf(scheme: string, listener: Listener): string {
 
 export function urlAuthority({ host, port }: Listener): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-/** git and ssh hand a command to a shell. */
-export function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,4 +1,5 @@
-import { shellQuoted, urlAuthority, type Listener } from "./env.ts";
+import { shellQuoted } from "../quote.ts";
+import { urlAuthority, type Listener } from "./env.ts";
 
 /** The hidden command of ours that opens a way through the SOCKS proxy. */
 export const sshTunnelName = "ssh-tunnel";

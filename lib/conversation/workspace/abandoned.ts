@@ -6,7 +6,7 @@ import { readRegularFile } from "../../config/file.ts";
 import { errnoOf, unlessRefused } from "../../errors.ts";
 import { tryLock } from "../../system/descriptors.ts";
 import { isBelow } from "../../sandbox/policy/reach.ts";
-import { within } from "./removal.ts";
+import { within } from "../../async/within.ts";
 import { marker, prefix, removeRun } from "./temporary.ts";
 
 const mostAtOnce = 32;

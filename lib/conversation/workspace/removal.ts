@@ -2,17 +2,6 @@ import { rm } from "node:fs/promises";
 import { errnoOf, unlessRefused } from "../../errors.ts";
 import { HeldDirectory } from "../../trust/held.ts";
 
-/** Waits for the work, but no longer than that. */
-export async function within(ms: number, work: Promise<void>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /**
  * Removes a tree that commands made. Some programs make their caches read-only, and then only root could remove them.
  * `real` is the path when the other one leads there by a descriptor.

@@ -13,7 +13,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { KodaError, reasonOf, unlessRefused } from "../../errors.ts";
 import { tryLock } from "../../system/descriptors.ts";
-import { remove, within } from "./removal.ts";
+import { remove } from "./removal.ts";
+import { within } from "../../async/within.ts";
 
 /** A run's own directory for temporary files; closing it removes it. */
 export type Temporary = AsyncDisposable & {
