@@ -7,15 +7,8 @@ import about from "./delete.md" with { type: "text" };
 import { missingText } from "./missing.ts";
 import { deniedDestructive, deniedOutside, notAFile, systemFailure } from "./refusal.ts";
 import { Kept, removeTree } from "./remove.ts";
-import {
-  failed,
-  succeeded,
-  type Claim,
-  type ClaimContext,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import { claimWrite } from "./writable.ts";
 
 type Input = { path: string; recursive?: boolean };

@@ -6,15 +6,8 @@ import { locate } from "../trust/path.ts";
 import { kindOf } from "../trust/walk.ts";
 import { systemFailure } from "./refusal.ts";
 import { createFile, replaceFile, type Target } from "./save.ts";
-import {
-  failed,
-  succeeded,
-  type Claim,
-  type ClaimContext,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import { claimWrite, refuseWrite } from "./writable.ts";
 import about from "./write.md" with { type: "text" };
 

@@ -1,6 +1,6 @@
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
-import type { Claim } from "../tools/tool.ts";
+import type { Claim } from "./claim.ts";
 import type { Mode } from "./mode.ts";
 
 /** A verdict, not a question: whoever builds the gate decides whether a human is asked before it answers. */

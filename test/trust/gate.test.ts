@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { KodaError } from "../../lib/errors.ts";
-import type { Claim } from "../../lib/tools/tool.ts";
+import type { Claim } from "../../lib/trust/claim.ts";
 import { buildGate, denialText, offeredTools } from "../../lib/trust/gate.ts";
 import { modes, type Mode } from "../../lib/trust/mode.ts";
 

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { shellQuoted } from "../../quote.ts";
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import { nothing, together, unknownWrite } from "./claims.ts";
 import { inputFrom } from "./output.ts";
 import type { Assignment, Command } from "./parse.ts";
