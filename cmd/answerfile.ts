@@ -2,8 +2,8 @@ import { constants, type Stats, writeSync } from "node:fs";
 import { access, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
-import { HeldDirectory } from "../lib/trust/held.ts";
-import { look, walk } from "../lib/trust/walk.ts";
+import { HeldDirectory } from "../lib/files/held.ts";
+import { look, walk } from "../lib/files/walk.ts";
 
 /** Where the answer goes (`-o`). */
 export type AnswerFile = {

@@ -48,7 +48,16 @@ const layers = [
   ["lib/session", "lib/model", "lib/tools", "lib/trust", "lib/agents", "lib/mcp"],
   ["lib/shell"],
   ["lib/sandbox", "lib/egress"],
-  ["lib/config", "lib/system", "lib/async", "lib/errors.ts", "lib/counted.ts", "lib/nearest.ts", "lib/quote.ts"],
+  [
+    "lib/config",
+    "lib/files",
+    "lib/system",
+    "lib/async",
+    "lib/errors.ts",
+    "lib/counted.ts",
+    "lib/nearest.ts",
+    "lib/quote.ts",
+  ],
 ] as const;
 
 const sources = [...new Bun.Glob("{cmd,lib}/**/*.ts").scanSync()]

@@ -1,5 +1,5 @@
 import { KodaError } from "../errors.ts";
-import { readRegularFile } from "./file.ts";
+import { readRegularFile } from "../files/read.ts";
 import { settingsIn, type Refuse, type Setting } from "./settings.ts";
 import { decodeUtf8 } from "./utf8.ts";
 

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { KodaError, reasonOf } from "../errors.ts";
-import { realPaths } from "../trust/real.ts";
+import { realPaths } from "../files/real.ts";
 import type { Allowance } from "./resume.ts";
 
 /** What the configuration and the flags ask for, by the real paths that rules are compared with later on. */

@@ -1,4 +1,4 @@
-import { isBelow } from "../sandbox/policy/reach.ts";
+import { isBelow } from "../files/path.ts";
 import type { Claim } from "../trust/claim.ts";
 
 /**

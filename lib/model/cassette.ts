@@ -1,5 +1,5 @@
-import { readRegularFile } from "../config/file.ts";
 import { KodaError } from "../errors.ts";
+import { readRegularFile } from "../files/read.ts";
 import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "./json.ts";
 import type { Wire } from "./model.ts";
 

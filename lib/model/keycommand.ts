@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { KodaError, messageOf, unlessRefused } from "../errors.ts";
-import { isBelow } from "../sandbox/policy/reach.ts";
+import { isBelow } from "../files/path.ts";
 import { takeDown } from "../system/kill.ts";
 import { marked, markVariable, newFamily } from "../shell/processes.ts";
 import { isRecord, parseJson, stringIn } from "./json.ts";

@@ -1,8 +1,8 @@
 import { counted } from "../counted.ts";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
+import { isBelow } from "../files/path.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import { isBelow } from "../sandbox/policy/reach.ts";
 import { Copies, type Place } from "./worktree/copies.ts";
 import { findGit } from "./worktree/git.ts";
 import { breathe, listFiles, listFilesAgain, mostFiles, type Project } from "./worktree/listing.ts";

@@ -1,6 +1,6 @@
 import { counted } from "../counted.ts";
+import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
 import type { JsonSchema } from "../model/model.ts";
-import { HeldDirectory, openFile, type OpenFile } from "../trust/held.ts";
 import { locate, type Place } from "../trust/path.ts";
 import { maxWholeBytes, readChunk, readWhole } from "./bytes.ts";
 import { sniff } from "./magic.ts";

@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { readSmallText } from "../config/file.ts";
+import { readSmallText } from "../files/read.ts";
 
 /**
  * Where the repository really is when `.git` is a file that says so: the directory of a linked work tree or a submodule,

@@ -2,11 +2,11 @@ import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readRegularFile } from "../../config/file.ts";
+import { readRegularFile } from "../../files/read.ts";
 import { errnoOf, unlessRefused } from "../../errors.ts";
 import { tryLock } from "../../system/descriptors.ts";
-import { isBelow } from "../../sandbox/policy/reach.ts";
-import { within } from "../../async/within.ts";
+import { isBelow } from "../../files/path.ts";
+import { within } from "./removal.ts";
 import { marker, prefix, removeRun } from "./temporary.ts";
 
 const mostAtOnce = 32;

@@ -8,7 +8,8 @@ import { ownersBeside } from "../../sandbox/policy/owner.ts";
 import { type Policy, policyOf } from "../../sandbox/policy/policy.ts";
 import { copySettings, type SettingsCopies } from "../../sandbox/settings/copies.ts";
 import { gitPlaces } from "../../trust/gitplaces.ts";
-import { lookingOnce } from "../../trust/real.ts";
+import { lookingOnce } from "../../files/real.ts";
+import { cachedRealPaths } from "../../files/real.ts";
 import { removeAbandoned } from "./abandoned.ts";
 import { Egress, ports } from "./egress.ts";
 import type { ConnectionLog } from "./connectionlog.ts";
@@ -86,7 +87,7 @@ function policiesOf(
   { settings, allowance }: ConfinementOptions,
   { path: tmp, settings: directory }: Temporary,
 ): Policies {
-  const resolve = lookingOnce();
+  const resolve = cachedRealPaths();
   const { copies, unclear } = settings.sandboxed
     ? copySettings({ ...settings, directory, resolve })
     : { copies: [], unclear: [] };

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { KodaError } from "../../errors.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
 import { isHidden, writeRefusal } from "../../sandbox/policy/reach.ts";
-import { realPaths } from "../../trust/real.ts";
+import { realPaths } from "../../files/real.ts";
 
 /**
  * A directory in which no command changes anything: for what koda itself will use with the user's rights. The run's own

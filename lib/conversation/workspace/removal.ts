@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { errnoOf, unlessRefused } from "../../errors.ts";
-import { HeldDirectory } from "../../trust/held.ts";
+import { HeldDirectory } from "../../files/held.ts";
 
 /**
  * Removes a tree that commands made. Some programs make their caches read-only, and then only root could remove them.

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import type { Backend } from "../../sandbox/backend.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { isBelow } from "../../sandbox/policy/reach.ts";
+import { isBelow } from "../../files/path.ts";
 import { describeFinding, type Finding, levelOf } from "../../trust/repositories/finding.ts";
 import { Guard } from "../../trust/repositories/guard.ts";
 import { Newcomers } from "../../trust/repositories/newcomers.ts";

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { isBelow } from "../../sandbox/policy/reach.ts";
 import { scopeOf } from "../../tools/search/scope.ts";
 import { walk } from "../../tools/search/walk.ts";
 import type { Git } from "./git.ts";

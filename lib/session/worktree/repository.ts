@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { readSmallText } from "../../config/file.ts";
+import { readSmallText } from "../../files/read.ts";
 import { runGit, tryGit, type Git, type GitRun } from "./git.ts";
 import { largestFile, type Mode, type Version } from "./version.ts";
 

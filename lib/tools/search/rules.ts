@@ -1,7 +1,8 @@
 import ignore, { type Ignore } from "ignore";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { readSmallText } from "../../config/file.ts";
+import { ancestors } from "../../files/path.ts";
+import { readSmallText } from "../../files/read.ts";
 
 /**
  * The ignore rules that hold in one directory: those of `.gitignore` files from `top` down to it, and of the
@@ -55,12 +56,6 @@ export function rulesAbove(base: string, top: string): Rules | undefined {
     if (directory !== base) rules = rulesIn(directory, marksIn(directory), rules);
   }
   return rules.patterns.length === 0 ? undefined : rules;
-}
-
-/** The directory itself, its parent, and so on up to the root. */
-export function ancestors(directory: string): string[] {
-  const parent = dirname(directory);
-  return parent === directory ? [directory] : [directory, ...ancestors(parent)];
 }
 
 /** Only for paths whose directory is not ignored itself. */

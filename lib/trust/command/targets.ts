@@ -1,4 +1,4 @@
-import { isBelow } from "../../sandbox/policy/reach.ts";
+import { isBelow } from "../../files/path.ts";
 import type { Claim } from "../claim.ts";
 import { destructive, nothing, remote, together, unknownWrite } from "./claims.ts";
 import type { Scope } from "./scope.ts";

@@ -1,4 +1,4 @@
-import type { HeldDirectory } from "../held.ts";
+import type { HeldDirectory } from "../../files/held.ts";
 import { follow, textIn, whyOutside } from "./pointers.ts";
 
 /** What is wrong with a git directory, and in which part of it; without a part it is the whole. */

@@ -1,6 +1,6 @@
 import { basename, dirname } from "node:path";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
-import { HeldDirectory } from "../held.ts";
+import { HeldDirectory } from "../../files/held.ts";
 import { parseConfig } from "./config.ts";
 import { alternatesDangers, hookDangers, linkDangers, stepDangers, whyLink, type Danger } from "./contents.ts";
 import { whySettingDangerous } from "./keys.ts";

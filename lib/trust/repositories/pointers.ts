@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, isAbsolute } from "node:path";
 import { errnoOf } from "../../errors.ts";
-import { isBelow } from "../../sandbox/policy/reach.ts";
-import { HeldDirectory, Replaced } from "../held.ts";
-import { walk, type Walk } from "../walk.ts";
+import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { isBelow } from "../../files/path.ts";
+import { walk, type Walk } from "../../files/walk.ts";
 
 /** git reads no more from a file that points somewhere, and nobody writes more into a configuration. */
 const mostBytes = 1024 * 1024;

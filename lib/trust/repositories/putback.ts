@@ -15,8 +15,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { errnoOf, messageOf, reasonOf, unlessRefused } from "../../errors.ts";
-import { keepOwner, newFile } from "../../tools/save.ts";
-import { Replaced, type HeldDirectory } from "../held.ts";
+import { Replaced, type HeldDirectory } from "../../files/held.ts";
+import { keepOwner, newFile } from "../../files/save.ts";
 import { identityOf } from "./listing.ts";
 import { isLock, isSame, type Memory } from "./memory.ts";
 import { setAside } from "./setaside.ts";

@@ -1,5 +1,5 @@
 import { unlessRefused } from "../../errors.ts";
-import { kindOf } from "../walk.ts";
+import { kindOf } from "../../files/walk.ts";
 import { identityOf, listDirectory, look, type Listing, type Mark } from "./listing.ts";
 import type { Form } from "./names.ts";
 import { isInside, leadsTo } from "./pointers.ts";

@@ -1,6 +1,6 @@
 import { rmdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { HeldDirectory } from "../trust/held.ts";
+import type { HeldDirectory } from "./held.ts";
 
 export type Sweep = {
   /** Says why an entry must stay, by its path. */

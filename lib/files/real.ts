@@ -9,15 +9,15 @@ export function realPaths(path: string): readonly string[] {
   return realPathsBy(look, path);
 }
 
-/** The same for the many paths of one policy: what lies on the way to several of them is looked at once. */
-export function lookingOnce(): typeof realPaths {
-  const seen = new Map<string, Found>();
-  const lookOnce = (path: string): Found => {
-    const found = seen.get(path) ?? look(path);
-    seen.set(path, found);
+/** The same for the many paths of one policy: an entry on the way to several of them is looked up once. */
+export function cachedRealPaths(): typeof realPaths {
+  const entries = new Map<string, Found>();
+  const cachedLook = (path: string): Found => {
+    const found = entries.get(path) ?? look(path);
+    entries.set(path, found);
     return found;
   };
-  return (path) => realPathsBy(lookOnce, path);
+  return (path) => realPathsBy(cachedLook, path);
 }
 
 function realPathsBy(lookAt: typeof look, path: string): readonly string[] {

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../errors.ts";
-import { Replaced, type HeldDirectory } from "../trust/held.ts";
+import { Replaced, type HeldDirectory } from "./held.ts";
 
 /**
  * Writing whole files inside a held directory. A reader sees the old content or the new, never a part, and a failure

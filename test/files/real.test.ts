@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { lookingOnce, realPaths } from "../../lib/trust/real.ts";
+import { cachedRealPaths, realPaths } from "../../lib/files/real.ts";
 import { makePlace } from "../support/place.ts";
 
 test("a rule about a symlink is about the link and about what it leads to", async () => {
@@ -12,7 +12,7 @@ test("a rule about a symlink is about the link and about what it leads to", asyn
   symlinkSync("not/there", at("dangling"));
   symlinkSync("loop", at("loop"));
 
-  for (const resolve of [realPaths, lookingOnce()]) {
+  for (const resolve of [realPaths, cachedRealPaths()]) {
     expect(resolve(at("keys"))).toEqual([at("keys")]);
     expect(resolve(at("two"))).toEqual([at("two"), at("keys")]);
     expect(resolve(at("two/id"))).toEqual([at("keys/id")]);

@@ -10,8 +10,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { createFile, replaceFile } from "../../lib/tools/save.ts";
-import { HeldDirectory, openFile } from "../../lib/trust/held.ts";
+import { HeldDirectory, openFile } from "../../lib/files/held.ts";
+import { createFile, replaceFile } from "../../lib/files/save.ts";
 import { namesIn } from "../support/files.ts";
 import { makePlace } from "../support/place.ts";
 
