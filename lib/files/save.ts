@@ -38,16 +38,36 @@ export function createFile(target: Target, content: Uint8Array): void {
 }
 
 /** Replaces the file that was looked at, `old`, and only that one; its owner and permission bits are kept. */
-export function replaceFile({ directory, name }: Target, content: Uint8Array, old: BigIntStats): void {
+export function replaceFile(target: Target, content: Uint8Array, old: BigIntStats): void {
+  const { directory, name } = target;
   // A rename asks for the directory's permission only, and a file that is read-only should be safe from us.
   accessSync(directory.at(name), constants.W_OK);
+  putFile(target, content, {
+    finish(descriptor) {
+      keepOwner(descriptor, old);
+      fchmodSync(descriptor, Number(old.mode & permissionBits));
+      if (!isSame(directory.look(name), old)) throw new Replaced(join(directory.path, name));
+    },
+  });
+}
+
+/** Without set-user-id and its like: the kernel too drops those when somebody writes to a file. */
+const permissionBits = 0o777n;
+
+type NewFile = {
+  /** Narrowed by the umask. */
+  mode?: number;
+  /** Sets what else the file is to have before it can be seen by its name. */
+  finish?: (descriptor: number) => void;
+};
+
+/** Gives a name a new file with this content, whatever file or symlink had the name before. */
+export function putFile({ directory, name }: Target, content: Uint8Array, { mode = 0o600, finish }: NewFile): void {
   const temporary = `.koda-${crypto.randomUUID()}.tmp`;
-  const descriptor = openSync(directory.at(temporary), newFile, 0o600);
+  const descriptor = openSync(directory.at(temporary), newFile, mode);
   try {
     writeFileSync(descriptor, content);
-    keepOwner(descriptor, old);
-    fchmodSync(descriptor, Number(old.mode & permissionBits));
-    if (!isSame(directory.look(name), old)) throw new Replaced(join(directory.path, name));
+    finish?.(descriptor);
     renameSync(directory.at(temporary), directory.at(name));
   } catch (error) {
     rmSync(directory.at(temporary), { force: true });
@@ -57,10 +77,7 @@ export function replaceFile({ directory, name }: Target, content: Uint8Array, ol
   }
 }
 
-export const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-
-/** Without set-user-id and its like: the kernel too drops those when somebody writes to a file. */
-const permissionBits = 0o777n;
+const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 export function keepOwner(descriptor: number, { uid, gid }: BigIntStats): void {
   const mine = fstatSync(descriptor, { bigint: true });
