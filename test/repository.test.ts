@@ -51,6 +51,7 @@ const layers = [
   [
     "lib/config",
     "lib/files",
+    "lib/git",
     "lib/system",
     "lib/async",
     "lib/errors.ts",

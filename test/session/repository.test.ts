@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { findGit } from "../../lib/git/program.ts";
 import { diffSnapshot, takeSnapshot } from "../../lib/session/worktree.ts";
-import { findGit } from "../../lib/session/worktree/git.ts";
 import { live, makeGround, programs, runGit, summary, type Ground } from "../support/worktree.ts";
 import { policyOf } from "../support/policy.ts";
 

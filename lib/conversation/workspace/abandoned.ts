@@ -6,7 +6,7 @@ import { readRegularFile } from "../../files/read.ts";
 import { errnoOf, unlessRefused } from "../../errors.ts";
 import { tryLock } from "../../system/descriptors.ts";
 import { isBelow } from "../../files/path.ts";
-import { within } from "./removal.ts";
+import { within } from "../../async/within.ts";
 import { marker, prefix, removeRun } from "./temporary.ts";
 
 const mostAtOnce = 32;

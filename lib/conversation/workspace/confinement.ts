@@ -7,9 +7,9 @@ import { holdsSecrets } from "../../sandbox/policy/defaults.ts";
 import { ownersBeside } from "../../sandbox/policy/owner.ts";
 import { type Policy, policyOf } from "../../sandbox/policy/policy.ts";
 import { copySettings, type SettingsCopies } from "../../sandbox/settings/copies.ts";
-import { gitPlaces } from "../../trust/gitplaces.ts";
-import { lookingOnce } from "../../files/real.ts";
 import { cachedRealPaths } from "../../files/real.ts";
+import { join } from "node:path";
+import { leadsTo } from "../../git/places.ts";
 import { removeAbandoned } from "./abandoned.ts";
 import { Egress, ports } from "./egress.ts";
 import type { ConnectionLog } from "./connectionlog.ts";
@@ -99,7 +99,7 @@ function policiesOf(
     read: [...allowance.read, process.execPath],
     tmp,
     network: allowance.egress.mode,
-    gitPlaces: gitPlaces(settings.root),
+    gitPlaces: leadsTo(join(settings.root, ".git")),
     // As user 0 commands can then read in other homes too.
     otherHomes: isOthers && process.getuid?.() === 0 ? accountHomes().filter(holdsSecrets) : [],
     copies,

@@ -76,7 +76,7 @@ export type Grants = {
   /** koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`. */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
-  /** Where the project's repository is when its `.git` is a file (`gitPlaces` in lib/trust). Goes through `resolve`. */
+  /** Where the project's `.git` leads (`leadsTo` in lib/git). Goes through `resolve`. */
   readonly gitPlaces: readonly string[];
   /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
   readonly copies: readonly SettingsCopy[];

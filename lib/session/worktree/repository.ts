@@ -1,7 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, relative } from "node:path";
+import { ancestors } from "../../files/path.ts";
 import { readSmallText } from "../../files/read.ts";
-import { runGit, tryGit, type Git, type GitRun } from "./git.ts";
+import { gitPlaces, type GitPlaces } from "../../git/places.ts";
+import { runGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { largestFile, type Mode, type Version } from "./version.ts";
 
 /**
@@ -19,8 +21,6 @@ export type Repository = {
   directory: string;
 };
 
-type Origin = { top: string; gitDirectory: string; commonDirectory: string };
-
 /** Undefined when `base` is in no repository, or in a part of one that is ignored. */
 export async function freezeRepository(
   base: string,
@@ -35,37 +35,29 @@ export async function freezeRepository(
   return isIgnored ? undefined : repository;
 }
 
+type Origin = GitPlaces & { top: string };
+
 function originOf(base: string, above: boolean): Origin | undefined {
-  const gitDirectory = gitDirectoryOf(base);
-  if (gitDirectory !== undefined) {
-    const common = readSmallText(join(gitDirectory, "commondir")).trim();
-    return { top: base, gitDirectory, commonDirectory: resolve(gitDirectory, common) };
+  for (const top of above ? ancestors(base) : [base]) {
+    const places = gitPlaces(top);
+    if (places !== undefined && existsSync(join(places.directory, "HEAD"))) return { top, ...places };
   }
-  const parent = dirname(base);
-  return above && parent !== base ? originOf(parent, above) : undefined;
+  return undefined;
 }
 
-/** In a linked work tree and in a submodule `.git` is a file that says where the directory is. */
-function gitDirectoryOf(top: string): string | undefined {
-  const path = join(top, ".git");
-  const named = /^gitdir: (.+)$/m.exec(readSmallText(path))?.[1];
-  const directory = named === undefined ? path : resolve(top, named.trim());
-  return existsSync(join(directory, "HEAD")) ? directory : undefined;
-}
-
-function makeGitDirectory(directory: string, { gitDirectory, commonDirectory }: Origin): void {
+function makeGitDirectory(directory: string, origin: Origin): void {
   for (const part of ["objects/info", "refs", "info"]) mkdirSync(join(directory, part), { recursive: true });
   const files: Record<string, string> = {
     HEAD: "ref: refs/heads/none\n",
-    config: usesLongHashes(commonDirectory) ? longHashes : shortHashes,
-    "objects/info/alternates": `${join(commonDirectory, "objects")}\n`,
-    "info/exclude": readSmallText(join(commonDirectory, "info/exclude")),
+    config: usesLongHashes(origin.common) ? longHashes : shortHashes,
+    "objects/info/alternates": `${join(origin.common, "objects")}\n`,
+    "info/exclude": readSmallText(join(origin.common, "info/exclude")),
     // Contents are compared byte for byte: nothing is converted, and no filter could be run.
     "info/attributes": "* -text -ident -filter -working-tree-encoding\n",
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
-  const parts = readdirSync(gitDirectory).filter((name) => name === "index" || name.startsWith("sharedindex."));
-  for (const name of parts) copyIndex(join(gitDirectory, name), join(directory, name));
+  const parts = readdirSync(origin.directory).filter((name) => name === "index" || name.startsWith("sharedindex."));
+  for (const name of parts) copyIndex(join(origin.directory, name), join(directory, name));
 }
 
 const shortHashes = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";

@@ -1,7 +1,7 @@
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
-import { unlessRefused } from "../../errors.ts";
-import { isBelow } from "../../files/path.ts";
+import { unlessRefused } from "../errors.ts";
+import { isBelow } from "../files/path.ts";
 
 /** The git program, as an absolute path. */
 export type Git = string;
