@@ -1,6 +1,6 @@
-import { type EgressConfig, networks } from "../config/config.ts";
+import { type EgressConfig, type Mode, networks } from "../config/config.ts";
 import type { Environment } from "../session/item.ts";
-import { lowerMode, type Mode } from "../trust/mode.ts";
+import { lowerMode } from "../trust/mode.ts";
 import type { Notice } from "../engine/turn.ts";
 
 /** What a run may do, as far as a session records it. All paths are real. */

@@ -1,5 +1,5 @@
 import { messageOf } from "../errors.ts";
-import type { IsOwn, Snapshot, SnapshotOptions } from "../session/worktree.ts";
+import type { IsOwn, Snapshot, SnapshotOptions } from "../worktree/snapshot.ts";
 import type { Event } from "./event.ts";
 
 /** The files that koda itself writes in the project. */
@@ -39,7 +39,7 @@ export class Changes implements AsyncDisposable {
     if (this.#snapshot !== undefined || this.#problem !== undefined) return;
     const { own, temporary, ...options } = this.#options;
     try {
-      const { takeSnapshot } = await import("../session/worktree.ts");
+      const { takeSnapshot } = await import("../worktree/snapshot.ts");
       own.look();
       this.#snapshot = await takeSnapshot({ ...options, temporary: temporary(), isOwn: own.has }, signal);
     } catch (error) {
@@ -54,7 +54,7 @@ export class Changes implements AsyncDisposable {
     if (this.#problem !== undefined) return [cannotTell(this.#problem)];
     if (this.#snapshot === undefined) return [];
     try {
-      const { diffSnapshot } = await import("../session/worktree.ts");
+      const { diffSnapshot } = await import("../worktree/snapshot.ts");
       this.#options.own.look();
       const { files, patch, notes } = await diffSnapshot(this.#snapshot, AbortSignal.timeout(collectMs));
       this.#paths = files.map(({ path }) => path);

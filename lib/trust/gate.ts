@@ -1,7 +1,7 @@
+import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import type { Claim } from "./claim.ts";
-import type { Mode } from "./mode.ts";
 
 /** A verdict, not a question: whoever builds the gate decides whether a human is asked before it answers. */
 export type Verdict = { allow: true } | { allow: false; rule: string };

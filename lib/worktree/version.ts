@@ -10,7 +10,7 @@ import {
   type Stats,
 } from "node:fs";
 import { dirname } from "node:path";
-import { unlessRefused } from "../../errors.ts";
+import { unlessRefused } from "../errors.ts";
 
 /** git's three kinds of file. */
 export type Mode = "100644" | "100755" | "120000";

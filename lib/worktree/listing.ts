@@ -1,11 +1,11 @@
 import { existsSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "../../errors.ts";
-import { isBelow } from "../../files/path.ts";
-import type { Git } from "../../git/program.ts";
-import type { Policy } from "../../sandbox/policy/policy.ts";
-import { scopeOf } from "../../tools/search/scope.ts";
-import { walk } from "../../tools/search/walk.ts";
+import { messageOf } from "../errors.ts";
+import { isBelow } from "../files/path.ts";
+import type { Git } from "../git/program.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { scopeOf } from "../tools/search/scope.ts";
+import { walk } from "../tools/search/walk.ts";
 import { differing, freezeRepository, trackedFiles, type Differing, type Repository } from "./repository.ts";
 
 /** What is listed, and with what. */

@@ -4,11 +4,11 @@ import { join, relative } from "node:path";
 import { isBelow } from "../files/path.ts";
 import { findGit } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import { Copies, type Place } from "./worktree/copies.ts";
-import { breathe, listFiles, listFilesAgain, mostFiles, type Project } from "./worktree/listing.ts";
-import { describeChange, type Change, type FileChange } from "./worktree/patch.ts";
-import { originals } from "./worktree/repository.ts";
-import { createLook, sameSignature, versionAt, type Signature, type Version } from "./worktree/version.ts";
+import { Copies, type Place } from "./copies.ts";
+import { breathe, listFiles, listFilesAgain, mostFiles, type Project } from "./listing.ts";
+import { describeChange, type Change, type FileChange } from "./patch.ts";
+import { originals } from "./repository.ts";
+import { createLook, sameSignature, versionAt, type Signature, type Version } from "./version.ts";
 
 /*
  * What a turn changed in the project, whoever changed it: koda's tools, or any program that a command ran. A snapshot

@@ -1,9 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { ancestors } from "../../files/path.ts";
-import { readSmallText } from "../../files/read.ts";
-import { gitPlaces, type GitPlaces } from "../../git/places.ts";
-import { runGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
+import { ancestors } from "../files/path.ts";
+import { readSmallText } from "../files/read.ts";
+import { gitPlaces, type GitPlaces } from "../git/places.ts";
+import { runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
 import { largestFile, type Mode, type Version } from "./version.ts";
 
 /**

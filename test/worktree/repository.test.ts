@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findGit } from "../../lib/git/program.ts";
-import { diffSnapshot, takeSnapshot } from "../../lib/session/worktree.ts";
+import { diffSnapshot, takeSnapshot } from "../../lib/worktree/snapshot.ts";
 import { live, makeGround, programs, runGit, summary, type Ground } from "../support/worktree.ts";
 import { policyOf } from "../support/policy.ts";
 

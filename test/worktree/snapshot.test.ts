@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { diffSnapshot } from "../../lib/session/worktree.ts";
+import { diffSnapshot } from "../../lib/worktree/snapshot.ts";
 import { live, makeGround, summary, type Ground } from "../support/worktree.ts";
 
 type Kind = { name: string; make(files?: Record<string, string>): Ground; searchPath?: string };

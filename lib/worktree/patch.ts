@@ -1,4 +1,4 @@
-import { exactDiffOf } from "../../tools/diff.ts";
+import { exactDiffOf } from "../tools/diff.ts";
 import type { Mode, Version } from "./version.ts";
 
 /** A file that is not as it was; one that is not there has no version. */
