@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Egress, ports } from "../../../../lib/conversation/workspace/egress.ts";
-import { landlockAbi } from "../../../../lib/sandbox/abi.ts";
-import { openBwrapTier } from "../../../../lib/sandbox/tiers/bwrap/tier.ts";
-import { createCapture } from "../../../../lib/shell/capture.ts";
-import { createShell } from "../../../../lib/shell/spawn.ts";
-import { hereArch } from "../../../support/assembled.ts";
-import { makePlace } from "../../../support/place.ts";
-import { policyOf } from "../../../support/policy.ts";
-import { until } from "../../../support/until.ts";
+import { Egress, ports } from "../../../lib/conversation/workspace/egress.ts";
+import { landlockAbi } from "../../../lib/sandbox/abi.ts";
+import { openBwrapTier } from "../../../lib/sandbox/tiers/bwrap/tier.ts";
+import { createCapture } from "../../../lib/shell/capture.ts";
+import { createShell } from "../../../lib/shell/spawn.ts";
+import { hereArch } from "../../support/assembled.ts";
+import { makePlace } from "../../support/place.ts";
+import { policyOf } from "../../support/policy.ts";
+import { until } from "../../support/until.ts";
 
 const needed = ["bwrap", "curl"].filter((program) => Bun.which(program) === null);
 
