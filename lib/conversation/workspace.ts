@@ -1,5 +1,4 @@
 import { certificateVariables, proxyNames, proxyVariables } from "../egress/env.ts";
-import { sshTunnelCommand } from "../egress/sshcommand.ts";
 import type { Event } from "../engine/event.ts";
 import type { Backend, Proxies } from "../sandbox/backend.ts";
 import { compose } from "../sandbox/policy/compose.ts";
@@ -137,7 +136,5 @@ function variablesFor(
 
 function variablesOf({ http, socks }: Proxies): Record<string, string> {
   const at = ({ address, port }: Proxies["http"]) => ({ host: address, port });
-  // ssh itself knows no proxies, and this very program can take it through one.
-  const gitSsh = sshTunnelCommand(process.execPath, at(socks));
-  return proxyVariables({ http: at(http), socks: at(socks), gitSsh });
+  return proxyVariables({ http: at(http), socks: at(socks), executable: process.execPath });
 }
