@@ -1,46 +1,46 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
-import { errnoOf } from "../errors.ts";
+import { errnoOf, errnoWords } from "../errors.ts";
 
-/** A file that cannot be used, in words that follow `Cannot read config "…": `. */
-export type FileProblem = { problem: string };
+/** Why a file cannot be used, to follow `Cannot read config "…": `. */
+type FileProblem = { problem: string };
 
-/** The beginning of a regular file. Never waits: a FIFO or a device in the file's place is a problem, not a hang. */
+/**
+ * The first `limit` bytes of a regular file, or undefined when there is no file. Never waits: a named pipe or a device
+ * is a problem, not a hang.
+ */
 export function readRegularFile(path: string, limit: number): Uint8Array | FileProblem | undefined {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    return isAbsence(error, path) ? undefined : { problem: openProblem(error) };
+    return isAbsence(error, path) ? undefined : { problem: problemOf(error) };
   }
   try {
     const stats = fstatSync(fd);
     return stats.isFile() ? readUpTo(fd, limit) : { problem: `it is ${kindOf(stats)}, not a file` };
   } catch (error) {
-    return { problem: openProblem(error) };
+    return { problem: problemOf(error) };
   } finally {
     closeSync(fd);
   }
 }
 
-/** What somebody wrote by hand has less. */
+/** Far more than a file written by hand has. */
 const largestText = 1024 * 1024;
 
-/** The text of a small regular file that may be a command's work; none when it is missing, too large or something else. */
+/** The text of a small file that a command may have written; empty when it is missing, too large or not a regular file. */
 export function readSmallText(path: string): string {
   const bytes = readRegularFile(path, largestText + 1);
   return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";
 }
 
-/** `a directory`, `a named pipe`, …, for a sentence about something that should have been a file. */
-export function kindOf(stats: Stats): string {
-  if (stats.isFile()) return "a file";
+function kindOf(stats: Stats): string {
   if (stats.isDirectory()) return "a directory";
   if (stats.isFIFO()) return "a named pipe";
-  if (stats.isSocket()) return "a socket";
-  return "a device";
+  return stats.isSocket() ? "a socket" : "a device";
 }
 
-/** One read may give less than there is, a file in /proc for one; the size that stat tells is not trusted either. */
+/** One read may return less than there is, and the size from stat is wrong for files in /proc. */
 function readUpTo(fd: number, limit: number): Uint8Array {
   const pieces: Uint8Array[] = [];
   let room = limit;
@@ -54,23 +54,16 @@ function readUpTo(fd: number, limit: number): Uint8Array {
   return Buffer.concat(pieces);
 }
 
-/** ENOENT is also what a link to nothing gives, and that is no absence. */
+/** A link to nothing gives ENOENT too, but it is a problem rather than a missing file. */
 function isAbsence(error: unknown, path: string): boolean {
   const code = errnoOf(error);
   return code === "ENOTDIR" || (code === "ENOENT" && lstatSync(path, { throwIfNoEntry: false }) === undefined);
 }
 
-const openProblems: Readonly<Record<string, string>> = {
-  EACCES: "permission denied",
-  ENOENT: "it is a broken symbolic link",
-  EPERM: "permission denied",
-  ELOOP: "too many levels of symbolic links",
-  // What opening a socket gives.
-  ENXIO: "it is a socket or a device without a driver, not a file",
-};
-
-function openProblem(error: unknown): string {
+function problemOf(error: unknown): string {
   const code = errnoOf(error);
   if (code === undefined) throw error;
-  return openProblems[code] ?? code;
+  if (code === "ENOENT") return "it is a broken symbolic link";
+  if (code === "ENXIO") return "it is a socket or a device without a driver, not a file";
+  return errnoWords(code);
 }

@@ -1,4 +1,4 @@
-import { address } from "../config/kinds.ts";
+import { httpUrl } from "../config/types.ts";
 import { isPublicParameter, maskQuery } from "../config/mask.ts";
 import { KodaError } from "../errors.ts";
 import { shortestSecret } from "../shell/env.ts";
@@ -37,10 +37,10 @@ function completed(value: string, { addressVariables, local }: Provider): string
 
 /** Checked only for the provider that is used: others may be set up for other programs. */
 export function assertAddress({ name, baseUrl, addressFrom }: Provider): void {
-  if (addressFrom === undefined || address.read(baseUrl) !== undefined) return;
+  if (addressFrom === undefined || httpUrl.read(baseUrl) !== undefined) return;
   throw new KodaError(
     "config",
-    `Cannot use the provider "${name}": ${addressFrom} is "${withoutSecrets(baseUrl)}", expected ${address.expected}`,
+    `Cannot use the provider "${name}": ${addressFrom} is "${withoutSecrets(baseUrl)}", expected ${httpUrl.expected}`,
   );
 }
 

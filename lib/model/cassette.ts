@@ -1,6 +1,6 @@
 import { KodaError } from "../errors.ts";
 import { readRegularFile } from "../files/read.ts";
-import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "./json.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
 import type { Wire } from "./model.ts";
 
 /** The model traffic of a process, one JSON line each: the header, then every request with its response, in order. */

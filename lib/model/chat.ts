@@ -1,6 +1,6 @@
 import { chatBody } from "./chat-body.ts";
 import { FragmentedCalls } from "./fragments.ts";
-import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "./json.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "../config/json.ts";
 import type { FinishReason, ModelEvent, Usage } from "./model.ts";
 import { type Assembly, type Attempt, speak } from "./reply.ts";
 import type { Endpoint } from "./stream.ts";

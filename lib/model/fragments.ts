@@ -1,4 +1,4 @@
-import { type JsonRecord, parseJson, recordIn, stringIn } from "./json.ts";
+import { type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
 import type { CallPart } from "./message.ts";
 
 type Growing = { index: unknown; id: string; tool: string; arguments: string };

@@ -4,7 +4,7 @@ import { KodaError, messageOf, unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
 import { takeDown } from "../system/kill.ts";
 import { marked, markVariable, newFamily } from "../shell/processes.ts";
-import { isRecord, parseJson, stringIn } from "./json.ts";
+import { isRecord, parseJson, stringIn } from "../config/json.ts";
 import type { Environment } from "./address.ts";
 import type { ApiKey } from "./providers.ts";
 import { trimmed } from "./said.ts";

@@ -1,4 +1,4 @@
-import { isRecord } from "./json.ts";
+import { isRecord } from "../config/json.ts";
 
 /** Where the project was when it was recorded, and where it is now. */
 export type Places = { recorded: string | undefined; sent: string };

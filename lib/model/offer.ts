@@ -1,5 +1,5 @@
 import { type Fetch, platformFetch } from "./fetch.ts";
-import { arrayIn, recordOf, stringIn } from "./json.ts";
+import { arrayIn, recordOf, stringIn } from "../config/json.ts";
 import { addressOf } from "./address.ts";
 import type { Provider } from "./providers.ts";
 

@@ -1,7 +1,7 @@
 import { KodaError } from "../errors.ts";
 import { type Cassette, type RecordedResponse, type RecordedRequest, wireOfPath } from "./cassette.ts";
 import type { Fetch } from "./fetch.ts";
-import { parseJson, recordOf } from "./json.ts";
+import { parseJson, recordOf } from "../config/json.ts";
 import { firstDifference, type Places } from "./likeness.ts";
 
 export type ReplayOptions = {

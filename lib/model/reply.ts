@@ -1,6 +1,6 @@
 import { KodaError } from "../errors.ts";
 import { reported } from "./failure.ts";
-import { isRecord, type JsonRecord, parseJson } from "./json.ts";
+import { isRecord, type JsonRecord, parseJson } from "../config/json.ts";
 import type { Model, ModelEvent, ModelRequest, Wire } from "./model.ts";
 import { type Endpoint, originOf, streamFrames } from "./stream.ts";
 

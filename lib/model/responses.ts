@@ -1,5 +1,5 @@
 import { reported } from "./failure.ts";
-import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "./json.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "../config/json.ts";
 import type { FinishReason, ModelEvent, Usage } from "./model.ts";
 import { type Assembly, type Attempt, speak } from "./reply.ts";
 import { responsesBody } from "./responses-body.ts";

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, parseJson, recordIn, recordOf, stringIn } from "./json.ts";
+import { isRecord, type JsonRecord, parseJson, recordIn, recordOf, stringIn } from "../config/json.ts";
 import { maskKeys } from "../config/mask.ts";
 
 /** What a provider said: its words, and its own codes for it in one string to search in. */

@@ -1,15 +1,12 @@
-/** Readers of what somebody else sent: nothing is believed, and what has another type than expected is not there. */
+/** Readers for JSON from outside: a value of another type than expected counts as absent. */
 export type JsonRecord = { readonly [key: string]: unknown };
-
-const nothing: JsonRecord = {};
-const none: readonly unknown[] = [];
-
-export function recordOf(value: unknown): JsonRecord {
-  return isRecord(value) ? value : nothing;
-}
 
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function recordOf(value: unknown): JsonRecord {
+  return isRecord(value) ? value : {};
 }
 
 export function recordIn(record: JsonRecord, key: string): JsonRecord {
@@ -18,7 +15,7 @@ export function recordIn(record: JsonRecord, key: string): JsonRecord {
 
 export function arrayIn(record: JsonRecord, key: string): readonly unknown[] {
   const value = record[key];
-  return Array.isArray(value) ? value : none;
+  return Array.isArray(value) ? value : [];
 }
 
 export function stringIn(record: JsonRecord, key: string): string | undefined {
@@ -26,17 +23,18 @@ export function stringIn(record: JsonRecord, key: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+/** A non-negative integer. */
 export function countIn(record: JsonRecord, key: string): number | undefined {
   const value = record[key];
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** The value of a JSON text, or undefined when it is none. */
+/** Undefined when the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // What a malformed text means is for the caller to say.
+    // Malformed or nested too deeply; the caller decides what that means.
     return undefined;
   }
 }
