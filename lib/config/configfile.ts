@@ -1,6 +1,5 @@
 import { KodaError } from "../errors.ts";
 import { readRegularFile } from "../files/read.ts";
-import { settingsIn, type Refuse, type Setting } from "./settings.ts";
 import { entriesIn, type ConfigEntry, type MakeError } from "./entries.ts";
 import { decodeUtf8 } from "./utf8.ts";
 

@@ -1,18 +1,18 @@
 import type { Notice } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
-import { type Cassette, recordedModel } from "../model/cassette.ts";
-import { connect } from "../model/connect.ts";
 import { endpointOf } from "../model/address.ts";
-import { demoCassette, demoProvider, refuseOldDemo } from "../model/demo.ts";
-import { secretVariables } from "../model/headers.ts";
+import { type Cassette, recordedModel } from "../model/cassette.ts";
+import { connectModel } from "../model/connect.ts";
+import { assertNoDemoDirectory, demoCassette, demoProvider } from "../model/demo.ts";
 import type { Fetch } from "../model/fetch.ts";
-import { imagesRefused, tryingImages } from "../model/images.ts";
+import { secretVariables } from "../model/headers.ts";
+import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
 import { secretsIn } from "../model/record.ts";
-import { type Resolved, resolveModel, type Wanted } from "../model/resolve.ts";
+import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
-import { fitting } from "../model/settings.ts";
+import { supportedSettings } from "../model/settings.ts";
 import type { Traffic } from "../model/traffic.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from "./endpoint.ts";
@@ -46,18 +46,18 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
   const isDemo = provider.name === demoProvider.name;
   const isOffline = traffic.replayed !== undefined || isDemo;
   if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
-  if (settings.hasImages && info.images === false) throw imagesRefused(info);
+  if (settings.hasImages && info.images === false) throw imagesNotAccepted(info);
   const wanted = settingsFor(info, settings.model, recorded);
-  const { settings: taken, left } = fitting(wanted, info);
-  for (const message of left) post({ type: "notice", level: "warn", code: "model_settings", message });
-  if (isDemo && traffic.replayed === undefined) refuseOldDemo(settings.root);
+  const { settings: supported, dropped } = supportedSettings(wanted, info);
+  for (const message of dropped) post({ type: "notice", level: "warn", code: "model_settings", message });
+  if (isDemo && traffic.replayed === undefined) assertNoDemoDirectory(settings.root);
 
   const fetch = openLine(settings, resolved, circumstances);
   const connected = (known: ModelInfo) =>
-    connect({
+    connectModel({
       ...resolved,
       info: known,
-      settings: taken,
+      settings: supported,
       fetch,
       env: settings.env,
       retry: isOffline ? instantRetry : standardRetry,
@@ -65,7 +65,7 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
       userAgent: `koda/${settings.version}`,
     });
   const onRefusal = (message: string) => post({ type: "notice", level: "warn", code: "images", message });
-  const model = info.images === undefined ? tryingImages(connected, { info, onRefusal }) : connected(info);
+  const model = info.images === undefined ? withImageFallback(connected, { info, onRefusal }) : connected(info);
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   return { model, info, key, keyVariables: secretVariables(provider), facts };
 }
@@ -87,7 +87,7 @@ function settingsFor(info: ModelInfo, flags: ModelSettings, recorded: Recorded |
  * Flags come first, then what the session or the cassette was recorded with, then the environment and the
  * configuration: those are of every run, and a recording is of one model.
  */
-function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Cassette | undefined): Wanted {
+function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Cassette | undefined): ModelChoice {
   const { loaded, endpoint } = settings;
   const isNamed = isModelFlag(settings);
   const tape = played && recordedModel(played);
@@ -110,7 +110,7 @@ function nameOf({ provider, model }: { provider: string; model: string }, baseUr
   return provider === "custom" && baseUrl !== undefined ? model : `${provider}/${model}`;
 }
 
-async function resolve(settings: Settings, { recorded, traffic, signal }: Circumstances): Promise<Resolved> {
+async function resolve(settings: Settings, { recorded, traffic, signal }: Circumstances): Promise<ResolvedModel> {
   const played = traffic.replayed;
   const { config } = settings.loaded;
   const writable = [settings.root, ...config.sandbox.write];
@@ -131,7 +131,7 @@ async function resolve(settings: Settings, { recorded, traffic, signal }: Circum
   }
 }
 
-function openLine(settings: Settings, resolved: Resolved, { traffic, track, post }: Circumstances): Fetch {
+function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track, post }: Circumstances): Fetch {
   const { version, root: cwd, env } = settings;
   const { provider, info, key, headers } = resolved;
   const own = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);

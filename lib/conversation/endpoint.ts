@@ -1,13 +1,13 @@
 import { KodaError } from "../errors.ts";
 import { endpointOf } from "../model/address.ts";
 import type { ModelSettings } from "../model/model.ts";
-import type { Resolved } from "../model/resolve.ts";
+import type { ResolvedModel } from "../model/resolve.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
 /** The part of a connection that a session records: enough to notice another address, and no secret. */
-export function connectionFacts({ provider, info, key }: Resolved, settings: ModelSettings): ConnectionFacts {
+export function connectionFacts({ provider, info, key }: ResolvedModel, settings: ModelSettings): ConnectionFacts {
   return {
     endpoint: endpointOf(provider),
     wire: info.wire,
@@ -32,7 +32,7 @@ export function isNamedByFlag(settings: Pick<Settings, "loaded" | "endpoint">): 
  */
 export function assertSameEndpoint(
   { info: { id, provider: name }, environment }: Recorded,
-  { provider }: Resolved,
+  { provider }: ResolvedModel,
   settings: Settings,
 ): void {
   const before = environment?.connection;

@@ -1,5 +1,5 @@
-import type { LoadedConfig } from "../config/config.ts";
-import type { JsonSchema, ModelSettings, Wire } from "../model/model.ts";
+import type { LoadedConfig, Wire } from "../config/config.ts";
+import type { JsonSchema, ModelSettings } from "../model/model.ts";
 import type { FailOn } from "./exec.ts";
 import type { Explicit } from "./resume.ts";
 

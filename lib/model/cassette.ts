@@ -1,7 +1,7 @@
-import { KodaError } from "../errors.ts";
 import { readRegularFile } from "../files/read.ts";
+import type { Wire } from "../config/config.ts";
 import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
-import type { Wire } from "./model.ts";
+import { KodaError } from "../errors.ts";
 
 /** The model traffic of a process, one JSON line each: the header, then every request with its response, in order. */
 export type Cassette = { header: Header; exchanges: Exchange[] };
@@ -10,7 +10,7 @@ export type Header = {
   koda_cassette: 1;
   version: string;
   recorded_at: string;
-  /** What was recorded and where; absent in a cassette that was written by hand. */
+  /** Absent in a cassette that was written by hand, like `model` and `cwd`. */
   provider?: string;
   model?: string;
   cwd?: string;
@@ -27,12 +27,12 @@ export type Exchange = {
 
 export type RecordedRequest = { wire: Wire; path: string; body: unknown };
 
-/** The frames, put together, are the body as it came. A status of 0 is a connection that did not come about. */
+/** The joined frames are the body as it came. A status of 0 is a connection that failed. */
 export type RecordedResponse = {
   status: number;
   headers: Record<string, string>;
   frames: string[];
-  /** The error code of a connection that broke after them. */
+  /** The error code when the connection broke after the frames. */
   cut?: string;
 };
 
@@ -58,7 +58,7 @@ export function parseCassette(text: string, file: string): Cassette {
   return { header, exchanges };
 }
 
-/** Whom the recorded requests were for. */
+/** The model that the recorded requests were for. */
 export type RecordedModel = { provider: string; model: string; wire: Wire };
 
 export function recordedModel({ header, exchanges }: Cassette): RecordedModel {

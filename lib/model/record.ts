@@ -10,7 +10,7 @@ export type Track = {
   /** Absent for the first conversation of a process. */
   name?: string | undefined;
   cwd: string;
-  /** Values that must not be in the file, wherever they turn up: the provider's key above all. */
+  /** Values that must never be in the file, such as the provider's key. */
   secrets: readonly string[];
   fetch: Fetch;
 };
@@ -56,14 +56,14 @@ export class Recorder {
   }
 }
 
-/** The values of variables that are named like something secret. */
+/** The values of variables with the name of a secret. */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(env).flatMap(([name, value]) =>
     value && value.length >= shortestSecret && isNamedSecret(name) ? [value] : [],
   );
 }
 
-/** The headers that say something of the answer. Everything else stays out: a key can hide in any other. */
+/** The recorded headers. All others are left out, since any of them may hold a key. */
 const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
 
 class Tape {
@@ -79,7 +79,7 @@ class Tape {
   }
 
   hide(secret: string): void {
-    // A shorter one would be found in words that have nothing to do with it.
+    // A shorter secret would match unrelated text.
     if (secret.length > 4 && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 
@@ -129,19 +129,19 @@ class Tape {
   }
 }
 
-/** A disk that fills up takes the beginning of a line without a word, and only the next call says why. */
+/** A full disk accepts the beginning of a line, and only the next call fails. */
 function writeWhole(fd: number, bytes: Buffer): void {
   for (let sent = 0; sent < bytes.length;) sent += writeSync(fd, bytes, sent);
 }
 
-/** A secret as it stands in a text, in that text's JSON, and so on: a call's arguments are JSON in a frame in a line. */
+/** A secret in a text, in that text's JSON, and so on: a call's arguments are JSON in a frame in a line. */
 function spellings(secret: string): string[] {
   const forms = [secret];
   for (let depth = 0; depth < 3; depth++) forms.unshift(JSON.stringify(forms[0]).slice(1, -1));
   return [...new Set(forms)];
 }
 
-/** One exchange while it happens. */
+/** An exchange in progress. */
 class Taking {
   ended = false;
   #asked: Omit<Exchange, "response">;
@@ -155,7 +155,7 @@ class Taking {
     this.#onEnd = onEnd;
   }
 
-  /** The same response, whose body is noted down as it is read. */
+  /** The same response, with a body that is recorded as it is read. */
   listen(response: Response): Response {
     const headers = [...response.headers].filter(([name]) => keptHeaders.test(name));
     this.#response = { status: response.status, headers: Object.fromEntries(headers), frames: [] };

@@ -2,7 +2,7 @@ import { KodaError } from "../errors.ts";
 import { type Cassette, type RecordedResponse, type RecordedRequest, wireOfPath } from "./cassette.ts";
 import type { Fetch } from "./fetch.ts";
 import { parseJson, recordOf } from "../config/json.ts";
-import { firstDifference, type Places } from "./likeness.ts";
+import { firstDifference, type ProjectPaths } from "./requestdiff.ts";
 
 export type ReplayOptions = {
   cwd: string;
@@ -23,7 +23,7 @@ export function replayFrom({ header, exchanges: all }: Cassette, options: Replay
     if (exchange === undefined) {
       throw new KodaError("replay", `The cassette has ${exchanges.length} requests, and this is request ${number}`);
     }
-    const places: Places = { recorded: exchange.cwd ?? header.cwd, sent: cwd };
+    const places: ProjectPaths = { recorded: exchange.cwd ?? header.cwd, sent: cwd };
     const sent = { wire: wireOfPath(new URL(url).pathname) ?? "chat", body: parseJson(init.body ?? "") };
     const message = divergence(exchange.request, { sent, number, places });
     if (message !== undefined && !loose) throw new KodaError("replay", message);
@@ -32,7 +32,7 @@ export function replayFrom({ header, exchanges: all }: Cassette, options: Replay
   };
 }
 
-type Sent = { sent: Omit<RecordedRequest, "path">; number: number; places: Places };
+type Sent = { sent: Omit<RecordedRequest, "path">; number: number; places: ProjectPaths };
 
 function divergence({ wire, body }: RecordedRequest, { sent, number, places }: Sent): string | undefined {
   const recordedFields = { wire, ...recordOf(body) };

@@ -1,5 +1,4 @@
 import { basename, normalize } from "node:path";
-import type { Refusal } from "../tools/refusal.ts";
 import type { EgressRefusal } from "../egress/refusals/log.ts";
 import { folded, isBelow } from "../files/path.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";

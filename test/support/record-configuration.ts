@@ -34,9 +34,9 @@ function typeOf({ expected }: ConfigKey["type"]): string {
   return expected.replace(/\[.*\]|"[^"]*"/g, code);
 }
 
-function providerRow({ name, keys: variables, baseUrl, addressVariables, wire }: Provider): string[] {
+function providerRow({ name, keys: variables, baseUrl, baseUrlVariables, wire }: Provider): string[] {
   const named = (names: readonly string[] = []) => names.map(code).join(", ");
-  return [code(name), named(variables) || "none", code(baseUrl), named(addressVariables?.names), wire];
+  return [code(name), named(variables) || "none", code(baseUrl), named(baseUrlVariables?.names), wire];
 }
 
 function replaced(text: string, name: string, part: string): string {

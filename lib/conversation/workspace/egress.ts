@@ -1,13 +1,11 @@
 import { closeSync } from "node:fs";
 import type { EgressConfig } from "../../config/config.ts";
-import type { EgressProxies, Listening, Places } from "../../egress/proxy/proxy.ts";
+import type { EgressProxies, Listening, ListenAddresses } from "../../egress/proxy/proxy.ts";
 import { parseUpstream, type Upstream } from "../../egress/route/upstream.ts";
 import { developmentHosts, gitHosts } from "../../egress/rules/allowlist.ts";
-import { parseRules, type Rules } from "../../egress/rules/rules.ts";
+import { type EgressRules, parseRules } from "../../egress/rules/rules.ts";
 import type { EgressRequest, WayOut } from "../../egress/wayout.ts";
 import type { Endpoint } from "../../sandbox/supervisor/rules.ts";
-import type { ListenAddresses } from "../../egress/proxy/proxy.ts";
-import type { EgressRules } from "../../egress/rules/rules.ts";
 
 /** Where the proxies listen for commands that have a network of their own: HTTP, SOCKS. */
 export const ports: readonly [http: number, socks: number] = [3128, 1080];

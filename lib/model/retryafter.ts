@@ -1,5 +1,5 @@
-/** How long a provider asks us to wait, at most a minute: longer is not a pause but an outage, and is found out by asking. */
-export function askedDelay(headers: Headers, message: string): number | undefined {
+/** The delay that a provider asks for. At most a minute: after that a new attempt tells more than the announcement. */
+export function requestedDelay(headers: Headers, message: string): number | undefined {
   const delay = headerDelay(headers) ?? exhaustedDelay(headers) ?? phraseDelay(message);
   return delay === undefined ? undefined : Math.min(Math.max(0, Math.round(delay)), longestDelay);
 }
@@ -17,7 +17,7 @@ function headerDelay(headers: Headers): number | undefined {
   return Number.isNaN(date) ? durationMs(after) : date - Date.now();
 }
 
-/** `x-ratelimit-reset…` says when the budget is full again, which matters for the one that is used up. */
+/** `x-ratelimit-reset…` of the budgets that are used up. */
 function exhaustedDelay(headers: Headers): number | undefined {
   const delays = ["", "-requests", "-tokens"].map((kind) => {
     const remaining = numberOf(headers.get(`x-ratelimit-remaining${kind}`));
@@ -28,7 +28,7 @@ function exhaustedDelay(headers: Headers): number | undefined {
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
-/** `1s`, `6m0s`, a number of seconds, or a moment since 1970 in seconds or milliseconds. */
+/** `1s`, `6m0s`, a number of seconds, or a Unix time in seconds or milliseconds. */
 function resetDelay(reset: string): number | undefined {
   const number = numberOf(reset);
   if (number === undefined) return durationMs(reset);

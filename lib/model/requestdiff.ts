@@ -1,25 +1,25 @@
 import { isRecord } from "../config/json.ts";
 
-/** Where the project was when it was recorded, and where it is now. */
-export type Places = { recorded: string | undefined; sent: string };
+/** The project's directory in the recording and in this run. */
+export type ProjectPaths = { recorded: string | undefined; sent: string };
 
-export type Difference = { path: string; recorded: string; sent: string };
+type Difference = { path: string; recorded: string; sent: string };
 
 /**
- * The first place where two request bodies differ in what matters. What differs between any two runs does not: dates
- * and times, temporary directories, the project's own place, and ids as long as the same ones stay the same.
+ * The first difference between two request bodies. Parts that differ between any two runs are ignored: dates and times,
+ * temporary directories, the project's own path, and ids as long as they are used consistently.
  */
-export function firstDifference(recorded: unknown, sent: unknown, places: Places): Difference | undefined {
-  return new Comparison(places).compare(recorded, sent, "");
+export function firstDifference(recorded: unknown, sent: unknown, paths: ProjectPaths): Difference | undefined {
+  return new Comparison(paths).compare(recorded, sent, "");
 }
 
 class Comparison {
-  #places: Places;
+  #paths: ProjectPaths;
   #sentIds = new Map<string, string>();
   #recordedIds = new Map<string, string>();
 
-  constructor(places: Places) {
-    this.#places = places;
+  constructor(paths: ProjectPaths) {
+    this.#paths = paths;
   }
 
   compare(recorded: unknown, sent: unknown, path: string): Difference | undefined {
@@ -27,8 +27,8 @@ class Comparison {
     if (Array.isArray(recorded) && Array.isArray(sent)) return this.#compareLists(recorded, sent, path);
     if (isRecord(recorded) && isRecord(sent)) {
       for (const key of new Set([...Object.keys(recorded), ...Object.keys(sent)])) {
-        const place = path === "" ? key : `${path}.${key}`;
-        const found = this.#compareField(key, [recorded[key], sent[key]], place);
+        const inner = path === "" ? key : `${path}.${key}`;
+        const found = this.#compareField(key, [recorded[key], sent[key]], inner);
         if (found !== undefined) return found;
       }
       return undefined;
@@ -50,7 +50,7 @@ class Comparison {
     return isId ? this.#compareIds(recorded, sent, path) : this.compare(recorded, sent, path);
   }
 
-  /** Another id is as good, but it must be the same one wherever the recorded one was the same. */
+  /** An id may differ, but one recorded id must always correspond to the same id in this run. */
   #compareIds(recorded: string, sent: string, path: string): Difference | undefined {
     const expected = this.#sentIds.get(recorded) ?? sent;
     const known = this.#recordedIds.get(sent) ?? recorded;
@@ -61,7 +61,7 @@ class Comparison {
   }
 
   #compareTexts(recorded: string, sent: string, path: string): Difference | undefined {
-    const [before, now] = [steady(recorded, this.#places.recorded), steady(sent, this.#places.sent)];
+    const [before, now] = [normalized(recorded, this.#paths.recorded), normalized(sent, this.#paths.sent)];
     if (before === now) return undefined;
     let start = 0;
     while (before[start] === now[start]) start++;
@@ -75,13 +75,13 @@ const date = /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?Z| ?[+
 const clock = /\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b/g;
 const uuid = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi;
 const callId = /\b(?:call|toolu|fc|chatcmpl-tool)[_-][A-Za-z0-9_-]{4,}/g;
-/** The directory that somebody made there; what is inside it has its own name. */
+/** A directory directly below; the names of files in it are compared. */
 const temporary = /(?:\/private)?\/(?:var\/folders\/[^/\s"']+\/[^/\s"']+\/T|var\/tmp|tmp)\/[^/\s"'`\\:;,)\]}<>]+/g;
 
-/** A text without what differs between any two runs. */
-function steady(text: string, cwd: string | undefined): string {
-  const placed = cwd === undefined || cwd === "/" ? text : text.replace(placeOf(cwd), "{cwd}");
-  return placed
+/** Replaces the parts that differ between any two runs. */
+function normalized(text: string, cwd: string | undefined): string {
+  const relative = cwd === undefined || cwd === "/" ? text : text.replace(pathPattern(cwd), "{cwd}");
+  return relative
     .replace(temporary, "{tmp}")
     .replace(date, "{date}")
     .replace(clock, "{time}")
@@ -89,8 +89,8 @@ function steady(text: string, cwd: string | undefined): string {
     .replace(callId, "{id}");
 }
 
-/** The directory itself or something in it, not another one whose name begins the same. */
-function placeOf(cwd: string): RegExp {
+/** The directory or a path in it, not another directory whose name begins the same. */
+function pathPattern(cwd: string): RegExp {
   return new RegExp(`${cwd.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\w.-]*[\\w-])`, "g");
 }
 

@@ -1,8 +1,8 @@
 import type { ErrorCode } from "../errors.ts";
-import type { Said } from "./said.ts";
+import type { ErrorBody } from "./errorbody.ts";
 
-/** What a provider's refusal means for the run. */
-export function codeOf(status: number | undefined, { message, codes }: Said): ErrorCode {
+/** The error code for a provider's error; an error within a stream may have no status. */
+export function errorCodeOf(status: number | undefined, { message, codes }: ErrorBody): ErrorCode {
   const text = `${codes} ${message}`;
   const rule = rules.find(({ statuses, words }) => statuses?.(status) !== false && words?.test(text) !== false);
   if (rule !== undefined) return rule.code;
@@ -15,19 +15,18 @@ const is =
   (...expected: number[]) =>
   (status: number | undefined) =>
     status !== undefined && expected.includes(status);
-/** The request is at fault, or nobody says who is: an error within a stream has no status. */
-const notTheServers = (status = 400) => status < 500;
-const theServers = (status = 0) => status >= 500;
+const isClientError = (status = 400) => status < 500;
+const isServerError = (status = 0) => status >= 500;
 
 /**
- * The first rule that fits both the status and the words. Words come first where one status stands for several things:
- * a 429 may be a spent budget, a 400 a full context window.
+ * The first rule that matches both status and words wins. Rules with words come first where a status has several
+ * causes: a 429 may be a used-up budget, a 400 a full context window.
  */
 const rules: readonly Rule[] = [
   { code: "quota", statuses: is(402) },
   {
     code: "quota",
-    statuses: notTheServers,
+    statuses: isClientError,
     words:
       /quota|insufficient[_ ](?:balance|credits?|funds)|credit balance|billing_?(?:hard|not|error)|out of credits/i,
   },
@@ -35,14 +34,14 @@ const rules: readonly Rule[] = [
   { code: "rate_limit", statuses: is(429) },
   {
     code: "context",
-    statuses: notTheServers,
+    statuses: isClientError,
     words:
       /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request|conversation) (?:is |was )?too (?:long|large)|too many (?:input |prompt )?tokens|input token count|exceeds? the (?:maximum|max|limit).{0,40}tokens|tokens? (?:exceed|limit exceeded)|reduce the length/i,
   },
   { code: "context", statuses: is(413) },
   {
     code: "content_policy",
-    statuses: (status) => notTheServers(status) && status !== 401,
+    statuses: (status) => isClientError(status) && status !== 401,
     words:
       /content[_ ](?:policy|filter|management)|policy_violation|safety (?:system|policy|settings)|usage polic|was flagged|moderation|inspection_failed/i,
   },
@@ -60,14 +59,14 @@ const rules: readonly Rule[] = [
   { code: "model_not_found", statuses: is(404) },
   {
     code: "model_not_found",
-    statuses: notTheServers,
+    statuses: isClientError,
     words:
       /model_not_found|model .{0,80}(?:does not exist|not found|is not supported)|not a valid model|unknown model/i,
   },
   { code: "overloaded", words: /overloaded/i },
-  { code: "rate_limit", statuses: notTheServers, words: /rate[_ ]limit[_ ](?:exceeded|error)|too_many_requests/i },
+  { code: "rate_limit", statuses: isClientError, words: /rate[_ ]limit[_ ](?:exceeded|error)|too_many_requests/i },
   { code: "unavailable", statuses: is(408, 409) },
-  { code: "unavailable", statuses: theServers },
+  { code: "unavailable", statuses: isServerError },
   { code: "unavailable", words: /server_error|internal_error|api_error|timeout_error|unavailable/i },
   { code: "request", words: /invalid_(?:request|prompt|value|type)|unsupported_/i },
 ];
