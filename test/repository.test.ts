@@ -56,7 +56,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   model: ["async", "config", "egress", "files", "shell", "system"],
   trust: ["async", "config", "files", "git", "sandbox"],
   shell: ["async", "egress", "files", "sandbox", "system"],
-  sandbox: ["config", "files", "system"],
+  sandbox: ["config", "egress", "files", "system"],
   egress: ["async"],
   config: ["files"],
   git: ["files"],

@@ -110,7 +110,7 @@ export class Conversation implements AsyncDisposable {
       changes,
       watchKey,
       ...(schema !== undefined && { schema }),
-      contextOf: () => this.#context(),
+      contextOf: (call) => this.#contextOf(call),
       repositories: workspace.repositories,
       loop: new LoopGuard(),
       progress: { text: "", usage: noUsage, calls: Promise.resolve() },
@@ -131,13 +131,15 @@ export class Conversation implements AsyncDisposable {
     return new Changes({ policy, searchPath: settings.env.PATH, own, temporary });
   }
 
-  #context(): CallContext {
+  #contextOf(call: string): CallContext {
     const { files, outputs, recall, todo } = this.session;
-    const { policy, egress, connections } = this.workspace;
+    const { workspace } = this;
+    const { policy, egress, connections } = workspace;
     return {
       ...this.#hands,
       policy,
-      egress: egress.ofTools,
+      variables: () => workspace.proxyVariables(call),
+      egress: { ...egress.ofTools, onRequest: (request) => connections.add(request, call) },
       refusals: connections.refusals,
       files,
       outputs,

@@ -1,3 +1,4 @@
+import { callerAddress } from "../egress/caller.ts";
 import { certificateVariables, proxyNames, proxyVariables } from "../egress/env.ts";
 import type { Event } from "../engine/event.ts";
 import type { Backend, Proxies } from "../sandbox/backend.ts";
@@ -93,6 +94,12 @@ export class Workspace implements AsyncDisposable {
     return hands;
   }
 
+  /** The variables by which the commands of a call find the proxies, and the proxies know the call. */
+  proxyVariables(call: string): Readonly<Record<string, string>> {
+    const { proxies } = this.backend;
+    return proxies === undefined ? {} : variablesOf(proxies, callerAddress(this.connections.callerOf(call)));
+  }
+
   /** Kills every command without waiting, for a process that exits right now. */
   killNow(): void {
     for (const { shell } of this.#hands) shell.killNow();
@@ -126,7 +133,8 @@ function variablesFor(
   const { SSL_CERT_FILE: authority } = variables;
   if (authority !== undefined) Object.assign(variables, { ...certificateVariables(authority), ...variables });
   // Last, so that nothing of the user's leads around them.
-  if (backend.proxies !== undefined) Object.assign(variables, variablesOf(backend.proxies));
+  if (backend.proxies !== undefined)
+    Object.assign(variables, variablesOf(backend.proxies, backend.proxies.http.address));
   if (backend.filesystem === "confined" && !backend.placesCopies)
     Object.assign(variables, copyVariables(policy, variables));
   // Where .git is watched and not held, git should not write to it for a mere status.
@@ -134,7 +142,7 @@ function variablesFor(
   return variables;
 }
 
-function variablesOf({ http, socks }: Proxies): Record<string, string> {
-  const at = ({ address, port }: Proxies["http"]) => ({ host: address, port });
+function variablesOf({ http, socks }: Proxies, host: string): Record<string, string> {
+  const at = ({ port }: Proxies["http"]) => ({ host, port });
   return proxyVariables({ http: at(http), socks: at(socks), executable: process.execPath });
 }

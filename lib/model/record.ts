@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { errnoOf, KodaError, messageOf, reasonOf } from "../errors.ts";
 import { isNamedSecret, shortestSecret } from "../shell/env.ts";
 import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
-import { type Fetch, platformFetch } from "./fetch.ts";
+import type { Fetch } from "./fetch.ts";
 import { parseJson } from "../config/json.ts";
 
 /** One conversation's part of a recording. */

@@ -35,6 +35,8 @@ export type ToolContext = {
   signal: AbortSignal;
   policy: Policy;
   shell: Shell;
+  /** Variables of this call's own for its commands. */
+  variables(): Readonly<Record<string, string>>;
   tasks: Tasks;
   /** What a tool may reach itself; commands have the proxies. */
   egress: WayOut;

@@ -7,14 +7,22 @@ import { messageOf } from "../../errors.ts";
 export class ConnectionLog {
   readonly refusals: Refusals;
   readonly #post: (event: Event) => void;
+  /** The calls whose commands may connect; a call's place in it is its caller number. */
+  readonly #callers: string[] = [];
 
   constructor(dataDirectory: string | undefined, post: (event: Event) => void) {
     this.refusals = new Refusals(dataDirectory);
     this.#post = post;
   }
 
-  /** An attempt by a proxy or a tool, with the call that made it where that is known. */
-  add(request: EgressRequest, tool?: string): void {
+  /** The caller number by which the proxies know the commands of a call. */
+  callerOf(call: string): number {
+    const last = this.#callers.length - 1;
+    return this.#callers[last] === call ? last : this.#callers.push(call) - 1;
+  }
+
+  /** An attempt by a tool, or by a command whose connection says which call it belongs to. */
+  add(request: EgressRequest, tool = this.#callers[request.caller ?? -1]): void {
     const { via, host, port, verdict } = request;
     const call = tool === undefined ? {} : { tool };
     if (verdict === "allowed") return this.#post({ type: "egress", via, host, port, verdict, ...call });
