@@ -1,6 +1,6 @@
 import { KodaError } from "../errors.ts";
+import { readRegularFile } from "../files/read.ts";
 import { entriesIn, type ConfigEntry, type MakeError } from "./entries.ts";
-import { readRegularFile } from "./file.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 /** A configuration is small, so a larger file is a mistake. */

@@ -1,5 +1,5 @@
 import { type ApiKey, keySource } from "../model/providers.ts";
-import type { Notice } from "./engine.ts";
+import type { Notice } from "./turn.ts";
 
 /** Looks for the provider's key in what a tool returned; what is to be said about it, once. */
 export type KeyWatch = (tool: string, text: string) => Notice | undefined;

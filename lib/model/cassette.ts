@@ -1,9 +1,9 @@
+import { readRegularFile } from "../files/read.ts";
 import type { Wire } from "../config/config.ts";
-import { readRegularFile } from "../config/file.ts";
 import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
 import { KodaError } from "../errors.ts";
 
-/** The model traffic of a run as JSON Lines: a header, then each request with its response, in order. */
+/** The model traffic of a process, one JSON line each: the header, then every request with its response, in order. */
 export type Cassette = { header: Header; exchanges: Exchange[] };
 
 export type Header = {
@@ -16,7 +16,14 @@ export type Header = {
   cwd?: string;
 };
 
-export type Exchange = { request: RecordedRequest; response: RecordedResponse };
+export type Exchange = {
+  /** The conversation, where one process had several; absent for the first. */
+  track?: string;
+  /** Its project, where that is not the header's. */
+  cwd?: string;
+  request: RecordedRequest;
+  response: RecordedResponse;
+};
 
 export type RecordedRequest = { wire: Wire; path: string; body: unknown };
 
@@ -92,7 +99,10 @@ function exchangeOf(value: unknown): Exchange | undefined {
   if ((wire !== "chat" && wire !== "responses") || !isRecord(request.body) || !isStatus(status)) return undefined;
   if (!Array.isArray(response.frames) || frames.length < response.frames.length) return undefined;
   const cut = stringIn(response, "cut");
+  const [track, cwd] = ["track", "cwd"].map((key) => stringIn(value, key));
   return {
+    ...(track !== undefined && { track }),
+    ...(cwd !== undefined && { cwd }),
     request: { wire, path: stringIn(request, "path") ?? "", body: request.body },
     response: { status, headers: headersOf(recordIn(response, "headers")), frames, ...(cut !== undefined && { cut }) },
   };

@@ -1,4 +1,4 @@
-import { nameOf, proxyOfFetch } from "../egress/route/upstream.ts";
+import { proxyName, proxyOfFetch } from "../egress/route/upstream.ts";
 import { isLoopback } from "../egress/rules/host.ts";
 import { errnoOf, errnoWords, type ErrorCode, KodaError, messageOf } from "../errors.ts";
 import { endpointOf, querySecrets } from "./address.ts";
@@ -45,7 +45,7 @@ export function connectionError(
   const isRefused = code === "ConnectionRefused" || code === "ECONNREFUSED";
   const isAbsent = isRefused && isLoopback(through?.proxy.host ?? new URL(url).hostname);
   const problem = isAbsent && through === undefined ? "No server listens at" : "Cannot connect to";
-  const proxy = through === undefined ? "" : ` through the proxy ${nameOf(through.proxy)} (${through.variable})`;
+  const proxy = through === undefined ? "" : ` through the proxy ${proxyName(through.proxy)} (${through.variable})`;
   const hint = provider.local ? ` (is ${provider.name} running?)` : "";
   return new KodaError("network", `${problem} ${url}${proxy}: ${reason}${hint}`, {
     ...details,

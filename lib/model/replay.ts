@@ -6,14 +6,16 @@ import { firstDifference, type ProjectPaths } from "./requestdiff.ts";
 
 export type ReplayOptions = {
   cwd: string;
-  /** A request that differs is reported to `onDivergence` and still gets the recorded response. */
+  track?: string | undefined;
+  /** A request that differs is only told to `onDivergence`, and gets the recorded answer all the same. */
   loose: boolean;
   onDivergence?: (message: string) => void;
 };
 
-/** Answers each request with the next recorded response, offline and without a key. */
-export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDivergence }: ReplayOptions): Fetch {
-  const places: ProjectPaths = { recorded: header.cwd, sent: cwd };
+/** Answers each request with the next recorded response of its track. Nothing is sent anywhere, and no key is needed. */
+export function replayFrom({ header, exchanges: all }: Cassette, options: ReplayOptions): Fetch {
+  const { cwd, track, loose, onDivergence } = options;
+  const exchanges = all.filter((exchange) => exchange.track === track);
   let next = 0;
   return async (url, init) => {
     const number = ++next;
@@ -21,6 +23,7 @@ export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDive
     if (exchange === undefined) {
       throw new KodaError("replay", `The cassette has ${exchanges.length} requests, and this is request ${number}`);
     }
+    const places: ProjectPaths = { recorded: exchange.cwd ?? header.cwd, sent: cwd };
     const sent = { wire: wireOfPath(new URL(url).pathname) ?? "chat", body: parseJson(init.body ?? "") };
     const message = divergence(exchange.request, { sent, number, places });
     if (message !== undefined && !loose) throw new KodaError("replay", message);

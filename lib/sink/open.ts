@@ -1,4 +1,4 @@
-import { undelivered } from "../engine/end.ts";
+import { undeliveredEnd } from "../engine/end.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { KodaError } from "../errors.ts";
 import { jsonlWriter, jsonWriter } from "./jsonl.ts";
@@ -37,7 +37,7 @@ export function openSink(options: SinkOptions): Sink {
       await options.stdout.flush();
     } catch (error) {
       isStdoutLost = true;
-      await toStderr(error instanceof KodaError ? undelivered(event, error) : event);
+      await toStderr(error instanceof KodaError ? undeliveredEnd(event, error) : event);
       throw error;
     }
     await toStderr(event);
