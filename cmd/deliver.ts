@@ -48,8 +48,8 @@ export async function deliver(
  * be settled before there are any events.
  */
 export async function answerInto(file: string, signal: AbortSignal): Promise<Conclude> {
-  const { settleAnswer } = await import("./answerfile.ts");
-  const answer = await settleAnswer(file);
+  const { openAnswerFile } = await import("./answerfile.ts");
+  const answer = await openAnswerFile(file);
   return async (outcome, { session }) => {
     if (outcome.status === "done") {
       try {

@@ -7,29 +7,29 @@ import { proxyName, parseUpstream, type Upstream, type UpstreamProxy } from "../
 import { parseRules } from "../lib/egress/rules/rules.ts";
 import { KodaError } from "../lib/errors.ts";
 import { plain } from "../lib/sink/style.ts";
-import type { Here } from "./here.ts";
+import type { CurrentProject } from "./project.ts";
 
-/** What commands may reach, and which way. A pattern or a proxy that is not understood throws, as it would end a run. */
-export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<Here, "env">) {
+/** The hosts that commands may reach, and the route. Throws for an invalid pattern or proxy, which would end a run. */
+export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<CurrentProject, "env">) {
   const [rules] = parseRules(egress);
-  const way = wayOut(parseUpstream(env));
+  const route = describeRoute(parseUpstream(env));
   const allowed = `${counted(rules.allow.length, "pattern")} allowed`;
   const denied = rules.deny.length === 0 ? "" : `, ${rules.deny.length} denied`;
   const reach = {
     none: "none: commands reach nothing",
-    allowlist: `allowlist: ${allowed}${denied}, ${way}`,
-    open: `open: every public host, ${allowed} beside${denied}, ${way}`,
+    allowlist: `allowlist: ${allowed}${denied}, ${route}`,
+    open: `open: every public host, ${allowed} in addition${denied}, ${route}`,
   } as const;
   return { status: "ok", message: reach[egress.mode] } as const;
 }
 
-/** The last of what was refused to anybody; nothing where nobody knows where it would be written. */
-export function latestRefusals(places: Here): readonly EgressRefusal[] {
+/** The latest refusals of all runs; none when there is no data directory. */
+export function latestRefusals(project: CurrentProject): readonly EgressRefusal[] {
   try {
-    const directory = findDataDirectory(places);
+    const directory = findDataDirectory(project);
     return directory === undefined ? [] : readRefusals(directory);
   } catch (error) {
-    // The check of the database says what is wrong with the place.
+    // The database check reports the problem.
     if (error instanceof KodaError) return [];
     throw error;
   }
@@ -37,25 +37,25 @@ export function latestRefusals(places: Here): readonly EgressRefusal[] {
 
 const mostShown = 5;
 
-/** For people: the last few, below the checks. */
+/** The last few refusals, below the checks. */
 export function describeRefusals(refusals: readonly EgressRefusal[]): string {
   const shown = refusals.slice(-mostShown).map(({ at, reason }) => `  ${plain(at)} ${plain(reason)}\n`);
   return shown.length === 0 ? "" : `\nRecently refused (--json shows more):\n${shown.join("")}`;
 }
 
-function wayOut(upstream: Upstream | undefined): string {
+function describeRoute(upstream: Upstream | undefined): string {
   const { request, tunnel } = upstream ?? {};
   if (request === undefined && tunnel === undefined) return "direct";
   if (request !== undefined && tunnel !== undefined && urlOf(request) === urlOf(tunnel))
     return `through ${urlOf(request)}`;
-  return `HTTP ${wayThrough(request)}, all else ${wayThrough(tunnel)}`;
+  return `HTTP ${through(request)}, everything else ${through(tunnel)}`;
 }
 
-function wayThrough(proxy: UpstreamProxy | undefined): string {
+function through(proxy: UpstreamProxy | undefined): string {
   return proxy === undefined ? "direct" : `through ${urlOf(proxy)}`;
 }
 
-/** Without the credentials. */
+/** Without credentials. */
 function urlOf(proxy: UpstreamProxy): string {
   return `${proxy.protocol}://${proxyName(proxy)}`;
 }

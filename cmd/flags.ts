@@ -1,19 +1,19 @@
 import { modes, wires } from "../lib/config/config.ts";
 import { egress, places, rights } from "./policyflags.ts";
 import * as value from "./values.ts";
-import type { Value } from "./values.ts";
+import type { ArgumentType } from "./values.ts";
 
-/** One flag, as the parser, the help and the shell completions see it. Without `value` it is a switch. */
+/** A flag, for the parser, the help and the shell completions. Without `value` it is a switch. */
 export type Flag = {
   readonly group: Group;
   readonly about: string;
-  /** What holds when neither this flag nor the configuration says anything. */
-  readonly standard?: string;
+  /** The default, when the configuration does not set it either. */
+  readonly default?: string;
   readonly short?: string;
-  /** Other spellings that are taken for it, and are not advertised. */
+  /** Other accepted spellings, not shown in the help. */
   readonly aliases?: readonly string[];
-  readonly value?: Value<unknown>;
-  /** May be given again; all values count. */
+  readonly value?: ArgumentType<unknown>;
+  /** May be repeated; all values count. */
   readonly many?: true;
   readonly required?: true;
   /** Short for another flag with this value. */
@@ -22,7 +22,7 @@ export type Flag = {
 
 export type Flags = { readonly [name: string]: Flag };
 
-/** The headings of a help page, in their order there. */
+/** The headings of a help page, in order. */
 export const groups = [
   "Input",
   "Model",
@@ -33,7 +33,7 @@ export const groups = [
   "Record and replay",
   "General",
 ] as const;
-export type Group = (typeof groups)[number];
+type Group = (typeof groups)[number];
 
 export const helpFlag = {
   help: { short: "h", group: "General", about: "Show this help" },
@@ -55,14 +55,14 @@ const input = {
     value: value.file,
     many: true,
     group: "Input",
-    about: "Show the model an image; may be repeated",
+    about: "Attach an image; may be repeated",
   },
   stdin: {
     value: value.oneOf("auto", "append", "require", "ignore"),
     group: "Input",
     about:
-      "How to use stdin when a prompt is given. auto reads a file or a pipeline to its end, and a pipe that only a parent process holds when something comes within 3 s; append and require read to the end; ignore leaves it unread",
-    standard: "auto",
+      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and waits up to 3 s for a pipe that only a parent process holds open; append and require read to the end; ignore reads nothing",
+    default: "auto",
   },
 } as const satisfies Flags;
 
@@ -79,9 +79,9 @@ const model = {
   "reasoning-effort": {
     value: value.oneOf("low", "medium", "high"),
     group: "Model",
-    about: "Passed on to a model that takes it",
+    about: "Sent to models that support it",
   },
-  temperature: { value: value.fraction, group: "Model", about: "Passed on to a model that takes it" },
+  temperature: { value: value.fraction, group: "Model", about: "Sent to models that support it" },
   "max-output-tokens": { value: value.count, group: "Model", about: "The longest reply, in tokens" },
 } as const satisfies Flags;
 
@@ -91,35 +91,39 @@ const trust = {
     value: value.oneOf(...modes),
     group: "Trust",
     about:
-      "What may run without approval: plan only reads, and the sandbox keeps the project read-only; safe only reads, and denies what would need approval; auto works inside the project",
-    standard: "auto",
+      "The calls that may run without approval. plan and safe: only reads, and in plan the sandbox makes the project read-only; auto: everything inside the project",
+    default: "auto",
   },
   "allow-tool": {
     value: value.list(value.tool),
     many: true,
     group: "Trust",
-    about: "Give the run this tool and no other; may be repeated",
+    about: "Use only this tool; may be repeated",
   },
   "deny-tool": {
     value: value.list(value.tool),
     many: true,
     group: "Trust",
-    about: "Take this tool away, whatever --allow-tool says; may be repeated",
+    about: "Remove this tool, even if --allow-tool names it; may be repeated",
   },
   ...rights,
 } as const satisfies Flags;
 
 const session = {
   session: { value: value.sessionName, group: "Session", about: "Open the session with this id, or create it" },
-  resume: { value: value.sessionId, group: "Session", about: "Continue a session; the beginning of its id will do" },
+  resume: {
+    value: value.sessionId,
+    group: "Session",
+    about: "Continue a session; a unique prefix of its id is enough",
+  },
   last: { group: "Session", about: "Continue this directory's latest session" },
   fork: { value: value.sessionId, group: "Session", about: "Start a new session from a copy of this one" },
-  ephemeral: { group: "Session", about: "Write no session" },
+  ephemeral: { group: "Session", about: "Do not store the session" },
   wait: {
     value: value.wait,
     group: "Session",
-    about: "How long to wait for a session that another process holds",
-    standard: "0",
+    about: "Wait this long for a session that another process holds",
+    default: "0",
   },
 } as const satisfies Flags;
 
@@ -128,46 +132,46 @@ const output = {
     value: value.oneOf("text", "json", "jsonl"),
     group: "Output",
     about: "text: the final answer; json: one object at the end; jsonl: one event a line",
-    standard: "text",
+    default: "text",
   },
   json: { means: { flag: "output", value: "jsonl" }, group: "Output", about: "Short for --output jsonl" },
   "output-last-message": {
     short: "o",
     value: value.file,
     group: "Output",
-    about: "Write the final answer to FILE (- is stdout); a run that fails removes FILE",
+    about: "Write the final answer to FILE (- is stdout); a failed run removes FILE",
   },
   "output-schema": {
     value: value.file,
     group: "Output",
     about: "A JSON Schema that the final answer must match",
   },
-  stream: { group: "Output", about: "Write text as it comes, also into a pipe" },
+  stream: { group: "Output", about: "Write text as it comes, even into a pipe" },
   "print-schema": { group: "Output", about: "Print the JSON Schema of the jsonl events and exit" },
-  quiet: { short: "q", group: "Output", about: "Nothing but errors and safety warnings on stderr" },
-  verbose: { short: "v", group: "Output", about: "Thinking and whole tool inputs too on stderr" },
+  quiet: { short: "q", group: "Output", about: "Show only errors and safety warnings on stderr" },
+  verbose: { short: "v", group: "Output", about: "Show thinking and whole tool inputs on stderr" },
   color: {
     value: value.oneOf("auto", "always", "never"),
     group: "Output",
-    about: "Colours on stderr; auto also respects NO_COLOR",
-    standard: "auto",
+    about: "Colours on stderr; auto respects NO_COLOR",
+    default: "auto",
   },
 } as const satisfies Flags;
 
 const limits = {
-  "max-turns": { value: value.count, group: "Limits", about: "Model requests", standard: "200" },
+  "max-turns": { value: value.count, group: "Limits", about: "Model requests", default: "200" },
   "max-tokens": { value: value.count, group: "Limits", about: "Input and output tokens together" },
   timeout: { value: value.duration, group: "Limits", about: "Wall-clock time of the whole run" },
   "idle-timeout": {
     value: value.duration,
     group: "Limits",
-    about: "Time without a byte from the model or a tool",
+    about: "Time without output from the model or a tool",
   },
   "max-command-time": {
     value: value.duration,
     group: "Limits",
-    about: "The longest that one command may run",
-    standard: "300s",
+    about: "Time of one command",
+    default: "300s",
   },
   "fail-on": {
     value: value.list(value.oneOf("denied", "tool-error")),
@@ -181,7 +185,7 @@ const cassette = {
   record: {
     value: value.file,
     group: "Record and replay",
-    about: "Write all model traffic to FILE; keys never get into it",
+    about: "Write all model traffic to FILE, without keys",
   },
   replay: {
     value: value.file,
@@ -190,7 +194,7 @@ const cassette = {
   },
   "replay-loose": {
     group: "Record and replay",
-    about: "A request that differs from the recorded one is only a notice",
+    about: "Only report a request that differs from the recorded one",
   },
 } as const satisfies Flags;
 
@@ -199,26 +203,26 @@ const configuration = {
     value: value.setting,
     many: true,
     group: "General",
-    about: "One configuration value for this run; may be repeated",
+    about: "Set one configuration value for this run; may be repeated",
   },
-  bare: { group: "General", about: "Read no configuration and no instructions of the user's or the project's" },
+  bare: { group: "General", about: "Ignore the configuration and instructions of the user and the project" },
 } as const satisfies Flags;
 
-/** The flags of what runs a command and no model. */
+/** The flags of a command that runs no model. */
 export const policyFlags = {
   ...places,
   mode: {
     value: value.oneOf(...modes),
     group: "Trust",
-    about: "In plan the project is read-only",
-    standard: "auto",
+    about: "plan makes the project read-only",
+    default: "auto",
   },
   ...rights,
   config: configuration.config,
-  bare: { ...configuration.bare, about: "Read no configuration of the user's or the project's" },
+  bare: { ...configuration.bare, about: "Ignore the configuration of the user and the project" },
 } as const satisfies Flags;
 
-/** The flags of everything that runs a model. */
+/** The flags of a command that runs a model. */
 export const runFlags = {
   ...input,
   ...model,
@@ -231,20 +235,20 @@ export const runFlags = {
   ...helpFlag,
 } as const satisfies Flags;
 
-/** The flags of the two proxies on their own. */
+/** The flags of `koda proxy`. */
 export const proxyFlags = {
   ...egress,
   listen: {
-    value: value.place,
+    value: value.listenAddress,
     group: "General",
-    about: "Where the HTTP proxy listens; with port 0 the system chooses one",
-    standard: "127.0.0.1:0",
+    about: "The address of the HTTP proxy; port 0 lets the system choose one",
+    default: "127.0.0.1:0",
   },
   "socks-listen": {
-    value: value.place,
+    value: value.listenAddress,
     group: "General",
-    about: "Where the SOCKS5 proxy listens",
-    standard: "127.0.0.1:0",
+    about: "The address of the SOCKS5 proxy",
+    default: "127.0.0.1:0",
   },
   ...json,
   ...helpFlag,

@@ -7,10 +7,10 @@ import type { Overrides } from "../lib/config/overrides.ts";
 import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
 import type { Settings } from "../lib/conversation/settings.ts";
-import type { Options } from "./options.ts";
+import type { CommandOptions } from "./options.ts";
 
 /** The flags that say where commands run and what they may touch. */
-export type PolicyOptions = Omit<Options<"sandbox">, "command" | "json">;
+export type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json">;
 
 /** What holds for every command that is run, whoever wants it: a model or the user. */
 export type Ground = Pick<
@@ -71,7 +71,7 @@ function policyOf(options: PolicyOptions): Overrides {
   };
 }
 
-type EgressOptions = Pick<Options<"proxy">, "net" | "allowNet" | "denyNet">;
+type EgressOptions = Pick<CommandOptions<"proxy">, "net" | "allowNet" | "denyNet">;
 
 /** What the flags about hosts say, for every command that has them. */
 export function egressOverrides({ net, allowNet, denyNet }: EgressOptions): Overrides {

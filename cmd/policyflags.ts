@@ -1,51 +1,51 @@
 import type { Flags } from "./flags.ts";
 import * as value from "./values.ts";
 
-/** Which hosts commands may reach, through koda's proxies. */
+/** The hosts that commands may reach, through koda's proxies. */
 export const egress = {
   "allow-net": {
     aliases: ["allow-host"],
     value: value.list(value.host),
     many: true,
     group: "Trust",
-    about: "One more host that commands may reach, as *.example.com or example.com:22; may be repeated",
+    about: "One more host that commands may reach, such as *.example.com or example.com:22; may be repeated",
   },
   "deny-net": {
     aliases: ["deny-host"],
     value: value.list(value.host),
     many: true,
     group: "Trust",
-    about: "A host that commands may not reach, whatever allows it; may be repeated",
+    about: "A host that commands may not reach, even if it is allowed; may be repeated",
   },
   net: {
     value: value.oneOf("allowlist", "none", "open"),
     group: "Trust",
-    about: "What commands may reach: the hosts of development and of --allow-net, nothing, or every public host",
-    standard: "allowlist",
+    about: "The hosts that commands may reach: those of development and of --allow-net, none, or every public host",
+    default: "allowlist",
   },
 } as const satisfies Flags;
 
-/** Where commands run and what they may touch: the same for a run and for `koda sandbox`. */
+/** The project and the paths that commands may touch: the same for a run and for `koda sandbox`. */
 export const places = {
   cd: {
     short: "C",
     value: value.directory,
     group: "Trust",
     about: "The project's root",
-    standard: "the current directory",
+    default: "the current directory",
   },
   "allow-write": {
     aliases: ["add-dir"],
     value: value.list(value.directory),
     many: true,
     group: "Trust",
-    about: "One more directory that may be written to; may be repeated",
+    about: "One more writable directory; may be repeated",
   },
   "allow-read": {
     value: value.list(value.path),
     many: true,
     group: "Trust",
-    about: "Open a path that is hidden from every run, as ~/.ssh is; may be repeated",
+    about: "Make a hidden path readable, such as ~/.ssh; may be repeated",
   },
   "deny-read": {
     value: value.list(value.path),
@@ -63,11 +63,10 @@ export const places = {
     value: value.list(value.variable),
     many: true,
     group: "Trust",
-    about: "Let one environment variable through to commands; may be repeated",
+    about: "Pass one more environment variable to commands; may be repeated",
   },
 } as const satisfies Flags;
 
-/** Whether anything holds them to that. */
 export const rights = {
-  "no-sandbox": { group: "Trust", about: "Run commands with your own rights, without kernel enforcement" },
+  "no-sandbox": { group: "Trust", about: "Run commands with your own permissions, without kernel enforcement" },
 } as const satisfies Flags;

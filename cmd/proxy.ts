@@ -8,28 +8,28 @@ import { exitByCode, KodaError } from "../lib/errors.ts";
 import { shellQuoted } from "../lib/quote.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { egressOverrides } from "./ground.ts";
-import { here } from "./here.ts";
-import type { Options } from "./options.ts";
+import { currentProject } from "./project.ts";
+import type { CommandOptions } from "./options.ts";
 import { print } from "./print.ts";
 import type { Stopper } from "./signals.ts";
 
 const anyPort: ProxyAddress = { host: "127.0.0.1", port: 0 };
 
-/** `koda proxy`: the two egress proxies, until a signal ends them. */
-export async function proxy(options: Options<"proxy">, { controller: { signal } }: Stopper): Promise<number> {
+/** `koda proxy`: runs the two egress proxies until a signal stops them. */
+export async function proxy(options: CommandOptions<"proxy">, { controller: { signal } }: Stopper): Promise<number> {
   const { listen = anyPort, socksListen = anyPort, json } = options;
-  const places = { ...here(), bare: false, sets: [] };
-  const { config } = await loadConfig({ ...places, overrides: egressOverrides(options) });
-  const upstream = parseUpstream(places.env);
+  const project = { ...currentProject(), bare: false, sets: [] };
+  const { config } = await loadConfig({ ...project, overrides: egressOverrides(options) });
+  const upstream = parseUpstream(project.env);
   const stderr = new OutputStream(2, "stderr");
-  // A log that nobody takes is no reason to stop the traffic.
-  const unread = () => {};
+  // A log that cannot be written does not stop the traffic.
+  const ignoreError = () => {};
 
   await using proxies = await EgressProxies.open(
     {
       rules: parseRules(config.egress),
       ...(upstream && { upstream }),
-      onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(unread),
+      onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(ignoreError),
     },
     { http: listen, socks: socksListen },
   );
@@ -41,16 +41,16 @@ export async function proxy(options: Options<"proxy">, { controller: { signal } 
       : Object.entries(env).map(exportLine).join(""),
   );
   await stopped(signal);
-  await stderr.flush().catch(unread);
+  await stderr.flush().catch(ignoreError);
   return signal.reason instanceof KodaError && signal.reason.code === "sighup" ? exitByCode.sighup : 0;
 }
 
 function describe({ via, host, port, ...rest }: EgressRequest): string {
-  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-  return rest.verdict === "allowed" ? `allowed ${via} ${place}` : `${rest.verdict} ${via} ${place}: ${rest.reason}`;
+  const line = `${rest.verdict} ${via} ${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return rest.verdict === "allowed" ? line : `${line}: ${rest.reason}`;
 }
 
-/** Who listens everywhere is found on this machine. */
+/** A proxy that listens on all addresses is reached on loopback. */
 function reachable({ host }: ProxyAddress, port: number): ProxyAddress {
   const isEverywhere = host === "0.0.0.0" || host === "::";
   return { host: isEverywhere ? anyPort.host : host, port };

@@ -18,12 +18,12 @@ import { describeEgress } from "../lib/sink/egress.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { plain } from "../lib/sink/style.ts";
 import { type Ground, groundOf } from "./ground.ts";
-import type { Options } from "./options.ts";
+import type { CommandOptions } from "./options.ts";
 import { report } from "./print.ts";
 import type { Stopper } from "./signals.ts";
 import { isTerminal } from "./terminal.ts";
 
-type SandboxOptions = Options<"sandbox">;
+type SandboxOptions = CommandOptions<"sandbox">;
 
 /** `koda sandbox`: any command as a run's own commands are run, but with koda's streams; its exit code is koda's. */
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {

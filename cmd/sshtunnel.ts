@@ -8,25 +8,25 @@ import { openTunnel, type TunnelWish } from "../lib/egress/tunnel.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 
 /**
- * `koda ssh-tunnel --proxy HOST:PORT HOST PORT`: ssh starts it, once for each connection, to get through the SOCKS
- * proxy. It is on no page: a command's variables call it, and nobody else needs to.
+ * `koda ssh-tunnel --proxy HOST:PORT HOST PORT`: ssh starts it for each connection, to get through the SOCKS proxy. It
+ * is not in the help, since only the variables of commands refer to it.
  */
 export async function sshTunnel(argv: readonly string[]): Promise<number> {
-  const wish = readWish(argv);
-  const tunnel = await openTunnel(wish);
+  const options = parseOptions(argv);
+  const tunnel = await openTunnel(options);
   if ("reason" in tunnel) return await refuse(tunnel.reason);
   try {
-    // It closes when both sides have said their end, and fails here when it breaks while nobody reads or writes.
+    // The socket closes when both sides have ended; `once` rejects when it breaks while neither side is active.
     await Promise.all([send(tunnel), receive(tunnel), once(tunnel, "close")]);
     return 0;
   } catch (error) {
     tunnel.resetAndDestroy();
     if (error instanceof ReaderGone) return 1;
-    return await refuse(`${authorityOf(wish.target)} broke off (${errnoOf(error) ?? messageOf(error)})`);
+    return await refuse(`${authorityOf(options.target)} broke (${errnoOf(error) ?? messageOf(error)})`);
   }
 }
 
-function readWish(argv: readonly string[]): TunnelWish {
+function parseOptions(argv: readonly string[]): TunnelWish {
   const [flag, proxyText = "", hostText = "", portText = ""] = argv;
   if (flag !== "--proxy" || argv.length !== 4) throw usage(`usage: ${sshTunnelName} --proxy HOST:PORT HOST PORT`);
   const proxy = parseAuthority(proxyText);
@@ -38,8 +38,8 @@ function readWish(argv: readonly string[]): TunnelWish {
   return { proxy, target: { host, port } };
 }
 
-function usage(complaint: string): KodaError {
-  return new KodaError("usage", `${sshTunnelName}: ${complaint}`);
+function usage(problem: string): KodaError {
+  return new KodaError("usage", `${sshTunnelName}: ${problem}`);
 }
 
 async function refuse(reason: string): Promise<number> {
@@ -47,7 +47,7 @@ async function refuse(reason: string): Promise<number> {
   return 1;
 }
 
-/** The end of our input is an end for the target alone, which may still have something to say. */
+/** The end of stdin half-closes the tunnel: the target may still answer. */
 async function send(tunnel: Socket): Promise<void> {
   for await (const chunk of Bun.stdin.stream()) {
     if (!tunnel.write(chunk)) await once(tunnel, "drain");
@@ -55,7 +55,7 @@ async function send(tunnel: Socket): Promise<void> {
   tunnel.end();
 }
 
-/** ssh has left, and needs no words about it. */
+/** ssh has gone, which is not an error. */
 class ReaderGone extends Error {}
 
 async function receive(tunnel: Socket): Promise<void> {
@@ -65,10 +65,10 @@ async function receive(tunnel: Socket): Promise<void> {
       await output.write(chunk);
       await output.flush();
     } catch (error) {
-      throw new ReaderGone("nobody reads", { cause: error });
+      throw new ReaderGone("stdout is closed", { cause: error });
     }
   }
   await output.end();
-  // The writer leaves standard output open, and ssh would wait for its end.
+  // The writer leaves stdout open, and ssh would wait for its end.
   closeSync(1);
 }

@@ -69,7 +69,7 @@ describe("a command line that is refused changes nothing", () => {
       stderr: "pipe",
     });
     const said = await child.stderr.getReader().read();
-    expect(new TextDecoder().decode(said.value)).toContain("waiting for the end of standard input");
+    expect(new TextDecoder().decode(said.value)).toContain("waiting for the end of stdin");
     child.kill("SIGINT");
     const [stdout, exit] = await Promise.all([child.stdout.text(), child.exited]);
     expect(checkLines({ stdout, stderr: "", exit, signal: null }).end).toMatchObject({ exit: 130, session: null });
@@ -108,7 +108,7 @@ test("each run of a loop over a file is given what its own command line says", a
 
   const said = await run("");
   expect(prompts()).toEqual(["do alpha\n\n<stdin>\nbeta\ngamma\n</stdin>"]);
-  expect(said).toContain("added 2 lines of standard input to the prompt; --stdin ignore leaves it unread");
+  expect(said).toContain("added 2 lines of stdin to the prompt; --stdin ignore leaves them unread");
 
   await run("--stdin ignore");
   expect(prompts().slice(1)).toEqual(["do alpha", "do beta", "do gamma"]);

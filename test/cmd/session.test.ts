@@ -105,7 +105,7 @@ test("list stops at -n and says so, and --here leaves out other directories", as
 
   const short = await session(place, "list", "-n", "2");
   expect(short.stdout.split("\n")).toHaveLength(4);
-  expect(short.stderr).toBe("Showing 2 of 3; -n for more\n");
+  expect(short.stderr).toBe("Showing 2 of 3; -n N shows more\n");
   const mine = await session(place, "list", "--here");
   expect(mine.stdout).toMatch(/^ID .*\nmine .*\n$/);
   const others = JSON.parse((await session(place, "list", "--json", "-n", "1")).stdout);
@@ -117,7 +117,7 @@ test.each(["show", "export"])("%s --last is about this directory's latest sessio
   record(place);
   expect(await session(place, command, "--last")).toMatchObject({
     exit: 10,
-    stderr: `koda: No session of "${place.project}": see koda session list\n`,
+    stderr: `koda: No sessions in "${place.project}": koda session list shows all\n`,
   });
   const store = openStore(join(homeOf(place), "koda.db"));
   for (const id of ["older", "latest"]) {
@@ -212,7 +212,7 @@ test("search finds what was said and what was printed", async () => {
   expect(stdout).toMatch(
     /^(first|second)  \d{4}-\d\d-\d\d \d\d:\d\d  user  task of the \1 \]0;owned\n    task of the \1\]0;owned\n$/,
   );
-  expect(stderr).toBe("Showing 1 of 2; -n for more\n");
+  expect(stderr).toBe("Showing 1 of 2; -n N shows more\n");
   const json = await session(place, "search", "secrets first", "--json");
   expect(JSON.parse(json.stdout)).toEqual([
     { session: "first", seq: 3, kind: "output", snippet: "secrets of the first" },
