@@ -18,8 +18,8 @@ type AnswerFile = {
 };
 
 /**
- * Resolves the path before the first command: koda may write where commands may not, so it must not follow a symlink that
- * one of them creates. Throws when the answer could not be written, before the user pays for it.
+ * Resolves the path before the first command: koda may write where commands may not, so it must not follow a symlink
+ * that one of them creates. Throws when the answer could not be written, before the user pays for it.
  */
 export async function openAnswerFile(file: string): Promise<AnswerFile> {
   const place = await placeOf(file).catch((error: unknown) => {

@@ -55,8 +55,8 @@ async function perform<N extends CommandName>(
 }
 
 /**
- * The topic of `koda`, `koda --help`, `koda help CMD`, `koda session --help` or `koda session help CMD`. A command's own
- * -h is found by its parser.
+ * The topic of `koda`, `koda --help`, `koda help CMD`, `koda session --help` or `koda session help CMD`. A command's
+ * own -h is found by its parser.
  */
 function helpTopic(argv: readonly string[]): string | undefined {
   const isHelp = (word: string | undefined) => word === "-h" || word === "--help";

@@ -61,7 +61,8 @@ const input = {
     value: value.oneOf("auto", "append", "require", "ignore"),
     group: "Input",
     about:
-      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and waits up to 3 s for a pipe that only a parent process holds open; append and require read to the end; ignore reads nothing",
+      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and waits up to 3 s for a pipe that " +
+      "only a parent process holds open; append and require read to the end; ignore reads nothing",
     default: "auto",
   },
 } as const satisfies Flags;
@@ -91,7 +92,8 @@ const trust = {
     value: value.oneOf(...modes),
     group: "Trust",
     about:
-      "The calls that may run without approval. plan and safe: only reads, and in plan the sandbox makes the project read-only; auto: everything inside the project",
+      "The calls that may run without approval. plan and safe: only reads, and in plan the sandbox makes the project " +
+      "read-only; auto: everything inside the project",
     default: "auto",
   },
   "allow-tool": {

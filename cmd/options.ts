@@ -3,8 +3,8 @@ import type { Flags } from "./flags.ts";
 import type { ArgumentType } from "./values.ts";
 
 /**
- * The parsed command line, typed from the command's table: a switch is a boolean and a repeatable flag an array; what was
- * not given is absent, so that the environment and the configuration can fill it in.
+ * The parsed command line, typed from the command's table: a switch is a boolean and a repeatable flag an array. What
+ * was not given is absent, so that the environment and the configuration can fill it in.
  */
 type OptionsOf<C extends CommandSpec> = Flat<
   Switches<C["flags"]> & Singles<C["flags"]> & Repeated<C["flags"]> & Positionals<C["positionals"]>

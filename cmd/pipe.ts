@@ -3,8 +3,8 @@ import { unlessRefused } from "../lib/errors.ts";
 import { allPids, statOf, type ProcessStat } from "../lib/system/procstat.ts";
 
 /**
- * A process that can still write to the pipe on our stdin. A `pipeline` is not an ancestor of ours: it was started beside
- * us to write to us. An `ancestor` started us and may have left the pipe open by accident.
+ * A process that can still write to the pipe on our stdin. A `pipeline` is not an ancestor of ours: it was started
+ * beside us to write to us. An `ancestor` started us and may have left the pipe open by accident.
  */
 export type Holder = { kind: "pipeline" | "ancestor"; name: string; pid: number } | { kind: "unseen" };
 
@@ -62,8 +62,8 @@ export function isOpenFor({ path }: Descriptor, use: "reading" | "writing"): boo
 }
 
 /**
- * An open pipe without a visible holder is held by a process that we may not inspect. In `sudo journalctl | koda exec …`
- * it is in our process group, and a shell that we may inspect started it.
+ * An open pipe without a visible holder is held by a process that we may not inspect. In
+ * `sudo journalctl | koda exec …` it is in our process group, and a shell that we may inspect started it.
  */
 function hiddenPartners(pids: readonly number[], own: ProcessStat): ProcessStat[] {
   const group = pids.flatMap((pid) => statOf(pid) ?? []).filter((other) => other.group === own.group);

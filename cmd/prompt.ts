@@ -36,8 +36,8 @@ type PromptSource =
 const demoPrompt = "Write a small project with a failing test, and fix it.";
 
 /**
- * The user's request: the prompt with stdin appended, and images; empty when a session is continued without a prompt. The
- * signal ends the wait for a pipe.
+ * The user's request: the prompt with stdin appended, and images; empty when a session is continued without a prompt.
+ * The signal ends the wait for a pipe.
  */
 export async function readPrompt(
   options: PromptOptions,

@@ -6,8 +6,8 @@ import { rootOf } from "./ground.ts";
 import { type ExecOptions, propertyOf } from "./options.ts";
 
 /**
- * The flags of this run that the command line for continuing it repeats: endpoint and permissions. The session keeps the
- * model and its settings; limits and output are up to each command line.
+ * The flags of this run that the command line for continuing it repeats: endpoint and permissions. The session keeps
+ * the model and its settings; limits and output are up to each command line.
  */
 export function resumeFlags(options: ExecOptions): string[] {
   const { baseUrl, cd, config } = options;

@@ -13,8 +13,8 @@ import { type DynamicCompletion, dynamicCompletions } from "../values.ts";
 type Offer = readonly [value: string, about: string];
 
 /**
- * `koda __complete KIND`, for the completion scripts: one value a line, then a tab and a description. It writes nothing,
- * sends no request and never fails: an error would disturb the command line that is being typed.
+ * `koda __complete KIND`, for the completion scripts: one value a line, then a tab and a description. It writes
+ * nothing, sends no request and never fails: an error would disturb the command line that is being typed.
  */
 export async function printCompletions(kind: string | undefined): Promise<number> {
   const known = dynamicCompletions.find((name) => name === kind);

@@ -14,8 +14,8 @@ import type { ModelRequest, ToolOffer } from "./model.ts";
 import type { Quirks } from "./providers.ts";
 
 /**
- * The body of a Chat Completions request. The order of its keys matters: the messages come last, so that each
- * request begins with the bytes of the one before and hits the provider's prompt cache. JSON leaves out what is undefined.
+ * The body of a Chat Completions request; JSON leaves out its undefined values. The order of the keys matters: the
+ * messages come last, so that each request begins with the bytes of the one before and hits the provider's prompt cache.
  */
 export function chatBody(request: ModelRequest, { provider, info, settings }: ModelEndpoint): object {
   const quirks = provider.quirks ?? {};

@@ -109,7 +109,10 @@ function reasonOf(error: unknown): string {
   // Why a proxy refused is only in the message.
   if (code === undefined || code === "ERR_PROXY_TUNNEL") return messageOf(error);
   if (untrustedCodes.has(code))
-    return `its certificate is not trusted (${code}). If your own CA signed it, set NODE_EXTRA_CA_CERTS or SSL_CERT_FILE to the CA's PEM file`;
+    return (
+      `its certificate is not trusted (${code}). If your own CA signed it, ` +
+      "set NODE_EXTRA_CA_CERTS or SSL_CERT_FILE to the CA's PEM file"
+    );
   return reasons[code] ?? errnoWords(code);
 }
 

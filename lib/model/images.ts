@@ -33,7 +33,8 @@ export function withImageFallback(connect: (info: ModelInfo) => Model, { info, o
 export function imagesNotAccepted(info: ModelInfo): KodaError {
   return new KodaError(
     "usage",
-    `${info.provider}/${info.name} does not accept images (-i): choose another model with -m. If it does accept them, pass ${hint(info, true)}`,
+    `${info.provider}/${info.name} does not accept images (-i): choose another model with -m. ` +
+      `If it does accept them, pass ${hint(info, true)}`,
   );
 }
 

@@ -48,9 +48,9 @@ export type ModelEvent =
   | { type: "end"; reason: FinishReason; usage: Usage };
 
 /**
- * Streams the reply to one request. Events come as many at a time as arrived together: passing each through every layer
- * by itself would cost more than parsing it. Throws a KodaError when the provider fails, and the signal's reason when it
- * aborts; ends normally only after an `end` event.
+ * Streams the reply to one request. Events come as many at a time as arrived together: passing each through every
+ * layer by itself would cost more than parsing it. Throws a KodaError when the provider fails, and the signal's reason
+ * when it aborts; ends normally only after an `end` event.
  */
 export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<readonly ModelEvent[]>;
 

@@ -73,7 +73,8 @@ function assertSendable(key: ApiKey): void {
   const character = `U+${bad.toString(16).toUpperCase().padStart(4, "0")}`;
   throw new KodaError(
     "credentials",
-    `The key in ${key.variable} cannot be sent: it contains ${character}, expected printable ASCII. Copy it again, without curly quotes or line breaks`,
+    `The key in ${key.variable} cannot be sent: it contains ${character}, expected printable ASCII. ` +
+      "Copy it again, without curly quotes or line breaks",
   );
 }
 
@@ -169,8 +170,8 @@ async function ownerOf(
 }
 
 /**
- * `nosuch/gpt-5` can be the whole name of a model only for a provider whose names have slashes or are not known, and not
- * when its first part is a misspelled provider.
+ * `nosuch/gpt-5` can be the whole name of a model only for a provider whose names have slashes or are not known, and
+ * not when its first part is a misspelled provider.
  */
 async function mayHave(provider: Provider, model: string, near: readonly Provider[]): Promise<boolean> {
   const [prefix = "", ...name] = model.split("/");

@@ -1,8 +1,8 @@
 import type { ModelInfo } from "./model.ts";
 
 /**
- * An encrypted thought as the token of a ThinkingPart. It names its model: no other model can read it, and a session may
- * continue with another one.
+ * An encrypted thought as the token of a ThinkingPart. It names its model: no other model can read it, and a session
+ * may continue with another one.
  */
 export function thoughtToken(encrypted: string, info: ModelInfo): string {
   return `${owner(info)} ${encrypted}`;

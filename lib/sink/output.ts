@@ -11,9 +11,9 @@ const busyWaitsMs = [1, 2, 4, 8, 16, 32] as const;
 export const alreadyWritten: Promise<void> = Promise.resolve();
 
 /**
- * Writes text to a file descriptor, whole and in order. The system call runs in the thread pool, so a reader that stalls
- * blocks only the writer; text that comes during a call goes out with the next one. `process.stdout` is not used: it
- * takes 5 ms to load, and its buffer is lost when the process exits.
+ * Writes text to a file descriptor, whole and in order. The system call runs in the thread pool, so a reader that
+ * stalls blocks only the writer; text that comes during a call goes out with the next one. `process.stdout` is not
+ * used: it takes 5 ms to load, and its buffer is lost when the process exits.
  */
 export class OutputStream {
   readonly #fd: number;

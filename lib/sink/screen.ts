@@ -18,9 +18,9 @@ type ScreenOptions = Pick<
 export type Activity = { verb: string; what: string; since: number };
 
 /**
- * Both streams as people see them. When both are one terminal or one log, their text appears in the order of writing and
- * on separate lines, and the spinner is removed first. Otherwise stdout is exactly what was written. A stderr that is not
- * a terminal has a heartbeat instead of a spinner.
+ * Both streams as people see them. When both are one terminal or one log, their text appears in the order of writing
+ * and on separate lines, and the spinner is removed first. Otherwise stdout is exactly what was written. A stderr that
+ * is not a terminal has a heartbeat instead of a spinner.
  */
 export class Screen {
   readonly #options: ScreenOptions;

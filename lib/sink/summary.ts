@@ -7,7 +7,7 @@ import { dollars, inline, type Paint, withoutControls } from "./style.ts";
 type Start = EventOf<"session.start">;
 type End = EventOf<"end">;
 
-/** `koda 0.1.0 · openai/gpt-5.5 · mode auto · sandbox namespaces · /src/app`, with the base URL if it is not the usual. */
+/** `koda 0.1.0 · openai/gpt-5.5 · mode auto · sandbox namespaces · /src/app`; an unusual base URL is included. */
 export function banner(start: Start, paint: Paint): string {
   const { version, provider, model, base_url: baseUrl, mode, sandbox, cwd } = start;
   const isUsual = baseUrl === null || builtInProviders.some((row) => row.name === provider && row.baseUrl === baseUrl);

@@ -12,8 +12,8 @@ export function textWriter(screen: Screen, options: TextOptions): EventWriter {
 }
 
 /**
- * Writes only the answer, at the end: until then a call, a retry or another reply may follow. The complete last reply of
- * a failed run counts as an answer, unless it has to match a schema; a reply that was cut off does not.
+ * Writes only the answer, at the end: until then a call, a retry or another reply may follow. The complete last reply
+ * of a failed run counts as an answer, unless it has to match a schema; a reply that was cut off does not.
  */
 function answerWriter(screen: Screen, visible: (text: string) => string, { hasSchema }: TextOptions): EventWriter {
   let isWhole = false;

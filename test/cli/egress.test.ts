@@ -12,7 +12,7 @@ import { makePlace, type Place } from "../support/place.ts";
 
 /**
  * The whole way: a command in the sandbox, the variables that it finds, koda's proxies, a server of the test's own.
- * That server is on loopback, which the variables except: the commands say that they want the proxy all the same.
+ * The server is on loopback, which NO_PROXY excludes, so the commands ask for the proxy explicitly.
  */
 const proxied = "export no_proxy= NO_PROXY= npm_config_noproxy=;";
 

@@ -73,7 +73,7 @@ const nothing = { unshare: EPERM, ...mounts, landlock_create_ruleset: ENOSYS } a
 const unshare = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 const hasNamespaces = Bun.spawnSync([...unshare, "true"]).exitCode === 0;
 
-/** What a command line begins with that is run on such a machine. */
+/** The beginning of a command line that runs on such a machine. */
 function on(made: Machine["made"], place: Place): readonly string[] {
   if (typeof made !== "string") return [programWithout(made, dirname(place.project))];
   return [...unshare, "sh", "-c", `${made}; exec "$@"`, "sh"];

@@ -4,7 +4,7 @@ import { commands, type CommandName } from "../../cmd/commands.ts";
 import type { Flag, Flags } from "../../cmd/flags.ts";
 import { KodaError } from "../../lib/errors.ts";
 
-/** What `koda exec` has without any argument. */
+/** The options of `koda exec` without arguments. */
 const nothing = parseArguments("exec", []);
 
 const accepted: readonly [argv: readonly string[], options: object][] = [

@@ -9,7 +9,7 @@ import { makePlace } from "../support/place.ts";
 
 const files = { "notes.md": "", "two words.md": "", "plan.md": "" };
 
-/** What bash offers for a line, split into words as readline splits it, with the cursor behind the last one. */
+/** The completions of bash for a line, split into words as readline does, with the cursor after the last one. */
 async function offered(words: readonly string[]): Promise<string[]> {
   await using place = makePlace(files);
   mkdirSync(join(place.project, "src"));

@@ -3,7 +3,7 @@ import { commands } from "../../cmd/commands.ts";
 import { dispatchCommand, type Handlers } from "../../cmd/dispatch.ts";
 import { KodaError } from "../../lib/errors.ts";
 
-/** What a command line leads to: which command with which options, what was printed, or how it was refused. */
+/** The result of a command line: the command with its options, the printed text, or the error. */
 async function outcomeOf(argv: readonly string[]) {
   const called: unknown[] = [];
   let printed = "";

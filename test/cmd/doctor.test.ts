@@ -13,7 +13,7 @@ async function diagnose(place: Place, env: Record<string, string> = {}) {
   return { ok, checks, find };
 }
 
-/** Where nothing runs unasked, no sandbox is missed. */
+/** Without auto mode the sandbox may be missing. */
 const careful = { ".koda/config.json": JSON.stringify({ mode: "plan" }) };
 const key = { OPENAI_API_KEY: "sk-very-secret" };
 

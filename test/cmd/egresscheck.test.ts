@@ -7,7 +7,7 @@ import { developmentHosts, gitHosts } from "../../lib/egress/rules/allowlist.ts"
 import { makePlace, type Place } from "../support/place.ts";
 import { kodaFromSource } from "../support/source.ts";
 
-/** Where nothing runs unasked, no sandbox is missed. */
+/** Without auto mode the sandbox may be missing. */
 const careful = { ".koda/config.json": JSON.stringify({ mode: "plan" }) };
 
 async function diagnose(place: Place, env: Record<string, string> = {}) {

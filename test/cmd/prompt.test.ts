@@ -287,7 +287,7 @@ test("without a prompt a pipe is the prompt, even if an ancestor takes its time"
 
 test("a silent socket does not stop a run, and what it sends at once is appended", async () => {
   await using place = makePlace();
-  // What Bun and Node call a pipe is a pair of sockets.
+  // A pipe of Bun or Node is a pair of sockets.
   const silent = start(place, { prompt: "do it" }, "pipe");
   const { parts, notes } = await resultOf(silent);
   expect(parts).toEqual(text("do it"));
@@ -475,7 +475,7 @@ test("a signal ends the wait for standard input, and for a named pipe that nobod
   expect((await resultOf(opening)).error).toEqual({ message: "stopped by the signal" });
 });
 
-/** Whether the process has put up a handler for the signal, so that it is past its start. */
+/** True when the process handles the signal, so that it has started. */
 async function catches(pid: number, signal: number): Promise<boolean> {
   const mask = /^SigCgt:\s*([0-9a-f]+)/m.exec(await Bun.file(`/proc/${pid}/status`).text())?.[1] ?? "0";
   return ((BigInt(`0x${mask}`) >> BigInt(signal - 1)) & 1n) === 1n;

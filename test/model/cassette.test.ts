@@ -13,7 +13,7 @@ import { call, cut, drip, type Entry, problem, reply, say, think, wait } from ".
 import { refusingUrl, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
-/** Where a replay's requests would go if anything were sent. */
+/** The address of a replay's requests, to which nothing may be sent. */
 const nowhere = "http://127.0.0.1:1/v1";
 
 function recorder(place: Place, options: Partial<Track> = {}) {

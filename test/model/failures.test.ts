@@ -224,7 +224,7 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
   const short = reply(think("h"), say("é", "b"), call("Read", { path: "a" }));
   const whole = { text: "éb", calls: 1 };
 
-  /** What came of a reply that is perhaps cut: all of it, or a retryable error and nothing else. */
+  /** The outcome of a reply that may be cut: all of it, or a retryable error and nothing else. */
   async function outcome(entry: Entry) {
     await using server = await startModelServer([entry]);
     return await outcomeOf(connectTo(server.url, wire));

@@ -23,7 +23,7 @@ function calls(events: readonly ModelEvent[]): CallPart[] {
   return events.flatMap((event) => (event.type === "call" ? [event.call] : []));
 }
 
-/** What the server was asked, when a model is asked this. */
+/** The server's request for a request to the model. */
 async function asked(wire: Wire, request: Partial<ModelRequest>, options?: ConnectionOptions) {
   await using server = await startModelServer([say("fine")]);
   await converse(connectTo(server.url, wire, options), { ...hello, ...request });
