@@ -38,8 +38,8 @@ export async function checkAll(project: CurrentProject, signal: AbortSignal): Pr
     ["sandbox", async () => [await checkSandbox(config, project)]],
     ["egress", async () => [checkEgress(config, project)]],
     ["temporary files", async () => [checkTemporary()]],
-    ["git", async () => [checkGit(project)]],
-    ["shell", async () => [checkShell(project)]],
+    ["git", async () => [checkProgram("git", project, "koda finds changed files by comparing them, which is slower")]],
+    ["shell", async () => [checkProgram("bash", project, "commands run in sh, but models usually write for bash")]],
     ["search", async () => [await checkSearch()]],
   ];
   const found: DoctorCheck[] = [];
@@ -139,24 +139,11 @@ function checkTemporary(): CheckResult {
   }
 }
 
-function checkGit({ env }: CurrentProject): CheckResult {
-  const git = Bun.which("git", { PATH: env["PATH"] ?? "" });
-  if (git !== null) return { status: "ok", message: git };
-  return {
-    status: "warn",
-    message: "not found: koda finds changed files by comparing them, which is slower",
-    fix: "install git",
-  };
-}
-
-function checkShell({ env }: CurrentProject): CheckResult {
-  const bash = Bun.which("bash", { PATH: env["PATH"] ?? "" });
-  if (bash !== null) return { status: "ok", message: bash };
-  return {
-    status: "warn",
-    message: "not found: commands run in sh, but models usually write for bash",
-    fix: "install bash",
-  };
+/** A program that a run uses if it is installed. */
+function checkProgram(name: string, { env }: CurrentProject, withoutIt: string): CheckResult {
+  const program = Bun.which(name, { PATH: env["PATH"] ?? "" });
+  if (program !== null) return { status: "ok", message: program };
+  return { status: "warn", message: `not found: ${withoutIt}`, fix: `install ${name}` };
 }
 
 async function checkSearch(): Promise<CheckResult> {

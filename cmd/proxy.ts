@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { loadConfig } from "../lib/config/load.ts";
 import { proxyVariables, type ProxyAddress } from "../lib/egress/env.ts";
 import { EgressProxies } from "../lib/egress/proxy/proxy.ts";
@@ -40,7 +41,7 @@ export async function proxy(options: CommandOptions<"proxy">, { controller: { si
       ? `${JSON.stringify({ http_port: http.port, socks_port: socks.port, env })}\n`
       : Object.entries(env).map(exportLine).join(""),
   );
-  await stopped(signal);
+  if (!signal.aborted) await once(signal, "abort");
   await stderr.flush().catch(ignoreError);
   return signal.reason instanceof KodaError && signal.reason.code === "sighup" ? exitByCode.sighup : 0;
 }
@@ -58,11 +59,4 @@ function reachable({ host }: ProxyAddress, port: number): ProxyAddress {
 
 function exportLine([name, value]: [string, string]): string {
   return `export ${name}=${shellQuoted(value)}\n`;
-}
-
-function stopped(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,4 +1,5 @@
 import { fstatSync, readSync, statSync } from "node:fs";
+import { within } from "../lib/async/within.ts";
 import { formatDuration } from "../lib/config/units.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 import { cancel, openReader, readToEnd, tooLarge, type ByteReader } from "./bytes.ts";
@@ -124,13 +125,12 @@ async function readAs(plan: "read" | "wait", kind: StdinKind, request: StdinRequ
 }
 
 async function isSilent(first: ReturnType<ByteReader["read"]>, ms: number): Promise<boolean> {
-  const { promise: silence, resolve } = Promise.withResolvers<true>();
-  const timer = setTimeout(() => resolve(true), ms);
-  try {
-    return await Promise.race([silence, first.then(() => false)]);
-  } finally {
-    clearTimeout(timer);
-  }
+  let isSilent = true;
+  await within(
+    ms,
+    first.then(() => (isSilent = false)),
+  );
+  return isSilent;
 }
 
 /** Searched for only after some silence: most input has arrived by then. */

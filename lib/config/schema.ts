@@ -1,9 +1,8 @@
 import { modes, networks, wires } from "./config.ts";
-import * as type from "./types.ts";
-import type { ConfigType } from "./types.ts";
+import * as t from "./types.ts";
 
 export type ConfigKey<T = unknown> = {
-  readonly type: ConfigType<T>;
+  readonly type: t.ConfigType<T>;
   /** A sentence for docs/configuration.md. */
   readonly about: string;
   /** The raw default; keys below `*` have none. */
@@ -12,114 +11,114 @@ export type ConfigKey<T = unknown> = {
   readonly userOnly?: true;
 };
 
-const ofUser = <T>(type: ConfigType<T>, about: string) => ({ type, about, userOnly: true }) as const;
+const ofUser = <T>(type: t.ConfigType<T>, about: string) => ({ type, about, userOnly: true }) as const;
 const price = "in US dollars per million tokens";
 
 /** All keys; `*` is a name that the user chooses. Files, `--config` and flags are checked against this table. */
 export const keys = {
   model: {
-    ...ofUser(type.nullable(type.nonEmptyString), "The model to use, as `PROVIDER/MODEL`; also `-m` and `KODA_MODEL`."),
+    ...ofUser(t.nullable(t.nonEmptyString), "The model to use, as `PROVIDER/MODEL`; also `-m` and `KODA_MODEL`."),
     default: null,
   },
   mode: {
-    type: type.choiceOf(modes),
+    type: t.choiceOf(modes),
     default: "auto",
     about: "The calls that may run without approval; also `--mode`.",
   },
 
-  "providers.*.base_url": ofUser(type.httpUrl, "The URL of the API; a query in it is sent with each request."),
+  "providers.*.base_url": ofUser(t.httpUrl, "The URL of the API; a query in it is sent with each request."),
   "providers.*.api_key_env": ofUser(
-    type.variableName,
+    t.variableName,
     "The environment variable that holds the key; also `--api-key-env`.",
   ),
   "providers.*.api_key_command": ofUser(
-    type.programWithArguments,
+    t.programWithArguments,
     "The program that prints the key, run without a shell.",
   ),
   "providers.*.headers.*": ofUser(
-    type.headerValue,
+    t.headerValue,
     "A header to send with each request; `${VAR}` is replaced by that variable.",
   ),
-  "providers.*.wire": ofUser(type.choiceOf(wires), "The protocol: Chat Completions or Responses; also `--wire`."),
+  "providers.*.wire": ofUser(t.choiceOf(wires), "The protocol: Chat Completions or Responses; also `--wire`."),
   "providers.*.models.*.context_window": ofUser(
-    type.positiveInteger,
+    t.positiveInteger,
     "The size of the model's context window, in tokens.",
   ),
-  "providers.*.models.*.max_output": ofUser(type.positiveInteger, "The longest reply of the model, in tokens."),
-  "providers.*.models.*.images": ofUser(type.trueOrFalse, "Whether the model accepts images."),
-  "providers.*.models.*.price.input": ofUser(type.nonNegativeNumber, `The price of input, ${price}.`),
+  "providers.*.models.*.max_output": ofUser(t.positiveInteger, "The longest reply of the model, in tokens."),
+  "providers.*.models.*.images": ofUser(t.trueOrFalse, "Whether the model accepts images."),
+  "providers.*.models.*.price.input": ofUser(t.nonNegativeNumber, `The price of input, ${price}.`),
   "providers.*.models.*.price.cached": ofUser(
-    type.nonNegativeNumber,
+    t.nonNegativeNumber,
     `The price of input that the provider has cached, ${price}.`,
   ),
-  "providers.*.models.*.price.output": ofUser(type.nonNegativeNumber, `The price of output, ${price}.`),
+  "providers.*.models.*.price.output": ofUser(t.nonNegativeNumber, `The price of output, ${price}.`),
 
   "model_defaults.context_window": {
-    type: type.positiveInteger,
+    type: t.positiveInteger,
     default: 128_000,
     about: "The context window of a model that neither the configuration nor the catalog describes.",
   },
   "model_defaults.stream_idle": {
-    type: type.timeLimit,
+    type: t.timeLimit,
     default: "300s",
     about: "The longest that a provider may be silent before the request is retried.",
   },
 
   "limits.max_turns": {
-    type: type.positiveInteger,
+    type: t.positiveInteger,
     default: 200,
     about: "The most model requests of a run; also `--max-turns`.",
   },
   "limits.max_tokens": {
-    type: type.nullable(type.positiveInteger),
+    type: t.nullable(t.positiveInteger),
     default: null,
     about: "The most input and output tokens of a run; also `--max-tokens`.",
   },
   "limits.timeout": {
-    type: type.nullable(type.timeLimit),
+    type: t.nullable(t.timeLimit),
     default: null,
     about: "The longest that a run may take; also `--timeout`.",
   },
   "limits.idle_timeout": {
-    type: type.nullable(type.timeLimit),
+    type: t.nullable(t.timeLimit),
     default: null,
     about: "The longest time without output from the model or a tool; also `--idle-timeout`.",
   },
   "limits.max_command_time": {
-    type: type.timeLimit,
+    type: t.timeLimit,
     default: "300s",
     about: "The longest that a command may take; also `--max-command-time`.",
   },
 
-  "sandbox.write": { type: type.stringList, default: [], about: "More writable directories; also `--allow-write`." },
+  "sandbox.write": { type: t.stringList, default: [], about: "More writable directories; also `--allow-write`." },
   "sandbox.read": {
-    type: type.stringList,
+    type: t.stringList,
     default: [],
     about: "Hidden paths to make readable, such as `~/.npmrc`; also `--allow-read`.",
   },
-  "sandbox.hide": { type: type.denyList, default: [], about: "More paths to hide; also `--deny-read`." },
+  "sandbox.hide": { type: t.denyList, default: [], about: "More paths to hide; also `--deny-read`." },
   "sandbox.allow_git": {
-    type: type.trueOrFalse,
+    type: t.trueOrFalse,
     default: false,
     about: "Whether commands may commit; also `--allow-git`.",
   },
   "sandbox.pass_env": {
-    type: type.variableNames,
+    type: t.variableNames,
     default: [],
     about: "More environment variables for commands; also `--allow-env`.",
   },
 
   "egress.mode": {
-    type: type.choiceOf(networks),
+    type: t.choiceOf(networks),
     default: "allowlist",
     about: "The hosts that commands may reach; also `--net`.",
   },
   "egress.allow": {
-    type: type.stringList,
+    type: t.stringList,
     default: [],
     about: "More hosts that commands may reach; also `--allow-net`.",
   },
-  "egress.deny": { type: type.denyList, default: [], about: "Hosts that commands may never reach; also `--deny-net`." },
+  "egress.deny": { type: t.denyList, default: [], about: "Hosts that commands may never reach; also `--deny-net`." },
 } as const satisfies Readonly<Record<string, ConfigKey>>;
 
 export type KeyName = keyof typeof keys;

@@ -28,6 +28,11 @@ export function streamError(error: unknown, endpoint: ModelEndpoint): KodaError 
   return providerError(errorBodyOf(error), { status: statusIn(error), headers: new Headers() }, endpoint);
 }
 
+/** The error of a stream that breaks the protocol. */
+export function brokenStream(message: string): KodaError {
+  return new KodaError("stream", message, { retryable: true });
+}
+
 /** The error of a connection that failed, or broke. */
 export function connectionError(
   error: unknown,

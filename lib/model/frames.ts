@@ -1,4 +1,4 @@
-import { KodaError } from "../errors.ts";
+import { brokenStream } from "./failure.ts";
 
 /** The `data` of a server-sent event: JSON, or the word [DONE]. The JSON repeats the event's name. */
 export type Frame = string;
@@ -19,7 +19,7 @@ export class FrameReader {
     this.#length += piece.length;
     if (piece !== "") this.#pieces.push(piece);
     if (!touches && !piece.includes("\n\n")) {
-      if (this.#length > longestFrame) throw tooLong();
+      if (this.#length > longestFrame) throw brokenStream("The provider sent 32 MB without completing one frame");
       return [];
     }
 
@@ -46,10 +46,6 @@ export class FrameReader {
 
 /** Far more than any reply has. */
 const longestFrame = 32 * 1024 * 1024;
-
-function tooLong(): KodaError {
-  return new KodaError("stream", "The provider sent 32 MB without completing one frame", { retryable: true });
-}
 
 function framesIn(text: string): Frame[] {
   const frames: Frame[] = [];

@@ -18,11 +18,12 @@ export function headersOf({ name: provider, headers = new Map() }: Provider, env
   for (const [name, template] of headers) {
     const value = expandVariables(template, (variable, fallback) => {
       const found = env[variable]?.trim() || fallback;
-      if (found === undefined) throw variableNotSet({ provider, name, variable });
+      if (found === undefined) throw headerError(name, provider, `the environment variable ${variable} is not set`);
       if (isNamedSecret(variable)) secrets.add(env[variable]?.trim() ?? "");
       return found;
     });
-    if (!/^[\x20-\x7e]+$/.test(value)) throw notPrintable(provider, name);
+    if (!/^[\x20-\x7e]+$/.test(value))
+      throw headerError(name, provider, "expected one line of printable ASCII characters");
     values[name] = value;
     if (isSecretHeader(name)) secrets.add(value.replace(/^(?:Bearer|Basic|Token) /i, ""));
   }
@@ -42,16 +43,6 @@ function isSecretHeader(name: string): boolean {
   return isNamedSecret(name) || /auth|cookie/i.test(name);
 }
 
-function variableNotSet({ provider, name, variable }: { provider: string; name: string; variable: string }): KodaError {
-  return new KodaError(
-    "credentials",
-    `Cannot set the header "${name}" of the provider "${provider}": the environment variable ${variable} is not set`,
-  );
-}
-
-function notPrintable(provider: string, name: string): KodaError {
-  return new KodaError(
-    "credentials",
-    `Cannot set the header "${name}" of the provider "${provider}": expected one line of printable ASCII characters`,
-  );
+function headerError(name: string, provider: string, problem: string): KodaError {
+  return new KodaError("credentials", `Cannot set the header "${name}" of the provider "${provider}": ${problem}`);
 }

@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { isRecord, parseJson, stringIn } from "../config/json.ts";
 import type { Env } from "../config/paths.ts";
 import { formatDuration } from "../config/units.ts";
@@ -108,23 +109,17 @@ async function run(argv: string[], { env, home, limitMs, signal, fail }: RunOpti
   const child = spawn(argv, { env: { ...env, [markVariable]: mark }, home, fail });
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const done = Promise.all([child.exited, stdout.ended, stderr.ended]).then(([code]) => child.signalCode ?? code);
-  const stopped = Promise.withResolvers<"timeout">();
-  const stop = () => stopped.resolve("timeout");
-  const timer = setTimeout(stop, limitMs);
-  signal?.addEventListener("abort", stop);
-  try {
-    const status: ExitStatus = await Promise.race([done, stopped.promise]);
-    if (status === "timeout") {
-      await takeDown(() => marked(mark).map(({ pid }) => pid));
-      // Without /proc no marks can be found.
-      child.kill("SIGKILL");
-    }
+  const limit = AbortSignal.timeout(limitMs);
+  const stop = AbortSignal.any(signal === undefined ? [limit] : [limit, signal]);
+  const status: ExitStatus = await unlessAborted(done, stop).catch(async (error: unknown) => {
+    if (!stop.aborted) throw error;
+    await takeDown(() => marked(mark).map(({ pid }) => pid));
+    // Without /proc no marks can be found.
+    child.kill("SIGKILL");
     signal?.throwIfAborted();
-    return { status, stdout: stdout.text(), stderr: stderr.text() };
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", stop);
-  }
+    return "timeout";
+  });
+  return { status, stdout: stdout.text(), stderr: stderr.text() };
 }
 
 function spawn(argv: string[], { env, home, fail }: Pick<RunOptions, "env" | "home" | "fail">) {

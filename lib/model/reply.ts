@@ -1,8 +1,7 @@
 import { isRecord, type JsonRecord, parseJson } from "../config/json.ts";
 import type { Wire } from "../config/config.ts";
-import { KodaError } from "../errors.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
-import { streamError } from "./failure.ts";
+import { brokenStream, streamError } from "./failure.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
 import { streamFrames } from "./stream.ts";
 
@@ -47,7 +46,8 @@ export function wireModel({ wire, body, parser }: WireFormat, endpoint: ModelEnd
     }
 
     signal.throwIfAborted();
-    if (reply.state === "open") throw truncated(endpoint);
+    if (reply.state === "open")
+      throw brokenStream(`${endpoint.provider.name} ended its stream in the middle of the reply`);
     reply.end(events);
     yield events;
   };
@@ -55,21 +55,12 @@ export function wireModel({ wire, body, parser }: WireFormat, endpoint: ModelEnd
 
 function decode(frame: string, endpoint: ModelEndpoint): JsonRecord {
   const value = parseJson(frame);
-  if (!isRecord(value)) throw unreadable(frame, endpoint);
+  if (!isRecord(value))
+    throw brokenStream(`${endpoint.provider.name} sent a frame that is not JSON: "${frame.slice(0, 100)}"`);
   if (isFailure(value)) throw streamError(value, endpoint);
   return value;
 }
 
 function isFailure({ error, type, object }: JsonRecord): boolean {
   return type === "error" || object === "error" || isRecord(error) || (typeof error === "string" && error !== "");
-}
-
-function unreadable(frame: string, { provider }: ModelEndpoint): KodaError {
-  const message = `${provider.name} sent a frame that is not JSON: "${frame.slice(0, 100)}"`;
-  return new KodaError("stream", message, { retryable: true });
-}
-
-function truncated({ provider }: ModelEndpoint): KodaError {
-  const message = `${provider.name} ended its stream in the middle of the reply`;
-  return new KodaError("stream", message, { retryable: true });
 }

@@ -1,4 +1,4 @@
-import { unlessAborted } from "../async/unlessaborted.ts";
+import { setTimeout } from "node:timers/promises";
 import { KodaError } from "../errors.ts";
 import type { Model } from "./model.ts";
 
@@ -47,12 +47,5 @@ function backoff(attempt: number, random: number): number {
 }
 
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  try {
-    await unlessAborted(promise, signal);
-  } finally {
-    clearTimeout(timer);
-  }
+  await setTimeout(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
