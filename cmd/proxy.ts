@@ -6,7 +6,7 @@ import { parseRules } from "../lib/egress/rules/rules.ts";
 import type { EgressRequest } from "../lib/egress/wayout.ts";
 import { exitByCode, KodaError } from "../lib/errors.ts";
 import { shellQuoted } from "../lib/quote.ts";
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 import { egressOverrides } from "./ground.ts";
 import { here } from "./here.ts";
 import type { Options } from "./options.ts";
@@ -21,7 +21,7 @@ export async function proxy(options: Options<"proxy">, { controller: { signal } 
   const places = { ...here(), bare: false, sets: [] };
   const { config } = await loadConfig({ ...places, overrides: egressOverrides(options) });
   const upstream = parseUpstream(places.env);
-  const stderr = new Output(2, "stderr");
+  const stderr = new OutputStream(2, "stderr");
   // A log that nobody takes is no reason to stop the traffic.
   const unread = () => {};
 

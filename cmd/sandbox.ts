@@ -15,7 +15,7 @@ import { providersOf } from "../lib/model/providers.ts";
 import { adoptOrphans } from "../lib/shell/processes.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { describeEgress } from "../lib/sink/egress.ts";
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 import { plain } from "../lib/sink/style.ts";
 import { type Ground, groundOf } from "./ground.ts";
 import type { Options } from "./options.ts";
@@ -107,7 +107,7 @@ function linesOf(event: Event): string[] {
 
 async function say(lines: readonly string[]): Promise<void> {
   if (lines.length === 0) return;
-  const stderr = new Output(2, "stderr");
+  const stderr = new OutputStream(2, "stderr");
   try {
     await stderr.write(lines.map((line) => `${plain(line)}\n`).join(""));
     await stderr.flush();

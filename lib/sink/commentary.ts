@@ -1,18 +1,18 @@
 import type { EventOf } from "../engine/event.ts";
 
 /**
- * Text of the model that is not the answer: said before a call, in an attempt that broke, in a reply that was sent
- * back. Where stdout has only the answer, people read it on stderr, once it is sure what it is.
+ * Text of the model that is not the answer: text before a call, of a failed attempt, of a rejected reply. Where stdout
+ * has only the answer, this goes to stderr as soon as it is certain not to be the answer.
  */
-export class Asides {
-  /** Whole replies since the last call, any of which may be (part of) the answer. */
+export class Commentary {
+  /** Complete replies since the last call, any of which may be (part of) the answer. */
   #replies: string[] = [];
   #current = "";
-  /** How much of the current reply was handed out before it was whole. */
+  /** The length of the part of the current reply that was returned before it was complete. */
   #taken = 0;
   readonly #hasSchema: boolean;
 
-  /** With a schema, the last reply of a run that failed is no answer. */
+  /** With a schema, the last reply of a failed run is not an answer. */
   constructor(hasSchema: boolean) {
     this.#hasSchema = hasSchema;
   }
@@ -21,34 +21,37 @@ export class Asides {
     this.#current += delta;
   }
 
-  /** The current reply is whole. */
+  /** The current reply is complete. */
   close(text: string): void {
     const rest = text.slice(this.#taken);
     if (rest !== "") this.#replies.push(rest);
-    this.#current = "";
-    this.#taken = 0;
+    this.#restart();
   }
 
-  /** A call came: all so far was said on the way. */
+  /** Everything before a call is commentary. */
   beforeCall(): string {
     const text = this.#take(this.#current.slice(this.#taken));
     this.#taken = this.#current.length;
     return text;
   }
 
-  /** The attempt broke: what came of it is void, and the reply begins anew. */
-  broken(): string {
+  /** A failed attempt is void, and the reply starts again. */
+  afterRetry(): string {
     const text = this.#take(this.#current.slice(this.#taken));
-    this.#current = "";
-    this.#taken = 0;
+    this.#restart();
     return text;
   }
 
-  /** What neither the answer nor anything before has shown. */
+  /** Text that neither the answer nor anything before has shown. */
   atEnd({ status, text }: EventOf<"end">): string {
     const isAnswered = status === "done" || (!this.#hasSchema && this.#replies.length > 0 && this.#current === "");
     if (isAnswered) this.#replies = this.#replies.filter((reply) => !text.includes(reply.trim()));
     return this.#take(isAnswered ? "" : this.#current.slice(this.#taken));
+  }
+
+  #restart(): void {
+    this.#current = "";
+    this.#taken = 0;
   }
 
   #take(last: string): string {
