@@ -1,5 +1,6 @@
 import { Mailbox } from "../../lib/async/mailbox.ts";
 import { loadConfig } from "../../lib/config/load.ts";
+import type { Overrides } from "../../lib/config/overrides.ts";
 import { Conversation } from "../../lib/conversation/conversation.ts";
 import { Host } from "../../lib/conversation/host.ts";
 import { runTask } from "../../lib/conversation/exec.ts";
@@ -21,13 +22,13 @@ export const said = (text: string): ModelEvent[] => [
   { type: "end", reason: "stop", usage },
 ];
 
-/** A reply that asks for calls: each a tool, with its arguments. */
-export const called = (...calls: readonly (string | readonly [tool: string, input: unknown])[]): ModelEvent[] => [
+/** A reply that asks for calls: each a tool, with its arguments and perhaps an id. */
+export const called = (...calls: readonly (string | readonly [tool: string, input: unknown, id?: string])[]) => [
   ...calls.map((call): ModelEvent => {
-    const [tool, input] = typeof call === "string" ? [call, {}] : call;
-    return { type: "call", call: { type: "call", id: "", tool, arguments: JSON.stringify(input) } };
+    const [tool, input, id = ""] = typeof call === "string" ? [call, {}] : call;
+    return { type: "call", call: { type: "call", id, tool, arguments: JSON.stringify(input) } };
   }),
-  { type: "end", reason: "calls", usage },
+  { type: "end", reason: "calls", usage } satisfies ModelEvent,
 ];
 
 /** A model that gives these replies, one a request. */
@@ -45,21 +46,30 @@ export function tool(name: string, body: (signal: AbortSignal) => unknown): Tool
   return { name, about: "", input: { type: "object" }, claim, run };
 }
 
-export type Scene = { tools?: readonly Tool[]; gate?: Gate; database?: string; sandboxed?: boolean };
+export type Scene = {
+  tools?: readonly Tool[];
+  gate?: Gate;
+  database?: string;
+  sandboxed?: boolean;
+  provider?: string;
+  overrides?: Overrides;
+};
 
 /** A conversation with a model of the test's own and with everything else as it is. */
 export async function converseIn(host: Host, place: Place, model: Model, scene: Scene = {}): Promise<Conversation> {
-  const { tools = builtInTools, gate = buildGate({ mode: "auto" }), database = ":memory:", sandboxed = false } = scene;
+  const { tools = builtInTools, database = ":memory:", sandboxed = false, provider = "p", overrides = {} } = scene;
   const { env, project: root, home } = place;
-  const loaded = await loadConfig({ env, home, root, bare: true, sets: [], overrides: {} });
+  const loaded = await loadConfig({ env, home, root, bare: true, sets: [], overrides });
+  const { mode } = loaded.config;
+  const gate = scene.gate ?? buildGate({ mode });
   const events = new Mailbox<Event>();
   const allowance = wantedOf(loaded.config);
   const directories = { dataDirectory: `${home}/.koda`, configDirectory: undefined, accountHome: home };
   const settings = { root, home, env, loaded, database, sandboxed, ...directories };
-  const info = { provider: "p", name: "m", wire: "chat", contextWindow: 100_000 } as const;
+  const info = { provider, name: "m", wire: "chat", contextWindow: 100_000 } as const;
   const post = (event: Event) => events.post(event);
   const workspace = await openWorkspace({ settings, allowance, keyVariables: [], post });
-  const session = host.store(database).create({ cwd: root, model: "m", provider: "p", mode: "auto" });
+  const session = host.store(database).create({ cwd: root, model: "m", provider, mode });
   return new Conversation({
     host,
     session,
@@ -73,11 +83,11 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
       resumed: false,
       version: "0",
       model: "m",
-      provider: "p",
+      provider,
       wire: "chat",
       base_url: null,
       cwd: root,
-      mode: "auto",
+      mode,
       sandbox: { backend: workspace.backend.name, filesystem: "", network: "", notes: [] },
       egress: { mode: "allowlist", http_port: null, socks_port: null, allow: [], deny: [] },
       tools: [],
