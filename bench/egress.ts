@@ -161,8 +161,8 @@ async function idle(way: Way, port: number): Promise<Figure> {
     await once(socket.resume(), "data");
     return socket;
   };
-  // The first tunnel loads code; more would reserve memory that the measured ones then use. Anonymous memory only, since
-  // pages of the program do not belong to a tunnel.
+  // The first tunnel loads code; more would reserve memory that the measured ones then use. Anonymous memory only,
+  // since pages of the program do not belong to a tunnel.
   (await open()).destroy();
   const before = memoryOf(koda.pid, "RssAnon");
   const tunnels: Socket[] = [];

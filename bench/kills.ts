@@ -8,7 +8,7 @@ const kills = 200;
 const parallel = 4;
 const longestMs = 150;
 
-/** `kill -9` at random moments: every session can be continued, with a history in which calls and results are paired. */
+/** `kill -9` at random moments: every session can be continued, with calls and results in pairs. */
 export async function measure(): Promise<Figure[]> {
   let good = 0;
   for (let done = 0; done < kills; done += parallel)

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** One row of the report. `value` and `floor` are in `unit`; `bar` is the goal in words, and `holds` says if it is met. */
+/** One row of the report. `value` and `floor` are in `unit`; `bar` is the goal, and `holds` says if it is met. */
 export type Figure = {
   what: string;
   value: number;

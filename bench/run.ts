@@ -1,6 +1,6 @@
 /**
- * `npm run bench [NAME…]`: measures koda, each figure beside its floor: the least that it could be on this machine. This
- * is a report, not a test: machines differ, so it exits 0 unless a measurement itself fails.
+ * `npm run bench [NAME…]`: measures koda, each figure beside its floor: the least that it could be on this machine.
+ * This is a report, not a test: machines differ, so it exits 0 unless a measurement itself fails.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -49,8 +49,8 @@ export const commands = {
   exec: {
     about: "Do one task to its end, without asking a question",
     details:
-      "The prompt is one argument, a file (-f FILE) or stdin (-). Piped input is appended to it; in a loop that reads its " +
-      "own stdin, use --stdin ignore. The final answer goes to stdout, everything else to stderr.",
+      "The prompt is one argument, a file (-f FILE) or stdin (-). Piped input is appended to it; in a loop that " +
+      "reads its own stdin, use --stdin ignore. The final answer goes to stdout, everything else to stderr.",
     positionals: {
       prompt: {
         value: { ...value.sentence("PROMPT"), ifEmpty: "The prompt is empty: say what to do" },
@@ -146,8 +146,8 @@ export const commands = {
   sandbox: {
     about: "Run a command in the sandbox that the model's commands get",
     details:
-      "The command uses koda's terminal, stdin and stdout, and koda exits with its exit code. Processes that it leaves " +
-      "behind are killed. docs/sandbox.md has the guarantees, each with a command that checks it.",
+      "The command uses koda's terminal, stdin and stdout, and koda exits with its exit code. Processes that it " +
+      "leaves behind are killed. docs/sandbox.md has the guarantees, each with a command that checks it.",
     positionals: {
       command: {
         value: value.program,
@@ -169,8 +169,8 @@ export const commands = {
   proxy: {
     about: "Run the two egress proxies alone",
     details:
-      "An HTTP and a SOCKS5 proxy with the same rules as for the model's commands. Prints the lines to export once both " +
-      "listen, then one line per request on stderr, until it is stopped.",
+      "An HTTP and a SOCKS5 proxy with the same rules as for the model's commands. Prints the lines to export once " +
+      "both listen, then one line per request on stderr, until it is stopped.",
     positionals: {},
     flags: proxyFlags,
     examples: [

@@ -10,7 +10,7 @@ import type { Settings } from "../lib/conversation/settings.ts";
 import type { CommandOptions } from "./options.ts";
 
 /** Flags for the project and the policy of commands. */
-export type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json">;
+type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json">;
 
 /** Settings of every command, whether a model or the user runs it. */
 export type Ground = Pick<

@@ -8,7 +8,7 @@ import { decodeInput } from "./decode.ts";
 import { openNote } from "./note.ts";
 import { readStdin, type StdinMode, type StdinRole } from "./stdin.ts";
 
-export type PromptOptions = {
+type PromptOptions = {
   /** The argument; `-` means stdin. */
   readonly prompt?: string;
   /** The file of -f; `-` means stdin. */

@@ -154,5 +154,6 @@ function formatTime(ms: number): string {
 
 function heading(info: SessionInfo): string {
   const from = info.parent === undefined ? "" : `, forked from ${info.parent}`;
-  return `session ${info.id}${from}\n${info.provider}/${info.model} in ${info.cwd}, last used ${formatTime(info.updatedAt)}`;
+  const used = `in ${info.cwd}, last used ${formatTime(info.updatedAt)}`;
+  return `session ${info.id}${from}\n${info.provider}/${info.model} ${used}`;
 }

@@ -2,8 +2,6 @@ import { type ErrorCode, exitByCode, KodaError } from "../lib/errors.ts";
 
 const signals = { SIGHUP: "sighup", SIGINT: "sigint", SIGTERM: "sigterm" } as const satisfies Record<string, ErrorCode>;
 
-export type StopSignal = keyof typeof signals;
-
 /** Stops a run on signals. */
 export type Stopper = {
   readonly controller: AbortController;

@@ -155,3 +155,117 @@ test("the map names what is there, and every directory of the product", () => {
   const directories = sources.flatMap((path) => /^(?:cmd|lib\/[\w-]+)\//.exec(path) ?? []);
   expect(directories.filter((directory) => !names.includes(directory))).toEqual([]);
 });
+
+/** Folders in which the words are still to be gone through; the three tests that use `finished` leave them out. */
+const unfinished = "agents conversation egress engine files git sandbox session shell system tools trust worktree"
+  .split(" ")
+  .map((folder) => `lib/${folder}/`);
+const finished = sources.filter((path) => !unfinished.some((folder) => path.startsWith(folder)));
+const textOf = (path: string) => readFileSync(path, "utf8");
+
+/** The names that a file declares and exports. */
+function exportsOf(path: string): string[] {
+  const declared = textOf(path).matchAll(/^export (?:async )?(?:function\*?|const|let|class|type|interface) (\w+)/gm);
+  return [...declared].map(([, name = ""]) => name);
+}
+
+/** Names that still stand for several things. */
+const ambiguous = (
+  "Branch Call Child Failure Found Host Kind Limits Line Mark Message Mode Place Program Repository Rule Scope " +
+  "Setting Spot Task Traffic View Writer addressOf ask breathe isBelow isGone listen locate look nameOf walk " +
+  "whyOutside workerUrl"
+).split(" ");
+
+test("an exported name stands for one thing", () => {
+  const paths = new Map<string, string[]>();
+  for (const path of sources) for (const name of exportsOf(path)) paths.set(name, [...(paths.get(name) ?? []), path]);
+  const several = [...paths].filter(([name, { length }]) => length > 1 && !ambiguous.includes(name));
+  expect(several.map(([name, found]) => `${name}: ${found.join(", ")}`)).toEqual([]);
+});
+
+/** `path#name` for each name that a file imports; a dynamic import counts for every name that the file mentions. */
+function namesImportedBy(path: string): string[] {
+  const text = textOf(path);
+  const statements = text.matchAll(/(?:import|export)\s+(?:type\s+)?(\{[^}]*\}|\*\s+as\s+\w+)\s*from\s*"(\.[^"]+)"/g);
+  const imported = [...statements].flatMap(([, names = "", from = ""]) => {
+    const target = normalize(join(dirname(path), from));
+    if (names.startsWith("*")) return exportsOf(target).map((name) => `${target}#${name}`);
+    const words = names.match(/\b(?!type\b)\w+(?:\s+as\s+\w+)?/g) ?? [];
+    return words.map((word) => `${target}#${word.split(/\s/)[0]}`);
+  });
+  const dynamic = [...text.matchAll(/\bimport\("(\.[^"]+)"\)/g)].flatMap(([, from = ""]) => {
+    const target = normalize(join(dirname(path), from));
+    const mentioned = new Set(text.match(/\w+/g));
+    return exportsOf(target).flatMap((name) => (mentioned.has(name) ? `${target}#${name}` : []));
+  });
+  return [...imported, ...dynamic];
+}
+
+test("a name is exported only for another file of the product", () => {
+  const imported = new Set([...sources, "build.ts"].flatMap(namesImportedBy));
+  const exported = finished.flatMap((path) => exportsOf(path).map((name) => `${path}#${name}`));
+  expect(exported.filter((name) => !imported.has(name))).toEqual([]);
+});
+
+const mostLines = 60;
+/** Functions that are still longer. */
+const longFunctions = ["createShell", "openBwrapTier", "showLive", "startTask", "supervise"];
+
+/** The beginnings of a declaration, a method and an arrow function that has a name. */
+const functionStarts = [
+  /^(\s*)(?:export )?(?:async )?function\*? (\w+)/,
+  /^(\s+)(?:(?:static|async|get|set) )*\*?(#?\w+)(?:<.*>)?\(/,
+  /^(\s*)(?:export )?const (\w+) = (?:async )?\(/,
+];
+const statements: ReadonlySet<string> = new Set(["if", "for", "while", "switch", "catch", "return", "await"]);
+
+/**
+ * The formatter ends a function on the first line that is indented like its beginning and starts with a brace; lines of
+ * a template are no code.
+ */
+function functionsIn(path: string): { name: string; lines: number }[] {
+  let isTemplate = false;
+  const lines = textOf(path)
+    .split("\n")
+    .map((line) => {
+      const text = isTemplate ? "" : line;
+      if ((line.match(/(?<!\\)`/g)?.length ?? 0) % 2 === 1) isTemplate = !isTemplate;
+      return text;
+    });
+  return lines.flatMap((line, start) => {
+    const [, indent = "", name] =
+      functionStarts.map((pattern) => pattern.exec(line)).find((match) => match !== null) ?? [];
+    if (name === undefined || statements.has(name)) return [];
+    const rest = lines.slice(start);
+    const head = line.endsWith("(") ? rest.find((next) => next.startsWith(`${indent})`)) : line;
+    const last = rest.findIndex((next) => next.startsWith(`${indent}}`));
+    return head?.endsWith("{") && last > 0 ? [{ name, lines: last + 1 }] : [];
+  });
+}
+
+test(`no function has more than ${mostLines} lines`, () => {
+  const found = sources.flatMap((path) => functionsIn(path).map((each) => ({ path, ...each })));
+  // Otherwise the scan would not see the functions.
+  expect(found.length).toBeGreaterThan(3 * sources.length);
+  const long = found.filter(({ name, lines }) => lines > mostLines && !longFunctions.includes(name));
+  expect(long).toEqual([]);
+});
+
+test("no line is wider than 120 columns", () => {
+  const bench = [...new Bun.Glob("bench/**/*.ts").scanSync()].map((path) => normalize(path));
+  const wide = [...finished, ...bench, "build.ts"].flatMap((path) => {
+    const widths = textOf(path)
+      .split("\n")
+      .map((line) => Bun.stringWidth(line));
+    return widths.flatMap((width, at) => (width > 120 ? `${path}:${at + 1} has ${width}` : []));
+  });
+  expect(wide).toEqual([]);
+});
+
+test("a comment begins with its subject, not with a question word", () => {
+  const opening = /(?:\/\*\*(?:\s+\*)?|^\s*\/\/) (?:What|Where|Who|Whom|Whose|Whether)\b.*/gm;
+  const asking = finished.flatMap((path) =>
+    [...textOf(path).matchAll(opening)].map(([comment]) => `${path}: ${comment.trim()}`),
+  );
+  expect(asking).toEqual([]);
+});

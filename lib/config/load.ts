@@ -8,7 +8,7 @@ import { applyEnvironment, applyFlags, applySet, type Overrides } from "./overri
 import { projectConfigFile, projectConfigName, userConfigFile, type UserEnvironment } from "./paths.ts";
 import { keys, typedKeys, type KeyName } from "./schema.ts";
 
-export type ConfigRequest = UserEnvironment & {
+type ConfigRequest = UserEnvironment & {
   /** The project's root, absolute: relative paths start here. */
   readonly root: string;
   /** Read neither the user's file nor the project's. */

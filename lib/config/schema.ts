@@ -1,7 +1,7 @@
 import { modes, networks, wires } from "./config.ts";
 import * as t from "./types.ts";
 
-export type ConfigKey<T = unknown> = {
+type ConfigKey<T = unknown> = {
   readonly type: t.ConfigType<T>;
   /** A sentence for docs/configuration.md. */
   readonly about: string;

@@ -36,7 +36,8 @@ export function assertBaseUrl({ name, baseUrl, baseUrlVariable }: Provider): voi
   if (baseUrlVariable === undefined || httpUrl.read(baseUrl) !== undefined) return;
   throw new KodaError(
     "config",
-    `Cannot use the provider "${name}": ${baseUrlVariable} is "${withoutSecrets(baseUrl)}", expected ${httpUrl.expected}`,
+    `Cannot use the provider "${name}": ${baseUrlVariable} is "${withoutSecrets(baseUrl)}", ` +
+      `expected ${httpUrl.expected}`,
   );
 }
 

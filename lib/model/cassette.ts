@@ -59,7 +59,7 @@ export function parseCassette(text: string, file: string): Cassette {
 }
 
 /** The model that the recorded requests were for. */
-export type RecordedModel = { provider: string; model: string; wire: Wire };
+type RecordedModel = { provider: string; model: string; wire: Wire };
 
 export function recordedModel({ header, exchanges }: Cassette): RecordedModel {
   const [first] = exchanges;

@@ -15,7 +15,7 @@ import type { Quirks } from "./providers.ts";
 
 /**
  * The body of a Chat Completions request; JSON leaves out its undefined values. The order of the keys matters: the
- * messages come last, so that each request begins with the bytes of the one before and hits the provider's prompt cache.
+ * messages come last, so that each request begins with the bytes of the one before and the prompt cache applies.
  */
 export function chatBody(request: ModelRequest, { provider, info, settings }: ModelEndpoint): object {
   const quirks = provider.quirks ?? {};

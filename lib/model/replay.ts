@@ -4,7 +4,7 @@ import type { Fetch } from "./fetch.ts";
 import { parseJson, recordOf } from "../config/json.ts";
 import { firstDifference, type ProjectPaths } from "./requestdiff.ts";
 
-export type ReplayOptions = {
+type ReplayOptions = {
   cwd: string;
   track?: string | undefined;
   /** A request that differs is only told to `onDivergence`, and gets the recorded answer all the same. */
@@ -12,7 +12,7 @@ export type ReplayOptions = {
   onDivergence?: (message: string) => void;
 };
 
-/** Answers each request with the next recorded response of its track. Nothing is sent anywhere, and no key is needed. */
+/** Answers each request with the next recorded response of its track, offline and without a key. */
 export function replayFrom({ header, exchanges: all }: Cassette, options: ReplayOptions): Fetch {
   const { cwd, track, loose, onDivergence } = options;
   const exchanges = all.filter((exchange) => exchange.track === track);

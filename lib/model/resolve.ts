@@ -24,7 +24,7 @@ import {
 /** The user's choice of a model, from flags, environment and configuration. */
 export type ModelChoice = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
 
-export type ResolveContext = {
+type ResolveContext = {
   config: Pick<Config, "providers" | "modelDefaults">;
   env: Env;
   /** For requests to servers on this machine. */

@@ -11,14 +11,14 @@ export type TrafficOptions = {
   loose: boolean;
 };
 
-export type Line = Omit<Track, "fetch"> & {
+type Line = Omit<Track, "fetch"> & {
   header: Omit<Header, "koda_cassette" | "recorded_at" | "cwd">;
   /** Answers instead of the network. */
   script?: Cassette | undefined;
   onDivergence: (message: string) => void;
 };
 
-/** The model traffic of a process: each cassette is opened once, and every conversation has a track of its own in it. */
+/** The model traffic of a process: each cassette is opened once and has a track for every conversation. */
 export class Traffic implements Disposable {
   readonly #options: TrafficOptions;
   #replayed: Cassette | undefined;

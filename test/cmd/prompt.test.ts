@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, closeSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { PromptOptions } from "../../cmd/prompt.ts";
+import type { readPrompt } from "../../cmd/prompt.ts";
 import { openPipe } from "../../lib/system/pipe.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
@@ -12,7 +12,7 @@ setDefaultTimeout(30_000);
 
 const limit = 10 * 1024 * 1024;
 
-type Options = Partial<PromptOptions>;
+type Options = Partial<Parameters<typeof readPrompt>[0]>;
 type Part = { type: string; text?: string; mime?: string; base64?: string };
 type Result = { parts?: Part[]; error?: { code?: string; message: string }; rssMb: number; notes: string };
 

@@ -3,14 +3,14 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { LoadedConfig } from "../../lib/config/config.ts";
 import { describeConfig } from "../../lib/config/describe.ts";
-import { loadConfig, type ConfigRequest } from "../../lib/config/load.ts";
+import { loadConfig } from "../../lib/config/load.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { evaluateAsNobody, letEveryoneIn } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 const projectName = ".koda/config.json";
 
-type Given = Partial<ConfigRequest> & { user?: unknown; project?: unknown };
+type Given = Partial<Parameters<typeof loadConfig>[0]> & { user?: unknown; project?: unknown };
 
 async function load(given: Given = {}): Promise<LoadedConfig> {
   await using place = makePlace();

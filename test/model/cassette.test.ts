@@ -7,7 +7,7 @@ import type { Message } from "../../lib/model/message.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../lib/model/model.ts";
 import type { Wire } from "../../lib/config/config.ts";
 import { Recorder, secretsIn, type Track } from "../../lib/model/record.ts";
-import { replayFrom, type ReplayOptions } from "../../lib/model/replay.ts";
+import { replayFrom } from "../../lib/model/replay.ts";
 import { Traffic } from "../../lib/model/traffic.ts";
 import { connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { call, cut, drip, type Entry, problem, reply, say, think, wait } from "../support/model-reply.ts";
@@ -25,7 +25,7 @@ function recorder(place: Place, options: Partial<Track> = {}) {
   return { file, opened, fetch, close: () => opened.close() };
 }
 
-function player(file: string, options: Partial<ReplayOptions> = {}): Fetch {
+function player(file: string, options: Partial<Parameters<typeof replayFrom>[1]> = {}): Fetch {
   return replayFrom(readCassette(file), { cwd: "/somewhere/else", loose: false, ...options });
 }
 

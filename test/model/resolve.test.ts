@@ -5,7 +5,7 @@ import type { Fetch } from "../../lib/model/fetch.ts";
 import type { Env } from "../../lib/config/paths.ts";
 import { requestUrl } from "../../lib/model/address.ts";
 import { builtInProviders, customProvider, providersOf } from "../../lib/model/providers.ts";
-import { type ResolvedModel, resolveModel, type ResolveContext, type ModelChoice } from "../../lib/model/resolve.ts";
+import { type ModelChoice, type ResolvedModel, resolveModel } from "../../lib/model/resolve.ts";
 import { supportedSettings } from "../../lib/model/settings.ts";
 
 /** Nobody answers on loopback, whatever runs on the machine of the test. */
@@ -20,7 +20,7 @@ type Given = {
   offline?: boolean;
 };
 
-function surroundings({ env = {}, providers = {}, fetch = nobody, offline = false }: Given): ResolveContext {
+function surroundings({ env = {}, providers = {}, fetch = nobody, offline = false }: Given) {
   const rows = Object.entries(providers).map(([name, config]) => [name, { models: new Map(), ...config }] as const);
   const modelDefaults = { contextWindow: 128_000, streamIdleMs: 300_000 };
   return { config: { providers: new Map(rows), modelDefaults }, env, fetch, offline, writable: [] };

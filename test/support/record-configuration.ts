@@ -1,7 +1,7 @@
 /** `bun test/support/record-configuration.ts`: writes the tables in docs/configuration.md that follow from the code. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { instructionNames } from "../../lib/agents/instructions.ts";
-import { type ConfigKey, keys } from "../../lib/config/schema.ts";
+import { typedKeys } from "../../lib/config/schema.ts";
 import { builtInProviders, type Provider } from "../../lib/model/providers.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 
@@ -13,7 +13,7 @@ export function configurationPage(written = readFileSync(page, "utf8")): string 
 }
 
 const parts: Readonly<Record<string, () => string>> = {
-  keys: () => tableOf(["key", "type", "default", ""], Object.entries(keys).map(keyRow)),
+  keys: () => tableOf(["key", "type", "default", ""], Object.entries<ConfigKey>(typedKeys).map(keyRow)),
   providers: () =>
     tableOf(["provider", "key", "address", "another address", "wire"], builtInProviders.map(providerRow)),
   instructions: () => instructionNames.map((name, at) => `${at + 1}. \`${name}\``).join("\n"),
@@ -23,6 +23,8 @@ const parts: Readonly<Record<string, () => string>> = {
       builtInTools.map(({ name, about }) => [code(name), firstSentence(about)]),
     ),
 };
+
+type ConfigKey = (typeof typedKeys)[keyof typeof typedKeys];
 
 function keyRow([name, { type, about, default: value }]: [string, ConfigKey]): string[] {
   const shown = value === undefined ? "" : code(JSON.stringify(value));
