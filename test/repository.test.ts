@@ -156,6 +156,13 @@ test("the map names what is there, and every directory of the product", () => {
   expect(directories.filter((directory) => !names.includes(directory))).toEqual([]);
 });
 
+test("the glossary names files that are there", () => {
+  const [, glossary = ""] = readFileSync("AGENTS.md", "utf8").split("\n## Glossary\n");
+  const files = [...glossary.matchAll(/\| ((?:lib|cmd)\/\S+) +\|/g)].map(([, file = ""]) => file);
+  expect(files.length).toBeGreaterThan(25);
+  expect(files.filter((file) => !existsSync(file))).toEqual([]);
+});
+
 /** Folders in which the words are still to be gone through; the three tests that use `finished` leave them out. */
 const unfinished = "agents conversation egress engine files git sandbox session shell system tools trust worktree"
   .split(" ")
