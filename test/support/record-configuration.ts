@@ -15,7 +15,7 @@ export function configurationPage(written = readFileSync(page, "utf8")): string 
 const parts: Readonly<Record<string, () => string>> = {
   keys: () => tableOf(["key", "type", "default", ""], Object.entries<ConfigKey>(typedKeys).map(keyRow)),
   providers: () =>
-    tableOf(["provider", "key", "address", "another address", "wire"], builtInProviders.map(providerRow)),
+    tableOf(["provider", "key", "base URL", "base URL variable", "wire"], builtInProviders.map(providerRow)),
   instructions: () => instructionNames.map((name, at) => `${at + 1}. \`${name}\``).join("\n"),
   tools: () =>
     tableOf(
