@@ -124,5 +124,5 @@ type PathsKey = "sandbox.write" | "sandbox.read" | "sandbox.hide";
 function absolute(path: string, key: PathsKey, { root, home }: Bases): string {
   if (path !== "~" && !path.startsWith("~/")) return resolve(root, path);
   if (home !== "") return join(home, path.slice(1));
-  throw new KodaError("config", `Cannot use "${path}" in "${key}": there is no home directory: HOME is not set`);
+  throw new KodaError("config", `Cannot use "${path}" in "${key}": HOME is not set`);
 }

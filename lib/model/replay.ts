@@ -7,7 +7,7 @@ import { firstDifference, type ProjectPaths } from "./requestdiff.ts";
 type ReplayOptions = {
   cwd: string;
   track?: string | undefined;
-  /** A request that differs is only told to `onDivergence`, and gets the recorded answer all the same. */
+  /** A request that differs is reported to `onDivergence` and still gets the recorded response. */
   loose: boolean;
   onDivergence?: (message: string) => void;
 };

@@ -6,7 +6,7 @@ import { openSink } from "../../lib/sink/open.ts";
 import { OutputStream } from "../../lib/sink/output.ts";
 import type { SinkOptions } from "../../lib/sink/sink.ts";
 import { makePlace, type Place } from "../support/place.ts";
-import { call, delta, done, ended, finished, printed } from "../support/sink-run.ts";
+import { call, delta, done, ended, finished, plainOptions, printed } from "../support/sink-run.ts";
 import { until } from "../support/until.ts";
 
 /** A sink whose stderr is a file. */
@@ -16,13 +16,7 @@ function openLog(place: Place, name: string, options: Partial<SinkOptions> = {})
     mode: "text",
     stdout: new OutputStream(openSync(options.isOneStream ? path : "/dev/null", "a"), "stdout"),
     stderr: new OutputStream(openSync(path, "a"), "stderr"),
-    stdoutIsTerminal: false,
-    stderrIsTerminal: false,
-    stream: false,
-    quiet: false,
-    verbose: false,
-    color: false,
-    columns: () => 80,
+    ...plainOptions,
     heartbeatMs: 20,
     ...options,
   });

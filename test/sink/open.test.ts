@@ -5,7 +5,7 @@ import { KodaError } from "../../lib/errors.ts";
 import { openSink } from "../../lib/sink/open.ts";
 import { OutputStream } from "../../lib/sink/output.ts";
 import { makePlace } from "../support/place.ts";
-import { delta, finished, started } from "../support/sink-run.ts";
+import { delta, finished, plainOptions, started } from "../support/sink-run.ts";
 
 test("a stdout that takes no more is told of once, and people still read how the run ends", async () => {
   await using place = makePlace();
@@ -15,13 +15,7 @@ test("a stdout that takes no more is told of once, and people still read how the
     mode: "jsonl",
     stdout,
     stderr: new OutputStream(openSync(stderr, "a"), "stderr"),
-    stdoutIsTerminal: false,
-    stderrIsTerminal: false,
-    stream: false,
-    quiet: false,
-    verbose: false,
-    color: false,
-    columns: () => 80,
+    ...plainOptions,
   });
   const refusals: unknown[] = [];
   for (const event of [started, delta("a"), delta("b"), finished("ab")]) {
@@ -41,13 +35,8 @@ test("a stderr that takes no more stops nothing", async () => {
     mode: "text",
     stdout: new OutputStream(openSync(stdout, "a"), "stdout"),
     stderr: new OutputStream(openSync("/dev/full", "w"), "stderr"),
-    stdoutIsTerminal: false,
-    stderrIsTerminal: false,
-    stream: false,
-    quiet: false,
+    ...plainOptions,
     verbose: true,
-    color: false,
-    columns: () => 80,
   });
   for (const event of [started, delta("Good."), finished("Good.")]) await sink.write(event);
   await sink.flush();

@@ -8,6 +8,7 @@ import type { Event } from "../../lib/engine/event.ts";
 import { exitByCode, KodaError } from "../../lib/errors.ts";
 import { openSink } from "../../lib/sink/open.ts";
 import { OutputStream } from "../../lib/sink/output.ts";
+import { plainOptions } from "./sink-run.ts";
 
 const programs: Record<string, (...args: string[]) => Promise<void>> = {
   /** So many lines of so many bytes. */
@@ -53,12 +54,7 @@ const programs: Record<string, (...args: string[]) => Promise<void>> = {
       mode: "text",
       stdout: new OutputStream(1, "stdout"),
       stderr: new OutputStream(2, "stderr"),
-      stdoutIsTerminal: false,
-      stderrIsTerminal: false,
-      stream: false,
-      quiet: false,
-      verbose: false,
-      color: false,
+      ...plainOptions,
       columns: () => process.stderr.columns || 80,
       ...JSON.parse(options ?? "{}"),
     });

@@ -6,6 +6,17 @@ import { OutputStream } from "../../lib/sink/output.ts";
 import type { SinkOptions } from "../../lib/sink/sink.ts";
 import { makePlace } from "./place.ts";
 
+/** A sink without terminals. */
+export const plainOptions = {
+  stdoutIsTerminal: false,
+  stderrIsTerminal: false,
+  stream: false,
+  quiet: false,
+  verbose: false,
+  color: false,
+  columns: () => 80,
+} as const satisfies Partial<SinkOptions>;
+
 type Options = Partial<Omit<SinkOptions, "stdout" | "stderr">>;
 
 /** What a sink makes of events: both streams, and `both`, which is what a terminal shows that gets the two of them. */
@@ -20,13 +31,7 @@ export async function sinkRun(
   const stderr = openSync(path(isOneTerminal ? "both" : "stderr"), "a");
   const sink = openSink({
     mode: "text",
-    stdoutIsTerminal: false,
-    stderrIsTerminal: false,
-    stream: false,
-    quiet: false,
-    verbose: false,
-    color: false,
-    columns: () => 80,
+    ...plainOptions,
     ...options,
     stdout: new OutputStream(stdout, "stdout"),
     stderr: new OutputStream(stderr, "stderr"),
