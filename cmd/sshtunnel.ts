@@ -22,7 +22,9 @@ export async function sshTunnel(argv: readonly string[]): Promise<number> {
   } catch (error) {
     tunnel.resetAndDestroy();
     if (error instanceof ReaderGone) return 1;
-    return await refuse(`${authorityOf(options.target)} broke (${errnoOf(error) ?? messageOf(error)})`);
+    return await refuse(
+      `the connection to ${authorityOf(options.target)} was lost (${errnoOf(error) ?? messageOf(error)})`,
+    );
   }
 }
 

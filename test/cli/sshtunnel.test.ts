@@ -134,7 +134,7 @@ describe("koda ssh-tunnel", () => {
     tunnel.stdin.write("hello");
     await tunnel.stdin.flush();
     const { stderr, exit } = await ending(tunnel);
-    expect(stderr).toMatch(/^egress: origin\.test:\d+ broke off \(ECONNRESET\)\n$/);
+    expect(stderr).toMatch(/^egress: the connection to origin\.test:\d+ was lost \(ECONNRESET\)\n$/);
     expect(exit).toBe(1);
   });
 
