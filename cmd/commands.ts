@@ -1,4 +1,4 @@
-import { helpFlag, json, policyFlags, proxyFlags, runFlags, type Flags } from "./flags.ts";
+import { grouped, helpFlag, json, policyFlags, proxyFlags, runFlags, type Flags } from "./flags.ts";
 import * as value from "./values.ts";
 import type { ArgumentType } from "./values.ts";
 
@@ -39,9 +39,9 @@ export type CommandSpec = {
 const optionalId = {
   id: { value: value.sessionId, about: "A session id, or a unique prefix of it", optional: true },
 } as const;
-const last = { last: { group: "Session", about: "This directory's latest session" } } as const satisfies Flags;
+const last = grouped("Session", { last: { about: "This directory's latest session" } });
 const limit = (usual: string) =>
-  ({ limit: { short: "n", value: value.count, group: "Output", about: "Show at most N", default: usual } }) as const;
+  grouped("Output", { limit: { short: "n", value: value.count, about: "Show at most N", default: usual } });
 const id = { id: { value: value.sessionId, about: "A session id, or a unique prefix of it" } } as const;
 
 /** All commands by their words. Help, completions, the parser and the dispatcher read this table. */

@@ -92,7 +92,7 @@ function usage(name: CommandName, { positionals, flags }: CommandSpec): string {
 function flagRows(flags: Flags, group?: string): Row[] {
   return Object.entries(flags)
     .filter(([, flag]) => group === undefined || flag.group === group)
-    .map(([name, flag]) => ({ name: flagName(name, flag), about: withDefault(flag) }));
+    .map(([name, flag]) => ({ name: flagName(name, flag), about: fullAbout(flag) }));
 }
 
 /** `-m, --model NAME`; without a short form, the long one is indented to the same column. */
@@ -101,8 +101,8 @@ function flagName(name: string, { short, value }: Flag): string {
   return value === undefined ? names : `${names} ${value.placeholder}`;
 }
 
-function withDefault({ about, default: usual }: Flag): string {
-  return usual === undefined ? about : `${about} (default: ${usual})`;
+function fullAbout({ about, many, default: usual }: Flag): string {
+  return `${about}${many ? "; may be repeated" : ""}${usual === undefined ? "" : ` (default: ${usual})`}`;
 }
 
 function withChoices(about: string, choices: readonly string[] | undefined): string {

@@ -1,7 +1,8 @@
-import { fstatSync, readSync, statSync } from "node:fs";
+import { fstatSync, statSync } from "node:fs";
 import { within } from "../lib/async/within.ts";
 import { formatDuration } from "../lib/config/units.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
+import { readUpTo } from "../lib/files/read.ts";
 import { cancel, openReader, readToEnd, tooLarge, type ByteReader } from "./bytes.ts";
 import { findHolder, type Holder } from "./pipe.ts";
 
@@ -80,17 +81,8 @@ function planFor(kind: StdinKind, { mode, role }: StdinRequest): Plan {
  * already read its line.
  */
 function readFileToEnd({ role, note }: StdinRequest): Uint8Array {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  while (true) {
-    const piece = new Uint8Array(64 * 1024);
-    const read = readSync(0, piece);
-    if (read === 0) break;
-    pieces.push(piece.subarray(0, read));
-    length += read;
-    if (length > input.limit) throw tooLarge(input);
-  }
-  const bytes = Buffer.concat(pieces);
+  const bytes = Buffer.from(readUpTo(0, input.limit + 1));
+  if (bytes.length > input.limit) throw tooLarge(input);
   const lines = bytes.toString("latin1").trimEnd().split("\n").length;
   if (role === "addition" && lines > 1)
     note(`added ${lines.toLocaleString("en")} lines of stdin to the prompt; --stdin ignore leaves them unread`);

@@ -40,8 +40,11 @@ function kindOf(stats: Stats): string {
   return stats.isSocket() ? "a socket" : "a device";
 }
 
-/** One read may return less than there is, and the size from stat is wrong for files in /proc. */
-function readUpTo(fd: number, limit: number): Uint8Array {
+/**
+ * Reads from the current offset. One read may return less than there is, and the size from stat is wrong for files in
+ * /proc.
+ */
+export function readUpTo(fd: number, limit: number): Uint8Array {
   const pieces: Uint8Array[] = [];
   let room = limit;
   while (room > 0) {

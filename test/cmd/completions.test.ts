@@ -161,7 +161,7 @@ describe("zsh", () => {
 
   test("reads a flag with two forms, one that repeats, and one that takes a file", () => {
     expect(script).toContain("'(--quiet -q)'{--quiet,-q}'[");
-    expect(script).toContain("'*'{--image=,-i}'[Attach an image; may be repeated]:FILE:_files'");
+    expect(script).toContain("'*'{--image=,-i}'[Attach an image]:FILE:_files'");
     expect(script).toContain("'(--output)--output=[text\\: the final answer; json\\: one object");
     expect(script).toContain(":text|json|jsonl:(text json jsonl)'");
     expect(script).toContain(`'(--cd -C)'{--cd=,-C}'[The project'\\''s root]:DIR:_files -/'`);
