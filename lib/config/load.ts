@@ -64,7 +64,7 @@ function applyProject(effective: EffectiveValues, entries: readonly ConfigEntry[
 
 function isNarrower({ key, path, raw }: ConfigEntry, effective: EffectiveValues): boolean {
   if ("userOnly" in keys[key]) return false;
-  return keys[key].type.narrows(raw, effective.get(formatPath(path))?.raw);
+  return typedKeys[key].type.narrows?.(raw, effective.get(formatPath(path))?.raw) ?? false;
 }
 
 /** A project's providers are ignored as a whole, so one word names them. */

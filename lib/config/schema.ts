@@ -11,6 +11,7 @@ type ConfigKey<T = unknown> = {
   readonly userOnly?: true;
 };
 
+const row = <T>(type: t.ConfigType<T>, value: unknown, about: string) => ({ type, default: value, about }) as const;
 const ofUser = <T>(type: t.ConfigType<T>, about: string) => ({ type, about, userOnly: true }) as const;
 const price = "in US dollars per million tokens";
 
@@ -20,105 +21,58 @@ export const keys = {
     ...ofUser(t.nullable(t.nonEmptyString), "The model to use, as `PROVIDER/MODEL`; also `-m` and `KODA_MODEL`."),
     default: null,
   },
-  mode: {
-    type: t.choiceOf(modes),
-    default: "auto",
-    about: "The calls that may run without approval; also `--mode`.",
-  },
+  mode: row(t.choiceOf(modes), "auto", "The calls that may run without approval; also `--mode`."),
 
   "providers.*.base_url": ofUser(t.httpUrl, "The URL of the API; a query in it is sent with each request."),
-  "providers.*.api_key_env": ofUser(
-    t.variableName,
-    "The environment variable that holds the key; also `--api-key-env`.",
-  ),
-  "providers.*.api_key_command": ofUser(
-    t.programWithArguments,
-    "The program that prints the key, run without a shell.",
-  ),
-  "providers.*.headers.*": ofUser(
-    t.headerValue,
-    "A header to send with each request; `${VAR}` is replaced by that variable.",
-  ),
+  "providers.*.api_key_env": ofUser(t.variableName, "The environment variable with the key; also `--api-key-env`."),
+  "providers.*.api_key_command": ofUser(t.argumentVector, "The program that prints the key, run without a shell."),
+  "providers.*.headers.*": ofUser(t.headerValue, "A header for each request; `${VAR}` is replaced by that variable."),
   "providers.*.wire": ofUser(t.choiceOf(wires), "The protocol: Chat Completions or Responses; also `--wire`."),
-  "providers.*.models.*.context_window": ofUser(
-    t.positiveInteger,
-    "The size of the model's context window, in tokens.",
-  ),
+  "providers.*.models.*.context_window": ofUser(t.positiveInteger, "The size of the context window, in tokens."),
   "providers.*.models.*.max_output": ofUser(t.positiveInteger, "The longest reply of the model, in tokens."),
   "providers.*.models.*.images": ofUser(t.trueOrFalse, "Whether the model accepts images."),
   "providers.*.models.*.price.input": ofUser(t.nonNegativeNumber, `The price of input, ${price}.`),
-  "providers.*.models.*.price.cached": ofUser(
-    t.nonNegativeNumber,
-    `The price of input that the provider has cached, ${price}.`,
-  ),
+  "providers.*.models.*.price.cached": ofUser(t.nonNegativeNumber, `The price of cached input, ${price}.`),
   "providers.*.models.*.price.output": ofUser(t.nonNegativeNumber, `The price of output, ${price}.`),
 
-  "model_defaults.context_window": {
-    type: t.positiveInteger,
-    default: 128_000,
-    about: "The context window of a model that neither the configuration nor the catalog describes.",
-  },
-  "model_defaults.stream_idle": {
-    type: t.timeLimit,
-    default: "300s",
-    about: "The longest that a provider may be silent before the request is retried.",
-  },
+  "model_defaults.context_window": row(
+    t.positiveInteger,
+    128_000,
+    "The context window of a model that neither the configuration nor the catalog describes.",
+  ),
+  "model_defaults.stream_idle": row(
+    t.timeLimit,
+    "300s",
+    "The longest that a provider may be silent before the request is retried.",
+  ),
 
-  "limits.max_turns": {
-    type: t.positiveInteger,
-    default: 200,
-    about: "The most model requests of a run; also `--max-turns`.",
-  },
-  "limits.max_tokens": {
-    type: t.nullable(t.positiveInteger),
-    default: null,
-    about: "The most input and output tokens of a run; also `--max-tokens`.",
-  },
-  "limits.timeout": {
-    type: t.nullable(t.timeLimit),
-    default: null,
-    about: "The longest that a run may take; also `--timeout`.",
-  },
-  "limits.idle_timeout": {
-    type: t.nullable(t.timeLimit),
-    default: null,
-    about: "The longest time without output from the model or a tool; also `--idle-timeout`.",
-  },
-  "limits.max_command_time": {
-    type: t.timeLimit,
-    default: "300s",
-    about: "The longest that a command may take; also `--max-command-time`.",
-  },
+  "limits.max_turns": row(t.positiveInteger, 200, "The most model requests of a run; also `--max-turns`."),
+  "limits.max_tokens": row(
+    t.nullable(t.positiveInteger),
+    null,
+    "The most input and output tokens of a run; also `--max-tokens`.",
+  ),
+  "limits.timeout": row(t.nullable(t.timeLimit), null, "The longest that a run may take; also `--timeout`."),
+  "limits.idle_timeout": row(
+    t.nullable(t.timeLimit),
+    null,
+    "The longest time without output from the model or a tool; also `--idle-timeout`.",
+  ),
+  "limits.max_command_time": row(
+    t.timeLimit,
+    "300s",
+    "The longest that a command may take; also `--max-command-time`.",
+  ),
 
-  "sandbox.write": { type: t.stringList, default: [], about: "More writable directories; also `--allow-write`." },
-  "sandbox.read": {
-    type: t.stringList,
-    default: [],
-    about: "Hidden paths to make readable, such as `~/.npmrc`; also `--allow-read`.",
-  },
-  "sandbox.hide": { type: t.denyList, default: [], about: "More paths to hide; also `--deny-read`." },
-  "sandbox.allow_git": {
-    type: t.trueOrFalse,
-    default: false,
-    about: "Whether commands may commit; also `--allow-git`.",
-  },
-  "sandbox.pass_env": {
-    type: t.variableNames,
-    default: [],
-    about: "More environment variables for commands; also `--allow-env`.",
-  },
+  "sandbox.write": row(t.stringList, [], "More writable directories; also `--allow-write`."),
+  "sandbox.read": row(t.stringList, [], "Hidden paths to make readable, such as `~/.npmrc`; also `--allow-read`."),
+  "sandbox.hide": row(t.denyList, [], "More paths to hide; also `--deny-read`."),
+  "sandbox.allow_git": row(t.trueOrFalse, false, "Whether commands may commit; also `--allow-git`."),
+  "sandbox.pass_env": row(t.variableNames, [], "More environment variables for commands; also `--allow-env`."),
 
-  "egress.mode": {
-    type: t.choiceOf(networks),
-    default: "allowlist",
-    about: "The hosts that commands may reach; also `--net`.",
-  },
-  "egress.allow": {
-    type: t.stringList,
-    default: [],
-    about: "More hosts that commands may reach; also `--allow-net`.",
-  },
-  "egress.deny": { type: t.denyList, default: [], about: "Hosts that commands may never reach; also `--deny-net`." },
+  "egress.mode": row(t.choiceOf(networks), "allowlist", "The hosts that commands may reach; also `--net`."),
+  "egress.allow": row(t.stringList, [], "More hosts that commands may reach; also `--allow-net`."),
+  "egress.deny": row(t.denyList, [], "Hosts that commands may never reach; also `--deny-net`."),
 } as const satisfies Readonly<Record<string, ConfigKey>>;
 
 export type KeyName = keyof typeof keys;

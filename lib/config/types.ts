@@ -7,8 +7,8 @@ export type ConfigType<T> = {
   readonly expected: string;
   /** Undefined when the raw value is not of this type. */
   readonly read: (raw: unknown) => T | undefined;
-  /** True when `raw` allows nothing that `base` does not; both are raw values. */
-  readonly narrows: (raw: unknown, base: unknown) => boolean;
+  /** True when `raw` allows nothing that `base` does not; both are raw values. Absent when nothing does. */
+  readonly narrows?: (raw: unknown, base: unknown) => boolean;
   /** Turns the parsed value of a flag into the raw value that a file would have. */
   readonly write?: (value: unknown) => unknown;
   /** A list: the items of flags are added to those of files. */
@@ -21,12 +21,9 @@ export type ConfigType<T> = {
   readonly mask?: (raw: unknown) => unknown;
 };
 
-const neverNarrows = () => false;
-
 export const nonEmptyString: ConfigType<string> = {
   expected: "a non-empty string",
   read: (raw) => (typeof raw === "string" && raw.trim() !== "" ? raw : undefined),
-  narrows: neverNarrows,
 };
 
 /** For permissions: true is the wider value. */
@@ -64,7 +61,6 @@ export const timeLimit: ConfigType<number> = upTo({
 export const nonNegativeNumber: ConfigType<number> = {
   expected: "a non-negative number",
   read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw >= 0 ? raw : undefined),
-  narrows: neverNarrows,
 };
 
 /** fetch refuses a URL with a user name; refused here, the message can say so. */
@@ -76,7 +72,6 @@ export const httpUrl: ConfigType<string> = {
     if (url.username + url.password + url.hash !== "") return undefined;
     return url.origin + url.pathname.replace(/\/+$/, "") + url.search;
   },
-  narrows: neverNarrows,
   secret: true,
   mask: (raw) => maskQuery(String(raw)),
 };
@@ -85,19 +80,17 @@ export const httpUrl: ConfigType<string> = {
 export const headerValue: ConfigType<string> = {
   expected: "a non-empty string of printable ASCII characters",
   read: (raw) => (typeof raw === "string" && /^[\x20-\x7e]+$/.test(raw) && raw.trim() !== "" ? raw.trim() : undefined),
-  narrows: neverNarrows,
   secret: true,
   mask: (raw) => maskHeader(String(raw)),
 };
 
 /** A program and its arguments, run without a shell. */
-export const programWithArguments: ConfigType<readonly string[]> = {
+export const argumentVector: ConfigType<readonly string[]> = {
   expected: 'a list of a program and its arguments, as in ["vault", "read", "key"]',
   read: (raw) => {
     const isArgv = Array.isArray(raw) && raw.every((part) => typeof part === "string" && !part.includes("\0"));
     return isArgv && raw[0]?.trim() ? raw : undefined;
   },
-  narrows: neverNarrows,
   secret: true,
   mask: (raw) => (Array.isArray(raw) ? raw.map((part) => maskArgument(String(part))) : raw),
 };
@@ -105,7 +98,6 @@ export const programWithArguments: ConfigType<readonly string[]> = {
 export const variableName: ConfigType<string> = {
   expected: "the name of an environment variable",
   read: (raw) => (typeof raw === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(raw) ? raw : undefined),
-  narrows: neverNarrows,
   secret: true,
 };
 
@@ -119,7 +111,7 @@ export function nullable<T>(type: ConfigType<T>): ConfigType<T | null> {
     ...type,
     expected: `${type.expected}, or null`,
     read: (raw) => (raw === null ? null : type.read(raw)),
-    narrows: (raw, base) => base === null || (raw !== null && type.narrows(raw, base)),
+    narrows: (raw, base) => base === null || (raw !== null && type.narrows?.(raw, base) === true),
   };
 }
 
@@ -141,7 +133,10 @@ function upTo(type: Omit<ConfigType<number>, "narrows">): ConfigType<number> {
   return { ...type, narrows: comparing(type.read, (value, base) => value <= base) };
 }
 
-function comparing<T>(read: ConfigType<T>["read"], isWithin: (value: T, base: T) => boolean): ConfigType<T>["narrows"] {
+function comparing<T>(
+  read: ConfigType<T>["read"],
+  isWithin: (value: T, base: T) => boolean,
+): (raw: unknown, base: unknown) => boolean {
   return (raw, base) => {
     const [value, limit] = [read(raw), read(base)];
     return value !== undefined && limit !== undefined && isWithin(value, limit);

@@ -39,16 +39,24 @@ export type Quirks = {
   callIdLength?: number;
 };
 
-const maxTokens = { maxTokens: "max_tokens" } as const;
+const maxTokens = "max_tokens";
+
+/** Most servers speak Chat Completions, and nearly every one knows the name `max_tokens`. */
+function withDefaults(row: ProviderRow): Provider {
+  return { wire: "chat", quirks: { maxTokens }, ...row };
+}
+
+type ProviderRow = Omit<Provider, "wire"> & { wire?: Wire };
 
 /** In order of preference: without -m the first provider that has a key is used. */
-export const builtInProviders: readonly Provider[] = [
+const rows: readonly ProviderRow[] = [
   {
     name: "openai",
     baseUrl: "https://api.openai.com/v1",
     baseUrlVariables: { names: ["OPENAI_BASE_URL", "OPENAI_API_BASE"] },
     keys: ["OPENAI_API_KEY"],
     wire: "responses",
+    quirks: {},
     model: "gpt-5.5",
     catalog: "openai",
   },
@@ -57,126 +65,108 @@ export const builtInProviders: readonly Provider[] = [
     baseUrl: "https://api.anthropic.com/v1",
     baseUrlVariables: { names: ["ANTHROPIC_BASE_URL"], path: "/v1" },
     keys: ["ANTHROPIC_API_KEY"],
-    wire: "chat",
     model: "claude-sonnet-4-5",
     catalog: "anthropic",
-    quirks: maxTokens,
   },
   {
     name: "gemini",
     baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
     baseUrlVariables: { names: ["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"], path: "/v1beta/openai" },
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-    wire: "chat",
     model: "gemini-2.5-pro",
     catalog: "google",
-    quirks: maxTokens,
   },
   {
     name: "openrouter",
     baseUrl: "https://openrouter.ai/api/v1",
     baseUrlVariables: { names: ["OPENROUTER_BASE_URL"] },
     keys: ["OPENROUTER_API_KEY"],
-    wire: "chat",
     model: "openrouter/auto",
     catalog: "openrouter",
-    quirks: maxTokens,
   },
   {
     name: "groq",
     baseUrl: "https://api.groq.com/openai/v1",
     baseUrlVariables: { names: ["GROQ_BASE_URL"], path: "/openai/v1" },
     keys: ["GROQ_API_KEY"],
-    wire: "chat",
     model: "openai/gpt-oss-120b",
     catalog: "groq",
+    quirks: {},
   },
   {
     name: "xai",
     baseUrl: "https://api.x.ai/v1",
     baseUrlVariables: { names: ["XAI_BASE_URL"] },
     keys: ["XAI_API_KEY"],
-    wire: "chat",
     model: "grok-4",
     catalog: "xai",
+    quirks: {},
   },
   {
     name: "deepseek",
     baseUrl: "https://api.deepseek.com/v1",
     baseUrlVariables: { names: ["DEEPSEEK_BASE_URL"] },
     keys: ["DEEPSEEK_API_KEY"],
-    wire: "chat",
     model: "deepseek-chat",
     catalog: "deepseek",
-    quirks: { ...maxTokens, echoThinking: true },
+    quirks: { maxTokens, echoThinking: true },
   },
   {
     name: "mistral",
     baseUrl: "https://api.mistral.ai/v1",
     baseUrlVariables: { names: ["MISTRAL_BASE_URL"] },
     keys: ["MISTRAL_API_KEY"],
-    wire: "chat",
     model: "mistral-medium-latest",
     catalog: "mistral",
-    quirks: { ...maxTokens, plainStream: true, callIdLength: 9 },
+    quirks: { maxTokens, plainStream: true, callIdLength: 9 },
   },
   {
     name: "together",
     baseUrl: "https://api.together.xyz/v1",
     baseUrlVariables: { names: ["TOGETHER_BASE_URL"] },
     keys: ["TOGETHER_API_KEY"],
-    wire: "chat",
     model: "openai/gpt-oss-120b",
     catalog: "togetherai",
-    quirks: maxTokens,
   },
   {
     name: "fireworks",
     baseUrl: "https://api.fireworks.ai/inference/v1",
     baseUrlVariables: { names: ["FIREWORKS_BASE_URL"] },
     keys: ["FIREWORKS_API_KEY"],
-    wire: "chat",
     model: "accounts/fireworks/models/gpt-oss-120b",
     catalog: "fireworks-ai",
-    quirks: maxTokens,
   },
   {
     name: "minimax",
     baseUrl: "https://api.minimax.io/v1",
     baseUrlVariables: { names: ["MINIMAX_BASE_URL"] },
     keys: ["MINIMAX_API_KEY"],
-    wire: "chat",
     model: "MiniMax-M2",
-    quirks: maxTokens,
   },
   {
     name: "ollama",
     baseUrl: "http://127.0.0.1:11434/v1",
     baseUrlVariables: { names: ["OLLAMA_HOST"], path: "/v1" },
     keys: [],
-    wire: "chat",
     local: true,
-    quirks: maxTokens,
   },
   {
     name: "lmstudio",
     baseUrl: "http://127.0.0.1:1234/v1",
     baseUrlVariables: { names: ["LMSTUDIO_BASE_URL"] },
     keys: [],
-    wire: "chat",
     catalog: "lmstudio",
     local: true,
-    quirks: maxTokens,
   },
   {
     name: "vllm",
     baseUrl: "http://127.0.0.1:8000/v1",
     baseUrlVariables: { names: ["VLLM_BASE_URL"] },
     keys: [],
-    wire: "chat",
-    quirks: maxTokens,
   },
 ];
+
+export const builtInProviders: readonly Provider[] = rows.map(withDefaults);
 
 /** The name of the provider of --base-url. The configuration may describe its models without giving it a base URL. */
 export const customProviderName = "custom";
@@ -186,16 +176,16 @@ export const customProviderName = "custom";
  * the keys that are given.
  */
 export function providersOf(configured: ReadonlyMap<string, ProviderConfig>, env: Env): Provider[] {
-  const rows = new Map(builtInProviders.map((provider) => [provider.name, provider]));
+  const builtIn = new Map(builtInProviders.map((provider) => [provider.name, provider]));
   const own = [...configured]
     .filter(([name, { baseUrl }]) => name !== customProviderName || baseUrl !== undefined)
-    .map(([name, config]) => withConfig(name, config, rows.get(name)));
-  for (const provider of own) rows.delete(provider.name);
-  return [...own, ...rows.values()].map((row) => {
+    .map(([name, config]) => withConfig(name, config, builtIn.get(name)));
+  for (const provider of own) builtIn.delete(provider.name);
+  return [...own, ...builtIn.values()].map((row) => {
     // A key that is configured with a base URL must not be sent to the variable's URL.
-    const builtIn = builtInProviders.find(({ name }) => name === row.name);
+    const usualKeys = builtInProviders.find(({ name }) => name === row.name)?.keys ?? [];
     const isMoved = configured.get(row.name)?.baseUrl !== undefined;
-    return atVariable(row, env, isMoved ? { ...withBaseUrl("", row), keys: builtIn?.keys ?? [] } : row);
+    return atVariable(row, env, isMoved ? { ...withBaseUrl("", row), keys: usualKeys } : row);
   });
 }
 
@@ -226,9 +216,9 @@ export function withBaseUrl(baseUrl: string, provider: Provider): Provider {
   return { ...rest, baseUrl, keys: [] };
 }
 
-/** A provider of the user's own. Nearly every server knows the name `max_tokens`. */
+/** A provider of the user's own. */
 export function customProvider(name: string, baseUrl: string): Provider {
-  return { name, baseUrl, keys: [], wire: "chat", quirks: maxTokens };
+  return withDefaults({ name, baseUrl, keys: [] });
 }
 
 /** A provider's key. */
