@@ -7,6 +7,8 @@ export type EgressRequest = {
   via: "http" | "socks" | "fetch";
   host: string;
   port: number;
+  /** The number of the caller whose command asked, where the connection says so. */
+  caller?: number;
 } & ({ verdict: "allowed" } | { verdict: "refused" | "failed"; reason: string });
 
 /** What may be reached, by which way, and who hears of it. */

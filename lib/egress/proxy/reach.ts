@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { callerOf } from "../caller.ts";
 import { failureOf, route, type Failure, type Route, type Wire } from "../route/route.ts";
 import { authorityOf } from "../rules/authority.ts";
 import type { Target } from "../rules/host.ts";
@@ -18,9 +19,10 @@ export type Reached = Route & { flow: Flow };
 
 /** The only way out: the rules first, then the connection, and everything that came of it is told. */
 export async function reach(wish: Wish, gateway: Gateway): Promise<Reached | Failure> {
-  const { target, via } = wish;
+  const { target, via, client } = wish;
+  const caller = callerOf(client);
+  const asked = { via, host: target.host.text, port: target.port, ...(caller !== undefined && { caller }) };
   const outcome = await attempt(wish, gateway);
-  const asked = { via, host: target.host.text, port: target.port };
   if (!("kind" in outcome)) gateway.onRequest({ ...asked, verdict: "allowed" });
   else gateway.onRequest({ ...asked, verdict: outcome.kind === "rule" ? "refused" : "failed", reason: outcome.reason });
   return outcome;
