@@ -2,8 +2,8 @@ import type { Config } from "../lib/config/config.ts";
 import { findDataDirectory } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
 import { readRefusals } from "../lib/egress/refusals/read.ts";
-import type { Refusal } from "../lib/egress/refusals/refusal.ts";
-import { nameOf, parseUpstream, type Upstream, type UpstreamProxy } from "../lib/egress/route/upstream.ts";
+import type { EgressRefusal } from "../lib/egress/refusals/refusal.ts";
+import { proxyName, parseUpstream, type Upstream, type UpstreamProxy } from "../lib/egress/route/upstream.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
 import { KodaError } from "../lib/errors.ts";
 import { plain } from "../lib/sink/style.ts";
@@ -24,7 +24,7 @@ export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<He
 }
 
 /** The last of what was refused to anybody; nothing where nobody knows where it would be written. */
-export function latestRefusals(places: Here): readonly Refusal[] {
+export function latestRefusals(places: Here): readonly EgressRefusal[] {
   try {
     const directory = findDataDirectory(places);
     return directory === undefined ? [] : readRefusals(directory);
@@ -38,7 +38,7 @@ export function latestRefusals(places: Here): readonly Refusal[] {
 const mostShown = 5;
 
 /** For people: the last few, below the checks. */
-export function describeRefusals(refusals: readonly Refusal[]): string {
+export function describeRefusals(refusals: readonly EgressRefusal[]): string {
   const shown = refusals.slice(-mostShown).map(({ at, reason }) => `  ${plain(at)} ${plain(reason)}\n`);
   return shown.length === 0 ? "" : `\nRecently refused (--json shows more):\n${shown.join("")}`;
 }
@@ -57,5 +57,5 @@ function wayThrough(proxy: UpstreamProxy | undefined): string {
 
 /** Without the credentials. */
 function urlOf(proxy: UpstreamProxy): string {
-  return `${proxy.protocol}://${nameOf(proxy)}`;
+  return `${proxy.protocol}://${proxyName(proxy)}`;
 }

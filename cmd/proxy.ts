@@ -1,5 +1,5 @@
 import { loadConfig } from "../lib/config/load.ts";
-import { proxyVariables, type Listener } from "../lib/egress/env.ts";
+import { proxyVariables, type ProxyAddress } from "../lib/egress/env.ts";
 import { EgressProxies } from "../lib/egress/proxy/proxy.ts";
 import { parseUpstream } from "../lib/egress/route/upstream.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
@@ -12,7 +12,7 @@ import type { Options } from "./options.ts";
 import { print } from "./print.ts";
 import type { Stopper } from "./signals.ts";
 
-const anyPort: Listener = { host: "127.0.0.1", port: 0 };
+const anyPort: ProxyAddress = { host: "127.0.0.1", port: 0 };
 
 /** `koda proxy`: the two egress proxies, until a signal ends them. */
 export async function proxy(options: Options<"proxy">, { controller: { signal } }: Stopper): Promise<number> {
@@ -50,7 +50,7 @@ function describe({ via, host, port, ...rest }: EgressRequest): string {
 }
 
 /** Who listens everywhere is found on this machine. */
-function reachable({ host }: Listener, port: number): Listener {
+function reachable({ host }: ProxyAddress, port: number): ProxyAddress {
   const isEverywhere = host === "0.0.0.0" || host === "::";
   return { host: isEverywhere ? anyPort.host : host, port };
 }

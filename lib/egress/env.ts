@@ -1,9 +1,9 @@
 /** Where a proxy listens, as a command finds it. */
-export type Listener = { host: string; port: number };
+export type ProxyAddress = { host: string; port: number };
 
 export type Proxies = {
-  http: Listener;
-  socks: Listener;
+  http: ProxyAddress;
+  socks: ProxyAddress;
   /** What ssh runs as its `ProxyCommand`, such as `nc -X 5 -x 127.0.0.1:1080 %h %p`; absent where no tool for it exists. */
   gitSsh?: string;
 };
@@ -61,7 +61,7 @@ function ofPackageManagers(proxy: string): Record<string, string> {
   };
 }
 
-function javaOptions({ host, port }: Listener): string {
+function javaOptions({ host, port }: ProxyAddress): string {
   const servers = ["http", "https"].flatMap((scheme) => [
     `-D${scheme}.proxyHost=${host}`,
     `-D${scheme}.proxyPort=${port}`,
@@ -84,11 +84,11 @@ export function certificateVariables(file: string): Record<string, string> {
   };
 }
 
-function urlOf(scheme: string, listener: Listener): string {
+function urlOf(scheme: string, listener: ProxyAddress): string {
   return `${scheme}://${urlAuthority(listener)}`;
 }
 
-export function urlAuthority({ host, port }: Listener): string {
+export function urlAuthority({ host, port }: ProxyAddress): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 

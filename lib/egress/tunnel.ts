@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { errnoOf, messageOf } from "../errors.ts";
-import { addressLengths, connectCommand, nameType, version } from "./proxy/handshake.ts";
+import { addressLengths, connectCommand, nameType, socksVersion } from "./proxy/handshake.ts";
 import { authorityOf } from "./rules/authority.ts";
-import { quoted, type Host, type Target } from "./rules/host.ts";
+import { quoted, type Host, type HostPort } from "./rules/host.ts";
 
 /** `proxy` speaks SOCKS5 and wants no credentials, as ours does. */
-export type TunnelWish = { proxy: Target; target: Target };
+export type TunnelWish = { proxy: HostPort; target: HostPort };
 
 /** Why there is no tunnel: one line that names the host. */
 export type NoTunnel = { reason: string };
@@ -28,19 +28,23 @@ export async function openTunnel(wish: TunnelWish): Promise<Socket | NoTunnel> {
 }
 
 const withoutCredentials = 0;
-const greeting = Buffer.of(version, 1, withoutCredentials);
+const greeting = Buffer.of(socksVersion, 1, withoutCredentials);
 const succeeded = 0;
 
 /** Everything the client says goes out at once: our proxies have but one answer to the greeting. Undefined is a yes. */
-async function askFor(target: Target, socket: Socket): Promise<string | undefined> {
+async function askFor(target: HostPort, socket: Socket): Promise<string | undefined> {
   socket.write(Buffer.concat([greeting, requestFor(target)]));
   const answer = await readAnswer(socket);
   if (answer === "another protocol") return "the proxy does not speak SOCKS5 without credentials";
   return answer.code === succeeded ? undefined : reasonOf(answer.code, target);
 }
 
-function requestFor({ host, port }: Target): Buffer {
-  return Buffer.concat([Buffer.of(version, connectCommand, 0), addressOf(host), Buffer.of(port >> 8, port & 0xff)]);
+function requestFor({ host, port }: HostPort): Buffer {
+  return Buffer.concat([
+    Buffer.of(socksVersion, connectCommand, 0),
+    addressOf(host),
+    Buffer.of(port >> 8, port & 0xff),
+  ]);
 }
 
 function addressOf(host: Host): Buffer {
@@ -71,7 +75,8 @@ type Answer = { code: number } | "another protocol";
 function parseAnswer(bytes: Buffer): { answer: Answer; length: number } | undefined {
   const [spoken, method, , code, , type, nameLength] = bytes;
   if (spoken === undefined || method === undefined) return undefined;
-  if (spoken !== version || method !== withoutCredentials) return { answer: "another protocol", length: bytes.length };
+  if (spoken !== socksVersion || method !== withoutCredentials)
+    return { answer: "another protocol", length: bytes.length };
   if (code === undefined) return undefined;
   if (code !== succeeded) return { answer: { code }, length: bytes.length };
   if (type === undefined || nameLength === undefined) return undefined;
@@ -80,7 +85,7 @@ function parseAnswer(bytes: Buffer): { answer: Answer; length: number } | undefi
 }
 
 /** SOCKS5 gives a number; the words of the rules are with koda, which tells them too. */
-function reasonOf(code: number, target: Target): string {
+function reasonOf(code: number, target: HostPort): string {
   const name = authorityOf(target);
   switch (code) {
     case 2:

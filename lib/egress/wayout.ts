@@ -1,6 +1,6 @@
 import type { Upstream } from "./route/upstream.ts";
 import type { Resolver } from "./rules/resolve.ts";
-import type { Rules } from "./rules/rules.ts";
+import type { EgressRules } from "./rules/rules.ts";
 
 /** What became of one wish to reach somebody. `refused` is what the rules say, `failed` what the world does. */
 export type EgressRequest = {
@@ -13,7 +13,7 @@ export type EgressRequest = {
 
 /** What may be reached, by which way, and who hears of it. */
 export type WayOut = {
-  readonly rules: Rules;
+  readonly rules: EgressRules;
   /** The system's where there is none. */
   readonly resolver: Resolver | undefined;
   readonly upstream: Upstream | undefined;

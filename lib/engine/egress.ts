@@ -1,9 +1,9 @@
 import { closeSync } from "node:fs";
 import type { EgressConfig } from "../config/config.ts";
-import type { EgressProxies, Listening, Places } from "../egress/proxy/proxy.ts";
+import type { EgressProxies, Listening, ListenAddresses } from "../egress/proxy/proxy.ts";
 import { parseUpstream, type Upstream } from "../egress/route/upstream.ts";
 import { developmentHosts, gitHosts } from "../egress/rules/allowlist.ts";
-import { parseRules, type Rules } from "../egress/rules/rules.ts";
+import { parseRules, type EgressRules } from "../egress/rules/rules.ts";
 import type { EgressRequest, WayOut } from "../egress/wayout.ts";
 import type { Endpoint } from "../sandbox/supervisor/rules.ts";
 
@@ -30,10 +30,10 @@ export class Egress implements AsyncDisposable {
   /** The patterns in force, as they were written. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
-  readonly rules: Rules;
+  readonly rules: EgressRules;
   readonly upstream: Upstream | undefined;
   readonly #options: EgressOptions;
-  /** Places that wait for the first command. */
+  /** ListenAddresses that wait for the first command. */
   #waiting: Waiting[] = [];
   #beginning: ReturnType<typeof setTimeout> | undefined;
   #hasBegun = false;
@@ -87,12 +87,12 @@ export class Egress implements AsyncDisposable {
     return [http, socks].map((port) => ({ address: "127.0.0.1", port }));
   }
 
-  #serve(places: Places): Disposable {
+  #serve(places: ListenAddresses): Disposable {
     const listening = this.#listen(places).catch(this.#options.onFailure);
     return { [Symbol.dispose]: () => void listening.then((open) => open?.[Symbol.dispose]()) };
   }
 
-  async #listen(places: Places): Promise<Listening> {
+  async #listen(places: ListenAddresses): Promise<Listening> {
     this.#proxies ??= this.#load();
     return await (await this.#proxies).listen(places);
   }

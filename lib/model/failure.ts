@@ -1,4 +1,4 @@
-import { nameOf, proxyOfFetch } from "../egress/route/upstream.ts";
+import { proxyName, proxyOfFetch } from "../egress/route/upstream.ts";
 import { isLoopback } from "../egress/rules/host.ts";
 import { errnoOf, type ErrorCode, KodaError, messageOf } from "../errors.ts";
 import { askedDelay } from "./patience.ts";
@@ -50,7 +50,7 @@ export function unconnected(error: unknown, origin: Origin, { started }: { start
   const through = proxyOfFetch(new URL(baseUrl), origin.env);
   const isAbsent = reason === refusal && isLoopback(through?.proxy.host ?? new URL(baseUrl).hostname);
   const problem = isAbsent && through === undefined ? "No server listens at" : "Cannot connect to";
-  const proxy = through === undefined ? "" : ` through the proxy ${nameOf(through.proxy)} (${through.variable})`;
+  const proxy = through === undefined ? "" : ` through the proxy ${proxyName(through.proxy)} (${through.variable})`;
   const hint = origin.provider.local ? ` (is ${origin.provider.name} running?)` : "";
   return new KodaError("network", `${problem} ${baseUrl}${proxy}: ${reason}${hint}`, {
     ...details,

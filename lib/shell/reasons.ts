@@ -1,5 +1,5 @@
 import { basename, normalize } from "node:path";
-import type { Refusal } from "../egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../egress/refusals/refusal.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
 import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
@@ -13,7 +13,7 @@ export type Failure = {
   exitCode: number | undefined;
   policy: Policy;
   /** What the proxies refused while the command ran. */
-  refusals: readonly Pick<Refusal, "host" | "port" | "reason">[];
+  refusals: readonly Pick<EgressRefusal, "host" | "port" | "reason">[];
 };
 
 /** What went wrong is said last. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Refusal } from "../../lib/egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../../lib/egress/refusals/refusal.ts";
 import { startOrigin } from "../support/egress.ts";
 import { serveGit } from "../support/git-server.ts";
 import { exec, koda, using, type Line, type RanExec } from "../support/koda.ts";
@@ -64,7 +64,7 @@ describe("a command in the sandbox", () => {
     expect(ran.told).toContain(`--allow-net 127.0.0.1:${web.port}`);
 
     const { stdout } = await koda(place, ["doctor", "--json"]);
-    const { refusals } = JSON.parse(stdout) as { refusals: Refusal[] };
+    const { refusals } = JSON.parse(stdout) as { refusals: EgressRefusal[] };
     expect(refusals).toMatchObject([{ host: "127.0.0.1", port: web.port, reason, tool: id }]);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Check } from "../../cmd/checks.ts";
-import type { Refusal } from "../../lib/egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../../lib/egress/refusals/refusal.ts";
 import { Refusals } from "../../lib/egress/refusals/refusals.ts";
 import { developmentHosts, gitHosts } from "../../lib/egress/rules/allowlist.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -12,7 +12,7 @@ const careful = { ".koda/config.json": JSON.stringify({ mode: "plan" }) };
 
 async function diagnose(place: Place, env: Record<string, string> = {}) {
   const { stdout } = await kodaFromSource(place, ["doctor", "--json"], { OPENAI_API_KEY: "sk-test", ...env });
-  const { checks, refusals } = JSON.parse(stdout) as { checks: Check[]; refusals: Refusal[] };
+  const { checks, refusals } = JSON.parse(stdout) as { checks: Check[]; refusals: EgressRefusal[] };
   return { egress: checks.find(({ name }) => name === "egress"), refusals, stdout };
 }
 

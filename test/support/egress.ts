@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import type { Limits } from "../../lib/egress/proxy/flows.ts";
+import type { ProxyLimits } from "../../lib/egress/proxy/flows.ts";
 import { EgressProxies, type ProxyOptions } from "../../lib/egress/proxy/proxy.ts";
 import { parseRules } from "../../lib/egress/rules/rules.ts";
 import type { EgressRequest } from "../../lib/egress/wayout.ts";
@@ -41,7 +41,7 @@ export type Opened = AsyncDisposable & { proxies: EgressProxies; requests: Egres
 /** Proxies that allow `origin.test` with the given ports, which is this machine. */
 export async function openProxies(
   ports: readonly number[],
-  options: Partial<Omit<ProxyOptions, "limits">> & { limits?: Partial<Limits>; allow?: string[] } = {},
+  options: Partial<Omit<ProxyOptions, "limits">> & { limits?: Partial<ProxyLimits>; allow?: string[] } = {},
 ): Promise<Opened> {
   const { allow = [], ...rest } = options;
   const requests: EgressRequest[] = [];

@@ -1,5 +1,5 @@
 import { STATUS_CODES, type ServerResponse } from "node:http";
-import type { Failure } from "../route/route.ts";
+import type { RouteFailure } from "../route/route.ts";
 
 /** What the HTTP proxy says itself. The reason is one line: the body, and a header for programs. */
 export type Answer = { status: number; reason: string; close?: boolean };
@@ -14,14 +14,14 @@ const statusByKind = {
   "no network": 502,
   broken: 502,
   upstream: 502,
-} as const satisfies Record<Failure["kind"], number>;
+} as const satisfies Record<RouteFailure["kind"], number>;
 
-export function answerTo({ kind, reason }: Failure): Answer {
+export function answerTo({ kind, reason }: RouteFailure): Answer {
   return { status: statusByKind[kind], reason };
 }
 
-/** Leaves the connection usable, unless the answer says otherwise. */
-export function answer(response: ServerResponse, { status, reason, close = false }: Answer): void {
+/** Leaves the connection usable, unless the sendAnswer says otherwise. */
+export function sendAnswer(response: ServerResponse, { status, reason, close = false }: Answer): void {
   const closing = close ? [["Connection", "close"]] : [];
   response.writeHead(status, Object.fromEntries([...headersOf(status, reason), ...closing]));
   response.end(`${reason}\n`);

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Limits } from "./flows.ts";
+import type { ProxyLimits } from "./flows.ts";
 
 /** Between two requests on one connection. */
 const restMs = 60_000;
@@ -17,12 +17,12 @@ type Client = {
  * Looked at now and then, for all together.
  */
 export class Clients {
-  readonly #limits: Limits;
+  readonly #limits: ProxyLimits;
   readonly #onLate: (socket: Socket) => void;
   readonly #clients = new Map<Socket, Client>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(limits: Limits, onLate: (socket: Socket) => void) {
+  constructor(limits: ProxyLimits, onLate: (socket: Socket) => void) {
     this.#limits = limits;
     this.#onLate = onLate;
   }

@@ -19,7 +19,7 @@ export async function connectTunnel({ authority, client, early }: ConnectRequest
   if ("fault" in target) return refuse({ status: 400, reason: `CONNECT: ${target.fault}` });
 
   const stop = () => client.resetAndDestroy();
-  const reached = await reach({ target, via: "http", wire: "tunnel", client, stop }, gateway);
+  const reached = await reach({ target, via: "http", traffic: "tunnel", client, stop }, gateway);
   if ("kind" in reached) return refuse(answerTo(reached));
 
   client.write("HTTP/1.1 200 Connection established\r\n\r\n");

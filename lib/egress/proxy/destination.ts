@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { readAuthority } from "../rules/authority.ts";
-import { quoted, type Target } from "../rules/host.ts";
+import { quoted, type HostPort } from "../rules/host.ts";
 import type { Answer } from "./answer.ts";
 import { listed } from "./headers.ts";
 
-export type Destination = { target: Target; path: string };
+export type Destination = { target: HostPort; path: string };
 
 export const webPort = 80;
 

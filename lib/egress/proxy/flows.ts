@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 
 /** What a session's proxies allow at most. */
-export type Limits = {
+export type ProxyLimits = {
   /** Tunnels and forwarded requests at one time. */
   flows: number;
   /** Connections of clients at one time: those that have said nothing yet count too. */
@@ -14,7 +14,7 @@ export type Limits = {
   connectMs: number;
 };
 
-export const standardLimits: Limits = {
+export const defaultProxyLimits: ProxyLimits = {
   flows: 1024,
   clients: 4096,
   idleMs: 300_000,
@@ -36,11 +36,11 @@ export type Flow = {
 
 /** Everything that goes through the proxies now. One timer looks after all: a timer each would cost an idle tunnel more than its buffers. */
 export class Flows implements Disposable {
-  readonly #limits: Limits;
+  readonly #limits: ProxyLimits;
   readonly #open = new Set<Flow>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(limits: Limits) {
+  constructor(limits: ProxyLimits) {
     this.#limits = limits;
   }
 

@@ -2,30 +2,30 @@ import { request as send, type ClientRequest, type IncomingMessage, type ServerR
 import { release } from "../../async/release.ts";
 import { errnoOf } from "../../errors.ts";
 import { authorization } from "../route/chain.ts";
-import { nameOf, type UpstreamProxy } from "../route/upstream.ts";
+import { proxyName, type UpstreamProxy } from "../route/upstream.ts";
 import { authorityOf } from "../rules/authority.ts";
 import { quoted } from "../rules/host.ts";
-import { answer, answerTo, type Answer } from "./answer.ts";
+import { sendAnswer, answerTo, type Answer } from "./answer.ts";
 import { dropBody, passBody } from "./body.ts";
 import { destinationOf, webPort, type Destination } from "./destination.ts";
 import type { Gateway } from "./gateway.ts";
 import { endToEnd, listed, without } from "./headers.ts";
 import { pour } from "./pour.ts";
-import { reach, type Reached } from "./reach.ts";
+import { reach, type OpenFlow } from "./reach.ts";
 
 /** `waits`: the client sends its body only when it is told to go on. */
-export type Exchange = { request: IncomingMessage; response: ServerResponse; waits: boolean };
+export type HttpExchange = { request: IncomingMessage; response: ServerResponse; waits: boolean };
 
 /** Origins may send more than clients may. */
 const longestHead = 64 * 1024;
 
 /** A request in absolute form (`GET http://host/path`): passed on to its host, and the reply passed back, as they come. */
-export async function forward(exchange: Exchange, gateway: Gateway): Promise<void> {
+export async function forward(exchange: HttpExchange, gateway: Gateway): Promise<void> {
   const { request, response, waits } = exchange;
   const client = request.socket;
   const refuse = (words: Answer) => {
     // Nobody knows whether a body comes that was announced, and never asked for.
-    answer(response, { ...words, close: words.close ?? waits });
+    sendAnswer(response, { ...words, close: words.close ?? waits });
     dropBody(request);
   };
   client.pause();
@@ -34,9 +34,9 @@ export async function forward(exchange: Exchange, gateway: Gateway): Promise<voi
 
   const stop = (why: string) => {
     if (response.headersSent) client.resetAndDestroy();
-    else answer(response, { status: 504, reason: `given up: ${why}`, close: true });
+    else sendAnswer(response, { status: 504, reason: `given up: ${why}`, close: true });
   };
-  const wish = { target: destination.target, via: "http", wire: "request", client, stop } as const;
+  const wish = { target: destination.target, via: "http", traffic: "request", client, stop } as const;
   const reached = await reach(wish, gateway);
   if ("kind" in reached) return refuse(answerTo(reached));
 
@@ -62,7 +62,7 @@ export async function forward(exchange: Exchange, gateway: Gateway): Promise<voi
   else response.once("close", over);
 }
 
-function passOn(exchange: Exchange, { target, path }: Destination, { socket, proxy }: Reached): ClientRequest {
+function passOn(exchange: HttpExchange, { target, path }: Destination, { socket, proxy }: OpenFlow): ClientRequest {
   const { request } = exchange;
   const host = authorityOf(target, webPort);
   // As on the client's side: headers are bytes.
@@ -100,7 +100,7 @@ function framing({ method, headers }: IncomingMessage): string[] {
 }
 
 /** What an origin says before its reply. A client of HTTP/1.0 would take it for the reply. */
-function tell({ request, response, waits }: Exchange, status: number, headers: IncomingMessage["headers"]): void {
+function tell({ request, response, waits }: HttpExchange, status: number, headers: IncomingMessage["headers"]): void {
   if (request.httpVersion === "1.0" || response.headersSent) return;
   if (status === 100 && waits) response.writeContinue();
   if (status === 102) response.writeProcessing();
@@ -112,7 +112,7 @@ function tell({ request, response, waits }: Exchange, status: number, headers: I
   }
 }
 
-function passBack(reply: IncomingMessage, exchange: Exchange, { socket, proxy }: Reached): void {
+function passBack(reply: IncomingMessage, exchange: HttpExchange, { socket, proxy }: OpenFlow): void {
   const { request, response, waits } = exchange;
   const { statusCode = 0, statusMessage = "", rawHeaders, headers } = reply;
   const why = whyNotBack(statusCode, listed(headers["transfer-encoding"]), proxy);
@@ -136,12 +136,12 @@ function whyNotBack(status: number, coding: readonly string[], proxy: UpstreamPr
   if (coding.length > 0 && coding.join() !== "chunked")
     return "the origin's reply has an unsupported Transfer-Encoding";
   if (status !== 407 || proxy === undefined) return undefined;
-  return `the upstream proxy ${nameOf(proxy)} wants other credentials (it answered 407)`;
+  return `the upstream proxy ${proxyName(proxy)} wants other credentials (it answered 407)`;
 }
 
 /** A reply that has begun can only be cut off, so that nobody takes it for whole. */
-function fail({ request, response }: Exchange, reason: string): void {
+function fail({ request, response }: HttpExchange, reason: string): void {
   if (response.writableEnded) return;
   if (response.headersSent) request.socket.resetAndDestroy();
-  else answer(response, { status: 502, reason });
+  else sendAnswer(response, { status: 502, reason });
 }

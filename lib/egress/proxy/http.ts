@@ -5,8 +5,8 @@ import { rawAnswer, type Answer } from "./answer.ts";
 import { Clients } from "./clients.ts";
 import { connectTunnel } from "./connect.ts";
 import { farewell } from "./farewell.ts";
-import type { Limits } from "./flows.ts";
-import { forward, type Exchange } from "./forward.ts";
+import type { ProxyLimits } from "./flows.ts";
+import { forward, type HttpExchange } from "./forward.ts";
 import type { Gateway } from "./gateway.ts";
 
 /** The HTTP proxy. Each request on a connection is decided anew, whatever was decided before. */
@@ -19,7 +19,7 @@ export function createHttpProxy(gateway: Gateway): Server {
     farewell(client, rawAnswer(tooLate(limits)));
   });
 
-  const begin = (exchange: Exchange) => {
+  const begin = (exchange: HttpExchange) => {
     const { socket } = exchange.request;
     clients.asked(socket);
     exchange.response.once("close", () => clients.answered(socket));
@@ -59,11 +59,11 @@ export function createHttpProxy(gateway: Gateway): Server {
 /** "close" follows every error, and is what everybody listens to. */
 function ended(): void {}
 
-function tooLate({ headMs }: Limits): Answer {
+function tooLate({ headMs }: ProxyLimits): Answer {
   return { status: 408, reason: `the head of the request did not come within ${headMs / 1000} s` };
 }
 
-function complaint(error: Error, { headBytes }: Limits): Answer {
+function complaint(error: Error, { headBytes }: ProxyLimits): Answer {
   switch (errnoOf(error)) {
     case "HPE_HEADER_OVERFLOW":
       return { status: 431, reason: `the head of the request is longer than ${headBytes} bytes` };

@@ -2,34 +2,34 @@ import type { AddressInfo, Server, Socket } from "node:net";
 import { KodaError, reasonOf } from "../../errors.ts";
 import type { Upstream } from "../route/upstream.ts";
 import type { Resolver } from "../rules/resolve.ts";
-import type { Rules } from "../rules/rules.ts";
+import type { EgressRules } from "../rules/rules.ts";
 import type { EgressRequest } from "../wayout.ts";
-import { Flows, standardLimits, type Limits } from "./flows.ts";
+import { Flows, defaultProxyLimits, type ProxyLimits } from "./flows.ts";
 import type { Gateway } from "./gateway.ts";
 import { createHttpProxy } from "./http.ts";
 import { createSocksProxy } from "./socks5.ts";
 
 export type ProxyOptions = {
-  rules: Rules;
+  rules: EgressRules;
   resolver?: Resolver;
   upstream?: Upstream;
-  limits?: Partial<Limits>;
+  limits?: Partial<ProxyLimits>;
   onRequest(request: EgressRequest): void;
 };
 
 /** Where to listen: on a socket that listens already, or where the kernel is asked to; with port 0 it chooses one. */
-export type Place = { fd: number } | { host: string; port: number };
-export type Places = { http: Place; socks: Place };
-export type Ports = { http: number; socks: number };
+export type ListenAddress = { fd: number } | { host: string; port: number };
+export type ListenAddresses = { http: ListenAddress; socks: ListenAddress };
+export type ProxyPorts = { http: number; socks: number };
 /** Closing it leaves the connections that were accepted there. */
-export type Listening = Ports & Disposable;
+export type Listening = ProxyPorts & Disposable;
 
 /** The two proxies of a session: what its commands reach, they reach through these. */
 export class EgressProxies implements AsyncDisposable {
   readonly #gateway: Gateway;
   readonly #servers = new Set<Server>();
   readonly #clients = new Set<Socket>();
-  #ports: Ports = { http: 0, socks: 0 };
+  #ports: ProxyPorts = { http: 0, socks: 0 };
 
   private constructor(gateway: Gateway) {
     this.#gateway = gateway;
@@ -37,7 +37,7 @@ export class EgressProxies implements AsyncDisposable {
 
   /** Ready to listen. */
   static create({ limits, ...options }: ProxyOptions): EgressProxies {
-    const chosen = { ...standardLimits, ...limits };
+    const chosen = { ...defaultProxyLimits, ...limits };
     return new EgressProxies({
       rules: options.rules,
       resolver: options.resolver,
@@ -48,7 +48,7 @@ export class EgressProxies implements AsyncDisposable {
     });
   }
 
-  static async open(options: ProxyOptions, places: Places): Promise<EgressProxies> {
+  static async open(options: ProxyOptions, places: ListenAddresses): Promise<EgressProxies> {
     const proxies = EgressProxies.create(options);
     try {
       proxies.#ports = await proxies.listen(places);
@@ -73,7 +73,7 @@ export class EgressProxies implements AsyncDisposable {
   }
 
   /** Listens in more places, with the same rules and limits. */
-  async listen({ http, socks }: Places): Promise<Listening> {
+  async listen({ http, socks }: ListenAddresses): Promise<Listening> {
     const servers = { http: createHttpProxy(this.#gateway), socks: createSocksProxy(this.#gateway) };
     return {
       http: await this.#open(servers.http, http),
@@ -94,7 +94,7 @@ export class EgressProxies implements AsyncDisposable {
     await Promise.all(closed);
   }
 
-  async #open(server: Server, place: Place): Promise<number> {
+  async #open(server: Server, place: ListenAddress): Promise<number> {
     server.on("connection", (client) => {
       this.#clients.add(client);
       client.once("close", () => this.#clients.delete(client));

@@ -1,24 +1,24 @@
 import type { Socket } from "node:net";
 import { callerOf } from "../caller.ts";
-import { failureOf, route, type Failure, type Route, type Wire } from "../route/route.ts";
+import { failureOf, route, type RouteFailure, type Route, type Traffic } from "../route/route.ts";
 import { authorityOf } from "../rules/authority.ts";
-import type { Target } from "../rules/host.ts";
+import type { HostPort } from "../rules/host.ts";
 import type { Flow } from "./flows.ts";
 import type { Gateway } from "./gateway.ts";
 
 export type Wish = {
-  target: Target;
+  target: HostPort;
   via: "http" | "socks";
-  wire: Wire;
+  traffic: Traffic;
   client: Socket;
   /** What to do when the flow has to end before its time. */
   stop: (why: string) => void;
 };
 
-export type Reached = Route & { flow: Flow };
+export type OpenFlow = Route & { flow: Flow };
 
 /** The only way out: the rules first, then the connection, and everything that came of it is told. */
-export async function reach(wish: Wish, gateway: Gateway): Promise<Reached | Failure> {
+export async function reach(wish: Wish, gateway: Gateway): Promise<OpenFlow | RouteFailure> {
   const { target, via, client } = wish;
   const caller = callerOf(client);
   const asked = { via, host: target.host.text, port: target.port, ...(caller !== undefined && { caller }) };
@@ -28,7 +28,7 @@ export async function reach(wish: Wish, gateway: Gateway): Promise<Reached | Fai
   return outcome;
 }
 
-async function attempt(wish: Wish, gateway: Gateway): Promise<Reached | Failure> {
+async function attempt(wish: Wish, gateway: Gateway): Promise<OpenFlow | RouteFailure> {
   const flow = gateway.flows.start(wish.client, wish.stop);
   if (flow === undefined) {
     return { kind: "full", reason: `${gateway.limits.flows} connections are open already; close some and try again` };
@@ -42,12 +42,12 @@ async function attempt(wish: Wish, gateway: Gateway): Promise<Reached | Failure>
   return { ...outcome, flow };
 }
 
-async function connection(wish: Wish, gateway: Gateway): Promise<Route | Failure> {
+async function connection(wish: Wish, gateway: Gateway): Promise<Route | RouteFailure> {
   const { target, client } = wish;
   const { connectMs } = gateway.limits;
   const controller = new AbortController();
-  let failure: Failure | undefined;
-  const giveUp = (kind: Failure["kind"], why: string) => {
+  let failure: RouteFailure | undefined;
+  const giveUp = (kind: RouteFailure["kind"], why: string) => {
     failure = { kind, reason: why };
     controller.abort();
   };

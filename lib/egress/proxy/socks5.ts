@@ -1,8 +1,8 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { Failure } from "../route/route.ts";
+import type { RouteFailure } from "../route/route.ts";
 import { farewell } from "./farewell.ts";
 import type { Gateway } from "./gateway.ts";
-import { readGreeting, readRequest, type Said } from "./handshake.ts";
+import { readGreeting, readRequest, type Parsed } from "./handshake.ts";
 import { reach } from "./reach.ts";
 import { relay } from "./relay.ts";
 
@@ -17,7 +17,7 @@ const replies = {
   unreachable: 0x04,
   late: 0x04,
   refused: 0x05,
-} as const satisfies Record<Failure["kind"], number>;
+} as const satisfies Record<RouteFailure["kind"], number>;
 const otherCommand = 0x07;
 const otherAddress = 0x08;
 
@@ -54,7 +54,7 @@ async function serve(client: Socket, gateway: Gateway): Promise<void> {
   }
 
   const stop = () => client.resetAndDestroy();
-  const reached = await reach({ target: request.target, via: "socks", wire: "tunnel", client, stop }, gateway);
+  const reached = await reach({ target: request.target, via: "socks", traffic: "tunnel", client, stop }, gateway);
   if ("kind" in reached) return farewell(client, reply(replies[reached.kind]));
   client.write(reply(succeeded));
   relay(client, reached.socket, () => gateway.flows.end(reached.flow));
@@ -82,7 +82,7 @@ function reply(code: number): Uint8Array {
 }
 
 /** Reads until it is enough, however it arrives; what comes after stays to be read. Undefined when the client ends before. */
-function readUntil<T>(client: Socket, read: (bytes: Buffer) => Said<T>): Promise<T | undefined> {
+function readUntil<T>(client: Socket, read: (bytes: Buffer) => Parsed<T>): Promise<T | undefined> {
   return new Promise((resolve) => {
     let bytes: Buffer = Buffer.alloc(0);
     const done = (value: T | undefined) => {

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
-import { mostRefusals, type Refusal } from "./refusal.ts";
+import { mostRefusals, type EgressRefusal } from "./refusal.ts";
 
 /** Beyond this the file is cut back to its latest lines, which take a quarter of it. */
 const mostBytes = 256 * 1024;
@@ -12,7 +12,7 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
  * Writes one down for `koda doctor`, in one line and one call, so that several kodas may do so at once. What cannot be
  * written is not: the refusal was told as an event already, and a full disk must not end a run that has no need of it.
  */
-export function appendRefusal(refusal: Refusal, dataDirectory: string): void {
+export function appendRefusal(refusal: EgressRefusal, dataDirectory: string): void {
   const file = refusalFile(dataDirectory);
   unlessRefused(() => {
     if (append(`${JSON.stringify(refusal)}\n`, file) > mostBytes) cutBack(file);

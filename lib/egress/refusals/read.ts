@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { unlessRefused } from "../../errors.ts";
 import { latestLines, refusalFile } from "./log.ts";
-import type { Refusal } from "./refusal.ts";
+import type { EgressRefusal } from "./refusal.ts";
 
 /** For `koda doctor` alone: what writes the file does not need to load this. */
-const refusal: z.ZodType<Refusal> = z.object({
+const refusal: z.ZodType<EgressRefusal> = z.object({
   at: z.string(),
   via: z.enum(["http", "socks", "fetch", "connect"]),
   host: z.string(),
@@ -15,7 +15,7 @@ const refusal: z.ZodType<Refusal> = z.object({
 });
 
 /** The latest of all sessions, oldest first; none where nothing was ever refused. */
-export function readRefusals(dataDirectory: string): readonly Refusal[] {
+export function readRefusals(dataDirectory: string): readonly EgressRefusal[] {
   const text = unlessRefused(() => readFileSync(refusalFile(dataDirectory), "utf8")) ?? "";
   // A machine may have stopped in the middle of a line.
   return latestLines(text).flatMap((line) => refusal.safeParse(unlessBroken(line)).data ?? []);

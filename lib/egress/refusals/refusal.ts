@@ -1,5 +1,5 @@
 /** Somebody wanted to reach a host that the rules refuse. */
-export type Refusal = {
+export type EgressRefusal = {
   /** When, as in an event. */
   at: string;
   via: "http" | "socks" | "fetch" | "connect";

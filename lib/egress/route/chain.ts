@@ -2,16 +2,16 @@ import type { Socket } from "node:net";
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { authorityOf } from "../rules/authority.ts";
-import { quoted, type Target } from "../rules/host.ts";
+import { quoted, type HostPort } from "../rules/host.ts";
 import { dial } from "./dial.ts";
-import { nameOf, type UpstreamProxy } from "./upstream.ts";
+import { proxyName, type UpstreamProxy } from "./upstream.ts";
 
 /** The user's own proxy could not be reached, or does not do what it was asked for. */
 export class UpstreamFailure extends Error {}
 
 /** A connection to a target through the user's own proxy, which is given the name and looks it up. */
-export async function chain(target: Target, proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
-  const socket = await connectTo(proxy, signal);
+export async function chain(target: HostPort, proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
+  const socket = await connectToProxy(proxy, signal);
   const giveUp = () => socket.destroy();
   signal.addEventListener("abort", giveUp, { once: true });
   try {
@@ -27,12 +27,12 @@ export async function chain(target: Target, proxy: UpstreamProxy, signal: AbortS
 }
 
 /** A connection to the proxy itself. */
-export async function connectTo(proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
+export async function connectToProxy(proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
   const place = { addresses: [proxy.host], port: proxy.port };
   const socket = await dial(place, signal).catch((error: unknown) => {
     signal.throwIfAborted();
     throw new UpstreamFailure(
-      `the upstream proxy ${nameOf(proxy)} cannot be reached (${errnoOf(error) ?? quoted(messageOf(error))})`,
+      `the upstream proxy ${proxyName(proxy)} cannot be reached (${errnoOf(error) ?? quoted(messageOf(error))})`,
     );
   });
   return proxy.protocol === "https" ? await secured(socket, proxy, signal) : socket;
@@ -47,7 +47,7 @@ async function secured(socket: Socket, proxy: UpstreamProxy, signal: AbortSignal
   );
   secure.on("error", (error) => {
     const why = errnoOf(error) ?? quoted(error.message);
-    reject(new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} offers no trusted TLS (${why})`));
+    reject(new UpstreamFailure(`the upstream proxy ${proxyName(proxy)} offers no trusted TLS (${why})`));
   });
   try {
     await unlessAborted(promise, signal);
@@ -58,10 +58,10 @@ async function secured(socket: Socket, proxy: UpstreamProxy, signal: AbortSignal
   }
 }
 
-async function throughConnect(target: Target, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
+async function throughConnect(target: HostPort, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
   const { request } = await import("node:http");
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
-  const refused = (why: string) => new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} ${why}`);
+  const refused = (why: string) => new UpstreamFailure(`the upstream proxy ${proxyName(proxy)} ${why}`);
   const authority = authorityOf(target);
   const wish = request({
     createConnection: () => socket,
@@ -91,7 +91,7 @@ export function authorization({ user, password }: UpstreamProxy): string[] {
   return ["Proxy-Authorization", `Basic ${Buffer.from(`${user}:${password ?? ""}`).toString("base64")}`];
 }
 
-async function throughSocks(target: Target, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
+async function throughSocks(target: HostPort, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
   const { SocksClient } = await import("socks");
   const credentials = proxy.user === undefined ? {} : { userId: proxy.user, password: proxy.password ?? "" };
   try {
@@ -103,6 +103,6 @@ async function throughSocks(target: Target, proxy: UpstreamProxy, socket: Socket
     });
     return connection.socket;
   } catch (error) {
-    throw new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} refused (${quoted(messageOf(error))})`);
+    throw new UpstreamFailure(`the upstream proxy ${proxyName(proxy)} refused (${quoted(messageOf(error))})`);
   }
 }

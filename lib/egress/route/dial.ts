@@ -7,10 +7,10 @@ const staggerMs = 250;
 /** "close" follows every error. */
 function ignored(): void {}
 
-export type Place = { addresses: readonly string[]; port: number };
+export type DialAddress = { addresses: readonly string[]; port: number };
 
 /** Connects to the first of the addresses that answers. Rejects with the reason of the last one that did not. */
-export async function dial({ addresses, port }: Place, signal: AbortSignal): Promise<Socket> {
+export async function dial({ addresses, port }: DialAddress, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   if (addresses.length === 0) throw new Error("there is no address to connect to");
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();

@@ -1,5 +1,5 @@
 import { KodaError } from "../../errors.ts";
-import { isLoopback, parseAuthority, parseHost, parsePort, quoted, splitPort, type Target } from "../rules/host.ts";
+import { isLoopback, parseAuthority, parseHost, parsePort, quoted, splitPort, type HostPort } from "../rules/host.ts";
 import { contains } from "../rules/range.ts";
 
 /** A proxy between this machine and the world, of the user's own. */
@@ -19,7 +19,7 @@ export type Upstream = {
   readonly direct: readonly Exception[];
 };
 
-type Exception = (target: Target) => boolean;
+type Exception = (target: HostPort) => boolean;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const protocols: Readonly<Record<string, { protocol: UpstreamProxy["protocol"]; port: number }>> = {
@@ -42,11 +42,11 @@ export function parseUpstream(env: Environment): Upstream | undefined {
 
 /** The proxy to use for a target; undefined when it is reached directly. */
 export function proxyFor(
-  target: Target,
+  target: HostPort,
   upstream: Upstream | undefined,
-  wire: "request" | "tunnel",
+  traffic: "request" | "tunnel",
 ): UpstreamProxy | undefined {
-  const proxy = upstream?.[wire];
+  const proxy = upstream?.[traffic];
   if (upstream === undefined || proxy === undefined || isHere(target)) return undefined;
   return upstream.direct.some((matches) => matches(target)) ? undefined : proxy;
 }
@@ -63,7 +63,7 @@ export function proxyOfFetch(url: URL, env: Environment): { proxy: UpstreamProxy
 }
 
 /** How a proxy is called in messages: without its credentials. */
-export function nameOf({ host, port }: UpstreamProxy): string {
+export function proxyName({ host, port }: UpstreamProxy): string {
   return `${host}:${port}`;
 }
 
@@ -140,6 +140,6 @@ function networkOf(entry: string): Exception | undefined {
 }
 
 /** This machine is never reached through another one. */
-function isHere({ host }: Target): boolean {
+function isHere({ host }: HostPort): boolean {
   return isLoopback(host.text) || host.text.endsWith(".localhost");
 }

@@ -1,11 +1,11 @@
 /** An IP address as its bytes in network order: four of them, or sixteen. */
-export type Address = Uint8Array;
+export type IpAddress = Uint8Array;
 
 /**
  * Reads an IP address strictly: four decimal octets, or IPv6 without a zone. The system's own readers also take octal,
  * hexadecimal and shortened forms, and what two readers understand differently is a way round a rule.
  */
-export function parseAddress(text: string): Address | undefined {
+export function parseIpAddress(text: string): IpAddress | undefined {
   const bytes = text.includes(":") ? sixteenBytes(text) : fourBytes(text);
   return bytes === undefined ? undefined : Uint8Array.from(bytes);
 }
@@ -55,13 +55,13 @@ function twoBytes(group: string): number[] | undefined {
 }
 
 /** The one way in which an address is written: octets, or IPv6 in its shortest form without brackets. */
-export function formatAddress(address: Address): string {
+export function formatIpAddress(address: IpAddress): string {
   if (address.length === 4) return address.join(".");
   const groups = Buffer.from(address).toString("hex").replace(/.{4}/g, "$&:").slice(0, -1);
   return new URL(`http://[${groups}]`).hostname.slice(1, -1);
 }
 
 /** The same address, of the same family. */
-export function isSameAddress(a: Address, b: Address): boolean {
+export function isSameIpAddress(a: IpAddress, b: IpAddress): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }

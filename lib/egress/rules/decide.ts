@@ -1,27 +1,27 @@
-import { formatAddress, parseAddress, type Address } from "./address.ts";
-import { quoted, type Target } from "./host.ts";
+import { formatIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
+import { quoted, type HostPort } from "./host.ts";
 import { allows, denies, webPorts } from "./pattern.ts";
-import type { Rules, RuleSet } from "./rules.ts";
+import type { EgressRules, RuleSet } from "./rules.ts";
 import { specialUse } from "./special.ts";
 
 /** `reason` is one line of ASCII that names the host and the flag that would allow it. */
-export type Decision = { allow: true } | { allow: false; reason: string };
+export type RuleDecision = { allow: true } | { allow: false; reason: string };
 
 /** Whether a host may be reached as far as its name (or the address given instead of one) says: before any look-up. */
-export function decideName(target: Target, rules: Rules): Decision {
+export function decideName(target: HostPort, rules: EgressRules): RuleDecision {
   return decide(rules, (set) => whyNotName(target, set));
 }
 
 /** Whether a host whose name is allowed may be reached at an address that it has. */
-export function decideAddress(target: Target, address: string, rules: Rules): Decision {
-  const parsed = parseAddress(address);
+export function decideAddress(target: HostPort, address: string, rules: EgressRules): RuleDecision {
+  const parsed = parseIpAddress(address);
   if (parsed === undefined) {
     return { allow: false, reason: `${target.host.text} resolves to ${quoted(address)}, which is not an IP address` };
   }
   return decide(rules, (set) => whyNotAddress(target, parsed, set));
 }
 
-function decide(rules: Rules, whyNot: (set: RuleSet) => string | undefined): Decision {
+function decide(rules: EgressRules, whyNot: (set: RuleSet) => string | undefined): RuleDecision {
   for (const set of rules) {
     const reason = whyNot(set);
     if (reason !== undefined) return { allow: false, reason };
@@ -29,7 +29,7 @@ function decide(rules: Rules, whyNot: (set: RuleSet) => string | undefined): Dec
   return { allow: true };
 }
 
-function whyNotName(target: Target, { mode, allow, deny }: RuleSet): string | undefined {
+function whyNotName(target: HostPort, { mode, allow, deny }: RuleSet): string | undefined {
   const name = shownTarget(target);
   const denial = deny.find((pattern) => denies(pattern, target));
   if (denial !== undefined) return deniedBy(name, denial.text);
@@ -45,15 +45,15 @@ function whyNotName(target: Target, { mode, allow, deny }: RuleSet): string | un
 /** What a network gives its own hosts. A proxy further up may look such a name up where we cannot see its address. */
 const privateNames = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/;
 
-function whyNotPublic({ host }: Target): string | undefined {
+function whyNotPublic({ host }: HostPort): string | undefined {
   if (host.kind === "address") return specialUse(host.address);
   const isPrivate = privateNames.test(host.text) || !host.text.includes(".");
   return isPrivate ? "a name of this machine or its network" : undefined;
 }
 
-function whyNotAddress(target: Target, address: Address, { mode, allow, deny }: RuleSet): string | undefined {
+function whyNotAddress(target: HostPort, address: IpAddress, { mode, allow, deny }: RuleSet): string | undefined {
   const isAddress = target.host.kind === "address";
-  const found: Target = { host: { kind: "address", text: formatAddress(address), address }, port: target.port };
+  const found: HostPort = { host: { kind: "address", text: formatIpAddress(address), address }, port: target.port };
   const what = isAddress ? shownTarget(found) : `${shownTarget(target)} resolves to ${shownHost(found)}, which`;
   const denial = deny.find((pattern) => denies(pattern, found));
   if (denial !== undefined) return deniedBy(what, denial.text);
@@ -68,21 +68,21 @@ function deniedBy(what: string, pattern: string): string {
   return `${what} is denied by the pattern ${quoted(pattern)} (--deny-net or egress.deny, which no --allow-net overrules)`;
 }
 
-function networkOff(target: Target): string {
+function networkOff(target: HostPort): string {
   return `${shownTarget(target)} cannot be reached with --net none (--net allowlist ${flagFor(target)} allows it)`;
 }
 
 /** The pattern of a target: its host, with the port where that is not one of the web's. */
-function shownTarget(target: Target): string {
+function shownTarget(target: HostPort): string {
   return webPorts.includes(target.port) ? shownHost(target) : `${shownHost(target)}:${target.port}`;
 }
 
-function shownHost({ host }: Target): string {
+function shownHost({ host }: HostPort): string {
   return host.kind === "address" && host.address.length === 16 ? `[${host.text}]` : host.text;
 }
 
 /** In quotes where a shell would read the brackets. */
-function flagFor(target: Target): string {
+function flagFor(target: HostPort): string {
   const pattern = shownTarget(target);
   return `--allow-net ${pattern.startsWith("[") ? `'${pattern}'` : pattern}`;
 }

@@ -1,15 +1,15 @@
 import { domainToASCII, domainToUnicode } from "node:url";
-import { formatAddress, parseAddress, type Address } from "./address.ts";
+import { formatIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
 
 /** Whom somebody wants to reach, in the one spelling in which it is compared, looked up and connected to. */
 export type Host =
   | { readonly kind: "name"; readonly text: string }
-  | { readonly kind: "address"; readonly text: string; readonly address: Address };
+  | { readonly kind: "address"; readonly text: string; readonly address: IpAddress };
 
-export type Target = { readonly host: Host; readonly port: number };
+export type HostPort = { readonly host: Host; readonly port: number };
 
 /** Why a text was not understood: a clause on one line of ASCII, fit for a header, that quotes the text. */
-export type Fault = { readonly fault: string };
+export type ParseFault = { readonly fault: string };
 
 const longestName = 253;
 const longestQuote = 80;
@@ -19,13 +19,13 @@ const longestQuote = 80;
  * in lower case, without the dot at its end, international ones in punycode. What another reader could take for
  * another host is refused, not repaired.
  */
-export function parseHost(text: string): Host | Fault {
+export function parseHost(text: string): Host | ParseFault {
   const fault = (why: string) => ({ fault: `${quoted(text)} is not a host: ${why}` });
   if (text === "") return fault("it is empty");
   if (text.length > longestName + 1) return fault(`it is longer than ${longestName} characters`);
 
-  const address = parseAddress(/^\[(.*:.*)\]$/.exec(text)?.[1] ?? text);
-  if (address !== undefined) return { kind: "address", text: formatAddress(address), address };
+  const address = parseIpAddress(/^\[(.*:.*)\]$/.exec(text)?.[1] ?? text);
+  if (address !== undefined) return { kind: "address", text: formatIpAddress(address), address };
   if (/[:[\]]/.test(text)) return fault("it is neither a name nor an IPv6 address");
 
   // Only A to Z: there are other letters (the sign for Kelvin) whose lower case is a letter of ASCII.
@@ -69,7 +69,7 @@ function nameFault(name: string): string | undefined {
 }
 
 /** Reads `host:port`, or `host` alone where a default port is given. IPv6 has to stand in brackets. */
-export function parseAuthority(text: string, defaultPort?: number): Target | Fault {
+export function parseAuthority(text: string, defaultPort?: number): HostPort | ParseFault {
   const parts = splitPort(text);
   const port = parts.port === undefined ? defaultPort : parsePort(parts.port);
   if (port === undefined) {

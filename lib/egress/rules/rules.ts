@@ -15,12 +15,12 @@ export type RuleSet = {
 };
 
 /** Every set has to allow what is reached, so adding one can only narrow; there is always one. */
-export type Rules = readonly [RuleSet, ...RuleSet[]];
+export type EgressRules = readonly [RuleSet, ...RuleSet[]];
 
 export type RulesGiven = { mode: EgressMode; allow: readonly string[]; deny: readonly string[] };
 
 /** The rules that patterns make. In the mode `allowlist` the hosts of development are allowed beside the given ones. */
-export function parseRules({ mode, allow, deny }: RulesGiven): Rules {
+export function parseRules({ mode, allow, deny }: RulesGiven): EgressRules {
   const given = allow.map((text) => patternOf(text, "allow"));
   return [
     {
@@ -32,7 +32,7 @@ export function parseRules({ mode, allow, deny }: RulesGiven): Rules {
 }
 
 /** What both allow. */
-export function narrow(rules: Rules, further: Rules): Rules {
+export function narrow(rules: EgressRules, further: EgressRules): EgressRules {
   return [...rules, ...further];
 }
 

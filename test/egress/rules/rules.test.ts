@@ -1,16 +1,16 @@
 import { expect, test } from "bun:test";
 import { decideAddress, decideName } from "../../../lib/egress/rules/decide.ts";
-import { parseAuthority, type Target } from "../../../lib/egress/rules/host.ts";
-import { narrow, type Rules } from "../../../lib/egress/rules/rules.ts";
+import { parseAuthority, type HostPort } from "../../../lib/egress/rules/host.ts";
+import { narrow, type EgressRules } from "../../../lib/egress/rules/rules.ts";
 import { publicAddress, reached, rulesOf } from "../../support/reach.ts";
 
-function target(authority: string): Target {
+function target(authority: string): HostPort {
   const parsed = parseAuthority(authority);
   if ("fault" in parsed) throw new Error(parsed.fault);
   return parsed;
 }
 
-function allowed(rules: Rules, authorities: readonly string[]): string[] {
+function allowed(rules: EgressRules, authorities: readonly string[]): string[] {
   return authorities.filter((authority) => decideName(target(authority), rules).allow);
 }
 
