@@ -3,7 +3,7 @@ import { closeSync } from "node:fs";
 import type { Socket } from "node:net";
 import { authorityOf } from "../lib/egress/rules/authority.ts";
 import { parseAuthority, parseHost, parsePort } from "../lib/egress/rules/host.ts";
-import { sshTunnelName } from "../lib/egress/sshcommand.ts";
+import { sshTunnelName } from "../lib/egress/env.ts";
 import { openTunnel, type TunnelWish } from "../lib/egress/tunnel.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 

@@ -1,27 +1,27 @@
-/** Where a proxy listens, as a command finds it. */
+/** An address at which commands find a proxy. */
 export type ProxyAddress = { host: string; port: number };
 
-export type Proxies = {
+type VariableOptions = {
   http: ProxyAddress;
   socks: ProxyAddress;
-  /** What ssh runs as its `ProxyCommand`, such as `nc -X 5 -x 127.0.0.1:1080 %h %p`; absent where no tool for it exists. */
-  gitSsh?: string;
+  /** The koda that takes ssh through the SOCKS proxy: other programs for that are not on every machine. */
+  executable?: string;
 };
 
 /** A command's own servers are reached directly; in a sandbox with a network of its own nothing else is there. */
 const direct = ["localhost", "127.0.0.1", "::1"];
 
-/** By which programs find a proxy, whoever set them. */
+/** Variables in which programs look for a proxy. */
 export const proxyNames: readonly string[] = ["http", "https", "ftp", "all", "no"].flatMap((kind) => {
   const name = `${kind}_proxy`;
   return [name, name.toUpperCase()];
 });
 
 /**
- * The variables by which commands find the proxies. They are set after the environment was rebuilt: the user's own
- * proxy would be out of reach for a command, and is used by ours.
+ * Variables by which commands find the proxies. They are set after the environment was rebuilt: the user's own proxy
+ * would be out of reach for a command, and is used by ours.
  */
-export function proxyVariables({ http, socks, gitSsh }: Proxies): Record<string, string> {
+export function proxyVariables({ http, socks, executable }: VariableOptions): Record<string, string> {
   return {
     ...everyCase(urlOf("http", http)),
     SOCKS_PROXY: urlOf("socks5h", socks),
@@ -29,7 +29,7 @@ export function proxyVariables({ http, socks, gitSsh }: Proxies): Record<string,
     NODE_USE_ENV_PROXY: "1",
     ...ofPackageManagers(urlOf("http", http)),
     JAVA_TOOL_OPTIONS: javaOptions(http),
-    ...(gitSsh !== undefined && { GIT_SSH_COMMAND: `ssh -o ${shellQuoted(`ProxyCommand=${gitSsh}`)}` }),
+    ...(executable !== undefined && { GIT_SSH_COMMAND: sshCommand(executable, socks) }),
   };
 }
 
@@ -48,7 +48,7 @@ function everyCase(proxy: string): Record<string, string> {
   };
 }
 
-/** Those that a configuration file of the user would otherwise lead elsewhere. */
+/** A user's configuration file would otherwise lead these programs elsewhere. */
 function ofPackageManagers(proxy: string): Record<string, string> {
   return {
     npm_config_proxy: proxy,
@@ -67,6 +67,16 @@ function javaOptions({ host, port }: ProxyAddress): string {
     `-D${scheme}.proxyPort=${port}`,
   ]);
   return [...servers, "-Dhttp.nonProxyHosts=localhost|127.*|[::1]"].join(" ");
+}
+
+/** The hidden command that opens a tunnel through the SOCKS proxy. */
+export const sshTunnelName = "ssh-tunnel";
+
+function sshCommand(executable: string, socks: ProxyAddress): string {
+  // ssh replaces %h and %p, and takes every other % for a token of its own.
+  const program = shellQuoted(executable).replaceAll("%", "%%");
+  const proxyCommand = `${program} ${sshTunnelName} --proxy ${urlAuthority(socks)} %h %p`;
+  return `ssh -o ${shellQuoted(`ProxyCommand=${proxyCommand}`)}`;
 }
 
 /** The certificates of the user's own authorities, by the names that programs know. */
@@ -88,7 +98,7 @@ function urlOf(scheme: string, listener: ProxyAddress): string {
   return `${scheme}://${urlAuthority(listener)}`;
 }
 
-export function urlAuthority({ host, port }: ProxyAddress): string {
+function urlAuthority({ host, port }: ProxyAddress): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 

@@ -1,5 +1,4 @@
 import { certificateVariables, proxyNames, proxyVariables } from "../egress/env.ts";
-import { sshTunnelCommand } from "../egress/sshcommand.ts";
 import type { Backend, Proxies } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { hostTmp } from "../sandbox/policy/reach.ts";
@@ -100,7 +99,5 @@ function variablesFor(
 
 function waysTo({ http, socks }: Proxies): Record<string, string> {
   const at = ({ address, port }: Proxies["http"]) => ({ host: address, port });
-  // ssh itself knows no proxies, and this very program can take it through one.
-  const gitSsh = sshTunnelCommand(process.execPath, at(socks));
-  return proxyVariables({ http: at(http), socks: at(socks), gitSsh });
+  return proxyVariables({ http: at(http), socks: at(socks), executable: process.execPath });
 }

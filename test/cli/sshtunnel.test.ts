@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createServer } from "node:net";
-import { sshTunnelCommand } from "../../lib/egress/sshcommand.ts";
 import { echo, openProxies, startOrigin, type Opened } from "../support/egress.ts";
 import { binary } from "../support/koda.ts";
 import { until } from "../support/until.ts";
@@ -217,11 +216,6 @@ describe("its arguments are read strictly", () => {
       expect(`${stdout.toString()}${stderr.toString()}`.replaceAll("ssh-tunel", "")).not.toContain("tunnel");
     }
   });
-});
-
-test("the command for ssh survives odd paths, and ssh's own signs", () => {
-  const command = sshTunnelCommand("/odd dir/it's 100%/koda", { host: "::1", port: 1080 });
-  expect(command).toBe(`'/odd dir/it'\\''s 100%%/koda' ssh-tunnel --proxy [::1]:1080 %h %p`);
 });
 
 async function canListen(server: ReturnType<typeof createServer>, host: string): Promise<boolean> {
