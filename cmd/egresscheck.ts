@@ -2,7 +2,7 @@ import type { Config } from "../lib/config/config.ts";
 import { findDataDirectory } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
 import { readRefusals } from "../lib/egress/refusals/read.ts";
-import type { EgressRefusal } from "../lib/egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../lib/egress/refusals/log.ts";
 import { proxyName, parseUpstream, type Upstream, type UpstreamProxy } from "../lib/egress/route/upstream.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
 import { KodaError } from "../lib/errors.ts";

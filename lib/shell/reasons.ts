@@ -1,5 +1,5 @@
 import { basename, normalize } from "node:path";
-import type { EgressRefusal } from "../egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../egress/refusals/log.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
 import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
@@ -12,8 +12,8 @@ export type Failure = {
   said: string;
   exitCode: number | undefined;
   policy: Policy;
-  /** What the proxies refused while the command ran. */
-  refusals: readonly Pick<EgressRefusal, "host" | "port" | "reason">[];
+  /** The last request of the command that the proxies refused. */
+  refusal: Pick<EgressRefusal, "host" | "port" | "reason"> | undefined;
 };
 
 /** What went wrong is said last. */
@@ -24,12 +24,12 @@ const lastLines = 20;
  * claim: it says what the policy refuses, and of a path that the policy allows it says nothing. Only for commands that
  * ran in a sandbox.
  */
-export function explain({ command, said, exitCode, policy, refusals }: Failure): string | undefined {
+export function explain({ command, said, exitCode, policy, refusal }: Failure): string | undefined {
   if (exitCode === 0) return undefined;
   const lines = said.trimEnd().split("\n").slice(-lastLines).reverse();
   for (const line of lines) {
     const reason =
-      byDesign(line) ?? ofPath(line, { command, exitCode, policy }) ?? ofNetwork(line, { policy, refusals });
+      byDesign(line) ?? ofPath(line, { command, exitCode, policy }) ?? ofNetwork(line, { policy, refusal });
     if (reason !== undefined) return reason;
   }
   return undefined;
@@ -160,10 +160,9 @@ const unreachable =
   /network is unreachable|could not resolve|name resolution|name or service not known|ENOTFOUND|EAI_AGAIN|ENETUNREACH/i;
 const broken = /connection refused|connection reset|proxy|\b403\b|tunnel|ECONNREFUSED|ECONNRESET|timed? ?out/i;
 
-function ofNetwork(line: string, { policy, refusals }: Pick<Failure, "policy" | "refusals">): string | undefined {
-  const last = refusals.at(-1);
-  if (last !== undefined && (unreachable.test(line) || broken.test(line)))
-    return `egress: ${last.host}:${last.port} was refused: ${last.reason}`;
+function ofNetwork(line: string, { policy, refusal }: Pick<Failure, "policy" | "refusal">): string | undefined {
+  if (refusal !== undefined && (unreachable.test(line) || broken.test(line)))
+    return `egress: ${refusal.host}:${refusal.port} was refused: ${refusal.reason}`;
   if (!unreachable.test(line)) return undefined;
   if (policy.network === "none") return "sandbox: the network is off (--net none)";
   return "sandbox: only koda's proxies lead to the network (HTTP_PROXY, ALL_PROXY), and nothing else resolves names";

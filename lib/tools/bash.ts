@@ -81,8 +81,7 @@ function limitOf(timeout: number | undefined, maxSeconds: number): Limit | undef
 }
 
 async function inForeground({ command }: Input, { seconds, notes }: Limit, context: Context): Promise<ToolResult> {
-  const { shell, signal, refusals } = context;
-  const mark = refusals.mark;
+  const { shell, signal } = context;
   const [stdout, stderr] = [watched("stdout", context), watched("stderr", context)];
   const running = shell.start(command, { stdout: stdout.add, stderr: stderr.add, timeoutMs: seconds * 1000, signal });
   const ended = await running.ended;
@@ -91,7 +90,7 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
     if (output.stdout.totalBytes + output.stderr.totalBytes > 0) store(output, context);
     throw signal.reason;
   }
-  const why = whyRefused(ended, { command, output, mark }, context);
+  const why = whyRefused(ended, { command, output }, context);
   const remarks = [...notes, ...remarksOn(ended, seconds), ...(why === undefined ? [] : [why])];
   const result = resultOf(ended, output, { notes: remarks, context });
   // A refused host is an event of its own.
@@ -99,19 +98,17 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
 }
 
 /** What a program makes of a refusal seldom says who refused, and never what would allow it. */
-function whyRefused({ exitCode }: Ended, { command, output, mark }: Heard, context: Context): string | undefined {
+function whyRefused({ exitCode }: Ended, { command, output }: Heard, context: Context): string | undefined {
   if (!context.shell.confined || exitCode === 0) return undefined;
   const { stdout, stderr } = output;
-  const refusals = context.refusals.since(mark);
+  const refusal = context.refusals.lastOf(context.call);
   const { head, tail } = stderr.totalBytes > 0 ? stderr : stdout;
   const said = Buffer.concat([head, tail]).toString("utf8");
-  const last = refusals.at(-1);
-  const reason = explain({ command, said, exitCode, policy: context.policy, refusals });
-  return reason ?? (last && `egress: ${last.host}:${last.port} was refused: ${last.reason}`);
+  const reason = explain({ command, said, exitCode, policy: context.policy, refusal });
+  return reason ?? (refusal && `egress: ${refusal.host}:${refusal.port} was refused: ${refusal.reason}`);
 }
 
-/** A command, what it printed, and where the list of refusals stood when it began. */
-type Heard = { command: string; output: Output; mark: number };
+type Heard = { command: string; output: Output };
 
 /** A stream that is both kept and shown as it comes. */
 function watched(name: "stdout" | "stderr", { report }: Context) {

@@ -55,8 +55,8 @@ export type ToolContext = {
   files: FileLog;
   outputs: OutputStore;
   recall: Recall;
-  /** What the proxies refused. */
-  refusals: Pick<Refusals, "mark" | "since">;
+  /** Requests that the proxies refused. */
+  refusals: Pick<Refusals, "lastOf">;
   todo: TodoList;
   /** The model's window, in tokens: listings are capped by it. */
   contextWindow: number;

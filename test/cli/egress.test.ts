@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { EgressRefusal } from "../../lib/egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../../lib/egress/refusals/log.ts";
 import { startOrigin } from "../support/egress.ts";
 import { serveGit } from "../support/git-server.ts";
 import { exec, koda, using, type Line, type RanExec } from "../support/koda.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Check } from "../../cmd/checks.ts";
-import type { EgressRefusal } from "../../lib/egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../../lib/egress/refusals/log.ts";
 import { Refusals } from "../../lib/egress/refusals/refusals.ts";
 import { developmentHosts, gitHosts } from "../../lib/egress/rules/allowlist.ts";
 import { makePlace, type Place } from "../support/place.ts";
