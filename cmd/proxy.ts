@@ -19,20 +19,17 @@ export async function proxy(options: Options<"proxy">, { controller: { signal } 
   const { listen = anyPort, socksListen = anyPort, json } = options;
   const places = { ...here(), bare: false, sets: [] };
   const { config } = await loadConfig({ ...places, overrides: egressOverrides(options) });
-  const upstream = parseUpstream(places.env);
   const stderr = new Output(2, "stderr");
   // A log that nobody takes is no reason to stop the traffic.
   const unread = () => {};
 
-  await using proxies = await EgressProxies.open(
-    {
-      rules: parseRules(config.egress),
-      ...(upstream && { upstream }),
-      onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(unread),
-    },
-    { http: listen, socks: socksListen },
-  );
-  const [http, socks] = [reachable(listen, proxies.httpPort), reachable(socksListen, proxies.socksPort)];
+  await using proxies = new EgressProxies({
+    rules: parseRules(config.egress),
+    upstream: parseUpstream(places.env),
+    onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(unread),
+  });
+  const ports = await proxies.listen({ http: listen, socks: socksListen });
+  const [http, socks] = [reachable(listen, ports.http), reachable(socksListen, ports.socks)];
   const env = proxyVariables({ http, socks });
   await print(
     json

@@ -1,13 +1,15 @@
+import type { Socket } from "node:net";
 import { formatIpAddress } from "../rules/address.ts";
 import { parseHost, type HostPort } from "../rules/host.ts";
 
-/** What a client of SOCKS5 says first; undefined while there is not enough of it. RFC 1928, sections 3 and 4. */
+/** A message of SOCKS5 and its length in bytes; undefined while there is not enough of it. */
 export type Parsed<T> = { value: T; length: number } | undefined;
 
 export const socksVersion = 5;
 
-export type Greeting = { isSocks5: boolean; methods: readonly number[] };
+type Greeting = { isSocks5: boolean; methods: readonly number[] };
 
+/** RFC 1928, section 3. */
 export function readGreeting(bytes: Buffer): Parsed<Greeting> {
   const [first, count] = bytes;
   if (first === undefined) return undefined;
@@ -16,7 +18,7 @@ export function readGreeting(bytes: Buffer): Parsed<Greeting> {
   return { value: { isSocks5: true, methods: [...bytes.subarray(2, 2 + count)] }, length: 2 + count };
 }
 
-export type SocksRequest =
+type SocksRequest =
   | { kind: "connect"; target: HostPort }
   | { kind: "fault"; fault: string }
   | { kind: "other command" }
@@ -27,6 +29,7 @@ export const connectCommand = 1;
 export const addressLengths: Readonly<Record<number, number>> = { 1: 4, 4: 16 };
 export const nameType = 3;
 
+/** RFC 1928, section 4. */
 export function readRequest(bytes: Buffer): Parsed<SocksRequest> {
   const [first, command, reserved, type, nameLength] = bytes;
   if (first === undefined || command === undefined || reserved === undefined || type === undefined) return undefined;
@@ -41,17 +44,35 @@ export function readRequest(bytes: Buffer): Parsed<SocksRequest> {
   const value = (): SocksRequest => {
     if (first !== socksVersion || reserved !== 0) return { kind: "fault", fault: "the request is not SOCKS5" };
     if (command !== connectCommand) return { kind: "other command" };
-    const named = bytes.subarray(start, start + length);
-    return targetOf(isName ? named.toString("latin1") : formatIpAddress(named), bytes.readUInt16BE(start + length));
+    const host = bytes.subarray(start, start + length);
+    return requestTo(isName ? host.toString("latin1") : formatIpAddress(host), bytes.readUInt16BE(start + length));
   };
   return { value: value(), length: end };
 }
 
-function targetOf(text: string, port: number): SocksRequest {
-  // Nobody says in which encoding: what one reader takes for a name is another one's other name.
+function requestTo(text: string, port: number): SocksRequest {
+  // The encoding is not given, so two readers could take the same bytes for different names.
   if (/[^!-~]/.test(text)) return { kind: "fault", fault: "the name is not ASCII" };
   const host = parseHost(text);
   if ("fault" in host) return { kind: "fault", fault: host.fault };
   if (port === 0) return { kind: "fault", fault: "there is no port 0" };
   return { kind: "connect", target: { host, port } };
+}
+
+/** Reads a message in however many pieces it arrives; later bytes stay to be read. Rejects when the connection ends before. */
+export function readMessage<T>(socket: Socket, parse: (bytes: Buffer) => Parsed<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  let bytes: Buffer = Buffer.alloc(0);
+  const take = (chunk: Buffer) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    const parsed = parse(bytes);
+    if (parsed === undefined) return;
+    socket.off("data", take).off("end", leave).off("close", leave).off("error", reject).pause();
+    if (bytes.length > parsed.length) socket.unshift(bytes.subarray(parsed.length));
+    resolve(parsed.value);
+  };
+  const leave = () => reject(new Error("it closed the connection"));
+  socket.on("data", take).once("end", leave).once("close", leave).once("error", reject);
+  socket.resume();
+  return promise;
 }

@@ -31,7 +31,7 @@ export async function route(
   signal: AbortSignal,
 ): Promise<Route | RouteFailure> {
   const proxy = proxyFor(target, upstream, traffic);
-  const checked = await resolveChecked(target, rules, { ...(resolver && { resolver }), signal });
+  const checked = await resolveChecked(target, rules, { resolver, signal });
   if ("refused" in checked) {
     if (checked.kind === "rule") return { kind: "rule", reason: checked.refused };
     // Behind a proxy of the user's own, names of the world need not be known here: the proxy looks them up.

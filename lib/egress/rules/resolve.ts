@@ -11,7 +11,7 @@ export type Resolver = (name: string, signal: AbortSignal) => Promise<readonly s
 /** `addresses` are those that were checked: whoever connects uses them and never looks the name up again. */
 export type Resolution = { addresses: readonly string[] } | { refused: string; kind: "rule" | "dns" | "timeout" };
 
-export type Lookup = { resolver?: Resolver; signal: AbortSignal; limitMs?: number };
+export type Lookup = { resolver?: Resolver | undefined; signal: AbortSignal; limitMs?: number };
 
 const lookupLimitMs = 2_000;
 
