@@ -6,7 +6,7 @@ import { quoted, type HostPort } from "../rules/host.ts";
 import { dial } from "./dial.ts";
 import { proxyName, type UpstreamProxy } from "./upstream.ts";
 
-/** The user's own proxy could not be reached, or does not do what it was asked for. */
+/** The user's own proxy could not be reached, or refused. */
 export class UpstreamFailure extends Error {}
 
 /** A connection to a target through the user's own proxy, which is given the name and looks it up. */
@@ -85,7 +85,7 @@ function answered(status: number): string {
   return status === 407 ? "wants other credentials (it answered 407)" : `refused (it answered ${status})`;
 }
 
-/** The header in which an HTTP proxy is told who we are, as raw headers. */
+/** The credentials for an HTTP proxy, as raw headers. */
 export function authorization({ user, password }: UpstreamProxy): string[] {
   if (user === undefined) return [];
   return ["Proxy-Authorization", `Basic ${Buffer.from(`${user}:${password ?? ""}`).toString("base64")}`];

@@ -1,8 +1,8 @@
 import { parseAuthority, type ParseFault, type HostPort } from "./host.ts";
 
 /**
- * Reads `host:port` as a stranger wrote it. What stands before an "@" is often a password and is not repeated; in which
- * encoding letters beyond ASCII are meant, nobody says.
+ * Parses `host:port` from a client. The part before an "@" is often a password, so it is not repeated in the fault; the
+ * encoding of letters beyond ASCII is unknown.
  */
 export function readAuthority(text: string, defaultPort?: number): HostPort | ParseFault {
   if (text.includes("@")) return { fault: "credentials do not belong before the host; send them in a header" };

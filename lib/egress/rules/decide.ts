@@ -7,12 +7,12 @@ import { specialUse } from "./special.ts";
 /** `reason` is one line of ASCII that names the host and the flag that would allow it. */
 export type RuleDecision = { allow: true } | { allow: false; reason: string };
 
-/** Whether a host may be reached as far as its name (or the address given instead of one) says: before any look-up. */
+/** Judges a host by its name, or by an address in the place of one, before any look-up. */
 export function decideName(target: HostPort, rules: EgressRules): RuleDecision {
   return decide(rules, (set) => whyNotName(target, set));
 }
 
-/** Whether a host whose name is allowed may be reached at an address that it has. */
+/** Judges an address of a host whose name is allowed. */
 export function decideAddress(target: HostPort, address: string, rules: EgressRules): RuleDecision {
   const parsed = parseIpAddress(address);
   if (parsed === undefined) {
@@ -42,7 +42,7 @@ function whyNotName(target: HostPort, { mode, allow, deny }: RuleSet): string | 
   return `${name} is not on the allowlist (${flagFor(target)} allows it)`;
 }
 
-/** What a network gives its own hosts. A proxy further up may look such a name up where we cannot see its address. */
+/** Names of hosts of a network's own. An upstream proxy may resolve such a name to an address that we never see. */
 const privateNames = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/;
 
 function whyNotPublic({ host }: HostPort): string | undefined {
@@ -72,7 +72,7 @@ function networkOff(target: HostPort): string {
   return `${shownTarget(target)} cannot be reached with --net none (--net allowlist ${flagFor(target)} allows it)`;
 }
 
-/** The pattern of a target: its host, with the port where that is not one of the web's. */
+/** The pattern for a target: its host, and its port unless that is one of the web's. */
 function shownTarget(target: HostPort): string {
   return webPorts.includes(target.port) ? shownHost(target) : `${shownHost(target)}:${target.port}`;
 }
@@ -81,7 +81,7 @@ function shownHost({ host }: HostPort): string {
   return host.kind === "address" && host.address.length === 16 ? `[${host.text}]` : host.text;
 }
 
-/** In quotes where a shell would read the brackets. */
+/** In quotes where a shell would expand the brackets. */
 function flagFor(target: HostPort): string {
   const pattern = shownTarget(target);
   return `--allow-net ${pattern.startsWith("[") ? `'${pattern}'` : pattern}`;

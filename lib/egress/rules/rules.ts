@@ -14,12 +14,12 @@ export type RuleSet = {
   readonly deny: readonly Pattern[];
 };
 
-/** Every set has to allow what is reached, so adding one can only narrow; there is always one. */
+/** Every set has to allow a target, so another set can only narrow; there is always one. */
 export type EgressRules = readonly [RuleSet, ...RuleSet[]];
 
 export type RulesGiven = { mode: EgressMode; allow: readonly string[]; deny: readonly string[] };
 
-/** The rules that patterns make. In the mode `allowlist` the hosts of development are allowed beside the given ones. */
+/** Makes rules of patterns. In the mode `allowlist` the hosts of development are allowed beside the given ones. */
 export function parseRules({ mode, allow, deny }: RulesGiven): EgressRules {
   const given = allow.map((text) => patternOf(text, "allow"));
   return [
@@ -31,7 +31,7 @@ export function parseRules({ mode, allow, deny }: RulesGiven): EgressRules {
   ];
 }
 
-/** What both allow. */
+/** Allows a target only where both do. */
 export function narrow(rules: EgressRules, further: EgressRules): EgressRules {
   return [...rules, ...further];
 }
@@ -48,7 +48,7 @@ function patternOf(text: string, list: "allow" | "deny"): Pattern {
 
 let development: readonly Pattern[] | undefined;
 
-/** Parsed when it is first needed. */
+/** Parsed on first use. */
 function developmentAllowlist(): readonly Pattern[] {
   development ??= [
     ...developmentHosts.map((text) => patternOf(text, "allow")),
