@@ -11,7 +11,7 @@ import type { Here } from "./here.ts";
 
 /** What commands may reach, and which way. A pattern or a proxy that is not understood throws, as it would end a run. */
 export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<Here, "env">) {
-  const [rules] = parseRules(egress);
+  const rules = parseRules(egress);
   const way = wayOut(parseUpstream(env));
   const allowed = `${counted(rules.allow.length, "pattern")} allowed`;
   const denied = rules.deny.length === 0 ? "" : `, ${rules.deny.length} denied`;

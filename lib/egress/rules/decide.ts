@@ -1,7 +1,7 @@
 import { formatIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
 import { quoted, type HostPort } from "./host.ts";
 import { allows, denies, webPorts } from "./pattern.ts";
-import type { EgressRules, RuleSet } from "./rules.ts";
+import type { EgressRules } from "./rules.ts";
 import { specialUse } from "./special.ts";
 
 /** `reason` is one line of ASCII that names the host and the flag that would allow it. */
@@ -9,7 +9,7 @@ export type RuleDecision = { allow: true } | { allow: false; reason: string };
 
 /** Judges a host by its name, or by an address in the place of one, before any look-up. */
 export function decideName(target: HostPort, rules: EgressRules): RuleDecision {
-  return decide(rules, (set) => whyNotName(target, set));
+  return decisionOf(whyNotName(target, rules));
 }
 
 /** Judges an address of a host whose name is allowed. */
@@ -18,18 +18,14 @@ export function decideAddress(target: HostPort, address: string, rules: EgressRu
   if (parsed === undefined) {
     return { allow: false, reason: `${target.host.text} resolves to ${quoted(address)}, which is not an IP address` };
   }
-  return decide(rules, (set) => whyNotAddress(target, parsed, set));
+  return decisionOf(whyNotAddress(target, parsed, rules));
 }
 
-function decide(rules: EgressRules, whyNot: (set: RuleSet) => string | undefined): RuleDecision {
-  for (const set of rules) {
-    const reason = whyNot(set);
-    if (reason !== undefined) return { allow: false, reason };
-  }
-  return { allow: true };
+function decisionOf(reason: string | undefined): RuleDecision {
+  return reason === undefined ? { allow: true } : { allow: false, reason };
 }
 
-function whyNotName(target: HostPort, { mode, allow, deny }: RuleSet): string | undefined {
+function whyNotName(target: HostPort, { mode, allow, deny }: EgressRules): string | undefined {
   const name = shownTarget(target);
   const denial = deny.find((pattern) => denies(pattern, target));
   if (denial !== undefined) return deniedBy(name, denial.text);
@@ -51,7 +47,7 @@ function whyNotPublic({ host }: HostPort): string | undefined {
   return isPrivate ? "a name of this machine or its network" : undefined;
 }
 
-function whyNotAddress(target: HostPort, address: IpAddress, { mode, allow, deny }: RuleSet): string | undefined {
+function whyNotAddress(target: HostPort, address: IpAddress, { mode, allow, deny }: EgressRules): string | undefined {
   const isAddress = target.host.kind === "address";
   const found: HostPort = { host: { kind: "address", text: formatIpAddress(address), address }, port: target.port };
   const what = isAddress ? shownTarget(found) : `${shownTarget(target)} resolves to ${shownHost(found)}, which`;
