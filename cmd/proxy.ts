@@ -2,6 +2,7 @@ import { loadConfig } from "../lib/config/load.ts";
 import { proxyVariables, type ProxyAddress } from "../lib/egress/env.ts";
 import { EgressProxies } from "../lib/egress/proxy/proxy.ts";
 import { parseUpstream } from "../lib/egress/route/upstream.ts";
+import { bracketed } from "../lib/egress/rules/address.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
 import type { EgressRequest } from "../lib/egress/wayout.ts";
 import { exitByCode, KodaError } from "../lib/errors.ts";
@@ -14,13 +15,13 @@ import type { Stopper } from "./signals.ts";
 
 const anyPort: ProxyAddress = { host: "127.0.0.1", port: 0 };
 
-/** `koda proxy`: the two egress proxies, until a signal ends them. */
+/** `koda proxy`: runs the two egress proxies until a signal ends them. */
 export async function proxy(options: Options<"proxy">, { controller: { signal } }: Stopper): Promise<number> {
   const { listen = anyPort, socksListen = anyPort, json } = options;
   const places = { ...here(), bare: false, sets: [] };
   const { config } = await loadConfig({ ...places, overrides: egressOverrides(options) });
   const stderr = new Output(2, "stderr");
-  // A log that nobody takes is no reason to stop the traffic.
+  // An unread log is no reason to stop the traffic.
   const unread = () => {};
 
   await using proxies = new EgressProxies({
@@ -42,11 +43,11 @@ export async function proxy(options: Options<"proxy">, { controller: { signal } 
 }
 
 function describe({ via, host, port, ...rest }: EgressRequest): string {
-  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-  return rest.verdict === "allowed" ? `allowed ${via} ${place}` : `${rest.verdict} ${via} ${place}: ${rest.reason}`;
+  const line = `${rest.verdict} ${via} ${bracketed(host)}:${port}`;
+  return rest.verdict === "allowed" ? line : `${line}: ${rest.reason}`;
 }
 
-/** Who listens everywhere is found on this machine. */
+/** A proxy that listens everywhere is reached at the loopback address. */
 function reachable({ host }: ProxyAddress, port: number): ProxyAddress {
   const isEverywhere = host === "0.0.0.0" || host === "::";
   return { host: isEverywhere ? anyPort.host : host, port };

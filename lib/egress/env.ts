@@ -1,3 +1,5 @@
+import { bracketed } from "./rules/address.ts";
+
 /** An address at which commands find a proxy. */
 export type ProxyAddress = { host: string; port: number };
 
@@ -99,7 +101,7 @@ function urlOf(scheme: string, listener: ProxyAddress): string {
 }
 
 function urlAuthority({ host, port }: ProxyAddress): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return `${bracketed(host)}:${port}`;
 }
 
 /** git and ssh hand a command to a shell. */

@@ -1,4 +1,5 @@
 import { KodaError } from "../../errors.ts";
+import { bracketed } from "../rules/address.ts";
 import { isLoopback, parseAuthority, parseHost, parsePort, quoted, splitPort, type HostPort } from "../rules/host.ts";
 import { contains } from "../rules/range.ts";
 import type { Traffic } from "./route.ts";
@@ -60,7 +61,7 @@ export function proxyOfFetch(url: URL, env: Environment): { proxy: UpstreamProxy
 
 /** A proxy's name in messages, without its credentials. */
 export function proxyName({ host, port }: UpstreamProxy): string {
-  return `${host}:${port}`;
+  return `${bracketed(host)}:${port}`;
 }
 
 /** The lower-case variable wins, as in most programs. */

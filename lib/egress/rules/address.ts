@@ -61,6 +61,11 @@ export function formatIpAddress(address: IpAddress): string {
   return new URL(`http://[${groups}]`).hostname.slice(1, -1);
 }
 
+/** A host before a port: IPv6 in brackets. */
+export function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
 /** The same address, of the same family. */
 export function isSameIpAddress(a: IpAddress, b: IpAddress): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);

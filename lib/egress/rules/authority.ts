@@ -1,3 +1,4 @@
+import { bracketed } from "./address.ts";
 import { parseAuthority, type ParseFault, type HostPort } from "./host.ts";
 
 /**
@@ -12,6 +13,5 @@ export function readAuthority(text: string, defaultPort?: number): HostPort | Pa
 
 /** A target as `host:port`, an IPv6 address in brackets; without the port where it is the usual one. */
 export function authorityOf({ host, port }: HostPort, usualPort?: number): string {
-  const name = host.kind === "address" && host.text.includes(":") ? `[${host.text}]` : host.text;
-  return port === usualPort ? name : `${name}:${port}`;
+  return port === usualPort ? bracketed(host.text) : `${bracketed(host.text)}:${port}`;
 }

@@ -1,31 +1,15 @@
-import { formatIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
+import { bracketed, formatIpAddress, parseIpAddress } from "./address.ts";
+import { authorityOf } from "./authority.ts";
 import { quoted, type HostPort } from "./host.ts";
 import { allows, denies, webPorts } from "./pattern.ts";
 import type { EgressRules } from "./rules.ts";
 import { specialUse } from "./special.ts";
 
-/** `reason` is one line of ASCII that names the host and the flag that would allow it. */
-export type RuleDecision = { allow: true } | { allow: false; reason: string };
-
-/** Judges a host by its name, or by an address in the place of one, before any look-up. */
-export function decideName(target: HostPort, rules: EgressRules): RuleDecision {
-  return decisionOf(whyNotName(target, rules));
-}
-
-/** Judges an address of a host whose name is allowed. */
-export function decideAddress(target: HostPort, address: string, rules: EgressRules): RuleDecision {
-  const parsed = parseIpAddress(address);
-  if (parsed === undefined) {
-    return { allow: false, reason: `${target.host.text} resolves to ${quoted(address)}, which is not an IP address` };
-  }
-  return decisionOf(whyNotAddress(target, parsed, rules));
-}
-
-function decisionOf(reason: string | undefined): RuleDecision {
-  return reason === undefined ? { allow: true } : { allow: false, reason };
-}
-
-function whyNotName(target: HostPort, { mode, allow, deny }: EgressRules): string | undefined {
+/**
+ * Judges a host by its name, or by an address in the place of one, before any look-up. Returns why it is refused, on one
+ * line of ASCII that names the host and the flag that would allow it.
+ */
+export function nameRefusal(target: HostPort, { mode, allow, deny }: EgressRules): string | undefined {
   const name = shownTarget(target);
   const denial = deny.find((pattern) => denies(pattern, target));
   if (denial !== undefined) return deniedBy(name, denial.text);
@@ -47,10 +31,15 @@ function whyNotPublic({ host }: HostPort): string | undefined {
   return isPrivate ? "a name of this machine or its network" : undefined;
 }
 
-function whyNotAddress(target: HostPort, address: IpAddress, { mode, allow, deny }: EgressRules): string | undefined {
+/** Judges an address of a host whose name is allowed. */
+export function addressRefusal(target: HostPort, text: string, { mode, allow, deny }: EgressRules): string | undefined {
+  const address = parseIpAddress(text);
+  if (address === undefined) return `${target.host.text} resolves to ${quoted(text)}, which is not an IP address`;
   const isAddress = target.host.kind === "address";
   const found: HostPort = { host: { kind: "address", text: formatIpAddress(address), address }, port: target.port };
-  const what = isAddress ? shownTarget(found) : `${shownTarget(target)} resolves to ${shownHost(found)}, which`;
+  const what = isAddress
+    ? shownTarget(found)
+    : `${shownTarget(target)} resolves to ${bracketed(found.host.text)}, which`;
   const denial = deny.find((pattern) => denies(pattern, found));
   if (denial !== undefined) return deniedBy(what, denial.text);
   if (mode === "none") return networkOff(target);
@@ -70,11 +59,7 @@ function networkOff(target: HostPort): string {
 
 /** The pattern for a target: its host, and its port unless that is one of the web's. */
 function shownTarget(target: HostPort): string {
-  return webPorts.includes(target.port) ? shownHost(target) : `${shownHost(target)}:${target.port}`;
-}
-
-function shownHost({ host }: HostPort): string {
-  return host.kind === "address" && host.address.length === 16 ? `[${host.text}]` : host.text;
+  return webPorts.includes(target.port) ? bracketed(target.host.text) : authorityOf(target);
 }
 
 /** In quotes where a shell would expand the brackets. */

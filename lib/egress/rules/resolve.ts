@@ -1,7 +1,7 @@
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { formatIpAddress, parseIpAddress } from "./address.ts";
-import { decideAddress, decideName } from "./decide.ts";
+import { addressRefusal, nameRefusal } from "./decide.ts";
 import { quoted, type HostPort } from "./host.ts";
 import type { EgressRules } from "./rules.ts";
 
@@ -20,14 +20,14 @@ const lookupLimitMs = 2_000;
  * into a private network as well cannot be trusted with its other addresses.
  */
 export async function resolveChecked(target: HostPort, rules: EgressRules, lookup: Lookup): Promise<Resolution> {
-  const decision = decideName(target, rules);
-  if (!decision.allow) return { refused: decision.reason, kind: "rule" };
+  const refused = nameRefusal(target, rules);
+  if (refused !== undefined) return { refused, kind: "rule" };
 
   const found = await addressesOf(target, lookup);
   if ("refused" in found) return found;
   for (const address of found.addresses) {
-    const decision = decideAddress(target, address, rules);
-    if (!decision.allow) return { refused: decision.reason, kind: "rule" };
+    const refused = addressRefusal(target, address, rules);
+    if (refused !== undefined) return { refused, kind: "rule" };
   }
   return { addresses: found.addresses.map(canonical) };
 }
