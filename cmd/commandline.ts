@@ -19,12 +19,12 @@ export async function runCommandLine(argv: readonly string[], leave: (code: numb
 function handlers(signals: () => Stopper): Handlers {
   return {
     exec: async (options, stopper = signals()) => (await import("./exec.ts")).exec(options, stopper),
-    "session list": async (options) => (await import("./session.ts")).list(options),
-    "session show": async (options) => (await import("./session.ts")).show(options),
+    "session list": async (options) => (await import("./session.ts")).listSessions(options),
+    "session show": async (options) => (await import("./session.ts")).showSession(options),
     "session export": async (options) => (await import("./session.ts")).exportDocument(options),
-    "session search": async (options) => (await import("./session.ts")).search(options),
-    "session rm": async (options) => (await import("./session.ts")).remove(options),
-    "session prune": async (options) => (await import("./session.ts")).prune(options),
+    "session search": async (options) => (await import("./session.ts")).searchSessions(options),
+    "session rm": async (options) => (await import("./session.ts")).removeSession(options),
+    "session prune": async (options) => (await import("./session.ts")).pruneSessions(options),
     sandbox: async (options, stopper = signals()) => (await import("./sandbox.ts")).sandbox(options, stopper),
     proxy: async (options, stopper = signals()) => (await import("./proxy.ts")).proxy(options, stopper),
     models: async (options) => (await import("./models.ts")).models(options),

@@ -24,7 +24,7 @@ import { isTerminal } from "./terminal.ts";
 const mostListed = 30;
 const mostFound = 20;
 
-export function list({ json, here, limit }: Options<"session list">): Promise<number> {
+export function listSessions({ json, here, limit }: Options<"session list">): Promise<number> {
   return answer(async function* (store) {
     const root = here ? rootOf(undefined) : undefined;
     const all = listed(store).filter(({ info }) => root === undefined || info.cwd === root);
@@ -36,7 +36,7 @@ export function list({ json, here, limit }: Options<"session list">): Promise<nu
   });
 }
 
-export function show({ id, json }: Options<"session show">): Promise<number> {
+export function showSession({ id, json }: Options<"session show">): Promise<number> {
   return answer(async function* (store) {
     const info = chosen(store, id);
     const items = await store.items(info.id);
@@ -54,7 +54,7 @@ export function exportDocument({ id, format = "markdown" }: Options<"session exp
   });
 }
 
-export function search({ query, json, limit = mostFound }: Options<"session search">): Promise<number> {
+export function searchSessions({ query, json, limit = mostFound }: Options<"session search">): Promise<number> {
   return answer(async function* (store) {
     const { matches, total } = await store.search(query, limit);
     if (json) yield asJson(matches.map(({ session, seq, kind, snippet }) => ({ session, seq, kind, snippet })));
@@ -64,14 +64,14 @@ export function search({ query, json, limit = mostFound }: Options<"session sear
   });
 }
 
-export function remove({ id, json }: Options<"session rm">): Promise<number> {
+export function removeSession({ id, json }: Options<"session rm">): Promise<number> {
   return answer(async function* (store) {
     const info = store.remove(id);
     yield json ? asJson({ removed: [info.id] }) : `Deleted ${info.id}  ${oneLine(info.title, 80)}`.trimEnd() + "\n";
   });
 }
 
-export function prune({ olderThan, dryRun, json }: Options<"session prune">): Promise<number> {
+export function pruneSessions({ olderThan, dryRun, json }: Options<"session prune">): Promise<number> {
   return answer(async function* (store) {
     const before = dryRun ? listed(store) : [];
     const old = dryRun ? store.prunable(olderThan) : store.prune(olderThan);

@@ -1,8 +1,8 @@
-import type { Environment } from "../session/item.ts";
+import type { EnvironmentFacts } from "../session/item.ts";
 import type { Instructions } from "./instructions.ts";
 
 /** What a session's model is told first: where it is, what it may do, and what the project wants of it. */
-export function describeEnvironment(now: Environment, { blocks, repository }: Instructions): string {
+export function describeEnvironment(now: EnvironmentFacts, { blocks, repository }: Instructions): string {
   const lines = linesOf(now);
   const git = repository === undefined ? [] : [`git repository: ${oneLine(repository)}`];
   const unusual = [...lines].flatMap(([name, line]) => (line === lineOf(name, usual[name]) ? [] : [line]));
@@ -13,7 +13,7 @@ export function describeEnvironment(now: Environment, { blocks, repository }: In
 }
 
 /** What is different from what the model was told before; undefined when nothing is. */
-export function describeChanges(before: Environment, now: Environment): string | undefined {
+export function describeChanges(before: EnvironmentFacts, now: EnvironmentFacts): string | undefined {
   const told = linesOf(before);
   const changed = [...linesOf(now)].filter(([name, line]) => told.get(name) !== line);
   const model =
@@ -29,7 +29,7 @@ const meaningOfMode = {
   plan: "only calls that read are allowed",
   safe: "calls that read are allowed; the others are denied",
   auto: "calls that read, write below the writable paths or use the network are allowed; destructive ones are denied",
-} as const satisfies Record<Environment["mode"], string>;
+} as const satisfies Record<EnvironmentFacts["mode"], string>;
 
 /** What is only worth a word where it is otherwise. */
 const usual: Record<string, string> = {
@@ -41,7 +41,7 @@ const usual: Record<string, string> = {
   "not reachable": "nothing",
 };
 
-function linesOf({ cwd, date, mode, sandbox, writable, granted }: Environment): Map<string, string> {
+function linesOf({ cwd, date, mode, sandbox, writable, granted }: EnvironmentFacts): Map<string, string> {
   const facts = {
     cwd,
     date,
@@ -66,7 +66,7 @@ function lineOf(name: string, value = ""): string {
   return `${name}: ${oneLine(value)}`;
 }
 
-function modelOf({ provider, model }: Environment): string {
+function modelOf({ provider, model }: EnvironmentFacts): string {
   return `${provider}/${model}`;
 }
 

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 export type Owner = number | undefined;
 
 /** One that is not trusted is not ours to believe: git would not believe it either. */
-export type Repository = { root: string; trusted: boolean };
+export type EnclosingRepository = { root: string; trusted: boolean };
 
 /** Deeper than any project; a bound, so that no file system can make this long. */
 const deepest = 100;
@@ -14,7 +14,7 @@ const deepest = 100;
  * The nearest directory, from `cwd` upwards, that holds a `.git`. One that some other user has put above ours, into
  * /tmp for example, would let them instruct the model: its `.git` has to belong to us, to root or to whom `cwd` belongs.
  */
-export function findRepository(cwd: string, user: Owner): Repository | undefined {
+export function findRepository(cwd: string, user: Owner): EnclosingRepository | undefined {
   const trusted = new Set([user, 0, statOf(cwd)?.uid]);
   let directory = cwd;
   for (let depth = 0; depth < deepest; depth++) {

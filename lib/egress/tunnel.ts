@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { errnoOf, messageOf } from "../errors.ts";
 import { addressLengths, connectCommand, nameType, type Parsed, readMessage, socksVersion } from "./proxy/handshake.ts";
 import { authorityOf } from "./rules/authority.ts";
-import { quoted, type Host, type HostPort } from "./rules/host.ts";
+import { quoted, type NetworkHost, type HostPort } from "./rules/host.ts";
 
 /** `proxy` speaks SOCKS5 without credentials, as ours does. */
 export type TunnelRequest = { proxy: HostPort; target: HostPort };
@@ -50,7 +50,7 @@ function requestFor({ host, port }: HostPort): Buffer {
   ]);
 }
 
-function addressOf(host: Host): Buffer {
+function addressOf(host: NetworkHost): Buffer {
   if (host.kind === "name") return Buffer.concat([Buffer.of(nameType, host.text.length), Buffer.from(host.text)]);
   return Buffer.concat([Buffer.of(host.address.length === 4 ? 1 : 4), host.address]);
 }

@@ -5,7 +5,7 @@ import { sessionJson } from "./json.ts";
 import { headingOf } from "./transcript.ts";
 
 /** A document as what comes before the items, what each of them becomes, and what comes after. */
-export type Writer = {
+export type DocumentWriter = {
   begin(info: SessionInfo): string;
   items(items: readonly LoggedItem[]): Iterable<string>;
   end: string;

@@ -1,4 +1,4 @@
-import { endingOf, figuresOf, titleOf, type Writer } from "./document.ts";
+import { endingOf, figuresOf, titleOf, type DocumentWriter } from "./document.ts";
 import { escaped } from "./escape.ts";
 import { htmlBlocks } from "./htmlblock.ts";
 import { htmlOfCall, htmlOfResult } from "./htmlcall.ts";
@@ -8,7 +8,7 @@ import { richText } from "./richtext.ts";
 import type { SessionInfo } from "./log.ts";
 
 /** One file that needs nothing else. All text is escaped, and the page forbids itself scripts and the network. */
-export const html: Writer = {
+export const html: DocumentWriter = {
   begin,
   *items(items) {
     const told = new Set<LoggedItem>();

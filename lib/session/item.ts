@@ -91,7 +91,7 @@ export const itemSchema = z.discriminatedUnion("kind", [
 ]);
 
 export type ConnectionFacts = z.infer<typeof connection>;
-export type Environment = z.infer<typeof environment>;
+export type EnvironmentFacts = z.infer<typeof environment>;
 export type Item = z.infer<typeof itemSchema>;
 export type ItemKind = Item["kind"];
 export type ItemOf<K extends ItemKind> = Extract<Item, { kind: K }>;

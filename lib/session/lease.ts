@@ -1,7 +1,7 @@
 import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
 import type { Database } from "./database.ts";
-import { isGone, type ProcessIdentity, thisProcess } from "./process.ts";
+import { isProcessGone, type ProcessIdentity, thisProcess } from "./process.ts";
 
 const leaseMs = 30_000;
 const renewEveryMs = 10_000;
@@ -154,7 +154,7 @@ function holderOf(db: Database, session: string): Holder | undefined {
 }
 
 function holds(holder: Holder): boolean {
-  return holder.expires > Date.now() && !isGone(holder);
+  return holder.expires > Date.now() && !isProcessGone(holder);
 }
 
 function shownSince(ms: number): string {

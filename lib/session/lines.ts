@@ -1,8 +1,8 @@
 import type { KeptStream, StoredOutput } from "./outputs.ts";
 
 /** A line with its true number; the numbers jump where lines were not kept. */
-export type Line = { number: number; text: string };
-export type OutputLine = Line & { stream: "stdout" | "stderr" };
+export type NumberedLine = { number: number; text: string };
+export type OutputLine = NumberedLine & { stream: "stdout" | "stderr" };
 
 /**
  * An output as lines that a reader can name: those of stdout from 1, then those of stderr counted on. What was not
@@ -21,7 +21,7 @@ export function linesOfOutput({ stdout, stderr }: Pick<StoredOutput, "stdout" | 
   ];
 }
 
-function linesOfStream({ head, tail, totalBytes, totalLines }: KeptStream): Line[] {
+function linesOfStream({ head, tail, totalBytes, totalLines }: KeptStream): NumberedLine[] {
   const missing = totalBytes - head.length - tail.length;
   if (missing <= 0) return numbered(splitLines(decode(head, tail)), 1);
 
@@ -40,7 +40,7 @@ export function splitLines(text: string): string[] {
   return lines;
 }
 
-function numbered(lines: readonly string[], first: number): Line[] {
+function numbered(lines: readonly string[], first: number): NumberedLine[] {
   return lines.map((text, index) => ({ number: first + index, text }));
 }
 

@@ -1,6 +1,6 @@
-import { type Block, figuresOf, type Section, sectionsOf, titleOf, type Writer } from "./document.ts";
+import { type Block, figuresOf, type Section, sectionsOf, titleOf, type DocumentWriter } from "./document.ts";
 
-export const markdown: Writer = {
+export const markdown: DocumentWriter = {
   begin: (info) => {
     const figures = figuresOf(info).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
     return `# ${inline(titleOf(info))}\n\n${figures.join("\n")}\n`;

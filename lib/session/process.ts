@@ -19,7 +19,7 @@ export function thisProcess(): ProcessIdentity {
 }
 
 /** Surely gone, that is: of a process that cannot be seen from here nothing is known. */
-export function isGone({ pid, started, machine }: ProcessIdentity): boolean {
+export function isProcessGone({ pid, started, machine }: ProcessIdentity): boolean {
   if (machine === "" || machine !== thisProcess().machine) return false;
   if (!exists(pid)) return true;
   const now = statOf(pid);

@@ -4,7 +4,7 @@ import type { Usage } from "../model/model.ts";
 import type { Database } from "./database.ts";
 import { createFileLog, type FileLog } from "./files.ts";
 import { History } from "./history.ts";
-import type { Environment, Item, ItemOf, LoggedItem } from "./item.ts";
+import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 import { Lease } from "./lease.ts";
 import { appendItems, continued, deleteSession, insertSession, type SessionInfo } from "./log.ts";
 import { openOutputs, type OutputStore } from "./outputs.ts";
@@ -15,7 +15,7 @@ import { createTodoList, type TodoList } from "./todo.ts";
  * What a session is made of when it is opened: found in the database, made there just now, or not made yet. That comes
  * with the first thing that is said in it, in one transaction, so a start that fails leaves nothing, not even when killed.
  */
-export type Opening = {
+export type SessionSource = {
   info: SessionInfo;
   owner: string;
   items: readonly LoggedItem[];
@@ -44,11 +44,11 @@ export class Session implements AsyncDisposable {
   readonly #history = new History();
   readonly #lengthAtStart: number;
   #info: SessionInfo;
-  #environment: Environment | undefined;
+  #environment: EnvironmentFacts | undefined;
   #inTurn = false;
   #closed = false;
 
-  constructor(db: Database, { info, owner, items, origin }: Opening) {
+  constructor(db: Database, { info, owner, items, origin }: SessionSource) {
     this.#db = db;
     this.#lease = new Lease(db, { session: info.id, owner });
     this.#isNew = origin !== "found";
@@ -75,7 +75,7 @@ export class Session implements AsyncDisposable {
   }
 
   /** The surroundings that were recorded last; undefined before the first. */
-  get environment(): Environment | undefined {
+  get environment(): EnvironmentFacts | undefined {
     return this.#environment;
   }
 

@@ -3,7 +3,7 @@ import { noUsage } from "../model/usage.ts";
 import type { Mode } from "../trust/mode.ts";
 import { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
-import type { Environment, LoggedItem } from "./item.ts";
+import type { EnvironmentFacts, LoggedItem } from "./item.ts";
 import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
   copyPlaces,
@@ -18,7 +18,7 @@ import {
 import { outcomesIn, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
-import { type Opening, Session } from "./session.ts";
+import { type SessionSource, Session } from "./session.ts";
 
 export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
 
@@ -124,7 +124,7 @@ export class Store implements AsyncDisposable {
   }
 
   /** The surroundings of a session's latest turn. */
-  async environmentOf(id: string): Promise<Environment | undefined> {
+  async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
     const { decodeItem } = await import("./decode.ts");
     const row = readLatest(this.#db, { session: id, kind: "environment" });
     const item = row && decodeItem(this.#db.path, row);
@@ -175,14 +175,14 @@ export class Store implements AsyncDisposable {
   }
 
   /** Inside a transaction, as is `#fork`: the session and its lease come to be together. */
-  #create(id: string, start: NewSession): Opening {
+  #create(id: string, start: NewSession): SessionSource {
     const opening = unmade(id, start);
     insertSession(this.#db, opening.info);
     claimLease(this.#db, opening.info.id, opening.owner);
     return { ...opening, origin: "made" };
   }
 
-  #fork(parent: SessionInfo, decode: DecodeItem): Opening {
+  #fork(parent: SessionInfo, decode: DecodeItem): SessionSource {
     const now = Date.now();
     const id = Bun.randomUUIDv7();
     // Younger than its parent even within one millisecond: by age a search tells who said first what both have.
@@ -216,7 +216,7 @@ export class Store implements AsyncDisposable {
   }
 }
 
-function unmade(id: string, start: NewSession): Opening {
+function unmade(id: string, start: NewSession): SessionSource {
   const now = Date.now();
   const { cwd, model, provider, mode } = start;
   const empty = { title: "", createdAt: now, updatedAt: now, length: 0, turns: 0, usage: noUsage };

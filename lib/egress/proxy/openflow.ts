@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { callerOf } from "../caller.ts";
-import { failureOf, route, type Route, type RouteFailure, type Traffic } from "../route/route.ts";
+import { failureOf, route, type Route, type RouteFailure, type RouteTraffic } from "../route/route.ts";
 import { authorityOf } from "../rules/authority.ts";
 import type { HostPort } from "../rules/host.ts";
 import type { EgressRequest, WayOut } from "../wayout.ts";
@@ -12,7 +12,7 @@ export type Gateway = WayOut & { readonly limits: ProxyLimits; readonly flows: F
 type FlowRequest = {
   target: HostPort;
   via: EgressRequest["via"];
-  traffic: Traffic;
+  traffic: RouteTraffic;
   client: Socket;
   /** Ends the flow before its time. */
   stop: (why: string) => void;

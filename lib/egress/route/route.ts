@@ -9,7 +9,7 @@ import { dial } from "./dial.ts";
 import { proxyFor, type UpstreamProxy } from "./upstream.ts";
 
 /** A connection's traffic: bytes that are only passed on, or one request that we send ourselves. */
-export type Traffic = "tunnel" | "request";
+export type RouteTraffic = "tunnel" | "request";
 
 /** `proxy`: the connection leads to an HTTP proxy, which wants the request in absolute form. */
 export type Route = { socket: Socket; proxy: UpstreamProxy | undefined };
@@ -26,7 +26,7 @@ export type RouteFailure = {
  * or the signal's reason.
  */
 export async function route(
-  { target, traffic }: { target: HostPort; traffic: Traffic },
+  { target, traffic }: { target: HostPort; traffic: RouteTraffic },
   { rules, resolver, upstream }: WayOut,
   signal: AbortSignal,
 ): Promise<Route | RouteFailure> {

@@ -2,7 +2,7 @@ import { KodaError } from "../../errors.ts";
 import { bracketed } from "../rules/address.ts";
 import { isLoopback, parseAuthority, parseHost, parsePort, quoted, splitPort, type HostPort } from "../rules/host.ts";
 import { contains } from "../rules/range.ts";
-import type { Traffic } from "./route.ts";
+import type { RouteTraffic } from "./route.ts";
 
 /** A proxy of the user's own, between this machine and its network. */
 export type UpstreamProxy = {
@@ -42,7 +42,7 @@ export function parseUpstream(env: Environment): Upstream | undefined {
 }
 
 /** The proxy to use for a target; undefined when it is reached directly. */
-export function proxyFor(target: HostPort, upstream: Upstream | undefined, traffic: Traffic) {
+export function proxyFor(target: HostPort, upstream: Upstream | undefined, traffic: RouteTraffic) {
   const proxy = upstream?.[traffic];
   if (upstream === undefined || proxy === undefined || isHere(target)) return undefined;
   return upstream.direct.some((matches) => matches(target)) ? undefined : proxy;

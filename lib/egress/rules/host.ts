@@ -2,11 +2,11 @@ import { domainToASCII, domainToUnicode } from "node:url";
 import { formatIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
 
 /** A host in its canonical spelling, by which it is compared, looked up and connected to. */
-export type Host =
+export type NetworkHost =
   | { readonly kind: "name"; readonly text: string }
   | { readonly kind: "address"; readonly text: string; readonly address: IpAddress };
 
-export type HostPort = { readonly host: Host; readonly port: number };
+export type HostPort = { readonly host: NetworkHost; readonly port: number };
 
 /** A parse error: a clause on one line of ASCII, fit for a header, that quotes the text. */
 export type ParseFault = { readonly fault: string };
@@ -19,7 +19,7 @@ const longestQuote = 80;
  * out in lower case, without the dot at its end, international ones in punycode. A text that another parser could take
  * for another host is refused, not repaired.
  */
-export function parseHost(text: string): Host | ParseFault {
+export function parseHost(text: string): NetworkHost | ParseFault {
   const fault = (why: string) => ({ fault: `${quoted(text)} is not a host: ${why}` });
   if (text === "") return fault("it is empty");
   if (text.length > longestName + 1) return fault(`it is longer than ${longestName} characters`);
