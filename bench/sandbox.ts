@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { realPaths } from "../lib/files/real.ts";
 import { landlockAbi } from "../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../lib/sandbox/layout/layout.ts";
@@ -12,7 +13,6 @@ import { openNamespacesTier } from "../lib/sandbox/tiers/namespaces/tier.ts";
 import type { TierOptions } from "../lib/sandbox/tiers/tier.ts";
 import { Unavailable } from "../lib/sandbox/tiers/unavailable.ts";
 import { createShell, type Shell } from "../lib/shell/spawn.ts";
-import { realPaths } from "../lib/trust/real.ts";
 import { hereArch } from "../test/support/assembled.ts";
 import { binary, using } from "../test/support/koda.ts";
 import { call, say } from "../test/support/model-reply.ts";

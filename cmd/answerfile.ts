@@ -1,9 +1,10 @@
-import { constants, type Stats, writeSync } from "node:fs";
-import { access, open, rename, rm, stat, writeFile } from "node:fs/promises";
+import { constants, fchmodSync, type Stats, writeSync } from "node:fs";
+import { access, open, rm, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
-import { HeldDirectory } from "../lib/trust/held.ts";
-import { look, walk } from "../lib/trust/walk.ts";
+import { HeldDirectory } from "../lib/files/held.ts";
+import { putFile } from "../lib/files/save.ts";
+import { look, walk } from "../lib/files/walk.ts";
 
 /** Where the answer goes (`-o`). */
 export type AnswerFile = {
@@ -98,7 +99,7 @@ async function statOf(path: string): Promise<Stats | undefined> {
 async function put(place: Place, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   switch (place.kind) {
     case "file":
-      return await replace(place, bytes);
+      return replace(place, bytes);
     case "descriptor":
       return append(place.fd, bytes);
     case "device":
@@ -115,15 +116,11 @@ async function removeAt(place: Place): Promise<void> {
 }
 
 /** Who may read the answer does not change with it. */
-async function replace({ path, mode }: { path: string; mode?: number }, bytes: Uint8Array): Promise<void> {
+function replace({ path, mode }: { path: string; mode?: number }, bytes: Uint8Array): void {
   using directory = HeldDirectory.open(dirname(path));
-  const draft = directory.at(`.${basename(path)}.${process.pid}.tmp`);
-  try {
-    await writeFile(draft, bytes, { flag: "wx", ...(mode !== undefined && { mode }) });
-    await rename(draft, directory.at(basename(path)));
-  } finally {
-    await rm(draft, { force: true });
-  }
+  const target = { directory, name: basename(path) };
+  if (mode === undefined) putFile(target, bytes, { mode: 0o666 });
+  else putFile(target, bytes, { finish: (descriptor) => fchmodSync(descriptor, mode) });
 }
 
 function append(fd: number, bytes: Uint8Array): void {

@@ -8,14 +8,13 @@ import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/p
 import { counted } from "../lib/counted.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
 import { endpointOf } from "../lib/model/address.ts";
-import { offerOf } from "../lib/model/offer.ts";
-import { sourceOf } from "../lib/model/providers.ts";
+import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
+import { keySource } from "../lib/model/providers.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
 import { checkEgress } from "./egresscheck.ts";
 import { type Here, loadHere } from "./here.ts";
-import { isOnThisMachine } from "../lib/model/local.ts";
 import { checkSandbox, type SandboxDetails } from "./sandboxcheck.ts";
 
 /** `warn`: a run works without it, if not as well. `fail`: it would not begin. */
@@ -115,9 +114,9 @@ async function checkModel(config: Config, { env, root }: Here, signal: AbortSign
     writable: [root, ...config.sandbox.write],
   });
   const name = `${info.provider}/${info.name}`;
-  if (key !== undefined) return { status: "ok", message: `${name}, key from ${sourceOf(key)}` };
+  if (key !== undefined) return { status: "ok", message: `${name}, key from ${keySource(key)}` };
   if (!isOnThisMachine(provider)) return { status: "ok", message: `${name}, needs no key` };
-  if ((await offerOf(provider, { timeoutMs: 500 })) !== undefined)
+  if ((await listModels(provider)) !== undefined)
     return { status: "ok", message: `${name}, answers at ${endpointOf(provider)}` };
   return {
     status: "fail",

@@ -1,37 +1,37 @@
-import { endEvent, failedAfterAll, isEnd, noTotals, undelivered } from "../lib/engine/end.ts";
-import type { Event, EventOf } from "../lib/engine/event.ts";
-import { outcomeOfError } from "../lib/engine/outcome.ts";
+import { endEvent, noTotals, type Totals, undelivered } from "../lib/engine/end.ts";
+import type { Event } from "../lib/engine/event.ts";
+import { exitOf, failedAfterwards, type Outcome, outcomeOfError } from "../lib/engine/outcome.ts";
 import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
 import type { Sink } from "../lib/sink/sink.ts";
 import { sinkFor } from "./stdio.ts";
 
-type End = EventOf<"end">;
+/** The last thing that is done before the end is told; it may change the outcome. */
+export type Conclude = (outcome: Outcome, totals: Totals) => Promise<Outcome>;
 
-/** What is done before the last event is told, and may change it. */
-export type Conclude = (end: End) => Promise<End>;
+type Delivery = { sink: Sink; stop: AbortController; conclude?: Conclude | undefined };
 
 /**
  * Writes a run's events and returns its exit code. A sink that takes no more stops the run, which is then followed to
  * its end all the same: what happened is recorded, and nothing it started is left behind.
  */
 export async function deliver(
-  events: AsyncIterable<Event>,
-  { sink, stop, conclude }: { sink: Sink; stop: AbortController; conclude?: Conclude },
+  events: (conclude: Conclude) => AsyncIterable<Event>,
+  { sink, stop, conclude }: Delivery,
 ): Promise<number> {
   let broken: KodaError | undefined;
-  // What cannot be told on stdout any more is still told to people, so the sink is asked to the end.
+  // People still get on stderr what stdout takes no more, so the sink is asked to the end.
   const stopped = (error: unknown) => {
     broken ??= error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
     stop.abort(broken);
   };
+  const concluded: Conclude = async (outcome, totals) => {
+    const delivered = broken === undefined ? outcome : undelivered(outcome, broken, totals);
+    return (await conclude?.(delivered, totals)) ?? delivered;
+  };
 
   let exit: number = exitByCode.internal;
-  for await (let event of events) {
-    if (isEnd(event)) {
-      if (broken !== undefined) event = undelivered(event, broken);
-      event = (await conclude?.(event)) ?? event;
-      ({ exit } = event);
-    }
+  for await (const event of events(concluded)) {
+    if (event.type === "end") ({ exit } = event);
     try {
       await sink.write(event);
     } catch (error) {
@@ -50,27 +50,27 @@ export async function deliver(
 export async function answerInto(file: string, signal: AbortSignal): Promise<Conclude> {
   const { settleAnswer } = await import("./answerfile.ts");
   const answer = await settleAnswer(file);
-  return async (end) => {
-    if (end.status === "done") {
+  return async (outcome, { session }) => {
+    if (outcome.status === "done") {
       try {
-        await answer.write(end.text, signal);
-        return end;
+        await answer.write(outcome.text, signal);
+        return outcome;
       } catch (error) {
-        end = failedAfterAll(end, error);
+        outcome = failedAfterwards(outcome, error);
       }
     }
     // A command line that is refused changes nothing.
-    if (end.session === null && end.exit === exitByCode.usage) return end;
-    // What cannot be removed either is no news: the end says already that there is no answer.
+    if (session === null && exitOf(outcome) === exitByCode.usage) return outcome;
+    // The end says already that there is no answer, so a file that cannot be removed either adds nothing.
     await answer.remove().catch(() => undefined);
-    return end;
+    return outcome;
   };
 }
 
 /** A command line that could not be read ends like every other run, in the form that it seems to ask for. */
 export async function endUnread(error: unknown, argv: readonly string[], stop: AbortController): Promise<number> {
-  const end = endEvent(outcomeOfError(error, stop.signal, ""), noTotals(0));
-  return await deliver(only(end), { sink: await sinkFor({ output: outputIn(argv) }), stop });
+  const end = endEvent(outcomeOfError(error, stop.signal, ""), { ...noTotals(), durationMs: 0 });
+  return await deliver(() => only(end), { sink: await sinkFor({ output: outputIn(argv) }), stop });
 }
 
 async function* only(event: Event): AsyncGenerator<Event, void> {

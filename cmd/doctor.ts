@@ -1,7 +1,8 @@
 import type { ProviderConfig } from "../lib/config/config.ts";
 import { type ConfigLine, describeConfig } from "../lib/config/describe.ts";
 import { formatPath } from "../lib/config/keypath.ts";
-import { type Environment, withoutSecrets } from "../lib/model/address.ts";
+import type { Env } from "../lib/config/paths.ts";
+import { withoutSecrets } from "../lib/model/address.ts";
 import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { openPaint, plain, wantsColor, type Paint } from "../lib/sink/style.ts";
 import { checkAll, type Check } from "./checks.ts";
@@ -42,12 +43,12 @@ async function showConfig(places: Here, json: boolean): Promise<number> {
 }
 
 /** The address and the key of a provider, where an environment variable has them; of a key only that variable's name. */
-function linesOf(provider: Provider, env: Environment, configured: ProviderConfig | undefined): ConfigLine[] {
-  const { name, baseUrl, addressFrom } = provider;
+function linesOf(provider: Provider, env: Env, configured: ProviderConfig | undefined): ConfigLine[] {
+  const { name, baseUrl, baseUrlVariable } = provider;
   const at = (key: string) => formatPath(["providers", name, key]);
   const variable = keyOf(provider, env)?.variable;
   return [
-    ...lineFrom(addressFrom, { key: at("base_url"), value: withoutSecrets(baseUrl) }),
+    ...lineFrom(baseUrlVariable, { key: at("base_url"), value: withoutSecrets(baseUrl) }),
     ...lineFrom(variable === configured?.apiKeyEnv ? undefined : variable, { key: at("api_key_env"), value: variable }),
   ];
 }

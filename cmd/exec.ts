@@ -1,20 +1,17 @@
-import { endEvent, failedAfterAll, isEnd, noTotals } from "../lib/engine/end.ts";
-import type { Event, EventOf } from "../lib/engine/event.ts";
-import { type OpenRun, openRun } from "../lib/engine/open.ts";
-import { outcomeOfError } from "../lib/engine/outcome.ts";
-import { assertUnfinished } from "../lib/engine/sessions.ts";
-import { run } from "../lib/engine/run.ts";
+import { runTask } from "../lib/conversation/exec.ts";
+import { Host } from "../lib/conversation/host.ts";
+import { openConversation } from "../lib/conversation/open.ts";
+import { assertUnfinished } from "../lib/conversation/sessions.ts";
+import type { Event } from "../lib/engine/event.ts";
 import { KodaError } from "../lib/errors.ts";
 import { adoptOrphans } from "../lib/shell/processes.ts";
-import type { Prompt } from "../lib/engine/turn.ts";
-import { Clocks } from "./clocks.ts";
-import { answerInto, deliver } from "./deliver.ts";
+import { answerInto, type Conclude, deliver } from "./deliver.ts";
 import { refuseOverwriting } from "./inputfiles.ts";
 import type { ExecOptions } from "./options.ts";
 import { ownOutput } from "./ownoutput.ts";
 import { asJson, print, report } from "./print.ts";
 import { readPrompt } from "./prompt.ts";
-import { settingsOf } from "./settings.ts";
+import { cassetteOf, settingsOf } from "./settings.ts";
 import type { Stopper } from "./signals.ts";
 import { sinkFor } from "./stdio.ts";
 
@@ -23,10 +20,11 @@ export async function exec(options: ExecOptions, stopper: Stopper): Promise<numb
   if (options.printSchema) return await printSchema();
   refuseOverwriting(options);
   const file = answerFile(options);
-  return await deliver(task(options, stopper), {
+  const { controller } = stopper;
+  return await deliver((conclude) => task(options, stopper, conclude), {
     sink: await sinkFor(options),
-    stop: stopper.controller,
-    ...(file !== undefined && { conclude: await answerInto(file, stopper.controller.signal) }),
+    stop: controller,
+    conclude: file === undefined ? undefined : await answerInto(file, controller.signal),
   });
 }
 
@@ -47,73 +45,54 @@ async function printSchema(): Promise<number> {
 }
 
 /** Everything that happens, from reading the prompt to the end of the last process. */
-async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Event, void> {
-  const startedAt = performance.now();
+function task(options: ExecOptions, stopper: Stopper, conclude: Conclude): AsyncGenerator<Event, void> {
   // All that koda starts is its own to take down again, so it becomes the parent of whatever loses its parent.
   adoptOrphans();
-  const { signal } = stopper.controller;
-  const clocks = new Clocks(stopper.controller);
-  try {
-    const { prompt, opened } = await prepare(options, { clocks, startedAt }, signal);
-    // The build starts with a reluctant compiler, for what runs once; from here on things run often.
-    Bun.unsafe.setJITPolicy(1);
-    stopper.lastWill = () => opened.killNow();
-    for await (const event of run(prompt, opened, signal)) {
-      // What the run started is gone before its end is told.
-      if (isEnd(event)) yield* closed(opened, event);
-      else yield event;
-    }
-  } catch (error) {
-    if (!(error instanceof KodaError)) await report(error);
-    yield endEvent(outcomeOfError(error, signal, ""), noTotals(performance.now() - startedAt));
-  } finally {
-    clocks.stop();
-  }
+  const host = new Host({ stop: stopper.controller, cassette: cassetteOf(options) });
+  stopper.killNow = () => host.killNow();
+  return runTask(host, {
+    open: () => open(options, host),
+    conclude,
+    report: async (error) => void (await report(error)),
+  });
 }
-
-async function* closed(opened: OpenRun, end: EventOf<"end">): AsyncGenerator<Event, void> {
-  try {
-    yield* await opened.close();
-    yield end;
-  } catch (error) {
-    if (!(error instanceof KodaError)) await report(error);
-    yield failedAfterAll(end, error);
-  }
-}
-
-type Moment = { clocks: Clocks; startedAt: number };
 
 /**
- * Reads the prompt and opens the run. A command line that is refused changes nothing, so nothing is opened before all
- * that can be read at once has been; while a pipe is waited for, both happen together, and when one of them fails the
- * other is given up.
+ * Reads the prompt and opens the conversation. A command line that is refused changes nothing, so nothing is opened
+ * before all that can be read at once has been; while a pipe is waited for, both happen together, and when one of them
+ * fails the other is given up.
  */
-async function prepare(
-  options: ExecOptions,
-  { clocks, startedAt }: Moment,
-  signal: AbortSignal,
-): Promise<{ prompt: Prompt; opened: OpenRun }> {
+async function open(options: ExecOptions, host: Host) {
   const failed = new AbortController();
   const waits = Promise.withResolvers<void>();
-  const reading = readPrompt(options, { signal: AbortSignal.any([signal, failed.signal]), onWait: waits.resolve });
+  const reading = readPrompt(options, { signal: AbortSignal.any([host.signal, failed.signal]), onWait: waits.resolve });
   await Promise.race([reading, waits.promise]);
 
-  const open = async () => {
-    const settings = await settingsOf(options);
-    clocks.start(settings.loaded.config.limits);
-    return await openRun(settings, { startedAt, heard: () => clocks.heard(), own: ownOutput(options) }, signal);
-  };
-  const opening = open();
+  const opening = openFor(options, host);
   // A pipe may take hours to its end, which is too long to learn that a key is missing.
-  opening.catch((error: unknown) => failed.abort(error));
+  opening.catch(async (error: unknown) => {
+    await Bun.sleep(patienceMs);
+    failed.abort(error);
+  });
   const [prompt, opened] = await Promise.allSettled([reading, opening]);
+  // Without a prompt the command line is wrong, whatever else is.
+  if (prompt.status === "rejected" && !failed.signal.aborted) throw prompt.reason;
   if (opened.status === "rejected") throw opened.reason;
-  try {
-    if (prompt.status === "rejected") throw prompt.reason;
-    if (prompt.value.length === 0) assertUnfinished(opened.value.engine.session);
-    return { prompt: prompt.value, opened: opened.value };
-  } catch (error) {
-    await opened.value.close();
-    throw error;
-  }
+  if (prompt.status === "rejected") throw prompt.reason;
+  // The build starts with a reluctant compiler, for what runs once; from here on things run often.
+  Bun.unsafe.setJITPolicy(1);
+  const { conversation, settings } = opened.value;
+  if (prompt.value.length === 0) assertUnfinished(conversation.session);
+  const request = { prompt: prompt.value, schema: settings.answerSchema };
+  return { conversation, request, failOn: settings.failOn };
+}
+
+/** A pipe that ends at once is heard of before anything is said of the model. */
+const patienceMs = 50;
+
+async function openFor(options: ExecOptions, host: Host) {
+  const settings = await settingsOf(options);
+  host.clocks.start(settings.loaded.config.limits);
+  const conversation = await openConversation(host, { settings, own: ownOutput(options) }, host.signal);
+  return { conversation, settings };
 }

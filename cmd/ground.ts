@@ -6,7 +6,7 @@ import { loadConfig } from "../lib/config/load.ts";
 import type { Overrides } from "../lib/config/overrides.ts";
 import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
-import type { Settings } from "../lib/engine/settings.ts";
+import type { Settings } from "../lib/conversation/settings.ts";
 import type { Options } from "./options.ts";
 
 /** The flags that say where commands run and what they may touch. */

@@ -1,11 +1,11 @@
 import { homedir } from "node:os";
 import type { LoadedConfig } from "../lib/config/config.ts";
 import { loadConfig } from "../lib/config/load.ts";
-import type { Places } from "../lib/config/paths.ts";
+import type { UserEnvironment } from "../lib/config/paths.ts";
 import { rootOf } from "./ground.ts";
 
 /** Where a command was started that takes no flags about it. */
-export type Here = Places & { readonly root: string };
+export type Here = UserEnvironment & { readonly root: string };
 
 export function here(): Here {
   return { env: process.env, home: homedir(), root: rootOf(undefined) };

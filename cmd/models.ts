@@ -1,13 +1,13 @@
 import type { Config } from "../lib/config/config.ts";
-import { catalogedModels, describeModel } from "../lib/model/catalog.ts";
+import type { Env } from "../lib/config/paths.ts";
+import { catalogModels, describeModel } from "../lib/model/catalog.ts";
 import { demoProvider } from "../lib/model/demo.ts";
 import type { ModelInfo, Price } from "../lib/model/model.ts";
-import { offerOf } from "../lib/model/offer.ts";
-import { endpointOf, type Environment } from "../lib/model/address.ts";
+import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
+import { endpointOf } from "../lib/model/address.ts";
 import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { plain } from "../lib/sink/style.ts";
 import { here, loadHere } from "./here.ts";
-import { isOnThisMachine } from "../lib/model/local.ts";
 import type { Options } from "./options.ts";
 import { asJson, print } from "./print.ts";
 import { tableOf } from "./table.ts";
@@ -34,10 +34,11 @@ export async function models({ json }: Options<"models">): Promise<number> {
   return 0;
 }
 
-async function rowOf(provider: Provider, config: Config, env: Environment): Promise<Row> {
+async function rowOf(provider: Provider, config: Config, env: Env): Promise<Row> {
   const keyVariable = keyOf(provider, env)?.variable;
-  const offer = isOnThisMachine(provider) ? await offerOf(provider, { timeoutMs: 500 }) : undefined;
-  const answers = isOnThisMachine(provider) ? offer !== undefined : undefined;
+  const isLocal = isOnThisMachine(provider);
+  const offered = isLocal ? await listModels(provider) : undefined;
+  const answers = isLocal ? offered !== undefined : undefined;
   const hasKey = provider.keys.length === 0 || keyVariable !== undefined || provider.keyCommand !== undefined;
   return {
     provider,
@@ -45,7 +46,7 @@ async function rowOf(provider: Provider, config: Config, env: Environment): Prom
     status: statusOf(provider, keyVariable, answers),
     keyVariable,
     answers,
-    models: await describeAll(provider, offer?.models, config),
+    models: await describeAll(provider, offered, config),
   };
 }
 
@@ -57,7 +58,7 @@ async function describeAll(
 ): Promise<ModelInfo[]> {
   const described = providers.get(provider.name)?.models;
   const standard = provider.model === undefined ? [] : [provider.model];
-  const names = new Set([...(described?.keys() ?? []), ...standard, ...(offered ?? (await catalogedModels(provider)))]);
+  const names = new Set([...(described?.keys() ?? []), ...standard, ...(offered ?? (await catalogModels(provider)))]);
   const { contextWindow } = modelDefaults;
   return await Promise.all(
     [...names].map((name) => describeModel(provider, name, { configured: described?.get(name), contextWindow })),

@@ -1,4 +1,4 @@
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 
 /** Says something on stderr before a run has events for it. */
 export type Note = (text: string) => void;
@@ -9,7 +9,7 @@ export function openNote({ quiet = false }: { quiet?: boolean } = {}): Note {
 
 /** A line for people: when it cannot be written, nothing is lost that a command depends on. */
 export async function aside(line: string): Promise<void> {
-  const stderr = new Output(2, "stderr");
+  const stderr = new OutputStream(2, "stderr");
   await stderr.write(`${line}\n`).catch(() => undefined);
   await stderr.flush().catch(() => undefined);
 }

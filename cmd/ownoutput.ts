@@ -2,8 +2,8 @@ import { fstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { OwnOutput } from "../lib/engine/changes.ts";
 import { unlessRefused } from "../lib/errors.ts";
-import { allPids, statOf } from "../lib/shell/procstat.ts";
-import { realPaths } from "../lib/trust/real.ts";
+import { allPids, statOf } from "../lib/system/procstat.ts";
+import { realPaths } from "../lib/files/real.ts";
 import type { ExecOptions } from "./options.ts";
 import { ancestorsOf, type Descriptor, descriptorsOf, isOpenFor, linkOf } from "./pipe.ts";
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { unlessRefused } from "../lib/errors.ts";
-import { allPids, statOf, type ProcessStat } from "../lib/shell/procstat.ts";
+import { allPids, statOf, type ProcessStat } from "../lib/system/procstat.ts";
 
 /**
  * Who could still write into the pipe on our standard input. A `pipeline` is a process that is no ancestor of ours: it

@@ -1,9 +1,9 @@
 import { exitByCode, KodaError } from "../lib/errors.ts";
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 
 /** Prints a command's whole answer on stdout. Throws when it did not get out. */
 export async function print(text: string): Promise<void> {
-  const stdout = new Output(1, "stdout");
+  const stdout = new OutputStream(1, "stdout");
   await stdout.write(text);
   await stdout.flush();
 }
@@ -15,7 +15,7 @@ export function asJson(value: unknown): string {
 
 /** Says on stderr what went wrong, in words for a person; returns the exit code. */
 export async function report(error: unknown): Promise<number> {
-  const stderr = new Output(2, "stderr");
+  const stderr = new OutputStream(2, "stderr");
   const text = complaint(error);
   try {
     if (text !== undefined) await stderr.write(`${text}\n`);

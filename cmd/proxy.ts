@@ -6,7 +6,8 @@ import { bracketed } from "../lib/egress/rules/address.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
 import type { EgressRequest } from "../lib/egress/wayout.ts";
 import { exitByCode, KodaError } from "../lib/errors.ts";
-import { Output } from "../lib/sink/output.ts";
+import { shellQuoted } from "../lib/quote.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 import { egressOverrides } from "./ground.ts";
 import { here } from "./here.ts";
 import type { Options } from "./options.ts";
@@ -20,7 +21,7 @@ export async function proxy(options: Options<"proxy">, { controller: { signal } 
   const { listen = anyPort, socksListen = anyPort, json } = options;
   const places = { ...here(), bare: false, sets: [] };
   const { config } = await loadConfig({ ...places, overrides: egressOverrides(options) });
-  const stderr = new Output(2, "stderr");
+  const stderr = new OutputStream(2, "stderr");
   // An unread log is no reason to stop the traffic.
   const unread = () => {};
 
@@ -54,7 +55,7 @@ function reachable({ host }: ProxyAddress, port: number): ProxyAddress {
 }
 
 function exportLine([name, value]: [string, string]): string {
-  return `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`;
+  return `export ${name}=${shellQuoted(value)}\n`;
 }
 
 function stopped(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { isPrintable } from "../lib/config/overrides.ts";
-import { shellQuoted } from "../lib/egress/env.ts";
+import { shellQuoted } from "../lib/quote.ts";
 import { withoutSecrets } from "../lib/model/address.ts";
 import { runFlags } from "./flags.ts";
 import { rootOf } from "./ground.ts";

@@ -1,18 +1,23 @@
 import { describeSkipped } from "../lib/config/describe.ts";
-import { wantedOf } from "../lib/engine/allowance.ts";
-import { type Confinement, findConfinement, isMissing, sandboxMissing } from "../lib/engine/confinement.ts";
+import { wantedOf } from "../lib/conversation/allowance.ts";
+import {
+  type Confinement,
+  findConfinement,
+  isMissing,
+  sandboxMissing,
+} from "../lib/conversation/workspace/confinement.ts";
 import type { Event } from "../lib/engine/event.ts";
-import { Reached } from "../lib/engine/reached.ts";
-import { surround, type Surroundings } from "../lib/engine/surroundings.ts";
+import { ConnectionLog } from "../lib/conversation/workspace/connectionlog.ts";
+import { Workspace } from "../lib/conversation/workspace.ts";
 import { KodaError } from "../lib/errors.ts";
 import { secretVariables } from "../lib/model/headers.ts";
 import { providersOf } from "../lib/model/providers.ts";
 import { adoptOrphans } from "../lib/shell/processes.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { describeEgress } from "../lib/sink/egress.ts";
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 import { plain } from "../lib/sink/style.ts";
-import { groundOf } from "./ground.ts";
+import { type Ground, groundOf } from "./ground.ts";
 import type { Options } from "./options.ts";
 import { report } from "./print.ts";
 import type { Stopper } from "./signals.ts";
@@ -24,38 +29,34 @@ type SandboxOptions = Options<"sandbox">;
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
   // All that koda starts is the command's, so it becomes the parent of whatever loses its parent.
   adoptOrphans();
-  const { exit, lastNotices } = await runConfined(options, stopper);
-  await say(lastNotices.flatMap(linesOf));
-  return exit;
+  const settings = await groundOf(options);
+  const post = (event: Event) => void say(linesOf(event));
+  await using held = new AsyncDisposableStack();
+  const workspace = held.use(await openWorkspace(options, settings, post));
+  return await attend(options.command, workspace, stopper);
 }
 
-type Done = { exit: number; lastNotices: readonly Event[] };
-
-/** The notices are complete when this is over, since nothing of the command is left then. */
-async function runConfined(options: SandboxOptions, stopper: Stopper): Promise<Done> {
-  await using held = new AsyncDisposableStack();
-  const settings = await groundOf(options);
+/** The notices of its closing are posted when nothing of the command is left. */
+async function openWorkspace(options: SandboxOptions, settings: Ground, post: (event: Event) => void) {
   const { config } = settings.loaded;
-  const tell = (event: Event) => void say(linesOf(event));
-  const reached = new Reached(undefined, tell);
-  const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), reached }));
+  await using held = new AsyncDisposableStack();
+  const connections = new ConnectionLog(undefined, post);
+  const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), connections }));
   if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
   await say(await introduction(confinement, options));
   await say(settings.loaded.skipped.map((skipped) => `koda: warning: ${describeSkipped(skipped)}`));
 
   const keyVariables = providersOf(config.providers, process.env).flatMap(secretVariables);
-  const surroundings = surround(confinement, { settings, keyVariables, tell, held });
-  const exit = await attend(options.command, surroundings, stopper);
-  return { exit, lastNotices: surroundings.lastNotices };
+  const workspace = new Workspace(confinement, { settings, connections, keyVariables, post });
+  held.move();
+  return workspace;
 }
 
 /** A signal before the command's start ends koda; later ones are the command's, which decides whether they end it. */
-async function attend(
-  command: SandboxOptions["command"],
-  { shell, repositories }: Pick<Surroundings, "shell" | "repositories">,
-  stopper: Stopper,
-): Promise<number> {
+async function attend(command: SandboxOptions["command"], workspace: Workspace, stopper: Stopper): Promise<number> {
   const { signal } = stopper.controller;
+  const { repositories } = workspace;
+  const { shell } = workspace.open();
   await repositories.before(signal);
   try {
     const env = await terminalName();
@@ -106,7 +107,7 @@ function linesOf(event: Event): string[] {
 
 async function say(lines: readonly string[]): Promise<void> {
   if (lines.length === 0) return;
-  const stderr = new Output(2, "stderr");
+  const stderr = new OutputStream(2, "stderr");
   try {
     await stderr.write(lines.map((line) => `${plain(line)}\n`).join(""));
     await stderr.flush();

@@ -1,8 +1,8 @@
 import { accountHome } from "../lib/config/account.ts";
 import type { Config } from "../lib/config/config.ts";
 import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
-import { wantedOf } from "../lib/engine/allowance.ts";
-import { findConfinement, isMissing } from "../lib/engine/confinement.ts";
+import { wantedOf } from "../lib/conversation/allowance.ts";
+import { findConfinement, isMissing } from "../lib/conversation/workspace/confinement.ts";
 import type { BackendName } from "../lib/sandbox/backend.ts";
 import type { Detected } from "../lib/sandbox/detect.ts";
 import { merged, type Missed } from "../lib/sandbox/missed.ts";
@@ -26,7 +26,7 @@ export async function checkSandbox(config: Config, places: Here): Promise<Findin
     accountHome: accountHome(),
     sandboxed: true,
   };
-  await using found = await findConfinement({ settings, allowance: wantedOf(config), reached: nobody });
+  await using found = await findConfinement({ settings, allowance: wantedOf(config), connections: noLog });
   const { backend, missed, gaps } = found;
   return {
     status: statusOf(found, config),
@@ -37,8 +37,8 @@ export async function checkSandbox(config: Config, places: Here): Promise<Findin
   };
 }
 
-/** Nothing is reached by looking. */
-const nobody = { hear: () => {}, hearConnect: () => {}, hearFailure: () => {} };
+/** A look connects to nothing. */
+const noLog = { add: () => {}, addRefusedCall: () => {}, addFailure: () => {} };
 
 function statusOf(found: Detected, { mode }: Config): Finding["status"] {
   if (isMissing(found)) return mode === "auto" ? "fail" : "warn";

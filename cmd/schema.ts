@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { readRegularFile } from "../lib/config/file.ts";
 import { schemaFault } from "../lib/engine/schemacheck.ts";
 import { KodaError, messageOf } from "../lib/errors.ts";
+import { readRegularFile } from "../lib/files/read.ts";
 import type { JsonSchema } from "../lib/model/model.ts";
 
 const largest = 1024 * 1024;

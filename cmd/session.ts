@@ -12,7 +12,7 @@ import type { SearchMatch } from "../lib/session/search.ts";
 import { shortIds } from "../lib/session/shortid.ts";
 import { openStore, type Store } from "../lib/session/store.ts";
 import { transcriptOf } from "../lib/session/transcript.ts";
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 import { oneLine, plain } from "../lib/sink/style.ts";
 import { rootOf } from "./ground.ts";
 import { aside } from "./note.ts";
@@ -91,7 +91,7 @@ export function pruneSessions({ olderThan, dryRun, json }: Options<"session prun
 /** Everything is on stdout before the command is over. */
 async function answer(command: (store: Store) => AsyncGenerator<string, void>): Promise<number> {
   await using store = openExisting();
-  const stdout = new Output(1, "stdout");
+  const stdout = new OutputStream(1, "stdout");
   for await (const text of command(store)) await stdout.write(text);
   await stdout.flush();
   return 0;

@@ -4,10 +4,11 @@ const signals = { SIGHUP: "sighup", SIGINT: "sigint", SIGTERM: "sigterm" } as co
 
 export type StopSignal = keyof typeof signals;
 
-/** What ends a run from outside, and what must still be done when there is no time left to do it properly. */
+/** The way for signals to end a run. */
 export type Stopper = {
   readonly controller: AbortController;
-  lastWill: () => void;
+  /** Called when there is no time to stop properly. */
+  killNow: () => void;
   /** Takes all signals once it is set: they are for the command that koda stands in for. */
   relay?: (signal: NodeJS.Signals) => void;
 };
@@ -17,13 +18,13 @@ export type Stopper = {
  * killed and the process leaves, without its last line.
  */
 export function stopOnSignals(leave: (code: number) => never): Stopper {
-  const stopper: Stopper = { controller: new AbortController(), lastWill: () => {} };
+  const stopper: Stopper = { controller: new AbortController(), killNow: () => {} };
   for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
     const code = signals[signal];
     process.on(signal, () => {
       if (stopper.relay !== undefined) return stopper.relay(signal);
       if (stopper.controller.signal.aborted) {
-        stopper.lastWill();
+        stopper.killNow();
         leave(exitByCode[code]);
       }
       stopper.controller.abort(new KodaError(code, `Stopped by ${signal}`, { retryable: true }));

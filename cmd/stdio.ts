@@ -1,8 +1,8 @@
 import { fstatSync, writeSync } from "node:fs";
 import { errnoOf } from "../lib/errors.ts";
-import { type OutputMode, openSink } from "../lib/sink/open.ts";
-import { Output } from "../lib/sink/output.ts";
-import type { Sink } from "../lib/sink/sink.ts";
+import { openSink } from "../lib/sink/open.ts";
+import { OutputStream } from "../lib/sink/output.ts";
+import type { OutputMode, Sink } from "../lib/sink/sink.ts";
 import { wantsColor } from "../lib/sink/style.ts";
 import { isTerminal } from "./terminal.ts";
 
@@ -21,8 +21,8 @@ export async function sinkFor(choice: SinkChoice): Promise<Sink> {
   const stderrIsTerminal = await isTerminal(2);
   const sink = openSink({
     mode: output ?? "text",
-    stdout: new Output(1, "stdout"),
-    stderr: new Output(2, "stderr"),
+    stdout: new OutputStream(1, "stdout"),
+    stderr: new OutputStream(2, "stderr"),
     stdoutIsTerminal: await isTerminal(1),
     stderrIsTerminal,
     isOneStream: isOneStream(),
@@ -34,13 +34,13 @@ export async function sinkFor(choice: SinkChoice): Promise<Sink> {
     // Only a terminal has a width, and asking for it is slow at first.
     columns: stderrIsTerminal ? () => process.stderr.columns || 80 : () => 80,
   });
-  if (stderrIsTerminal) process.on("exit", () => leave(sink));
+  if (stderrIsTerminal) process.on("exit", () => clearLine(sink));
   return sink;
 }
 
 /** The second signal ends the process in the middle of a line. */
-function leave(sink: Sink): void {
-  const text = sink.leave();
+function clearLine(sink: Sink): void {
+  const text = sink.clearLine();
   if (text === "") return;
   try {
     writeSync(2, text);

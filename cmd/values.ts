@@ -1,4 +1,4 @@
-import { address, variable as variableName } from "../lib/config/kinds.ts";
+import { httpUrl, variableName } from "../lib/config/types.ts";
 import { longestTimeoutMs, parseDuration } from "../lib/config/units.ts";
 
 /** A kind of value that a flag or an argument takes: how help calls it, what it accepts, what a shell can complete. */
@@ -70,7 +70,7 @@ export const setting: Value<string> = {
 };
 
 /** The same addresses and names as in a configuration file. */
-export const url: Value<string> = { placeholder: "URL", ...address };
+export const url: Value<string> = { placeholder: "URL", ...httpUrl };
 export const variable: Value<string> = { placeholder: "NAME", ...variableName };
 
 /** Where to listen. IPv6 stands in brackets, as in a URL. */

@@ -1,5 +1,5 @@
 /** Prints how many microseconds a `connect()` takes, the median of many to a port of the loopback where nobody listens. */
-import { addressOf, openLibrary } from "../../lib/shell/clibrary.ts";
+import { addressOf, openLibrary } from "../../lib/system/clibrary.ts";
 import { median } from "../measure.ts";
 
 const times = 2000;

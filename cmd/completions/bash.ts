@@ -1,5 +1,6 @@
 import type { Flag } from "../flags.ts";
 import type { Value } from "../values.ts";
+import { shellQuoted } from "../../lib/quote.ts";
 import { nodes, spellingsOf, type Node } from "./tree.ts";
 
 /**
@@ -110,37 +111,35 @@ function valueCases({ path, flags }: Node): string[] {
 }
 
 function patternsOf(path: string, name: string, flag: Flag): string[] {
-  return spellingsOf(name, flag).map((spelling) => quoted(`${path}:${spelling}`));
+  return spellingsOf(name, flag).map((spelling) => shellQuoted(`${path}:${spelling}`));
 }
 
 function flagCase({ path, flags }: Node): string {
   const words = Object.keys(flags).map((name) => `--${name}`);
-  return `      ${quoted(path)}) compgen -W ${quoted(words.join(" "))} -- "$3" ;;`;
+  return `      ${shellQuoted(path)}) compgen -W ${shellQuoted(words.join(" "))} -- "$3" ;;`;
 }
 
 function wordCases({ path, words, places, line }: Node): string[] {
   if (line) {
     const program = places.map((value) => generate(value)).join("");
     return [
-      `    ${quoted(`${path}:0`)}|${quoted(`${path} --:0`)}) ${program} ;;`,
-      `    ${quoted(`${path} --`)}:*) compgen -f -- "$3" ;;`,
+      `    ${shellQuoted(`${path}:0`)}|${shellQuoted(`${path} --:0`)}) ${program} ;;`,
+      `    ${shellQuoted(`${path} --`)}:*) compgen -f -- "$3" ;;`,
     ];
   }
   if (words.length > 0)
-    return [`    ${quoted(`${path}:0`)}) compgen -W ${quoted(words.map(({ word }) => word).join(" "))} -- "$3" ;;`];
+    return [
+      `    ${shellQuoted(`${path}:0`)}) compgen -W ${shellQuoted(words.map(({ word }) => word).join(" "))} -- "$3" ;;`,
+    ];
   return places.flatMap((value, index) =>
-    generate(value) === "" ? [] : [`    ${quoted(`${path}:${index}`)}) ${generate(value)} ;;`],
+    generate(value) === "" ? [] : [`    ${shellQuoted(`${path}:${index}`)}) ${generate(value)} ;;`],
   );
 }
 
 function generate({ choices, completes }: Value<unknown>): string {
-  if (choices !== undefined) return `compgen -W ${quoted(choices.join(" "))} -- "$3";`;
+  if (choices !== undefined) return `compgen -W ${shellQuoted(choices.join(" "))} -- "$3";`;
   if (completes === "file") return `compgen -f -- "$3";`;
   if (completes === "directory") return `compgen -d -- "$3";`;
   if (completes === "program") return `compgen -c -- "$3";`;
   return completes === undefined ? "" : `_koda_offer ${completes} "$3";`;
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { databaseFile } from "../../lib/config/paths.ts";
 import { KodaError } from "../../lib/errors.ts";
-import { catalogedModels } from "../../lib/model/catalog.ts";
+import { catalogModels } from "../../lib/model/catalog.ts";
 import { keyOf, providersOf } from "../../lib/model/providers.ts";
 import { readWithoutTrace } from "../../lib/session/database.ts";
 import { oneLine } from "../../lib/sink/style.ts";
@@ -40,7 +40,7 @@ async function models(): Promise<Offer[]> {
     usable.map(async (provider) => {
       const described = config.providers.get(provider.name)?.models.keys() ?? [];
       const standard = provider.model === undefined ? [] : [provider.model];
-      const all = new Set([...standard, ...described, ...(await catalogedModels(provider))]);
+      const all = new Set([...standard, ...described, ...(await catalogModels(provider))]);
       return [...all].map((name): Offer => [`${provider.name}/${name}`, name === provider.model ? "the default" : ""]);
     }),
   );

@@ -1,6 +1,7 @@
 import { join } from "../commandtree.ts";
 import type { Flag } from "../flags.ts";
 import type { Value } from "../values.ts";
+import { shellQuoted } from "../../lib/quote.ts";
 import { nodes, spellingsOf, type Node, type Word } from "./tree.ts";
 
 /** One function a command, on zsh's own `_arguments` and `_describe`. */
@@ -89,7 +90,7 @@ function action({ choices, completes }: Value<unknown>): string {
 }
 
 function described({ word, about }: Word): string {
-  return `'${word}:${about.replaceAll("'", `'\\''`)}'`;
+  return shellQuoted(`${word}:${about}`);
 }
 
 /** What `_arguments` would read as its own signs. */

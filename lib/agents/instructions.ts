@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { readRegularFile } from "../config/file.ts";
 import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
 import { unlessRefused } from "../errors.ts";
+import { readRegularFile } from "../files/read.ts";
 import { findRepository, type Owner } from "./repository.ts";
 
 /** What a project tells whoever works on it, the most general first. */

@@ -1,3 +1,4 @@
+import { shellQuoted } from "../quote.ts";
 import { bracketed } from "./rules/address.ts";
 
 /** An address at which commands find a proxy. */
@@ -102,9 +103,4 @@ function urlOf(scheme: string, listener: ProxyAddress): string {
 
 function urlAuthority({ host, port }: ProxyAddress): string {
   return `${bracketed(host)}:${port}`;
-}
-
-/** git and ssh hand a command to a shell. */
-export function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

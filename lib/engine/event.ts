@@ -2,7 +2,7 @@ import { z } from "zod";
 import { modes, networks, wires } from "../config/config.ts";
 import { exitByCode } from "../errors.ts";
 import { todoStates } from "../session/todo.ts";
-import { effects } from "../tools/tool.ts";
+import { effects } from "../trust/claim.ts";
 
 /**
  * The events of a run: what `--output jsonl` prints, and the one source of both the types and the JSON Schema of

@@ -1,5 +1,5 @@
-import { type ApiKey, sourceOf } from "../model/providers.ts";
-import type { Notice } from "./engine.ts";
+import { type ApiKey, keySource } from "../model/providers.ts";
+import type { Notice } from "./turn.ts";
 
 /** Looks for the provider's key in what a tool returned; what is to be said about it, once. */
 export type KeyWatch = (tool: string, text: string) => Notice | undefined;
@@ -17,7 +17,7 @@ export function watchForKey(key: ApiKey | undefined): KeyWatch {
   return (tool, text) => {
     if (isTold || !text.includes(key.value)) return undefined;
     isTold = true;
-    const message = `The API key from ${sourceOf(key)} is in what ${tool} returned: the model has read it, and the session and this output hold it. Hide the file that has it with --deny-read, and replace the key if others can see this.`;
+    const message = `The API key from ${keySource(key)} is in what ${tool} returned: the model has read it, and the session and this output hold it. Hide the file that has it with --deny-read, and replace the key if others can see this.`;
     return { type: "notice", level: "warn", code: "key_exposed", message };
   };
 }

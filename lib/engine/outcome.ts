@@ -23,6 +23,11 @@ export function outcomeOfError(error: unknown, signal: AbortSignal, text: string
   );
 }
 
+/** The outcome of a run that fails while it is being closed. An earlier failure stays the one that is told. */
+export function failedAfterwards(outcome: Outcome, error: unknown): Outcome {
+  return outcome.status === "done" ? outcomeOfFailure(failureOf(error), outcome.text) : outcome;
+}
+
 /** Which kind of end a failure is. */
 export function outcomeOfFailure(failure: Failure, text: string): Outcome {
   if (limits.has(failure.code)) return { status: "limit", text, error: failure };

@@ -1,6 +1,7 @@
 import type { CallPart } from "../model/message.ts";
 import { nearest } from "../nearest.ts";
-import type { Claim, ClaimContext, Tool } from "../tools/tool.ts";
+import type { ClaimContext, Tool } from "../tools/tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import { describeProblems, problemsOf } from "./schema.ts";
 
 /** A call with its tool found, its arguments decoded, and what it claims to do; or what is wrong with it. */

@@ -1,5 +1,5 @@
-import { isBelow } from "../sandbox/policy/reach.ts";
-import type { Claim } from "../tools/tool.ts";
+import { isBelow } from "../files/path.ts";
+import type { Claim } from "../trust/claim.ts";
 
 /**
  * Splits the calls of one reply into waves: the calls of a wave run together, the waves one after another, and no call

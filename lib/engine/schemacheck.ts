@@ -1,7 +1,8 @@
+import { isRecord } from "../config/json.ts";
 import { errnoOf, messageOf } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { type Draft, draftOf, type Reference, resolverOf } from "./schema.ts";
-import { isRecord, type Rule, rules } from "./schemarules.ts";
+import { type Rule, rules } from "./schemarules.ts";
 
 /** The fault of a schema, as a sentence; undefined when it can be used. */
 export async function schemaFault(root: JsonSchema): Promise<string | undefined> {

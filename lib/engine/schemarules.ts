@@ -1,3 +1,4 @@
+import { isRecord } from "../config/json.ts";
 import type { Draft } from "./schema.ts";
 
 /** The values that a keyword of JSON Schema takes. */
@@ -20,8 +21,6 @@ const isNumber = (value: unknown): value is number => typeof value === "number";
 const isList = (value: unknown): value is unknown[] => Array.isArray(value);
 const isStrings = (value: unknown) => isList(value) && value.every(isString);
 const isType = (value: unknown) => isString(value) && typeNames.includes(value);
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !isList(value);
 
 const text: Rule = { expected: "a string", accepts: isString };
 const yesNo: Rule = { expected: "true or false", accepts: (value) => typeof value === "boolean" };

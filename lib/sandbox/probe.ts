@@ -1,9 +1,9 @@
 import { closeSync } from "node:fs";
-import { isGone, isGroupAlive } from "../shell/kill.ts";
-import { closePipe } from "../shell/pipe.ts";
+import { isGone, isGroupAlive } from "../system/kill.ts";
+import { closePipe } from "../system/pipe.ts";
 import { type FailedStep, failedStep } from "./assembly/failure.ts";
 import type { Command, Confined } from "./backend.ts";
-import { socketPair } from "./descriptors.ts";
+import { socketPair } from "../system/descriptors.ts";
 import { look } from "./layout/scenery.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
 

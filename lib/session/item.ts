@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { networks, wires } from "../config/config.ts";
-import { modes } from "../trust/mode.ts";
+import { modes, networks, wires } from "../config/config.ts";
 import { todoStates } from "./todo.ts";
 
 /**

@@ -1,6 +1,6 @@
+import type { Mode } from "../config/config.ts";
 import type { Usage } from "../model/model.ts";
 import { addUsage } from "../model/usage.ts";
-import type { Mode } from "../trust/mode.ts";
 import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { errnoOf, unlessRefused } from "../errors.ts";
-import { statOf } from "../shell/procstat.ts";
+import { statOf } from "../system/procstat.ts";
 
 /** What tells a process from every other one, here and elsewhere, now and later. */
 export type ProcessIdentity = { pid: number; started: string; host: string; machine: string };

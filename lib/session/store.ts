@@ -1,6 +1,6 @@
+import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
-import type { Mode } from "../trust/mode.ts";
 import { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
 import type { EnvironmentFacts, LoggedItem } from "./item.ts";

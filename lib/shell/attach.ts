@@ -1,9 +1,9 @@
 import { errnoName, errnoOf, KodaError, messageOf } from "../errors.ts";
 import { failedStep } from "../sandbox/assembly/failure.ts";
 import type { Confined } from "../sandbox/backend.ts";
-import { closePipe, type Pipe, readerOf } from "./pipe.ts";
+import { closePipe, type Pipe, readerOf } from "../system/pipe.ts";
 import { marked, unmarked } from "./processes.ts";
-import { terminalOf } from "./procstat.ts";
+import { terminalOf } from "../system/procstat.ts";
 import { type CannotStart, cannotStart, type ProgramLine } from "./program.ts";
 import { type ExitStatus, statusOf } from "./status.ts";
 

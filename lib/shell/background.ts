@@ -19,6 +19,7 @@ export type TaskView = {
 
 export type TaskOptions = {
   output: string;
+  env?: Readonly<Record<string, string>>;
   /** Puts what is kept of its output into the store: now and then while it runs, and when it has ended. */
   save(stdout: KeptStream, stderr: KeptStream): void;
 };
@@ -65,7 +66,7 @@ export function createTasks(shell: Pick<Shell, "start">): Tasks {
 type Task = ReturnType<typeof startTask>;
 
 function startTask(shell: Pick<Shell, "start">, given: TaskOptions & { id: string; command: string }) {
-  const { id, command, output, save } = given;
+  const { id, command, output, env = {}, save } = given;
   let captures = newCaptures();
   let seen = unseen;
   let savedBytes = 0;
@@ -77,6 +78,7 @@ function startTask(shell: Pick<Shell, "start">, given: TaskOptions & { id: strin
   const running = shell.start(command, {
     stdout: (bytes) => captures.stdout.add(bytes),
     stderr: (bytes) => captures.stderr.add(bytes),
+    env,
     leftovers: "await",
   });
   const saver = setInterval(saveNews, saveEveryMs);

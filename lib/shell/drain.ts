@@ -1,6 +1,5 @@
 import { release } from "../async/release.ts";
-import { openPipe } from "./libc.ts";
-import { closePipe, readerOf, type Pipe, type Reader } from "./pipe.ts";
+import { closePipe, openPipe, readerOf, type Pipe, type Reader } from "../system/pipe.ts";
 
 /**
  * The way out of a command for one stream. It is a real pipe where there is one to be had, because what Bun calls a

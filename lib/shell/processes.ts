@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { unlessRefused } from "../errors.ts";
-import { becomeSubreaper } from "./libc.ts";
-import { allPids, statOf, type ProcessStat } from "./procstat.ts";
+import { becomeSubreaper } from "../system/libc.ts";
+import { livingProcesses, type ProcessStat } from "../system/procstat.ts";
 
 /**
  * The variable that every command carries. It is how processes are found again that left their group and whose
@@ -53,11 +53,6 @@ export function keptBy(leader: number): number[] {
   return (livingProcesses() ?? []).filter(isKept).map(({ pid }) => pid);
 }
 
-/** Undefined where that cannot be seen. */
-export function hasLivingMember(group: number): boolean | undefined {
-  return livingProcesses()?.some((process) => process.group === group);
-}
-
 /** False only where it is certain: an adopting process without children has nothing below it. */
 export function mayHaveChildren(): boolean {
   if (!subreaper) return true;
@@ -74,14 +69,6 @@ function descendants(all: readonly ProcessStat[], root: number): ProcessStat[] {
     parents.push(...children.map(({ pid }) => pid));
   }
   return found;
-}
-
-/** Undefined where there is no /proc. */
-function livingProcesses(): ProcessStat[] | undefined {
-  return allPids()?.flatMap((pid) => {
-    const found = statOf(pid);
-    return found === undefined || found.isDead ? [] : [found];
-  });
 }
 
 function markOf(pid: number): string | undefined {

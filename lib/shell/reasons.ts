@@ -1,8 +1,9 @@
 import { basename, normalize } from "node:path";
 import type { EgressRefusal } from "../egress/refusals/log.ts";
+import { folded, isBelow } from "../files/path.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
-import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
+import { hiddenFrom, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath } from "../sandbox/policy/seen.ts";
 import { byDesign } from "./bydesign.ts";
 

@@ -1,5 +1,6 @@
+import { within } from "../async/within.ts";
 import type { Drain } from "./drain.ts";
-import { graceMs, isGone, isGroupAlive, killNow, takeDown } from "./kill.ts";
+import { graceMs, isGone, isGroupAlive, killNow, takeDown } from "../system/kill.ts";
 import { keptBy, marked } from "./processes.ts";
 import { type ExitStatus, statusOf, type StatusReport } from "./status.ts";
 
@@ -156,11 +157,4 @@ export function supervise(
   function group(): number[] {
     return !hasExited || isGroupAlive(pid) ? [-pid] : [];
   }
-}
-
-async function within(ms: number, promise: Promise<unknown>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([promise, late]);
-  clearTimeout(timer);
 }

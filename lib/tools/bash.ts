@@ -7,15 +7,8 @@ import { explain } from "../shell/reasons.ts";
 import { signalBehind, summarize, type Output } from "../shell/summary.ts";
 import type { Ended } from "../shell/supervise.ts";
 import about from "./bash.md" with { type: "text" };
-import {
-  failed,
-  succeeded,
-  type Claim,
-  type ClaimContext,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 
 type Input = { command: string; timeout?: number; background?: boolean; description?: string };
 
@@ -45,7 +38,10 @@ async function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy"
   return claimed.effect === "read" ? claimed : { ...claimed, writes: "unknown" };
 }
 
-type Context = Pick<ToolContext, "call" | "signal" | "policy" | "shell" | "tasks" | "outputs" | "refusals" | "report">;
+type Context = Pick<
+  ToolContext,
+  "call" | "signal" | "policy" | "shell" | "variables" | "tasks" | "outputs" | "refusals" | "report"
+>;
 
 async function run(input: Input, context: Context): Promise<ToolResult> {
   context.signal.throwIfAborted();
@@ -81,9 +77,15 @@ function limitOf(timeout: number | undefined, maxSeconds: number): Limit | undef
 }
 
 async function inForeground({ command }: Input, { seconds, notes }: Limit, context: Context): Promise<ToolResult> {
-  const { shell, signal } = context;
+  const { shell, signal, variables } = context;
   const [stdout, stderr] = [watched("stdout", context), watched("stderr", context)];
-  const running = shell.start(command, { stdout: stdout.add, stderr: stderr.add, timeoutMs: seconds * 1000, signal });
+  const running = shell.start(command, {
+    stdout: stdout.add,
+    stderr: stderr.add,
+    env: variables(),
+    timeoutMs: seconds * 1000,
+    signal,
+  });
   const ended = await running.ended;
   const output = { stdout: stdout.end(), stderr: stderr.end() };
   if (signal.aborted) {
@@ -154,10 +156,11 @@ function isRefusal({ exitCode }: Ended, { stderr }: Output): boolean {
   return exitCode === setupFailed && failedStep(Buffer.from(stderr.head).toString("latin1")) !== undefined;
 }
 
-function inBackground({ command, timeout }: Input, { call, tasks, outputs }: Context): ToolResult {
+function inBackground({ command, timeout }: Input, { call, variables, tasks, outputs }: Context): ToolResult {
   const output = outputs.reserve();
   const { id } = tasks.start(command, {
     output,
+    env: variables(),
     save: (stdout, stderr) => outputs.save({ id: output, call, stdout, stderr }),
   });
   const remark = timeout === undefined ? "" : "\ntimeout does not apply in the background";

@@ -1,7 +1,7 @@
 import { errnoOf, messageOf } from "../errors.ts";
+import { Replaced } from "../files/held.ts";
+import type { Kind } from "../files/walk.ts";
 import { denialText, destructiveRule, outsideRule } from "../trust/gate.ts";
-import { Replaced } from "../trust/held.ts";
-import type { Kind } from "../trust/walk.ts";
 import { failed, type ToolResult } from "./tool.ts";
 
 /** A tool's own refusal, in the words of the gate: the path may lead elsewhere than when the gate saw it. */

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, closeSync, openSync, writeFileSync, writeSync } f
 import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { PromptOptions } from "../../cmd/prompt.ts";
-import { openPipe } from "../../lib/shell/libc.ts";
+import { openPipe } from "../../lib/system/pipe.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 const program = resolve(import.meta.dir, "../support/prompt-program.ts");

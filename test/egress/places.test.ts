@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { EgressProxies } from "../../lib/egress/proxy/proxy.ts";
 import { parseRules } from "../../lib/egress/rules/rules.ts";
 import { KodaError } from "../../lib/errors.ts";
-import { openLibrary } from "../../lib/shell/clibrary.ts";
+import { openLibrary } from "../../lib/system/clibrary.ts";
 import { ask, connectWay, echo, openProxies, readAll, socksWay, startOrigin } from "../support/egress.ts";
 
 const loopback = { host: "127.0.0.1", port: 0 };

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { readCassette, recordedModel } from "../../lib/model/cassette.ts";
 import { type Fetch, platformFetch } from "../../lib/model/fetch.ts";
 import type { Message } from "../../lib/model/message.ts";
-import type { ModelEvent, ModelRequest, Wire } from "../../lib/model/model.ts";
-import { type RecorderOptions, recordTo, secretsIn } from "../../lib/model/record.ts";
+import type { ModelEvent, ModelRequest } from "../../lib/model/model.ts";
+import type { Wire } from "../../lib/config/config.ts";
+import { Recorder, secretsIn, type Track } from "../../lib/model/record.ts";
 import { replayFrom, type ReplayOptions } from "../../lib/model/replay.ts";
 import { connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { call, cut, drip, type Entry, problem, reply, say, think, wait } from "../support/model-reply.ts";
@@ -15,10 +16,12 @@ import { makePlace, type Place } from "../support/place.ts";
 /** Where a replay's requests would go if anything were sent. */
 const nowhere = "http://127.0.0.1:1/v1";
 
-function recorder(place: Place, options: Partial<RecorderOptions> = {}) {
+function recorder(place: Place, options: Partial<Track> = {}) {
   const file = join(place.project, "tape.jsonl");
-  const facts = { version: "1.2.3", provider: "test", model: "scripted", cwd: place.project, secrets: [] };
-  return { file, ...recordTo(file, { ...facts, ...options }) };
+  const cwd = place.project;
+  const opened = new Recorder(file, { version: "1.2.3", provider: "test", model: "scripted", cwd });
+  const fetch = opened.record({ cwd, secrets: [], fetch: platformFetch, ...options });
+  return { file, opened, fetch, close: () => opened.close() };
 }
 
 function player(file: string, options: Partial<ReplayOptions> = {}): Fetch {
@@ -307,15 +310,15 @@ describe("a cassette file", () => {
 
   test.skipIf(process.platform !== "linux")("that cannot be written any more ends the run", async () => {
     await using server = await startModelServer(() => say("x"));
-    const full = { version: "1", provider: "p", model: "m", cwd: "/", secrets: [] };
-    expect(() => recordTo("/dev/full", full)).toThrow(expect.objectContaining({ code: "output" }));
+    const full = { version: "1", provider: "p", model: "m", cwd: "/" };
+    expect(() => new Recorder("/dev/full", full)).toThrow(expect.objectContaining({ code: "output" }));
     expect(server.requests).toHaveLength(0);
   });
 
   test("leaves other requests alone", async () => {
     await using place = makePlace();
     await using server = await startModelServer([]);
-    const { file, fetch, close } = recorder(place, { fetch: platformFetch });
+    const { file, fetch, close } = recorder(place);
     const list = await fetch(`${server.url}/models`, { method: "GET", headers: {}, signal: AbortSignal.timeout(5000) });
     expect(list.status).toBe(200);
     close();

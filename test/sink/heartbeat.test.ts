@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Event } from "../../lib/engine/event.ts";
-import { openSink, type SinkOptions } from "../../lib/sink/open.ts";
-import { Output } from "../../lib/sink/output.ts";
+import { openSink } from "../../lib/sink/open.ts";
+import { OutputStream } from "../../lib/sink/output.ts";
+import type { SinkOptions } from "../../lib/sink/sink.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { call, delta, done, ended, finished, printed } from "../support/sink-run.ts";
 import { until } from "../support/until.ts";
@@ -13,8 +14,8 @@ function openLog(place: Place, name: string, options: Partial<SinkOptions> = {})
   const path = join(place.home, name);
   const sink = openSink({
     mode: "text",
-    stdout: new Output(openSync(options.isOneStream ? path : "/dev/null", "a"), "stdout"),
-    stderr: new Output(openSync(path, "a"), "stderr"),
+    stdout: new OutputStream(openSync(options.isOneStream ? path : "/dev/null", "a"), "stdout"),
+    stderr: new OutputStream(openSync(path, "a"), "stderr"),
     stdoutIsTerminal: false,
     stderrIsTerminal: false,
     stream: false,

@@ -1,7 +1,7 @@
 /** `bun test/support/record-configuration.ts`: writes the tables in docs/configuration.md that follow from the code. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { instructionNames } from "../../lib/agents/instructions.ts";
-import { type Key, keys } from "../../lib/config/schema.ts";
+import { type ConfigKey, keys } from "../../lib/config/schema.ts";
 import { builtInProviders, type Provider } from "../../lib/model/providers.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 
@@ -24,19 +24,19 @@ const parts: Readonly<Record<string, () => string>> = {
     ),
 };
 
-function keyRow([name, { kind, about, standard }]: [string, Key]): string[] {
-  const shown = standard === undefined ? "" : code(JSON.stringify(standard));
-  return [code(name.replaceAll("*", "NAME")), typeOf(kind), shown, about];
+function keyRow([name, { type, about, default: value }]: [string, ConfigKey]): string[] {
+  const shown = value === undefined ? "" : code(JSON.stringify(value));
+  return [code(name.replaceAll("*", "NAME")), typeOf(type), shown, about];
 }
 
 /** A message says `"plan"` and a page `plan` in its own letters. */
-function typeOf({ expected }: Key["kind"]): string {
+function typeOf({ expected }: ConfigKey["type"]): string {
   return expected.replace(/\[.*\]|"[^"]*"/g, code);
 }
 
-function providerRow({ name, keys: variables, baseUrl, addressVariables, wire }: Provider): string[] {
+function providerRow({ name, keys: variables, baseUrl, baseUrlVariables, wire }: Provider): string[] {
   const named = (names: readonly string[] = []) => names.map(code).join(", ");
-  return [code(name), named(variables) || "none", code(baseUrl), named(addressVariables?.names), wire];
+  return [code(name), named(variables) || "none", code(baseUrl), named(baseUrlVariables?.names), wire];
 }
 
 function replaced(text: string, name: string, part: string): string {

@@ -69,6 +69,7 @@ export function callContext(shell: Shell, signal = new AbortController().signal)
     policy: policyOf({ home: "/nowhere/home", project: "/nowhere/project" }),
     shell,
     tasks: createTasks(shell),
+    variables: () => ({}),
     outputs: {
       reserve: () => `o${++ids}`,
       save(output: StoredOutput) {

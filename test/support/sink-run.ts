@@ -1,8 +1,9 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Event } from "../../lib/engine/event.ts";
-import { openSink, type SinkOptions } from "../../lib/sink/open.ts";
-import { Output } from "../../lib/sink/output.ts";
+import { openSink } from "../../lib/sink/open.ts";
+import { OutputStream } from "../../lib/sink/output.ts";
+import type { SinkOptions } from "../../lib/sink/sink.ts";
 import { makePlace } from "./place.ts";
 
 type Options = Partial<Omit<SinkOptions, "stdout" | "stderr">>;
@@ -27,8 +28,8 @@ export async function sinkRun(
     color: false,
     columns: () => 80,
     ...options,
-    stdout: new Output(stdout, "stdout"),
-    stderr: new Output(stderr, "stderr"),
+    stdout: new OutputStream(stdout, "stdout"),
+    stderr: new OutputStream(stderr, "stderr"),
   });
   for (const event of events) await sink.write(event);
   await sink.flush();

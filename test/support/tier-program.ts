@@ -6,7 +6,8 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
-import { careForRepositories, type Repositories } from "../../lib/engine/repositories.ts";
+import { guardRepositories, type Repositories } from "../../lib/conversation/workspace/repositories.ts";
+import { realPaths } from "../../lib/files/real.ts";
 import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../../lib/sandbox/layout/layout.ts";
@@ -22,7 +23,6 @@ import { childEnv } from "../../lib/shell/env.ts";
 import { adoptOrphans } from "../../lib/shell/processes.ts";
 import { createShell, type Shell } from "../../lib/shell/spawn.ts";
 import type { Running } from "../../lib/shell/supervise.ts";
-import { realPaths } from "../../lib/trust/real.ts";
 import { hereArch } from "./assembled.ts";
 import type { Order, Report, TierName, Wanted } from "./tiers.ts";
 
@@ -46,7 +46,7 @@ try {
     backend: { name, filesystem, network, notes, privateTmp, placesCopies, ownProcesses, guards, mayShareGroup },
   });
   // Where a tier cannot hold repositories as they are, whoever runs commands puts them back.
-  const care = careForRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
+  const care = guardRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
   await obey(shell, backend, backend.guards ? care : undefined);
 } catch (error) {
   if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;

@@ -1,5 +1,5 @@
 import { KodaError } from "../../errors.ts";
-import { addressOf as ptr, openLibrary, readAt as read } from "../../shell/clibrary.ts";
+import { addressOf as ptr, openLibrary, readAt as read } from "../../system/clibrary.ts";
 
 /** Every call below answers as the kernel does: a negative number is an errno. */
 const functions = {

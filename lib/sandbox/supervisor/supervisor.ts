@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import { KodaError } from "../../errors.ts";
-import { socketPair, type SocketPair } from "../descriptors.ts";
+import { socketPair, type SocketPair } from "../../system/descriptors.ts";
 import { workerUrl } from "./built.ts";
 import { needCalls, shutDown } from "./calls.ts";
 import type { ConnectRules, Refusal } from "./rules.ts";

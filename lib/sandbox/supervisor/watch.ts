@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { receive } from "../descriptors.ts";
+import { receive } from "../../system/descriptors.ts";
 import type { Attempt } from "./attempt.ts";
 import { close, nowhere, poll, pollEnd, POLLIN, POLLOUT, readLink } from "./calls.ts";
 import { handle, type Report } from "./handle.ts";

@@ -1,5 +1,5 @@
 import { errnoOf } from "../../errors.ts";
-import { type OpenFile, Replaced } from "../../trust/held.ts";
+import { type OpenFile, Replaced } from "../../files/held.ts";
 import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
 import { type BadPattern, compilePattern } from "./dialect.ts";
 import { globFilter } from "./glob.ts";

@@ -1,7 +1,7 @@
 import { type Dirent, lstatSync } from "node:fs";
 import { join } from "node:path";
-import { folded } from "../../sandbox/policy/reach.ts";
-import type { HeldDirectory } from "../../trust/held.ts";
+import type { HeldDirectory } from "../../files/held.ts";
+import { folded } from "../../files/path.ts";
 import { isIgnored, type Rules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
 import { holdBase, type Scope } from "./scope.ts";
 

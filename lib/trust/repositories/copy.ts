@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeSync,
 } from "node:fs";
-import type { HeldDirectory } from "../held.ts";
+import type { HeldDirectory } from "../../files/held.ts";
 
 /**
  * Copies an entry from one held directory into another, with all that is in it and without following a symlink. Sockets,

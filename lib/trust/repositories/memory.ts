@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync, type BigIntStats } from "node:fs";
 import { errnoOf } from "../../errors.ts";
-import type { HeldDirectory } from "../held.ts";
+import type { HeldDirectory } from "../../files/held.ts";
 import { isSettled } from "./listing.ts";
 
 /** What is remembered of an entry, with all that is in it. */

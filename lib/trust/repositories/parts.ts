@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
-import { HeldDirectory } from "../held.ts";
+import { HeldDirectory } from "../../files/held.ts";
 
 /**
  * What must stay as it is in a git directory where commands may commit, whether it is there or not, in it and in those of

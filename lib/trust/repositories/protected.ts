@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { isBelow } from "../../sandbox/policy/reach.ts";
+import { isBelow } from "../../files/path.ts";
 import { isInside } from "./pointers.ts";
 import { RepositoryTree, type Found, type Look } from "./tree.ts";
 import { identityAt } from "./whereabouts.ts";

@@ -1,22 +1,17 @@
 import {
-  closeSync,
   fchmodSync,
   futimesSync,
   lchownSync,
   mkdirSync,
-  openSync,
   readFileSync,
   readlinkSync,
-  renameSync,
-  rmSync,
   symlinkSync,
-  writeFileSync,
   type BigIntStats,
 } from "node:fs";
 import { join } from "node:path";
 import { errnoOf, messageOf, reasonOf, unlessRefused } from "../../errors.ts";
-import { keepOwner, newFile } from "../../tools/save.ts";
-import { Replaced, type HeldDirectory } from "../held.ts";
+import { Replaced, type HeldDirectory } from "../../files/held.ts";
+import { keepOwner, putFile } from "../../files/save.ts";
 import { identityOf } from "./listing.ts";
 import { isLock, isSame, type Memory } from "./memory.ts";
 import { setAside } from "./setaside.ts";
@@ -85,7 +80,15 @@ async function putBackFile(memory: Remembered<"file">, spot: Spot): Promise<void
   if (memory.bytes === undefined) return lose(spot);
   const now = spot.parent.look(spot.name);
   if (now !== undefined && !now.isFile()) await clear(spot);
-  writeWhole(memory.bytes, memory.stats, spot);
+  const { stats } = memory;
+  putFile({ directory: spot.parent, name: spot.name }, memory.bytes, {
+    finish(descriptor) {
+      keepOwner(descriptor, stats);
+      fchmodSync(descriptor, permissionsOf(stats));
+      // git tells by the times of its index which files it must look at again.
+      futimesSync(descriptor, secondsOf(stats.atimeNs), secondsOf(stats.mtimeNs));
+    },
+  });
   spot.mending.putBack.add(pathOf(spot));
 }
 
@@ -96,24 +99,6 @@ function isUnchanged({ stats, bytes, isSettled }: Remembered<"file">, { parent, 
   if (bytes === undefined || now.mode !== stats.mode || now.size !== BigInt(bytes.length)) return false;
   using file = parent.openFile(name);
   return readFileSync(file.descriptor).equals(bytes);
-}
-
-function writeWhole(bytes: Uint8Array, stats: BigIntStats, { parent, name }: Spot): void {
-  const temporary = `.koda-${crypto.randomUUID()}.tmp`;
-  const descriptor = openSync(parent.at(temporary), newFile, 0o600);
-  try {
-    writeFileSync(descriptor, bytes);
-    keepOwner(descriptor, stats);
-    fchmodSync(descriptor, permissionsOf(stats));
-    // git tells by the times of its index which files it must look at again.
-    futimesSync(descriptor, secondsOf(stats.atimeNs), secondsOf(stats.mtimeNs));
-    renameSync(parent.at(temporary), parent.at(name));
-  } catch (error) {
-    rmSync(parent.at(temporary), { force: true });
-    throw error;
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 const permissionsOf = ({ mode }: BigIntStats) => Number(mode & 0o7777n);

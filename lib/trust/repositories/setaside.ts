@@ -1,8 +1,8 @@
 import { renameSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { errnoOf, reasonOf } from "../../errors.ts";
-import { removeTree } from "../../tools/remove.ts";
-import { HeldDirectory, Replaced } from "../held.ts";
+import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { removeTree } from "../../files/remove.ts";
 import { copyEntry } from "./copy.ts";
 import type { Finding } from "./finding.ts";
 import { identityOf } from "./listing.ts";

@@ -1,8 +1,9 @@
 import { unlessRefused } from "../../errors.ts";
-import { kindOf } from "../walk.ts";
+import { kindOf } from "../../files/walk.ts";
+import { leadsTo } from "../../git/places.ts";
 import { identityOf, listDirectory, look, type Listing, type Mark } from "./listing.ts";
 import type { Form } from "./names.ts";
-import { isInside, leadsTo } from "./pointers.ts";
+import { isInside } from "./pointers.ts";
 
 export type Found = {
   /** Real but for its last part, which may be a symlink itself. */

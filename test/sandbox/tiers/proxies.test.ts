@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { Egress, ports } from "../../../lib/conversation/workspace/egress.ts";
+import { landlockAbi } from "../../../lib/sandbox/abi.ts";
+import { openBwrapTier } from "../../../lib/sandbox/tiers/bwrap/tier.ts";
 import { callerAddress } from "../../../lib/egress/caller.ts";
 import { proxyVariables } from "../../../lib/egress/env.ts";
 import type { EgressRequest } from "../../../lib/egress/wayout.ts";
-import { Egress, ports } from "../../../lib/engine/egress.ts";
-import { landlockAbi } from "../../../lib/sandbox/abi.ts";
 import type { Backend } from "../../../lib/sandbox/backend.ts";
 import type { Policy } from "../../../lib/sandbox/policy/policy.ts";
-import { openBwrapTier } from "../../../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../../../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../../../lib/sandbox/tiers/namespaces/tier.ts";
 import type { TierOptions } from "../../../lib/sandbox/tiers/tier.ts";

@@ -1,5 +1,5 @@
 import { closeSync } from "node:fs";
-import { receive, type SocketPair, socketPair } from "../../descriptors.ts";
+import { receive, type SocketPair, socketPair } from "../../../system/descriptors.ts";
 import type { TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 

@@ -1,9 +1,9 @@
 import { closeSync } from "node:fs";
-import { openPipe } from "../../../shell/libc.ts";
+import { openPipe } from "../../../system/pipe.ts";
 import { Assembly } from "../../assembly/assembly.ts";
 import { type Arch, processors } from "../../assembly/processors.ts";
 import type { Backend, Command, Confined, Manner } from "../../backend.ts";
-import { sealedFile } from "../../descriptors.ts";
+import { sealedFile } from "../../../system/descriptors.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
 import type { Layout } from "../../layout/layout.ts";
 import { standInsFor } from "../../layout/standin.ts";

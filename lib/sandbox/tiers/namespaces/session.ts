@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { failedStep } from "../../assembly/failure.ts";
 import type { Arch } from "../../assembly/processors.ts";
-import { receive, socketPair } from "../../descriptors.ts";
+import { receive, socketPair } from "../../../system/descriptors.ts";
 import { ProgramFile } from "../../program/programfile.ts";
 import { whyStepFailed } from "../failures.ts";
 import type { Lent } from "../lent.ts";

@@ -1,0 +1,53 @@
+import { Traffic, type TrafficOptions } from "../model/traffic.ts";
+import { openStore, type Store } from "../session/store.ts";
+import { Clocks } from "./clocks.ts";
+import type { Conversation } from "./conversation.ts";
+
+export type HostOptions = {
+  /** Stops every conversation; its signal's reason says why. */
+  stop: AbortController;
+  cassette: TrafficOptions;
+};
+
+/** Everything that a process has once, however many conversations it holds. */
+export class Host implements AsyncDisposable {
+  readonly startedAt: number = performance.now();
+  readonly signal: AbortSignal;
+  readonly clocks: Clocks;
+  readonly traffic: Traffic;
+  readonly #stores = new Map<string, Store>();
+  readonly #conversations = new Set<Conversation>();
+
+  constructor({ stop, cassette }: HostOptions) {
+    this.signal = stop.signal;
+    this.clocks = new Clocks(stop);
+    this.traffic = new Traffic(cassette);
+  }
+
+  /** The store at a path. A process has one connection to it: closing another would drop the first one's locks. */
+  store(path: string): Store {
+    const store = this.#stores.get(path) ?? openStore(path);
+    this.#stores.set(path, store);
+    return store;
+  }
+
+  add(conversation: Conversation): void {
+    this.#conversations.add(conversation);
+  }
+
+  delete(conversation: Conversation): void {
+    this.#conversations.delete(conversation);
+  }
+
+  /** Kills every command without waiting, for a process that exits right now. */
+  killNow(): void {
+    for (const { workspace } of this.#conversations) workspace.killNow();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await using closing = new AsyncDisposableStack();
+    for (const store of this.#stores.values()) closing.defer(() => store.leave());
+    closing.use(this.traffic);
+    for (const conversation of this.#conversations) closing.use(conversation);
+  }
+}
