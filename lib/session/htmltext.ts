@@ -1,5 +1,17 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
-import { escaped } from "./escape.ts";
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** For text and for quoted attributes alike. */
+export function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
+}
 
 /** Text as it stands, and images that are part of the page. */
 export function htmlBlocks(parts: readonly (TextPart | ImagePart)[]): string {
