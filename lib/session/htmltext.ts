@@ -1,16 +1,8 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
 
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
 /** For text and for quoted attributes alike. */
 export function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
+  return Bun.escapeHTML(text);
 }
 
 /** Text as it stands, and images that are part of the page. */

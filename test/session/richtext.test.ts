@@ -18,7 +18,7 @@ const rows: readonly [markdown: string, html: string][] = [
   ["---", "<hr>"],
   [
     "[koda](https://example.com/?a=1&b='2')",
-    `<p><a href="https://example.com/?a=1&amp;b=&#39;2&#39;" rel="noopener noreferrer">koda</a></p>`,
+    `<p><a href="https://example.com/?a=1&amp;b=&#x27;2&#x27;" rel="noopener noreferrer">koda</a></p>`,
   ],
   [
     "see https://example.com.",
