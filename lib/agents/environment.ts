@@ -1,7 +1,7 @@
 import type { EnvironmentFacts } from "../session/item.ts";
 import type { Instructions } from "./instructions.ts";
 
-/** What a session's model is told first: where it is, what it may do, and what the project wants of it. */
+/** The first message for a session's model: its environment, its permissions, and the project's instructions. */
 export function describeEnvironment(now: EnvironmentFacts, { blocks, repository }: Instructions): string {
   const lines = linesOf(now);
   const git = repository === undefined ? [] : [`git repository: ${oneLine(repository)}`];
@@ -12,7 +12,7 @@ export function describeEnvironment(now: EnvironmentFacts, { blocks, repository 
   return [environment, instructionsHeader, ...files].join("\n\n");
 }
 
-/** What is different from what the model was told before; undefined when nothing is. */
+/** The message about a changed environment; undefined when nothing has changed. */
 export function describeChanges(before: EnvironmentFacts, now: EnvironmentFacts): string | undefined {
   const told = linesOf(before);
   const changed = [...linesOf(now)].filter(([name, line]) => told.get(name) !== line);
@@ -31,7 +31,7 @@ const meaningOfMode = {
   auto: "calls that read, write below the writable paths or use the network are allowed; destructive ones are denied",
 } as const satisfies Record<EnvironmentFacts["mode"], string>;
 
-/** What is only worth a word where it is otherwise. */
+/** Values that are not mentioned. */
 const usual: Record<string, string> = {
   "also readable": "nothing",
   "also hidden": "nothing",
@@ -74,7 +74,7 @@ function tagged(tag: string, lines: readonly string[]): string {
   return [`<${tag}>`, ...lines, `</${tag.split(" ", 1)[0]}>`].join("\n");
 }
 
-/** A directory may have any name: it is not to pass for a line of ours. */
+/** A directory may have any name, which must not pass for a line of ours. */
 function oneLine(value: string): string {
   return value.replace(/\p{Cc}/gu, "?");
 }

@@ -1,22 +1,22 @@
-/** What this conversation knows of files: which content it has seen, and which files it made itself. */
+/** The files that the model has seen in this conversation, and those that it created. */
 export type FileLog = {
-  /** Notes the content of a file that the model has just been shown whole, or has just written. */
+  /** Records that the model has read a whole file, or has just written it. */
   saw(path: string, content: string | Uint8Array): void;
   /**
-   * Notes a file of which the model has been shown a part: enough to edit it, not enough to skip reading it. Without
-   * its content (it was too large to be read whole) every version counts as changed.
+   * Records that the model has read a part of a file: enough to edit it, not enough to skip reading it. Without the
+   * content (of a file too large to read whole) every version counts as changed.
    */
   sawPart(path: string, content?: string | Uint8Array): void;
-  /** Has the model seen this file's content in this conversation, in any version? */
+  /** True when the model has seen any version of the file. */
   hasSeen(path: string): boolean;
-  /** Is this exactly the content that the model has in front of it? */
+  /** True when the model has seen exactly this content, whole. */
   isCurrent(path: string, content: string | Uint8Array): boolean;
-  /** Has the file another content than when the model last saw it, or a part of it? */
+  /** True when the model has last seen another content, or a part of it. */
   hasChanged(path: string, content: string | Uint8Array): boolean;
-  /** Notes a file that did not exist before. Overwriting one that did never makes it the session's own. */
+  /** Records a new file. Overwriting an existing one never makes it the session's own. */
   created(path: string): void;
   isOwn(path: string): boolean;
-  /** Drops what is known of a path and of everything below it. */
+  /** Drops a path and everything below it. */
   forget(path: string): void;
 };
 
@@ -33,7 +33,7 @@ export function createFileLog(): FileLog {
     },
     sawPart(path, content) {
       if (content === undefined) seen.set(path, "unknown");
-      // A second look at a part does not take away what the model has in front of it.
+      // Reading a part of a file that the model has read whole changes nothing.
       else if (!isSame(seen.get(path), content)) seen.set(path, sightOf(content, false));
     },
     hasSeen: (path) => seen.has(path),

@@ -1,12 +1,12 @@
 import type { KeptStream, StoredOutput } from "./outputs.ts";
 
-/** A line with its true number; the numbers jump where lines were not kept. */
+/** A line with its true number; numbers are missing where lines were not kept. */
 export type NumberedLine = { number: number; text: string };
-export type OutputLine = NumberedLine & { stream: "stdout" | "stderr" };
+type OutputLine = NumberedLine & { stream: "stdout" | "stderr" };
 
 /**
- * An output as lines that a reader can name: those of stdout from 1, then those of stderr counted on. What was not
- * kept has its numbers too, so a number means the same line as in the counts that the model was told.
+ * An output as numbered lines: those of stdout from 1, then those of stderr. Lines that were not kept are counted, so a
+ * number means the same line as in the counts that the model was given.
  */
 export function linesOfOutput({ stdout, stderr }: Pick<StoredOutput, "stdout" | "stderr">): OutputLine[] {
   const printed = linesOfStream(stdout);

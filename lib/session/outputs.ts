@@ -5,7 +5,7 @@ export type { KeptStream };
 
 export type StoredOutput = { id: string; call: string; stdout: KeptStream; stderr: KeptStream };
 
-/** The whole outputs of calls, by an id that the model is told. Saving again under one id replaces it. */
+/** The whole outputs of calls, by ids for the model. Saving under an id again replaces the output. */
 export type OutputStore = {
   /** A new id, short enough to be quoted by a model (`o7`). */
   reserve(): string;
@@ -13,16 +13,16 @@ export type OutputStore = {
   load(id: string): StoredOutput | undefined;
 };
 
-export type OutputPlace = {
+type OutputsOptions = {
   session: string;
-  /** The number of items in the log now: where the output belongs. */
+  /** The number of items in the log now, and so the place of a new output. */
   position: () => number;
   /** A transaction; throws when this process may not write to the session any more. */
   write: (steps: () => void) => void;
 };
 
-/** One session's outputs. Searching indexes them (fulltext.ts), saving does not: a background task saves again and again. */
-export function openOutputs(db: Database, { session, position, write }: OutputPlace): OutputStore {
+/** One session's outputs. They are indexed when something is searched: a background task saves again and again. */
+export function openOutputs(db: Database, { session, position, write }: OutputsOptions): OutputStore {
   let last: number | undefined;
   return {
     reserve() {
@@ -52,7 +52,7 @@ function lastNumber(db: Database, session: string): number {
   return db.get<{ last: number | null }>(sql, [session])?.last ?? 0;
 }
 
-export function loadOutput(db: Database, session: string, id: string): StoredOutput | undefined {
+function loadOutput(db: Database, session: string, id: string): StoredOutput | undefined {
   const sql =
     "SELECT r.* FROM output JOIN recording AS r ON r.id = output.recording WHERE session = ? AND output.id = ?";
   const row = db.get<RecordingRow>(sql, [session, id]);

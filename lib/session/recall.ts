@@ -4,9 +4,9 @@ import { searchSession, type SessionMatch } from "./search.ts";
 import { headingOf, transcriptOf } from "./transcript.ts";
 
 /** A place in this session's log or outputs where the query occurs. */
-export type RecallMatch = { where: string; snippet: string };
+type RecallMatch = { where: string; snippet: string };
 
-/** Looking back, past what the model still has in front of it. */
+/** Access to this session's log beyond the messages that the model still has. */
 export type Recall = {
   /** At most ten matches, best first, each with about 200 characters cut at grapheme boundaries. */
   search(query: string): readonly RecallMatch[];

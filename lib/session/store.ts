@@ -22,7 +22,7 @@ import { type SessionSource, Session } from "./session.ts";
 
 export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
 
-/** Opens the database at a path, making it when there is none; ":memory:" writes nothing. */
+/** Opens the database at a path, and creates it when there is none; ":memory:" writes nothing. */
 export function openStore(path: string): Store {
   const db = new Database(path);
   try {
@@ -34,7 +34,7 @@ export function openStore(path: string): Store {
   return new Store(db);
 }
 
-/** All sessions of one database. Close the sessions that came from it first. */
+/** All sessions of one database. Its open sessions have to be closed before it. */
 export class Store implements AsyncDisposable {
   readonly #db: Database;
 
@@ -42,17 +42,17 @@ export class Store implements AsyncDisposable {
     this.#db = db;
   }
 
-  /** A new session. An id that somebody chose is taken at once; one made here nobody else can want. */
+  /** A new session. A chosen id is taken at once; a generated one is unique. */
   create({ id, ...start }: NewSession & { id?: string }): Session {
     if (id === undefined) return new Session(this.#db, unmade(Bun.randomUUIDv7(), start));
     const opening = this.#db.write(() => {
-      if (this.#row(id) !== undefined) throw new KodaError("usage", `There is a session "${id}" already`);
+      if (this.#row(id) !== undefined) throw new KodaError("usage", `Session "${id}" exists already`);
       return this.#create(id, start);
     });
     return new Session(this.#db, opening);
   }
 
-  /** A session that exists, by its id or a beginning of it that no other has. */
+  /** An existing session, by its id or by a prefix that no other id has. */
   async open(idOrPrefix: string, wait: Wait = { ms: 0 }): Promise<Session> {
     const { decodeItem } = await import("./decode.ts");
     const claim = () =>
@@ -62,7 +62,7 @@ export class Store implements AsyncDisposable {
       });
     const { info, owner } = await whenFree(claim, wait);
     try {
-      // Read outside the transaction: with the lease nobody else adds to it, and a long log takes its time.
+      // Outside the transaction: under the lease no other process adds to it, and a long log takes a while.
       return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), origin: "found" });
     } catch (error) {
       releaseLease(this.#db, { session: info.id, owner });
@@ -70,7 +70,7 @@ export class Store implements AsyncDisposable {
     }
   }
 
-  /** The session with exactly this id, made when there is none. */
+  /** The session with exactly this id, created when there is none. */
   async openOrCreate(id: string, start: NewSession, wait: Wait = { ms: 0 }): Promise<Session> {
     if (!/^[A-Za-z0-9._-]{1,64}$/.test(id))
       throw new KodaError("usage", `Bad session id "${id}": expected 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"`);
@@ -78,7 +78,7 @@ export class Store implements AsyncDisposable {
     return made === undefined ? await this.open(id, wait) : new Session(this.#db, made);
   }
 
-  /** A new session that begins with what the other one holds now. Nothing is copied but the places in its log. */
+  /** A new session that begins with all items of another. Only their places in the log are copied. */
   async fork(id: string): Promise<Session> {
     const { decodeItem } = await import("./decode.ts");
     const opening = this.#db.write(() => this.#fork(this.find(id), decodeItem));
@@ -92,24 +92,24 @@ export class Store implements AsyncDisposable {
     return row && infoOf(row);
   }
 
-  /** Newest activity first. A session that nothing was said in yet is not shown. */
+  /** Newest activity first, without sessions that have no items yet. */
   list(): SessionInfo[] {
     const sql = "SELECT * FROM session WHERE length > 0 ORDER BY updated_at DESC, id DESC";
     return this.#db.all<SessionRow>(sql).map(infoOf);
   }
 
-  /** Of each listed session, by its id. */
+  /** The outcome of each listed session, by its id. */
   outcomes(): Map<string, SessionOutcome> {
     return outcomesIn(this.#db);
   }
 
-  /** By exactly this id. */
+  /** The session with exactly this id. */
   named(id: string): SessionInfo | undefined {
     const row = this.#row(id);
     return row && infoOf(row);
   }
 
-  /** By its id, or by a beginning of it that no other session has. */
+  /** The session with this id, or with an id of which this is a prefix that no other has. */
   find(idOrPrefix: string): SessionInfo {
     const exact = this.#row(idOrPrefix);
     if (exact !== undefined) return infoOf(exact);
@@ -123,7 +123,7 @@ export class Store implements AsyncDisposable {
     return infoOf(only);
   }
 
-  /** The surroundings of a session's latest turn. */
+  /** The environment of a session's latest turn. */
   async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
     const { decodeItem } = await import("./decode.ts");
     const row = readLatest(this.#db, { session: id, kind: "environment" });
@@ -131,13 +131,13 @@ export class Store implements AsyncDisposable {
     return item?.kind === "environment" ? item.facts : undefined;
   }
 
-  /** The log of a session, oldest item first, whoever writes to it meanwhile. */
+  /** The log of a session, oldest item first; another process may be writing to it. */
   async items(id: string): Promise<LoggedItem[]> {
     const { decodeItem } = await import("./decode.ts");
     return this.#read(id, decodeItem);
   }
 
-  /** Deletes a session with its items and outputs, unless a process works in it. */
+  /** Deletes a session with its items and outputs, unless a process holds it. */
   remove(idOrPrefix: string): SessionInfo {
     return this.#db.write(() => {
       const info = this.find(idOrPrefix);
@@ -147,17 +147,17 @@ export class Store implements AsyncDisposable {
     });
   }
 
-  /** The sessions not used for so long, without those that a process works in. */
+  /** The sessions that were not used for this long and are not held by a process. */
   prunable(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
     const old = this.#db.all<SessionRow>("SELECT * FROM session WHERE updated_at < ? ORDER BY updated_at", [before]);
     return old.filter(({ id }) => !isHeld(this.#db, id)).map(infoOf);
   }
 
-  /** Deletes those, and says which. */
+  /** Deletes the prunable sessions and returns them. */
   prune(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
-    // One by one, so that runs that go on meanwhile get their turn to write; each may have been used again by now.
+    // One by one, so that other processes can write in between; each may have been used again by now.
     return this.prunable(olderThanMs).filter(({ id }) =>
       this.#db.write(() => {
         const row = this.#row(id);
@@ -168,13 +168,13 @@ export class Store implements AsyncDisposable {
     );
   }
 
-  /** Where in all logs and outputs the words occur, best first. */
+  /** The places in all logs and outputs where the words occur, best first. */
   async search(query: string, limit: number): Promise<SearchHits> {
     const { decodeItem } = await import("./decode.ts");
     return searchAll(this.#db, { query, limit }, decodeItem);
   }
 
-  /** Inside a transaction, as is `#fork`: the session and its lease come to be together. */
+  /** To be called in a transaction, like `#fork`: a session and its lease are created together. */
   #create(id: string, start: NewSession): SessionSource {
     const opening = unmade(id, start);
     insertSession(this.#db, opening.info);
@@ -185,7 +185,7 @@ export class Store implements AsyncDisposable {
   #fork(parent: SessionInfo, decode: DecodeItem): SessionSource {
     const now = Date.now();
     const id = Bun.randomUUIDv7();
-    // Younger than its parent even within one millisecond: by age a search tells who said first what both have.
+    // Later than its parent even within one millisecond: a search shows shared items in the oldest session.
     const createdAt = Math.max(now, parent.createdAt + 1);
     const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
     insertSession(this.#db, info, parent.length);
@@ -205,7 +205,7 @@ export class Store implements AsyncDisposable {
     this.#db.close();
   }
 
-  /** Closes at the end of the process, in a tenth of the time: nobody else in it may have this database open. */
+  /** Closes ten times faster, at the end of a process that has no other connection to this database. */
   leave(): void {
     this.#db.leave();
   }
@@ -230,5 +230,5 @@ function ambiguous(prefix: string, rows: readonly SessionRow[]): KodaError {
   const shown = rows.slice(0, candidatesShown).map(({ id, title }) => `${id} (${title})`);
   const more = rows.length > candidatesShown ? ` and ${rows.length - candidatesShown} more` : "";
   const candidates = `${shown.join(", ")}${more}`;
-  return new KodaError("session_not_found", `"${prefix}" is the beginning of several session ids: ${candidates}`);
+  return new KodaError("session_not_found", `Session id "${prefix}" is ambiguous: ${candidates}`);
 }

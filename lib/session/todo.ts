@@ -2,14 +2,14 @@ export const todoStates = ["pending", "in_progress", "done"] as const;
 
 export type TodoItem = { text: string; status: (typeof todoStates)[number] };
 
-/** The model's own list of work, whole each time. */
+/** The model's own list of tasks, replaced as a whole. */
 export type TodoList = {
   readonly items: readonly TodoItem[];
-  /** False when the list is the same as before: nothing happened, nothing is announced. */
+  /** False when the list is the same as before. */
   replace(items: readonly TodoItem[]): boolean;
 };
 
-/** Starts with the list that a resumed session had. */
+/** Starts with the list of a resumed session. */
 export function createTodoList(start: readonly TodoItem[] = []): TodoList {
   let items = start;
   return {

@@ -38,7 +38,7 @@ test("a new session's id is a UUID of version 7, so ids sort by age", async () =
 test("an id is taken once", async () => {
   await using shelf = makeShelf();
   record(shelf, "mine", "one");
-  expect(() => shelf.store.create({ ...start, id: "mine" })).toThrow('There is a session "mine" already');
+  expect(() => shelf.store.create({ ...start, id: "mine" })).toThrow('Session "mine" exists already');
 });
 
 test("a session is found by its id and by a beginning that no other has", async () => {
@@ -70,7 +70,7 @@ test("a beginning that several sessions have names them", async () => {
   await using shelf = makeShelf();
   for (let n = 1; n <= 7; n++) record(shelf, `s-${n}`, `task ${n}`);
   const sought = () => shelf.store.find("s-");
-  expect(sought).toThrow('"s-" is the beginning of several session ids: s-1 (task 1), s-2 (task 2), s-3');
+  expect(sought).toThrow('Session id "s-" is ambiguous: s-1 (task 1), s-2 (task 2), s-3');
   expect(sought).toThrow("and 2 more");
   await expect(shelf.store.open("s-")).rejects.toMatchObject({ code: "session_not_found" });
 });

@@ -59,7 +59,7 @@ function requestTo(text: string, port: number): SocksRequest {
   return { kind: "connect", target: { host, port } };
 }
 
-/** Reads a message in however many pieces it arrives; later bytes stay to be read. Rejects when the connection ends before. */
+/** Reads a message in however many pieces it arrives; later bytes stay unread. Rejects when the connection ends. */
 export function readMessage<T>(socket: Socket, parse: (bytes: Buffer) => Parsed<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   let bytes: Buffer = Buffer.alloc(0);

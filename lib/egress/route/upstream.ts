@@ -111,7 +111,7 @@ function withoutCredentials(value: string): string {
   return value.replace(/^([a-z][a-z0-9+.-]*:\/\/)?[^]*@/i, "$1...@");
 }
 
-/** An entry of NO_PROXY: `*`, a network, an address, or a host with everything below it; each with a port or without. */
+/** An entry of NO_PROXY: `*`, a network, an address, or a host with all below it; each with a port or without. */
 function exceptionOf(entry: string): Exception {
   if (entry === "*") return () => true;
   const network = networkOf(entry);

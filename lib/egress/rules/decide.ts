@@ -6,8 +6,8 @@ import type { EgressRules } from "./rules.ts";
 import { specialUse } from "./special.ts";
 
 /**
- * Judges a host by its name, or by an address in the place of one, before any look-up. Returns why it is refused, on one
- * line of ASCII that names the host and the flag that would allow it.
+ * Judges a host by its name, or by an address in the place of one, before any look-up. Returns why it is refused, on
+ * one line of ASCII that names the host and the flag that would allow it.
  */
 export function nameRefusal(target: HostPort, { mode, allow, deny }: EgressRules): string | undefined {
   const name = shownTarget(target);
