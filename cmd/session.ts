@@ -38,7 +38,7 @@ export function listSessions({ json, here, limit }: Options<"session list">): Pr
 
 export function showSession({ id, json }: Options<"session show">): Promise<number> {
   return answer(async function* (store) {
-    const info = chosen(store, id);
+    const info = sessionOf(store, id);
     const items = await store.items(info.id);
     if (json) yield asJson({ session: sessionJson(info), items: items.map(itemJson) });
     else yield plain(`${heading(info)}\n\n${transcriptOf(items)}\n`);
@@ -47,7 +47,7 @@ export function showSession({ id, json }: Options<"session show">): Promise<numb
 
 export function exportDocument({ id, format = "markdown" }: Options<"session export">): Promise<number> {
   return answer(async function* (store) {
-    const info = chosen(store, id);
+    const info = sessionOf(store, id);
     const pieces = exportSession({ info, items: await store.items(info.id) }, format);
     // JSON has its own escapes for control characters; a document is better off without them.
     for (const piece of pieces) yield format === "jsonl" ? piece : plain(piece);
@@ -88,7 +88,7 @@ export function pruneSessions({ olderThan, dryRun, json }: Options<"session prun
   });
 }
 
-/** Everything is on stdout before the command is over. */
+/** Writes the command's text; all of it is on stdout when this returns. */
 async function answer(command: (store: Store) => AsyncGenerator<string, void>): Promise<number> {
   await using store = openExisting();
   const stdout = new OutputStream(1, "stdout");
@@ -97,7 +97,7 @@ async function answer(command: (store: Store) => AsyncGenerator<string, void>): 
   return 0;
 }
 
-/** To ask after sessions where there are none makes no database. */
+/** Creates no database where there is none. */
 function openExisting(): Store {
   const path = databaseFile({ env: process.env, home: homedir() });
   return openStore(existsSync(path) ? path : inMemory);
@@ -122,8 +122,8 @@ async function sayLimit(shown: number, total: number): Promise<void> {
   if (shown < total) await aside(`Showing ${shown.toLocaleString("en")} of ${total.toLocaleString("en")}; -n for more`);
 }
 
-/** By its id, or this directory's latest one. */
-function chosen(store: Store, id: string | undefined): SessionInfo {
+/** The session with this id, or this directory's latest one. */
+function sessionOf(store: Store, id: string | undefined): SessionInfo {
   if (id !== undefined) return store.find(id);
   const root = rootOf(undefined);
   const latest = store.latest(root);
@@ -131,7 +131,7 @@ function chosen(store: Store, id: string | undefined): SessionInfo {
   throw new KodaError("session_not_found", `No session of "${root}": see koda session list`);
 }
 
-/** Two lines a hit: where and when it was said, and what. */
+/** Two lines a match: its session and time, then the snippet. */
 function hitsOf(matches: readonly SearchMatch[], sessions: readonly Listed[]): string {
   const known = new Map(sessions.map((session) => [session.info.id, session]));
   return matches
@@ -143,7 +143,7 @@ function hitsOf(matches: readonly SearchMatch[], sessions: readonly Listed[]): s
     .join("");
 }
 
-/** In local time, as a person would look for it. */
+/** In local time, for people. */
 function minute(ms: number): string {
   const at = new Date(ms);
   const two = (value: number) => String(value).padStart(2, "0");

@@ -8,7 +8,7 @@ export type Listed = { info: SessionInfo; shortId: string; outcome: SessionOutco
 const mostOfModel = 20;
 const gap = 2;
 
-/** A line a session, none wider than `columns`: the title gets what the others leave. */
+/** A line for each session, none wider than `columns`: the title is cut to fit. */
 export function sessionTable(sessions: readonly Listed[], columns: number): string {
   if (sessions.length === 0) return "";
   const facts = sessions.map(({ info, shortId, outcome }) => [
@@ -31,7 +31,7 @@ const units = [
   ["m", 60],
 ] as const;
 
-/** `5m`, `3h`, `12d`: how long ago it was used last. */
+/** The time since a session was last used: `5m`, `3h`, `12d`. */
 function ageOf(ms: number): string {
   const seconds = Math.max(0, Math.floor((Date.now() - ms) / 1_000));
   const [unit, size] = units.find(([, size]) => seconds >= size) ?? ["s", 1];
