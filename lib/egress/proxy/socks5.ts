@@ -1,8 +1,9 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { ignoreError } from "../route/dial.ts";
 import type { RouteFailure } from "../route/route.ts";
+import { methods, readMessage, socksVersion } from "../socks/message.ts";
+import { parseGreeting, parseRequest } from "../socks/request.ts";
 import { endWith } from "./endwith.ts";
-import { readGreeting, readMessage, readRequest, socksVersion } from "./handshake.ts";
 import { openFlow, type Gateway } from "./openflow.ts";
 import { relay } from "./relay.ts";
 
@@ -20,8 +21,6 @@ const replies = {
 } as const satisfies Record<RouteFailure["kind"], number>;
 const otherCommand = 0x07;
 const otherAddress = 0x08;
-
-const [withoutCredentials, noMethod] = [0x00, 0xff] as const;
 
 /** The SOCKS5 proxy: CONNECT without credentials, to a name or an address. */
 export function createSocksProxy(gateway: Gateway): Server {
@@ -63,12 +62,12 @@ async function serve(client: Socket, gateway: Gateway): Promise<void> {
 async function shakeHands(client: Socket, limitMs: number) {
   const timer = setTimeout(() => client.destroy(), limitMs);
   try {
-    const { isSocks5, methods } = await readMessage(client, readGreeting);
-    if (isSocks5 && methods.includes(withoutCredentials)) {
-      client.write(Uint8Array.of(socksVersion, withoutCredentials));
-      return await readMessage(client, readRequest);
+    const greeting = await readMessage(client, parseGreeting);
+    if (greeting.methods.includes(methods.none)) {
+      client.write(Uint8Array.of(socksVersion, methods.none));
+      return await readMessage(client, parseRequest);
     }
-    if (isSocks5) endWith(client, Uint8Array.of(socksVersion, noMethod));
+    if (greeting.isSocks5) endWith(client, Uint8Array.of(socksVersion, methods.refused));
     else client.destroy();
     return undefined;
   } finally {

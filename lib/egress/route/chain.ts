@@ -3,6 +3,7 @@ import { unlessAborted } from "../../async/unlessaborted.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { authorityOf } from "../rules/authority.ts";
 import { quoted, type HostPort } from "../rules/host.ts";
+import { connectThrough, SocksRefusal } from "../socks/client.ts";
 import { dial } from "./dial.ts";
 import { proxyName, type UpstreamProxy } from "./upstream.ts";
 
@@ -94,17 +95,12 @@ export function authorization({ user, password }: UpstreamProxy): string[] {
 }
 
 async function throughSocks(target: HostPort, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
-  const { SocksClient } = await import("socks");
-  const credentials = proxy.user === undefined ? {} : { userId: proxy.user, password: proxy.password ?? "" };
+  const { user, password = "" } = proxy;
   try {
-    const connection = await SocksClient.createConnection({
-      proxy: { host: proxy.host, port: proxy.port, type: 5, ...credentials },
-      command: "connect",
-      destination: { host: target.host.text, port: target.port },
-      existing_socket: socket,
-    });
-    return connection.socket;
+    await connectThrough(socket, target, user === undefined ? undefined : { user, password });
+    return socket;
   } catch (error) {
-    throw new UpstreamFailure(proxy, `refused (${quoted(messageOf(error))})`);
+    const problem = error instanceof SocksRefusal ? error.message : `broke off (${quoted(messageOf(error))})`;
+    throw new UpstreamFailure(proxy, problem);
   }
 }
