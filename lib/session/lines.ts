@@ -1,4 +1,5 @@
-import type { KeptStream, StoredOutput } from "./outputs.ts";
+import type { KeptStream } from "../shell/capture.ts";
+import type { StoredOutput } from "./outputs.ts";
 
 /** A line with its true number; numbers are missing where lines were not kept. */
 export type NumberedLine = { number: number; text: string };

@@ -26,40 +26,19 @@ export type SessionInfo = {
   usage: Usage;
 };
 
-export type SessionRow = {
-  id: string;
-  parent: string | null;
-  title: string;
-  cwd: string;
-  model: string;
-  provider: string;
-  mode: Mode;
-  created_at: number;
-  updated_at: number;
-  length: number;
-  turns: number;
-  input: number | null;
-  cached: number | null;
-  output: number | null;
-  reasoning: number | null;
-};
+const sessionColumns = `id, parent, title, cwd, model, provider, mode, created_at AS createdAt,
+  updated_at AS updatedAt, length, turns, input, cached, output, reasoning`;
 
-export function infoOf(row: SessionRow): SessionInfo {
-  const { id, parent, title, cwd, model, provider, mode, length, turns, input, cached, output, reasoning } = row;
-  return {
-    id,
+type SessionRow = Omit<SessionInfo, "parent" | "usage"> & Usage & { parent: string | null };
+
+/** The sessions that a condition selects; it may go on with ORDER BY and LIMIT. */
+export function readSessions(db: Database, condition: string, values: (string | number)[] = []): SessionInfo[] {
+  const rows = db.all<SessionRow>(`SELECT ${sessionColumns} FROM session WHERE ${condition}`, values);
+  return rows.map(({ parent, input, cached, output, reasoning, ...rest }) => ({
+    ...rest,
     ...(parent !== null && { parent }),
-    title,
-    cwd,
-    model,
-    provider,
-    mode,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    length,
-    turns,
     usage: { input, cached, output, reasoning },
-  };
+  }));
 }
 
 export function insertSession(db: Database, info: SessionInfo, parentSeq?: number): void {

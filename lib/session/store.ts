@@ -8,17 +8,18 @@ import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, when
 import {
   copyPlaces,
   deleteSession,
-  infoOf,
   insertSession,
   readItems,
   readLatest,
+  readSessions,
   type SessionInfo,
-  type SessionRow,
 } from "./log.ts";
 import { outcomesIn, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
 import { type SessionSource, Session } from "./session.ts";
+
+const newestFirst = "length > 0 ORDER BY updated_at DESC, id DESC";
 
 export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
 
@@ -46,7 +47,7 @@ export class Store implements AsyncDisposable {
   create({ id, ...start }: NewSession & { id?: string }): Session {
     if (id === undefined) return new Session(this.#db, unmade(Bun.randomUUIDv7(), start));
     const opening = this.#db.write(() => {
-      if (this.#row(id) !== undefined) throw new KodaError("usage", `Session "${id}" exists already`);
+      if (this.named(id) !== undefined) throw new KodaError("usage", `Session "${id}" exists already`);
       return this.#create(id, start);
     });
     return new Session(this.#db, opening);
@@ -74,7 +75,7 @@ export class Store implements AsyncDisposable {
   async openOrCreate(id: string, start: NewSession, wait: Wait = { ms: 0 }): Promise<Session> {
     if (!/^[A-Za-z0-9._-]{1,64}$/.test(id))
       throw new KodaError("usage", `Bad session id "${id}": expected 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"`);
-    const made = this.#db.write(() => (this.#row(id) === undefined ? this.#create(id, start) : undefined));
+    const made = this.#db.write(() => (this.named(id) === undefined ? this.#create(id, start) : undefined));
     return made === undefined ? await this.open(id, wait) : new Session(this.#db, made);
   }
 
@@ -87,15 +88,12 @@ export class Store implements AsyncDisposable {
 
   /** The session of this directory with the latest activity. */
   latest(cwd: string): SessionInfo | undefined {
-    const sql = "SELECT * FROM session WHERE cwd = ? AND length > 0 ORDER BY updated_at DESC, id DESC LIMIT 1";
-    const row = this.#db.get<SessionRow>(sql, [cwd]);
-    return row && infoOf(row);
+    return readSessions(this.#db, `cwd = ? AND ${newestFirst} LIMIT 1`, [cwd])[0];
   }
 
   /** Newest activity first, without sessions that have no items yet. */
   list(): SessionInfo[] {
-    const sql = "SELECT * FROM session WHERE length > 0 ORDER BY updated_at DESC, id DESC";
-    return this.#db.all<SessionRow>(sql).map(infoOf);
+    return readSessions(this.#db, newestFirst);
   }
 
   /** The outcome of each listed session, by its id. */
@@ -105,22 +103,21 @@ export class Store implements AsyncDisposable {
 
   /** The session with exactly this id. */
   named(id: string): SessionInfo | undefined {
-    const row = this.#row(id);
-    return row && infoOf(row);
+    return readSessions(this.#db, "id = ?", [id])[0];
   }
 
   /** The session with this id, or with an id of which this is a prefix that no other has. */
   find(idOrPrefix: string): SessionInfo {
-    const exact = this.#row(idOrPrefix);
-    if (exact !== undefined) return infoOf(exact);
+    const exact = this.named(idOrPrefix);
+    if (exact !== undefined) return exact;
 
-    const begins = "SELECT * FROM session WHERE substr(id, 1, length(?1)) = ?1 AND length > 0 ORDER BY id";
-    const rows = idOrPrefix === "" ? [] : this.#db.all<SessionRow>(begins, [idOrPrefix]);
-    const [only, ...others] = rows;
+    const begins = "substr(id, 1, length(?1)) = ?1 AND length > 0 ORDER BY id";
+    const found = idOrPrefix === "" ? [] : readSessions(this.#db, begins, [idOrPrefix]);
+    const [only, ...others] = found;
     if (only === undefined)
       throw new KodaError("session_not_found", `No session "${idOrPrefix}": see koda session list`);
-    if (others.length > 0) throw ambiguous(idOrPrefix, rows);
-    return infoOf(only);
+    if (others.length > 0) throw ambiguous(idOrPrefix, found);
+    return only;
   }
 
   /** The environment of a session's latest turn. */
@@ -150,8 +147,8 @@ export class Store implements AsyncDisposable {
   /** The sessions that were not used for this long and are not held by a process. */
   prunable(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
-    const old = this.#db.all<SessionRow>("SELECT * FROM session WHERE updated_at < ? ORDER BY updated_at", [before]);
-    return old.filter(({ id }) => !isHeld(this.#db, id)).map(infoOf);
+    const old = readSessions(this.#db, "updated_at < ? ORDER BY updated_at", [before]);
+    return old.filter(({ id }) => !isHeld(this.#db, id));
   }
 
   /** Deletes the prunable sessions and returns them. */
@@ -160,8 +157,8 @@ export class Store implements AsyncDisposable {
     // One by one, so that other processes can write in between; each may have been used again by now.
     return this.prunable(olderThanMs).filter(({ id }) =>
       this.#db.write(() => {
-        const row = this.#row(id);
-        if (row === undefined || row.updated_at >= before || isHeld(this.#db, id)) return false;
+        const info = this.named(id);
+        if (info === undefined || info.updatedAt >= before || isHeld(this.#db, id)) return false;
         deleteSession(this.#db, id);
         return true;
       }),
@@ -197,10 +194,6 @@ export class Store implements AsyncDisposable {
     return readItems(this.#db, id).map((row) => decode(this.#db.path, row));
   }
 
-  #row(id: string): SessionRow | undefined {
-    return this.#db.get<SessionRow>("SELECT * FROM session WHERE id = ?", [id]);
-  }
-
   close(): void {
     this.#db.close();
   }
@@ -226,9 +219,8 @@ function unmade(id: string, start: NewSession): SessionSource {
 
 const candidatesShown = 5;
 
-function ambiguous(prefix: string, rows: readonly SessionRow[]): KodaError {
-  const shown = rows.slice(0, candidatesShown).map(({ id, title }) => `${id} (${title})`);
-  const more = rows.length > candidatesShown ? ` and ${rows.length - candidatesShown} more` : "";
-  const candidates = `${shown.join(", ")}${more}`;
-  return new KodaError("session_not_found", `Session id "${prefix}" is ambiguous: ${candidates}`);
+function ambiguous(prefix: string, found: readonly SessionInfo[]): KodaError {
+  const shown = found.slice(0, candidatesShown).map(({ id, title }) => `${id} (${title})`);
+  const more = found.length > candidatesShown ? ` and ${found.length - candidatesShown} more` : "";
+  return new KodaError("session_not_found", `Session id "${prefix}" is ambiguous: ${shown.join(", ")}${more}`);
 }
