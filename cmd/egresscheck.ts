@@ -18,7 +18,7 @@ export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<He
   const reach = {
     none: "none: commands reach nothing",
     allowlist: `allowlist: ${allowed}${denied}, ${way}`,
-    open: `open: every public host, ${allowed} beside${denied}, ${way}`,
+    open: `open: every public host and ${allowed}${denied}, ${way}`,
   } as const;
   return { status: "ok", message: reach[egress.mode] } as const;
 }

@@ -31,7 +31,7 @@ describe("koda doctor says what commands may reach", () => {
     {
       name: "everything public",
       egress: { mode: "open", allow: ["10.1.2.3"] },
-      message: "open: every public host, 1 pattern allowed beside, direct",
+      message: "open: every public host and 1 pattern allowed, direct",
     },
     {
       name: "through the user's own proxy, whose password it keeps",

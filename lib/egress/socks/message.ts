@@ -32,7 +32,7 @@ export function readMessage<T>(socket: Socket, parse: (bytes: Buffer) => Parsed<
     if (bytes.length > parsed.length) socket.unshift(bytes.subarray(parsed.length));
     resolve(parsed.value);
   };
-  const leave = () => reject(new Error("it closed the connection"));
+  const leave = () => reject(new Error("the connection was closed"));
   socket.on("readable", take).once("end", leave).once("close", leave).once("error", reject);
   return promise;
 }

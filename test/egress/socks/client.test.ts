@@ -89,6 +89,6 @@ test("a proxy that leaves is an error like any other", async () => {
   await using _ = proxy;
   const socket = connect({ host: "127.0.0.1", port: proxy.port });
   await once(socket, "connect");
-  expect(connectThrough(socket, target)).rejects.toThrow("it closed the connection");
+  expect(connectThrough(socket, target)).rejects.toThrow("the connection was closed");
   await once(socket, "close");
 });
