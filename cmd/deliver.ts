@@ -5,21 +5,21 @@ import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
 import type { Sink } from "../lib/sink/sink.ts";
 import { sinkFor } from "./stdio.ts";
 
-/** The last thing that is done before the end is told; it may change the outcome. */
+/** The last step before the end event; it may change the outcome. */
 export type Conclude = (outcome: Outcome, totals: Totals) => Promise<Outcome>;
 
 type Delivery = { sink: Sink; stop: AbortController; conclude?: Conclude | undefined };
 
 /**
- * Writes a run's events and returns its exit code. A sink that takes no more stops the run, which is then followed to
- * its end all the same: what happened is recorded, and nothing it started is left behind.
+ * Writes the events of a run and returns its exit code. A sink that fails stops the run, which is still followed to its
+ * end: its outcome is recorded and its processes are stopped.
  */
 export async function deliver(
   events: (conclude: Conclude) => AsyncIterable<Event>,
   { sink, stop, conclude }: Delivery,
 ): Promise<number> {
   let broken: KodaError | undefined;
-  // People still get on stderr what stdout takes no more, so the sink is asked to the end.
+  // stderr may still work when stdout does not, so every event is written.
   const stopped = (error: unknown) => {
     broken ??= error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
     stop.abort(broken);
@@ -39,13 +39,13 @@ export async function deliver(
     }
   }
   await sink.flush().catch(stopped);
-  // The sink has told people of it with the end.
+  // The sink has reported this on stderr with the end.
   return broken === undefined ? exit : exitByCode[broken.code];
 }
 
 /**
- * Before the end is told, the answer is in its file (`-o`), or what was there before is gone. Which file that is has to
- * be settled before there are any events.
+ * Writes the answer to the file of `-o`, or removes the old file after a failure. The path is resolved before the run
+ * starts.
  */
 export async function answerInto(file: string, signal: AbortSignal): Promise<Conclude> {
   const { settleAnswer } = await import("./answerfile.ts");
@@ -59,15 +59,15 @@ export async function answerInto(file: string, signal: AbortSignal): Promise<Con
         outcome = failedAfterwards(outcome, error);
       }
     }
-    // A command line that is refused changes nothing.
+    // A refused command line changes nothing.
     if (session === null && exitOf(outcome) === exitByCode.usage) return outcome;
-    // The end says already that there is no answer, so a file that cannot be removed either adds nothing.
+    // The end already says that there is no answer.
     await answer.remove().catch(() => undefined);
     return outcome;
   };
 }
 
-/** A command line that could not be read ends like every other run, in the form that it seems to ask for. */
+/** The end of a command line that could not be parsed, in the format that it seems to ask for. */
 export async function endUnread(error: unknown, argv: readonly string[], stop: AbortController): Promise<number> {
   const end = endEvent(outcomeOfError(error, stop.signal, ""), { ...noTotals(), durationMs: 0 });
   return await deliver(() => only(end), { sink: await sinkFor({ output: outputIn(argv) }), stop });

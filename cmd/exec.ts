@@ -28,13 +28,13 @@ export async function exec(options: ExecOptions, stopper: Stopper): Promise<numb
   });
 }
 
-/** Undefined when there is none, also with `-o -`: in text mode stdout has the answer anyhow. */
+/** The file of `-o`; undefined for `-o -`, since in text mode stdout has the answer anyway. */
 function answerFile({ outputLastMessage: file, output = "text" }: ExecOptions): string | undefined {
   if (file !== "-") return file;
   if (output === "text") return undefined;
   throw new KodaError(
     "usage",
-    `-o - cannot be used with --output ${output}, which has stdout to itself: name a file, or read "text" in the end event`,
+    `-o - cannot be used with --output ${output}, which writes to stdout: name a file, or read "text" in the end event`,
   );
 }
 
@@ -44,9 +44,9 @@ async function printSchema(): Promise<number> {
   return 0;
 }
 
-/** Everything that happens, from reading the prompt to the end of the last process. */
+/** The events of the run, from reading the prompt to the end of the last process. */
 function task(options: ExecOptions, stopper: Stopper, conclude: Conclude): AsyncGenerator<Event, void> {
-  // All that koda starts is its own to take down again, so it becomes the parent of whatever loses its parent.
+  // koda stops everything that it started, so it becomes the parent of processes that lose theirs.
   adoptOrphans();
   const host = new Host({ stop: stopper.controller, cassette: cassetteOf(options) });
   stopper.killNow = () => host.killNow();
@@ -58,9 +58,8 @@ function task(options: ExecOptions, stopper: Stopper, conclude: Conclude): Async
 }
 
 /**
- * Reads the prompt and opens the conversation. A command line that is refused changes nothing, so nothing is opened
- * before all that can be read at once has been; while a pipe is waited for, both happen together, and when one of them
- * fails the other is given up.
+ * Reads the prompt and opens the conversation. A refused command line must change nothing, so the prompt is read first
+ * unless that has to wait for a pipe. Then both happen at once, and when one fails the other is abandoned.
  */
 async function open(options: ExecOptions, host: Host) {
   const failed = new AbortController();
@@ -69,17 +68,17 @@ async function open(options: ExecOptions, host: Host) {
   await Promise.race([reading, waits.promise]);
 
   const opening = openFor(options, host);
-  // A pipe may take hours to its end, which is too long to learn that a key is missing.
+  // A pipe may stay open for hours, which is too long to learn that a key is missing.
   opening.catch(async (error: unknown) => {
     await Bun.sleep(patienceMs);
     failed.abort(error);
   });
   const [prompt, opened] = await Promise.allSettled([reading, opening]);
-  // Without a prompt the command line is wrong, whatever else is.
+  // A missing prompt is reported first, whatever else is wrong.
   if (prompt.status === "rejected" && !failed.signal.aborted) throw prompt.reason;
   if (opened.status === "rejected") throw opened.reason;
   if (prompt.status === "rejected") throw prompt.reason;
-  // The build starts with a reluctant compiler, for what runs once; from here on things run often.
+  // The build makes the JIT reluctant, which suits start-up code. From here on code runs often.
   Bun.unsafe.setJITPolicy(1);
   const { conversation, settings } = opened.value;
   if (prompt.value.length === 0) assertUnfinished(conversation.session);
@@ -87,7 +86,7 @@ async function open(options: ExecOptions, host: Host) {
   return { conversation, request, failOn: settings.failOn };
 }
 
-/** A pipe that ends at once is heard of before anything is said of the model. */
+/** The time in which an empty pipe ends, so that the missing prompt is reported and not the model. */
 const patienceMs = 50;
 
 async function openFor(options: ExecOptions, host: Host) {

@@ -25,9 +25,9 @@ import { isTerminal } from "./terminal.ts";
 
 type SandboxOptions = Options<"sandbox">;
 
-/** `koda sandbox`: any command as a run's own commands are run, but with koda's streams; its exit code is koda's. */
+/** `koda sandbox`: runs a command as an agent's commands run, but with koda's own streams and exit code. */
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
-  // All that koda starts is the command's, so it becomes the parent of whatever loses its parent.
+  // koda stops everything that the command started, so it becomes the parent of processes that lose theirs.
   adoptOrphans();
   const settings = await groundOf(options);
   const post = (event: Event) => void say(linesOf(event));
@@ -36,7 +36,7 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
   return await attend(options.command, workspace, stopper);
 }
 
-/** The notices of its closing are posted when nothing of the command is left. */
+/** Opens the workspace after printing what it enforces. */
 async function openWorkspace(options: SandboxOptions, settings: Ground, post: (event: Event) => void) {
   const { config } = settings.loaded;
   await using held = new AsyncDisposableStack();
@@ -52,7 +52,7 @@ async function openWorkspace(options: SandboxOptions, settings: Ground, post: (e
   return workspace;
 }
 
-/** A signal before the command's start ends koda; later ones are the command's, which decides whether they end it. */
+/** A signal before the command starts ends koda; later ones are passed on to the command. */
 async function attend(command: SandboxOptions["command"], workspace: Workspace, stopper: Stopper): Promise<number> {
   const { signal } = stopper.controller;
   const { repositories } = workspace;
@@ -61,7 +61,7 @@ async function attend(command: SandboxOptions["command"], workspace: Workspace, 
   try {
     const env = await terminalName();
     signal.throwIfAborted();
-    // Nothing is awaited between this check and the relay, so no signal is handled between them.
+    // No await between this check and the relay, so that no signal is handled between them.
     process.on("SIGQUIT", () => stopper.relay?.("SIGQUIT"));
     const attached = shell.attach(command, { env });
     stopper.relay = (name) => attached.forward(name);
@@ -75,13 +75,13 @@ async function attend(command: SandboxOptions["command"], workspace: Workspace, 
   }
 }
 
-/** A run's commands have no terminal. What is at the other end of this one, only its name says. */
+/** An agent's commands have no terminal; a command that has one needs its name. */
 async function terminalName(): Promise<Record<string, string>> {
   const { TERM } = process.env;
   return TERM !== undefined && ((await isTerminal(0)) || (await isTerminal(1))) ? { TERM } : {};
 }
 
-/** What is enforced: all of it for scripts, a line for people who look, and always when it is nothing. */
+/** The policy in effect: in full with --json, one line on a terminal, and always a warning when there is none. */
 async function introduction(confinement: Confinement, { json }: SandboxOptions): Promise<string[]> {
   const { name, filesystem, network } = confinement.backend;
   const warnings = name === "none" ? confinement.gaps.map((gap) => `koda: warning: ${gap}`) : [];
@@ -97,7 +97,7 @@ function enforced({ backend, policy, missed, gaps }: Confinement): unknown {
   return { backend: name, filesystem, network, ...places, missed, notes: gaps };
 }
 
-/** What a run would tell beside its answer: that something was held back, or put aside. */
+/** Lines about refused connections and notices. */
 function linesOf(event: Event): string[] {
   if (event.type === "egress") return event.verdict === "allowed" ? [] : [`koda: ${describeEgress(event)}`];
   if (event.type !== "notice") return [];
@@ -112,7 +112,7 @@ async function say(lines: readonly string[]): Promise<void> {
     await stderr.write(lines.map((line) => `${plain(line)}\n`).join(""));
     await stderr.flush();
   } catch (error) {
-    // The command is not about koda's words: whether its stderr can be written to is for itself to find out.
+    // A broken stderr is the command's own business.
     if (!(error instanceof KodaError)) throw error;
   }
 }

@@ -11,7 +11,7 @@ import type { ExecOptions } from "./options.ts";
 import { resumeFlags } from "./resumeflags.ts";
 import { version } from "./version.ts";
 
-/** What the flags, the environment and the configuration files ask of a run, in one record. */
+/** The settings of a run from flags, environment and configuration files. */
 export async function settingsOf(options: ExecOptions): Promise<Settings> {
   const ground = await groundOf(options, overridesOf(options));
   const { root, loaded } = ground;
@@ -47,7 +47,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
   };
 }
 
-/** The cassettes that the flags name. */
+/** The cassettes of --record and --replay. */
 export function cassetteOf({ record, replay, replayLoose }: ExecOptions): TrafficOptions {
   return {
     loose: replayLoose,

@@ -4,18 +4,18 @@ const signals = { SIGHUP: "sighup", SIGINT: "sigint", SIGTERM: "sigterm" } as co
 
 export type StopSignal = keyof typeof signals;
 
-/** The way for signals to end a run. */
+/** Stops a run on signals. */
 export type Stopper = {
   readonly controller: AbortController;
   /** Called when there is no time to stop properly. */
   killNow: () => void;
-  /** Takes all signals once it is set: they are for the command that koda stands in for. */
+  /** Receives every signal once it is set, to pass it on to a command. */
   relay?: (signal: NodeJS.Signals) => void;
 };
 
 /**
- * The first signal asks the run to stop, which then says so in its own words. The second one means now: what runs is
- * killed and the process leaves, without its last line.
+ * The first signal stops the run, which reports it in its end event. The second kills everything and exits at once,
+ * without an end event.
  */
 export function stopOnSignals(leave: (code: number) => never): Stopper {
   const stopper: Stopper = { controller: new AbortController(), killNow: () => {} };

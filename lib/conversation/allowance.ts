@@ -4,7 +4,7 @@ import { KodaError, reasonOf } from "../errors.ts";
 import { realPaths } from "../files/real.ts";
 import type { Allowance } from "./resume.ts";
 
-/** What the configuration and the flags ask for, by the real paths that rules are compared with later on. */
+/** The allowance that the configuration and the flags ask for, with real paths. */
 export function wantedOf({ mode, sandbox, egress }: Config): Allowance {
   const real = (paths: readonly string[]) => [...new Set(paths.flatMap(realPaths))];
   return {
@@ -17,7 +17,7 @@ export function wantedOf({ mode, sandbox, egress }: Config): Allowance {
   };
 }
 
-/** A writable root has to be there: what a sandbox opens is a directory and not a name. */
+/** A writable root must exist: a sandbox opens directories, not names. */
 function realRoot(path: string): string {
   try {
     return realpathSync(path);

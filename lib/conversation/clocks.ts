@@ -3,7 +3,7 @@ import { KodaError } from "../errors.ts";
 
 export type TimeLimits = { timeoutMs: number | undefined; idleTimeoutMs: number | undefined };
 
-/** The limits in time. Each stops the run by its controller and says which it was. */
+/** The time limits. Each aborts the controller with its own reason. */
 export class Clocks {
   readonly #controller: AbortController;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -25,7 +25,7 @@ export class Clocks {
       );
   }
 
-  /** The model or a tool gave a sign of life. */
+  /** Restarts the idle clock: the model or a tool sent something. */
   heard(): void {
     this.#idle?.heard();
   }

@@ -19,7 +19,7 @@ import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from 
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
-/** The model of a conversation, and the variables that may hold its key: commands never see those. */
+/** The model of a conversation. Commands never see the variables that may hold its key. */
 export type Connection = {
   model: Model;
   info: ModelInfo;
@@ -38,7 +38,7 @@ type Circumstances = {
   signal: AbortSignal;
 };
 
-/** Connects to the model that is asked for, over the network or over a cassette. */
+/** Connects to the chosen model, over the network or with a cassette. */
 export async function connectionFor(settings: Settings, circumstances: Circumstances): Promise<Connection> {
   const { traffic, recorded, post } = circumstances;
   const resolved = await resolve(settings, circumstances);
@@ -84,8 +84,8 @@ function settingsFor(info: ModelInfo, flags: ModelSettings, recorded: Recorded |
 }
 
 /**
- * Flags come first, then what the session or the cassette was recorded with, then the environment and the
- * configuration: those are of every run, and a recording is of one model.
+ * The choice of model: flags first, then the model of the recorded session or cassette, then the environment and the
+ * configuration, which are not about this session.
  */
 function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Cassette | undefined): ModelChoice {
   const { loaded, endpoint } = settings;
@@ -98,7 +98,7 @@ function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Ca
   return { ...endpoint, ...(apiKeyEnv && { apiKeyEnv }), ...(wire && { wire }), ...(model !== undefined && { model }) };
 }
 
-/** The address that a session was recorded with takes the key that it had there. */
+/** A session keeps the key variable of its recorded address. */
 function keyVariableFor(baseUrl: string | undefined, recorded: Recorded | undefined): string | undefined {
   const before = recorded?.environment?.connection;
   return baseUrl !== undefined && before?.endpoint === endpointOf({ baseUrl }) ? before.keyVariable : undefined;
@@ -106,7 +106,7 @@ function keyVariableFor(baseUrl: string | undefined, recorded: Recorded | undefi
 
 function nameOf({ provider, model }: { provider: string; model: string }, baseUrl: string | undefined): string {
   if (provider === demoProvider.name) return provider;
-  // An endpoint without a name of its own: no table has it.
+  // No table has an endpoint that was given by its address.
   return provider === "custom" && baseUrl !== undefined ? model : `${provider}/${model}`;
 }
 
@@ -118,7 +118,7 @@ async function resolve(settings: Settings, { recorded, traffic, signal }: Circum
   try {
     return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined, signal, writable });
   } catch (error) {
-    // The name came from the record, so it is not the command line that is wrong.
+    // The name came from the session, so the command line is not wrong.
     if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage" || isNamedByFlag(settings))
       throw error;
     const { id, provider, model } = recorded.info;

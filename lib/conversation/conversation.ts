@@ -30,7 +30,7 @@ export type ConversationParts = {
   ledger: Ledger;
   events: Events;
   start: EventOf<"session.start">;
-  /** The facts that the model has not been told yet, for the next turn. */
+  /** The environment as far as the model does not know it yet. */
   environment: () => ItemOf<"environment"> | undefined;
   settings: { env: Readonly<Record<string, string | undefined>>; dataDirectory: string | undefined };
   own: OwnOutput;
@@ -52,7 +52,7 @@ export class Conversation implements AsyncDisposable {
   readonly #changed = new Set<string>();
   #isRunning = false;
 
-  /** Takes the session and the workspace over. */
+  /** Takes ownership of the session and the workspace. */
   constructor(parts: ConversationParts) {
     this.#parts = parts;
     this.session = parts.session;
@@ -77,7 +77,7 @@ export class Conversation implements AsyncDisposable {
     }
   }
 
-  /** The figures of all turns so far. */
+  /** The totals of all turns so far. */
   get totals(): Omit<Totals, "durationMs"> {
     const { ledger, session } = this;
     const { stance, resume } = this.#parts;

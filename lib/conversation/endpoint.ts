@@ -6,7 +6,7 @@ import type { ConnectionFacts } from "../session/item.ts";
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
-/** The part of a connection that a session records: enough to notice another address, and no secret. */
+/** The part of a connection that a session records: enough to detect another address, and no secret. */
 export function connectionFacts({ provider, info, key }: ResolvedModel, settings: ModelSettings): ConnectionFacts {
   return {
     endpoint: endpointOf(provider),
@@ -27,8 +27,8 @@ export function isNamedByFlag(settings: Pick<Settings, "loaded" | "endpoint">): 
 }
 
 /**
- * A conversation goes to another address only when a flag says so: a name may mean another one by now, and what was
- * said in it was meant for the first.
+ * A conversation moves to another address only when a flag says so: a provider's name may have been given another
+ * address since, and the conversation was meant for the first.
  */
 export function assertSameEndpoint(
   { info: { id, provider: name }, environment }: Recorded,

@@ -17,15 +17,15 @@ export type Facts = {
 };
 
 /**
- * Tells the model where it is: all of it at the beginning of a session, and later only the changes. An item of the log,
- * not a part of the system prompt, so that the beginning of each request stays as it was sent. The next turn commits
- * it: a run that is refused before its turn changes nothing.
+ * The environment for the model: all of it at the start of a session, later only the changes. It is an item of the log
+ * and not a part of the system prompt, so that each request begins with the bytes of the last one. The next turn
+ * commits it: a run that is refused before its turn changes nothing.
  */
 export function environmentItem(session: Session, facts: Facts): ItemOf<"environment"> | undefined {
   const now = environmentOf(facts);
   const before = session.environment;
   const text = before === undefined ? describeEnvironment(now, facts.instructions) : describeChanges(before, now);
-  // A change that is none of the model's business is recorded without a text.
+  // A change that does not concern the model is recorded without a text.
   const isSame = text === undefined && Bun.deepEquals(before?.connection, now.connection);
   return isSame ? undefined : { kind: "environment", text: text ?? "", facts: now };
 }
@@ -38,7 +38,7 @@ function environmentOf({ settings, allowance, workspace, info, connection }: Fac
     date: new Date().toISOString().slice(0, 10),
     mode,
     sandbox: settings.sandboxed ? "on" : "off",
-    // The directory for temporary files is another one in every run, and commands find it in TMPDIR.
+    // TMPDIR differs in every run, and commands have it as a variable.
     writable: write.filter((path) => path !== tmp),
     model: info.name,
     provider: info.provider,

@@ -7,15 +7,15 @@ import { KodaError } from "../errors.ts";
 import type { Conversation, TurnRequest } from "./conversation.ts";
 import type { Host } from "./host.ts";
 
-/** Outcomes that the user wants to hear of by exit code, although the turn itself went to its end. */
+/** Outcomes that --fail-on turns into exit code 3. */
 export type FailOn = "denied" | "tool_error";
 
 /** One request and everything around it. */
 export type Task = {
   open(): Promise<{ conversation: Conversation; request: TurnRequest; failOn: readonly FailOn[] }>;
-  /** Puts the answer where it belongs, when nothing runs any more; may change the outcome. */
+  /** Delivers the answer when nothing runs any more; may change the outcome. */
   conclude(outcome: Outcome, totals: Totals): Promise<Outcome>;
-  /** Shows a bug in koda to people. */
+  /** Reports a bug in koda on stderr. */
   report(error: unknown): Promise<void>;
 };
 
@@ -51,12 +51,12 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   }
   const all = { ...totals, durationMs: performance.now() - host.startedAt };
   outcome = await task.conclude(outcome, all);
-  // An answer that nobody takes is waited for no longer than the run may last.
+  // The time limit also holds while the answer is being delivered.
   host.clocks.stop();
   yield endEvent(outcome, all);
 }
 
-/** A turn that went to its end fails all the same when it had what the user named with --fail-on. */
+/** A completed turn fails when it had an outcome that the user named with --fail-on. */
 function withFailOn(outcome: Outcome, failOn: readonly FailOn[], ledger: Ledger): Outcome {
   if (outcome.status !== "done") return outcome;
   if (ledger.commands.refused > 0 && ledger.commands.begun === 0) return withoutCommands(outcome.text, ledger);
@@ -67,9 +67,9 @@ function withFailOn(outcome: Outcome, failOn: readonly FailOn[], ledger: Ledger)
   return { status: "failed", text: outcome.text, error: { code, message, retryable: false } };
 }
 
-/** An answer that was found although no command could run is not to be trusted like one. */
+/** An answer is not trustworthy when none of its commands could run. */
 function withoutCommands(text: string, { commands }: Ledger): Outcome {
-  const message = `The sandbox could be set up for none of ${counted(commands.refused, "command")}: koda doctor says more`;
+  const message = `The sandbox could not be set up for any of ${counted(commands.refused, "command")}: run koda doctor for details`;
   return { status: "failed", text, error: { code: "sandbox", message, retryable: false } };
 }
 

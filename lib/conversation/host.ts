@@ -4,12 +4,12 @@ import { Clocks } from "./clocks.ts";
 import type { Conversation } from "./conversation.ts";
 
 export type HostOptions = {
-  /** Stops every conversation; its signal's reason says why. */
+  /** Stops every conversation. The signal's reason says why. */
   stop: AbortController;
   cassette: TrafficOptions;
 };
 
-/** Everything that a process has once, however many conversations it holds. */
+/** Everything that a process has once, however many conversations run in it. */
 export class Host implements AsyncDisposable {
   readonly startedAt: number = performance.now();
   readonly signal: AbortSignal;
@@ -24,7 +24,7 @@ export class Host implements AsyncDisposable {
     this.traffic = new Traffic(cassette);
   }
 
-  /** The store at a path. A process has one connection to it: closing another would drop the first one's locks. */
+  /** The store at a path. One connection per process: closing a second one would drop the locks of the first. */
   store(path: string): Store {
     const store = this.#stores.get(path) ?? openStore(path);
     this.#stores.set(path, store);
@@ -39,7 +39,7 @@ export class Host implements AsyncDisposable {
     this.#conversations.delete(conversation);
   }
 
-  /** Kills every command without waiting, for a process that exits right now. */
+  /** Kills every command without waiting, for a process that is about to exit. */
   killNow(): void {
     for (const { workspace } of this.#conversations) workspace.killNow();
   }

@@ -28,7 +28,7 @@ export type ConversationOptions = {
   track?: string;
 };
 
-/** From settings to a conversation. A failed start leaves nothing behind, no session either. */
+/** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
   { settings, own, track }: ConversationOptions,
@@ -84,7 +84,7 @@ export async function openConversation(
   return conversation;
 }
 
-/** Mistakes in the command line or the configuration are found before a model is looked for. */
+/** Finds mistakes in the flags and the configuration before a model is looked for. */
 function assertUsable({ loaded: { config }, tools, env }: Settings): void {
   offeredTools(builtInTools, tools);
   parseRules(config.egress);

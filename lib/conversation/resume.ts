@@ -3,20 +3,20 @@ import type { EnvironmentFacts } from "../session/item.ts";
 import { lowerMode } from "../trust/mode.ts";
 import type { Notice } from "../engine/turn.ts";
 
-/** What a run may do, as far as a session records it. All paths are real. */
+/** Permissions of a run that a session records. All paths are real. */
 export type Allowance = {
   mode: Mode;
-  /** Writable roots beside the project. */
+  /** Writable roots in addition to the project. */
   write: readonly string[];
-  /** What may be read though it is hidden by default. */
+  /** Readable paths that are hidden by default. */
   read: readonly string[];
-  /** What is hidden beside that. */
+  /** Paths that are hidden in addition to the default. */
   hide: readonly string[];
   allowGit: boolean;
   egress: EgressConfig;
 };
 
-/** What this very command line says, and not some file or variable that was there before. */
+/** Permissions that this command line itself grants, as opposed to files and variables. */
 export type Explicit = {
   mode: boolean;
   write: readonly string[];
@@ -27,8 +27,8 @@ export type Explicit = {
 };
 
 /**
- * A resumed session stays within what it was allowed when it was recorded. Only a flag on this command line widens it:
- * a configuration that changed in the meantime does not.
+ * A resumed session keeps within the permissions that it was recorded with. Only a flag on this command line widens
+ * them, not a configuration that has changed since.
  */
 export function keepToRecord(
   environment: EnvironmentFacts | undefined,
@@ -47,11 +47,11 @@ export function keepToRecord(
   const { egress, kept: keptEgress } = keepEgress(recorded.egress, wanted.egress, explicit);
 
   const kept = [
-    mode !== wanted.mode && `Still in mode "${mode}", as this session began; pass --mode to change it`,
-    ...write.refused.map((path) => `"${path}" was not writable in this session: pass --allow-write to make it so`),
-    ...read.refused.map((path) => `"${path}" was not opened in this session: pass --allow-read to open it`),
-    ...forgotten.map((path) => `"${path}" was hidden in this session and stays so: pass --allow-read to open it`),
-    allowGit !== wanted.allowGit && "commands could not commit in this session: pass --allow-git to let them",
+    mode !== wanted.mode && `This session started in mode "${mode}" and stays in it: pass --mode to change it`,
+    ...write.refused.map((path) => `"${path}" was not writable in this session: pass --allow-write to allow it`),
+    ...read.refused.map((path) => `"${path}" was not readable in this session: pass --allow-read to allow it`),
+    ...forgotten.map((path) => `"${path}" was hidden in this session and stays hidden: pass --allow-read to allow it`),
+    allowGit !== wanted.allowGit && "Commands could not commit in this session: pass --allow-git to allow it",
     ...keptEgress,
   ];
   return {
@@ -67,14 +67,14 @@ export function keepToRecord(
   };
 }
 
-/** A session of an earlier koda was never granted what that did not know of. */
+/** Sessions of earlier versions have no record of later permissions. */
 function recordOf({ mode, writable, granted }: EnvironmentFacts): Allowance {
   return { mode, egress: plainEgress, ...(granted ?? { write: writable, read: [], hide: [], allowGit: false }) };
 }
 
 const plainEgress: EgressConfig = { mode: "allowlist", allow: [], deny: [] };
 
-/** The same for what commands may reach. */
+/** The same for the network. */
 function keepEgress(
   recorded: EgressConfig,
   wanted: EgressConfig,
@@ -85,9 +85,9 @@ function keepEgress(
   const allow = within(wanted.allow, [...recorded.allow, ...allowNet]);
   const forgotten = recorded.deny.filter((host) => !wanted.deny.includes(host) && !allowNet.includes(host));
   const kept = [
-    mode !== wanted.mode && `the network of this session was "${mode}" and stays so: pass --net to change it`,
-    ...allow.refused.map((host) => `"${host}" could not be reached in this session: pass --allow-net to allow it`),
-    ...forgotten.map((host) => `"${host}" was denied in this session and stays so: pass --allow-net to allow it`),
+    mode !== wanted.mode && `The network of this session was "${mode}" and stays so: pass --net to change it`,
+    ...allow.refused.map((host) => `"${host}" was not allowed in this session: pass --allow-net to allow it`),
+    ...forgotten.map((host) => `"${host}" was denied in this session and stays denied: pass --allow-net to allow it`),
   ];
   return { egress: { mode, allow: allow.allowed, deny: [...wanted.deny, ...forgotten] }, kept };
 }
@@ -97,7 +97,7 @@ function within(wanted: readonly string[], known: readonly string[]): Record<"al
   return { allowed: wanted.filter(isKnown), refused: wanted.filter((path) => !isKnown(path)) };
 }
 
-/** Another model goes on with what this one said: worth a word, since answers and costs may differ. */
+/** Another model continues the session: answers and costs may differ. */
 export function modelChange(
   recorded: EnvironmentFacts | undefined,
   now: { model: string; provider: string },
@@ -115,7 +115,7 @@ export function modelChange(
   ];
 }
 
-/** Commands run where koda was started; a session of another project moves with it. */
+/** Commands run where koda was started, even if the session began in another project. */
 export function directoryChange(recorded: EnvironmentFacts | undefined, root: string): Notice[] {
   if (recorded === undefined || recorded.cwd === root) return [];
   const message = `This session worked in "${recorded.cwd}"; continuing in "${root}" (--cd ${recorded.cwd} goes back)`;

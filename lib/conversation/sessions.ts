@@ -9,7 +9,7 @@ import type { SessionChoice, Settings } from "./settings.ts";
 /** A session as it is in the database. */
 export type Recorded = { info: SessionInfo; environment: EnvironmentFacts | undefined };
 
-/** The session that this run continues; undefined for a new one. It is not locked yet. */
+/** The session to continue, not yet locked; undefined for a new one. */
 export async function recordedIn(store: Store, choice: SessionChoice, root: string): Promise<Recorded | undefined> {
   const info = chosen(store, choice, root);
   return info && { info, environment: await store.environmentOf(info.id) };
@@ -34,7 +34,7 @@ function chosen(store: Store, choice: SessionChoice, root: string): SessionInfo 
   }
 }
 
-/** A turn that came to its end leaves nothing to go on with but a new prompt. */
+/** Only an unfinished turn can be continued without a prompt. */
 export function assertUnfinished({ id, lastTurn }: Session): void {
   if (lastTurn === "unfinished") return;
   const why = lastTurn === "none" ? "has no turn yet" : "has finished its last turn";
@@ -43,7 +43,7 @@ export function assertUnfinished({ id, lastTurn }: Session): void {
 
 type Opened = { settings: Settings; recorded: Recorded | undefined; info: ModelInfo };
 
-/** Opens the session for writing, waiting for it as long as the user said. */
+/** Opens the session for writing, waiting for it as long as --wait says. */
 export async function openSession(
   store: Store,
   { settings, recorded, info }: Opened,

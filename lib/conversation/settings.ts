@@ -12,26 +12,26 @@ export type SessionChoice =
   | { kind: "last" }
   | { kind: "fork"; id: string };
 
-/** Everything that a command line, its environment and its files ask of a run. Nothing below this reads them again. */
+/** Everything that flags, environment and files ask of a run. No other code reads them again. */
 export type Settings = {
   version: string;
   /** The project, absolute and real. */
   root: string;
   home: string;
-  /** The home that the system knows for the account, where it knows one. */
+  /** The home directory of the account in the user database, if it has one. */
   accountHome: string | undefined;
   env: Readonly<Record<string, string | undefined>>;
   loaded: LoadedConfig;
-  /** What this very command line says, and not a file or a variable: only that widens a resumed session. */
+  /** Permissions that this command line itself grants: only these widen a resumed session. */
   explicit: Explicit;
   /** The database's path, or ":memory:". */
   database: string;
-  /** The directory of koda's own state: hidden from every tool, also of a run that keeps nothing there itself. */
+  /** The directory of koda's own state, which is hidden from every tool, even in a run that keeps nothing there. */
   dataDirectory: string | undefined;
-  /** Where the user's configuration is, whether there is one or not. */
+  /** The directory of the user's configuration, even if it does not exist. */
   configDirectory: string | undefined;
   session: SessionChoice;
-  /** How long to wait for a session that another process holds, and who says so. */
+  /** The time to wait for a session that another process holds, and the way to say so. */
   wait: { ms: number; note: (text: string) => void };
   /** False after --no-sandbox. */
   sandboxed: boolean;
@@ -43,6 +43,6 @@ export type Settings = {
   /** The prompt has images (-i). */
   hasImages: boolean;
   failOn: readonly FailOn[];
-  /** The flags that a later command line needs to go on under the same terms, quoted for a shell. */
+  /** Flags that a later command line needs to continue under the same terms, quoted for a shell. */
   resumeFlags: readonly string[];
 };

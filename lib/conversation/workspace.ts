@@ -42,12 +42,12 @@ export async function openWorkspace({ settings, allowance, keyVariables, post }:
   return workspace;
 }
 
-/** The starter of one owner's commands, and those of them that run in the background. */
+/** The shell of one owner, and its background tasks. */
 export type Hands = { shell: Shell; tasks: Tasks };
 
 /**
- * The place where calls happen: what they may touch and reach, and what starts commands for them. It is opened once and
- * shared by a conversation and everything that it starts; closing it stops every command and then says what was found.
+ * The place where calls run: the policy, the sandbox, the network and the shells. It is opened once and shared by a
+ * conversation and everything that it starts. Closing it stops every command and posts the last findings.
  */
 export class Workspace implements AsyncDisposable {
   readonly policy: Policy;
@@ -60,7 +60,7 @@ export class Workspace implements AsyncDisposable {
   readonly #options: WorkspaceOptions;
   readonly #hands = new Set<Hands>();
 
-  /** Takes the confinement over. */
+  /** Takes ownership of the confinement. */
   constructor(confinement: Confinement, options: WorkspaceOptions) {
     const { policy, backend, egress } = confinement;
     const { settings, connections, post } = options;
@@ -79,7 +79,7 @@ export class Workspace implements AsyncDisposable {
     if (copied !== undefined) post({ type: "notice", level: "info", code: "settings", message: copied });
   }
 
-  /** Commands of one owner, who may do less than the workspace but never more. */
+  /** A shell for one owner, with the policy of the workspace or a narrower one. */
   open(narrower?: Policy): Hands {
     const { maxCommandTimeMs } = this.#options.settings.loaded.config.limits;
     const policy = narrower === undefined ? this.policy : compose(this.policy, narrower);
@@ -94,13 +94,13 @@ export class Workspace implements AsyncDisposable {
     return hands;
   }
 
-  /** The variables by which the commands of a call find the proxies, and the proxies know the call. */
+  /** Variables that lead the commands of a call to the proxies, at an address that identifies the call. */
   proxyVariables(call: string): Readonly<Record<string, string>> {
     const { proxies } = this.backend;
     return proxies === undefined ? {} : variablesOf(proxies, callerAddress(this.connections.callerOf(call)));
   }
 
-  /** Kills every command without waiting, for a process that exits right now. */
+  /** Kills every command without waiting, for a process that is about to exit. */
   killNow(): void {
     for (const { shell } of this.#hands) shell.killNow();
   }
@@ -127,17 +127,17 @@ function variablesFor(
   const { env: variables, notes } = childEnv(env, { pass: passEnv, tmp, providerKeys: keyVariables });
   for (const message of notes) post({ type: "notice", level: "warn", code: "environment", message });
 
-  // The user's own proxies are out of a confined command's reach, and their passwords are not for it.
+  // A confined command cannot reach the user's own proxies, and must not see their passwords.
   if (backend.filesystem === "confined") for (const name of proxyNames) delete variables[name];
-  // Where the user has an authority of their own, programs that know it by another name are told of it.
+  // A certificate authority of the user's own is passed under every name that programs look for.
   const { SSL_CERT_FILE: authority } = variables;
   if (authority !== undefined) Object.assign(variables, { ...certificateVariables(authority), ...variables });
-  // Last, so that nothing of the user's leads around them.
+  // Last, so that no variable of the user's bypasses the proxies.
   if (backend.proxies !== undefined)
     Object.assign(variables, variablesOf(backend.proxies, backend.proxies.http.address));
   if (backend.filesystem === "confined" && !backend.placesCopies)
     Object.assign(variables, copyVariables(policy, variables));
-  // Where .git is watched and not held, git should not write to it for a mere status.
+  // Where .git is restored rather than mounted read-only, `git status` should not write to it.
   if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
   return variables;
 }

@@ -34,7 +34,7 @@ export async function perform(turn: Turn, call: Prepared, signal: AbortSignal): 
 
 type Attempted<T> = { result: T | ToolResult; error?: { cause: unknown } };
 
-/** Every call that a reply asked for has a result and is counted, however it ended. */
+/** Turns a failure into a result: every call has one, however it ended. */
 async function attempt<T extends ToolResult | undefined>(work: () => Promise<T>): Promise<Attempted<T>> {
   try {
     return { result: await work() };
@@ -43,7 +43,7 @@ async function attempt<T extends ToolResult | undefined>(work: () => Promise<T>)
   }
 }
 
-/** The result of a call that is not made; undefined when it may be. */
+/** The result of a call that must not run; undefined when it may. */
 async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult | undefined> {
   if ("mistake" in call) return failed(call.mistake);
   const { tool, claim, input } = call;
@@ -55,7 +55,7 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
 }
 
-/** A tool that ignores the signal is given up after this time. */
+/** A tool that ignores an abort is abandoned after this time. */
 const graceMs = 2_000;
 
 async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult> {
@@ -83,7 +83,7 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
 
 type Finished = { result: ToolResult; durationMs: number; list: readonly TodoItem[] | undefined };
 
-/** Commits the result, counts it, and then tells of it. */
+/** Commits the result, counts it, and then announces it. */
 function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finished): void {
   const { session, events, ledger } = turn;
   session.append(
@@ -136,7 +136,7 @@ function endOf({ call }: Prepared, result: ToolResult, durationMs: number): Even
   };
 }
 
-/** Each call is in exactly one of the three. */
+/** Counts the call as exactly one of ok, failed and denied. */
 function count(ledger: Ledger, result: ToolResult): void {
   if (result.denied !== undefined) ledger.calls.denied++;
   else if (result.ok) ledger.calls.ok++;
@@ -144,7 +144,7 @@ function count(ledger: Ledger, result: ToolResult): void {
   if (result.confined !== undefined) ledger.commands[result.confined ? "begun" : "refused"]++;
 }
 
-/** What the result says, but for the id under which this one is stored: that is new each time. */
+/** The text of a result without its output id, which differs every time. */
 function lastingText(result: ToolResult): string {
   return result.output === undefined ? textOf(result) : textOf(result).replaceAll(result.output, "");
 }

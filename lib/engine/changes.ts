@@ -4,7 +4,7 @@ import type { Event } from "./event.ts";
 
 /** The files that koda itself writes in the project. */
 export type OwnOutput = {
-  /** Finds them. Programs that write koda's output on (`| tee log.txt`) come and go, so it is done repeatedly. */
+  /** Finds them again: programs that koda's output is piped to (`| tee log.txt`) come and go. */
   look(): void;
   has: IsOwn;
 };
@@ -15,7 +15,7 @@ export type ChangesOptions = Pick<SnapshotOptions, "policy" | "searchPath"> & {
   temporary: () => string;
 };
 
-/** A run that was stopped still tells what it changed, but does not hold up its end for long. */
+/** A stopped run still reports its changes, but does not delay its end for long. */
 const collectMs = 10_000;
 
 /** The changes of one turn in the project, made by tools or by commands. */
@@ -44,12 +44,12 @@ export class Changes implements AsyncDisposable {
       this.#snapshot = await takeSnapshot({ ...options, temporary: temporary(), isOwn: own.has }, signal);
     } catch (error) {
       signal.throwIfAborted();
-      // The work does not depend on it; that its changes are unknown is told at the end.
+      // The work can go on; that its changes are unknown is reported at the end.
       this.#problem = messageOf(error);
     }
   }
 
-  /** The difference to the snapshot, if there is any. */
+  /** The changes since the snapshot. */
   async collect(): Promise<Event[]> {
     if (this.#problem !== undefined) return [cannotTell(this.#problem)];
     if (this.#snapshot === undefined) return [];
@@ -71,7 +71,7 @@ export class Changes implements AsyncDisposable {
 }
 
 function cannotTell(problem: string): Event {
-  return notice(`Cannot tell what this turn changed: ${problem}`);
+  return notice(`Could not determine the changes of this turn: ${problem}`);
 }
 
 function notice(message: string): Event {

@@ -22,12 +22,12 @@ export async function* dispatch(
   }
 }
 
-/** Any command may: how it was classified is a guess. */
+/** Any command may write: its classification is a guess. */
 function mayWrite({ claim, call }: Prepared): boolean {
   return claim.effect !== "read" || call.tool === "Bash";
 }
 
-/** The user and the model are told what the calls left for git or koda to obey. */
+/** Reports to the user and the model what the calls left behind that git or koda would execute. */
 async function* runGuarded(turn: Turn, wave: readonly Prepared[], signal: AbortSignal): AsyncGenerator<Event, void> {
   const { changes, repositories, events, session } = turn;
   await changes.watch(signal);
@@ -44,7 +44,7 @@ async function* runGuarded(turn: Turn, wave: readonly Prepared[], signal: AbortS
   if (serious.length > 0) session.append({ kind: "note", text: serious.map(({ message }) => message).join("\n") });
 }
 
-/** Ends when every call of the wave has ended. */
+/** Settles when every call of the wave has ended. */
 async function* runTogether(turn: Turn, wave: readonly Prepared[], signal: AbortSignal): AsyncGenerator<Event, void> {
   const calls = Promise.allSettled(wave.map((call) => perform(turn, call, signal)));
   turn.progress.calls = calls;

@@ -41,13 +41,13 @@ function statusOf(outcome: Outcome): Pick<End, "status" | "exit" | "error"> {
   return { status, exit: exitOf(outcome), ...(status !== "done" && { error: failureField(outcome.error) }) };
 }
 
-/** The outcome of a run whose stdout took no more: its answer or its events are lost. */
+/** The outcome of a run whose stdout failed: its answer or its events are lost. */
 export function undelivered(outcome: Outcome, lost: KodaError, totals: Totals): Outcome {
   const error = outcome.status === "done" ? undefined : outcome.error;
   return error?.code === lost.code ? outcome : lossOf({ ...totals, text: outcome.text, error }, lost);
 }
 
-/** The same of an end that did not get out itself. */
+/** The same for an end that could not be written itself. */
 export function undeliveredEnd(end: End, lost: KodaError): End {
   return end.error?.code === lost.code ? end : { ...end, ...statusOf(lossOf(end, lost)) };
 }
@@ -60,7 +60,7 @@ function lossOf({ session, resume, text, error }: Ended, { code, message, retrya
   return outcomeOfFailure({ code, message: `${message}. ${reason}`, retryable }, text);
 }
 
-/** A failure as events carry it. */
+/** A failure as a field of an event. */
 export function failureField(error: Extract<Outcome, { error: unknown }>["error"]): NonNullable<End["error"]> {
   const { httpStatus, ...rest } = error;
   return httpStatus === undefined ? rest : { ...rest, http_status: httpStatus };

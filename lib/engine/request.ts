@@ -5,7 +5,7 @@ import { Gathering, type Reply } from "./gather.ts";
 import { costOf, spend } from "./ledger.ts";
 import type { Turn } from "./turn.ts";
 
-/** Sends the history, streams the reply, commits it, and says what it cost. */
+/** Sends the history, streams the reply, commits it, and reports its usage. */
 export async function* ask(
   turn: Turn,
   { withoutTools }: { withoutTools: boolean },
@@ -16,7 +16,7 @@ export async function* ask(
   const gathering = new Gathering(request.messages);
   ledger.requests++;
   const stream = turn.model(request, signal)[Symbol.asyncIterator]();
-  // In this generator and not in one of its own: each one on the way of every piece costs 15 ms in 20,000 of them.
+  // In this generator and not in another: each one between model and sink costs 15 ms per 20,000 deltas.
   try {
     for (let batch; !(batch = yield* turn.events.until(stream.next())).done;) {
       for (const piece of batch.value) {
@@ -32,10 +32,10 @@ export async function* ask(
     await stream.return?.();
   }
   const { reply } = gathering;
-  // A Model throws when it fails, so this is our defect, not the provider's.
+  // A Model throws when it fails, so this is a bug in koda.
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
 
-  // An empty reply is not worth a place in the history: providers refuse to see it again.
+  // Providers reject an empty reply in the history.
   if (reply.item.parts.length > 0) session.append(reply.item);
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
@@ -45,7 +45,7 @@ export async function* ask(
   return reply;
 }
 
-/** The text of a reply that was cut off stays in the log. */
+/** Keeps the text of a reply that was cut off. */
 function keepCut({ session }: Turn, text: string): void {
   if (text !== "")
     session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noUsage });

@@ -22,19 +22,19 @@ export type Prompt = readonly (TextPart | ImagePart)[];
 
 export type Notice = EventOf<"notice">;
 
-/** The events of a conversation that no step of the loop yields itself. */
+/** Events that no step of the loop yields itself: tool output, notices, connections. */
 export type Events = Mailbox<Event>;
 
-/** The state of one call's context that the conversation provides. */
+/** The part of a call's context that the conversation provides. */
 export type CallContext = Omit<ToolContext, "call" | "signal" | "report">;
 
-/** Guards what git and koda obey in the project: `before` calls that may write, and `after` each of them. */
+/** Guards the files that git and koda execute or obey: `before` calls that may write, and `after` them. */
 export type RepositoryGuard = {
   before(signal: AbortSignal): Promise<void>;
   after(): Promise<readonly Notice[]>;
 };
 
-/** A frozen view of one turn. Everything that changes in a turn lives in what this points to. */
+/** A frozen view of one turn. All state that changes lives in the objects that it refers to. */
 export type Turn = {
   readonly model: Model;
   readonly info: ModelInfo;
@@ -53,20 +53,20 @@ export type Turn = {
   readonly loop: LoopGuard;
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
-  /** Called for every sign of life of the model or a tool. */
+  /** Called whenever the model or a tool sends something. */
   readonly heard: () => void;
 };
 
-/** A turn as far as it has come. */
+/** The progress of a turn. */
 export type Progress = {
-  /** Shown when the turn ends before its answer is complete. */
+  /** The answer so far, for a turn that ends before it is complete. */
   text: string;
   usage: Figures;
-  /** Settles when the calls that were made have ended or were given up. */
+  /** Settles when the running calls have ended or were abandoned. */
   calls: Promise<unknown>;
 };
 
-/** One turn, from its first items to its outcome. Everything it started has stopped when it is over. */
+/** One turn, from its first items to its outcome. Its calls have stopped when it is over. */
 export async function* runTurn(
   turn: Turn,
   opening: readonly Item[],
@@ -88,7 +88,7 @@ export async function* runTurn(
   } finally {
     life.abort(readerGone);
     await progress.calls;
-    // The reader left, so nothing after this is run.
+    // The reader left, so nothing below runs.
     if (outcome === undefined) recordEnd(session, outcomeOfError(readerGone, parent, progress.text), parent);
   }
 
@@ -111,12 +111,12 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
     const spent = limitReached(ledger);
     if (spent !== undefined) return outcomeOfFailure(spent, progress.text);
 
-    // The last request of an unfinished task is for the best answer that there is.
+    // The last request of an unfinished task asks for the best answer so far.
     const last = working && isLastRequest(ledger);
     if (last) session.append({ kind: "note", text: lastRequest });
     const reply = yield* ask(turn, { withoutTools: last }, signal);
 
-    // Calls in the last reply are not made; the limit ends the turn.
+    // Calls in the last reply are ignored; the limit ends the turn.
     if (last) continue;
     working = true;
     if (reply.calls.length > 0) {
@@ -146,7 +146,7 @@ function answered({ text, output }: { text: string; output?: unknown }): Outcome
   return output === undefined ? { status: "done", text } : { status: "done", text, output };
 }
 
-/** A bug in koda, with its stack for the report. */
+/** A bug in koda, with its stack for a bug report. */
 function defect(error: unknown): Event {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { type: "notice", level: "error", code: "internal", message };
@@ -154,7 +154,7 @@ function defect(error: unknown): Event {
 
 const reason = { failed: "error", limit: "limit", cancelled: "cancelled" } as const;
 
-/** A turn whose end cannot be recorded has failed, however it went; its text is not lost. */
+/** A turn whose end cannot be recorded has failed; its text is kept. */
 function recordEnd(session: Session, outcome: Outcome, signal: AbortSignal): Outcome {
   try {
     if (outcome.status === "done") session.endTurn("complete");

@@ -22,6 +22,13 @@ const rows: Row[] = [
   { name: "no prompt at all", args: [] },
 ];
 
+/** Flags whose values are not known to be wrong before the configuration is read. */
+const flagRows: Row[] = [
+  { name: "a tool that does not exist", args: ["--allow-tool", "Nope", "do it"] },
+  { name: "a bad host pattern", args: ["--allow-net", "*", "do it"] },
+  { name: "a writable root that is not there", args: ["--allow-write", "/nosuch", "do it"] },
+];
+
 const database = (place: Place) => join(place.home, ".local/share/koda/koda.db");
 
 /** Everything that the database says of a session, whether it is listed or not. */
@@ -55,6 +62,13 @@ describe("a command line that is refused changes nothing", () => {
     }
     expect(await sessionsIn(place)).toEqual(before);
     expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([...rows, ...flagRows])("$name: is told before a missing model", async ({ args, stdin }) => {
+    await using place = makePlace({ "empty.md": "\n" });
+    const input = stdin === undefined ? {} : { stdin: new Blob([stdin]) };
+    const ran = await koda(place, ["exec", "--json", ...args], input);
+    expect(checkLines(ran).end).toMatchObject({ exit: 2, session: null, error: { code: "usage" } });
   });
 
   test("Ctrl-C while it waits for standard input", async () => {

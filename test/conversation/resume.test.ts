@@ -48,7 +48,7 @@ test("what a session hid stays hidden, until a flag opens it", () => {
   expect(resumed({ hide: ["/a"] }, { hide: ["/b"] })).toEqual({
     ...narrow,
     hide: ["/b", "/a"],
-    said: ['"/a" was hidden in this session and stays so: pass --allow-read to open it'],
+    said: ['"/a" was hidden in this session and stays hidden: pass --allow-read to allow it'],
   });
   const opened = resumed({ hide: ["/a"] }, { read: ["/a"] }, { read: ["/a"] });
   expect(opened).toEqual({ ...narrow, read: ["/a"], said: [] });

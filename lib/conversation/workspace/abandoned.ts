@@ -11,19 +11,19 @@ import { marker, prefix, removeRun } from "./temporary.ts";
 
 const mostAtOnce = 32;
 
-/** The end of a run waits no longer than that; the rest is left to the next run. */
+/** The end of a run waits this long; the rest is left to the next run. */
 const lastMomentMs = 200;
 
 /**
- * Removes the temporary directories of runs that were killed, beside the run, until it is closed. A living run holds a
- * lock on its directory. A process number would not do: it may belong to another process by now.
+ * Removes the temporary directories of killed runs in the background, until it is closed. A living run holds a lock on
+ * its directory. A process id would not do: it may have been reused.
  */
 export function removeAbandoned(
   writable: readonly string[],
   directory: string = tmpdir(),
 ): AsyncDisposable & { removed: Promise<void> } {
   let isOver = false;
-  // In a directory that commands may write to they could put something else in the place of what is removed.
+  // In a directory that commands may write to, they could replace what is being removed.
   const removed = writable.some((root) => isBelow(directory, root)) ? Promise.resolve() : sweep();
   return {
     removed,
@@ -55,7 +55,7 @@ async function namesIn(directory: string): Promise<readonly string[]> {
   try {
     return await readdir(directory);
   } catch (error) {
-    // A directory that cannot be listed is left as it is.
+    // A directory that cannot be listed is left alone.
     if (errnoOf(error) === undefined) throw error;
     return [];
   }
@@ -63,19 +63,19 @@ async function namesIn(directory: string): Promise<readonly string[]> {
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 
-/** The lock on a run's directory that has no owner any more; undefined when it has one, or is none of ours. */
+/** The lock on an abandoned directory; undefined when a run still owns it, or koda did not make it. */
 function lockAbandoned(directory: string, name: string): number | undefined {
   if (!nameOfRun.test(name)) return undefined;
   const path = join(directory, name);
   const opened = unlessRefused(() => openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (opened === undefined) return undefined;
-  // The order matters: a run that is just beginning has the lock before it says whose the directory is.
+  // The order matters: a starting run takes the lock before it writes the marker.
   if (isOurs(opened, name) && tryLock(opened, "alone") && isStill(path, opened)) return opened;
   closeSync(opened);
   return undefined;
 }
 
-/** Only the owner can have put the marker into a directory that no one else may enter. */
+/** Only the owner can write the marker into a directory that nobody else may enter. */
 function isOurs(opened: number, name: string): boolean {
   const { uid, mode } = fstatSync(opened);
   if (uid !== process.geteuid?.() || (mode & 0o077) !== 0) return false;
@@ -83,7 +83,7 @@ function isOurs(opened: number, name: string): boolean {
   return written !== undefined && !("problem" in written) && Buffer.from(written).toString() === name;
 }
 
-/** Another koda may have removed it between the two. */
+/** Another koda may have removed it in the meantime. */
 function isStill(path: string, opened: number): boolean {
   const now = unlessRefused(() => lstatSync(path));
   const then = fstatSync(opened);

@@ -17,22 +17,22 @@ import type { Allowance } from "../resume.ts";
 import type { Settings } from "../settings.ts";
 import { makeTemporary, type Temporary } from "./temporary.ts";
 
-/** What commands may touch and reach, and what holds them to it; closing it removes the directory for temporary files. */
+/** The policy of commands and the sandbox that enforces it. Closing it removes the temporary directory. */
 export type Confinement = Detected &
   AsyncDisposable & {
     egress: Egress;
-    /** Hidden settings of which commands get no copy: what they say could not be told. */
+    /** Hidden settings files without a copy for commands, because they could not be parsed. */
     unclear: SettingsCopies["unclear"];
   };
 
 export type ConfinementOptions = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
-  /** Hears of every attempt of a command to connect. */
+  /** Records every attempt of a command to connect. */
   connections: Pick<ConnectionLog, "add" | "addRefusedCall" | "addFailure">;
 };
 
-/** The strongest sandbox that works here. Without one nothing runs by itself, unless the user accepts that. */
+/** The strongest sandbox that works here. Without one, mode auto is refused unless the user passed --no-sandbox. */
 export async function openConfinement(options: ConfinementOptions): Promise<Confinement> {
   const confinement = await findConfinement(options);
   if (!isMissing(confinement) || options.allowance.mode !== "auto") return confinement;
@@ -41,12 +41,12 @@ export async function openConfinement(options: ConfinementOptions): Promise<Conf
   throw sandboxMissing(confinement, { what, other: "or use --mode plan, which runs no commands here" });
 }
 
-/** No sandbox works here, and the user has not accepted that: no command will run. */
+/** True when no sandbox works here and --no-sandbox was not passed, so no command will run. */
 export function isMissing({ backend }: Detected): boolean {
   return backend.filesystem === "no commands";
 }
 
-/** The same, for whoever only wants to know: what there is, and why it is no more. */
+/** The strongest sandbox that works here, and why stronger ones do not. */
 export async function findConfinement(options: ConfinementOptions): Promise<Confinement> {
   const { settings, allowance, connections } = options;
   await using held = new AsyncDisposableStack();
@@ -82,7 +82,7 @@ export async function findConfinement(options: ConfinementOptions): Promise<Conf
 
 type Policies = { policyFor: (privateTmp: boolean) => Policy; unclear: SettingsCopies["unclear"] };
 
-/** The policy, by whether commands find the run's own directory as `/tmp`; its paths are looked at once for both. */
+/** The policy with and without a private `/tmp`; its paths are resolved once for both. */
 function policiesOf(
   { settings, allowance }: ConfinementOptions,
   { path: tmp, settings: directory }: Temporary,
@@ -95,12 +95,12 @@ function policiesOf(
   const shared = {
     ...settings,
     ...allowance,
-    // ssh is taken through the proxy by this very program, wherever it lies.
+    // ssh reaches its proxy through this very program.
     read: [...allowance.read, process.execPath],
     tmp,
     network: allowance.egress.mode,
     gitPlaces: leadsTo(join(settings.root, ".git")),
-    // As user 0 commands can then read in other homes too.
+    // Commands that run as root could otherwise read the other homes.
     otherHomes: isOthers && process.getuid?.() === 0 ? accountHomes().filter(holdsSecrets) : [],
     copies,
     resolve,
@@ -108,7 +108,7 @@ function policiesOf(
   return { policyFor: (privateTmp) => policyOf({ ...shared, privateTmp }), unclear };
 }
 
-/** Without a network there is nobody to listen. */
+/** The ways to the proxies; none without a network. */
 function waysOut(egress: Egress, { egress: { mode } }: Allowance) {
   if (mode === "none") return { ports: [] };
   return {
@@ -118,7 +118,7 @@ function waysOut(egress: Egress, { egress: { mode } }: Allowance) {
   };
 }
 
-/** The first command brings the proxies up. */
+/** Starts the proxies with the first command. */
 function withProxies(backend: Backend, egress: Egress): Backend {
   if (backend.proxies === undefined) return backend;
   return {
@@ -130,7 +130,7 @@ function withProxies(backend: Backend, egress: Egress): Backend {
   };
 }
 
-/** Why nothing is run, and what can be done about it; `other` is a choice that only some commands have. */
+/** The error for a missing sandbox; `other` is a way out that only some commands have. */
 export function sandboxMissing({ missed }: Detected, { what, other }: { what: string; other?: string }): KodaError {
   const reasons = merged(missed)
     .map((tier) => `\n- ${described(tier)}`)

@@ -7,7 +7,7 @@ import { messageOf } from "../../errors.ts";
 export class ConnectionLog {
   readonly refusals: Refusals;
   readonly #post: (event: Event) => void;
-  /** The calls whose commands may connect; a call's place in it is its caller number. */
+  /** Calls whose commands may connect, by caller number. */
   readonly #callers: string[] = [];
 
   constructor(dataDirectory: string | undefined, post: (event: Event) => void) {
@@ -15,13 +15,13 @@ export class ConnectionLog {
     this.#post = post;
   }
 
-  /** The caller number by which the proxies know the commands of a call. */
+  /** The caller number of a call, by which the proxies identify its commands. */
   callerOf(call: string): number {
     const last = this.#callers.length - 1;
     return this.#callers[last] === call ? last : this.#callers.push(call) - 1;
   }
 
-  /** An attempt by a tool, or by a command whose connection says which call it belongs to. */
+  /** Adds an attempt by a tool, or by a command, whose caller number identifies the call. */
   add(request: EgressRequest, tool = this.#callers[request.caller ?? -1]): void {
     const { via, host, port, verdict } = request;
     const call = tool === undefined ? {} : { tool };
@@ -31,9 +31,14 @@ export class ConnectionLog {
     if (verdict === "refused") this.refusals.add({ via, host, port, reason, ...call });
   }
 
-  /** An attempt that no proxy saw: a unix socket, an address without a proxy, listening. */
+  /** Adds a system call that the sandbox refused: connecting past the proxies, or listening. */
   addRefusedCall(what: string): void {
-    this.#post({ type: "notice", level: "info", code: "connect", message: `sandbox: refused to a command: ${what}` });
+    this.#post({
+      type: "notice",
+      level: "info",
+      code: "connect",
+      message: `Blocked by the sandbox: ${what}`,
+    });
   }
 
   addFailure(error: unknown): void {

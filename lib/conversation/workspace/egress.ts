@@ -7,27 +7,27 @@ import { type EgressRules, parseRules } from "../../egress/rules/rules.ts";
 import type { EgressRequest, WayOut } from "../../egress/wayout.ts";
 import type { Endpoint } from "../../sandbox/supervisor/rules.ts";
 
-/** Where the proxies listen for commands that have a network of their own: HTTP, SOCKS. */
+/** The ports of the proxies in a network of the commands' own: HTTP, SOCKS. */
 export const ports: readonly [http: number, socks: number] = [3128, 1080];
 
-/** Loading the proxies takes longer than most commands, which reach nobody; who does waits that much longer, once. */
+/** Loading the proxies takes longer than most commands, which do not use the network; the first that does waits. */
 const patienceMs = 20;
 
 type EgressOptions = {
   config: EgressConfig;
   env: Readonly<Record<string, string | undefined>>;
   onRequest: (request: EgressRequest) => void;
-  /** The proxies did not come up: nothing gets out, and commands see their connections fail. */
+  /** Called when the proxies cannot start: every connection of a command then fails. */
   onFailure: (error: unknown) => void;
 };
 
 /**
- * What a run may reach, and the two proxies that hold its commands to it. In a network of the commands' own their
- * sockets listen before any command runs, so the proxies themselves are loaded soon after the first one.
+ * The egress rules and the two proxies that enforce them for commands. In a network of the commands' own the sockets
+ * listen before any command runs, so the proxies can be loaded soon after the first one.
  */
 export class Egress implements AsyncDisposable {
   readonly mode: EgressConfig["mode"];
-  /** The patterns in force, as they were written. */
+  /** The patterns in effect, as written. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
   readonly rules: EgressRules;
@@ -39,7 +39,7 @@ export class Egress implements AsyncDisposable {
   #hasBegun = false;
   #proxies: Promise<EgressProxies> | undefined;
 
-  /** Throws a KodaError for a pattern or a proxy of the user's that cannot be understood. */
+  /** Throws a KodaError for a bad pattern or a bad upstream proxy. */
   constructor(options: EgressOptions) {
     const { config, env } = options;
     this.#options = options;
@@ -50,12 +50,12 @@ export class Egress implements AsyncDisposable {
     this.upstream = parseUpstream(env);
   }
 
-  /** The same way out for koda's own tools. */
+  /** The same rules for koda's own tools. */
   get ofTools(): WayOut {
     return { rules: this.rules, upstream: this.upstream, onRequest: this.#options.onRequest };
   }
 
-  /** Takes sockets that listen in a network of the commands' own: HTTP, SOCKS. */
+  /** Takes the sockets that listen in a network of the commands' own: HTTP, SOCKS. */
   take([http = -1, socks = -1]: readonly number[]): Disposable {
     const places = { http: { fd: http }, socks: { fd: socks } };
     if (this.#hasBegun) return this.#serve(places);
@@ -70,7 +70,7 @@ export class Egress implements AsyncDisposable {
     };
   }
 
-  /** Commands are about to run: soon afterwards the proxies are there. */
+  /** Called before a command runs: the proxies start soon after. */
   begin(): void {
     this.#beginning ??= setTimeout(() => this.#begin(), patienceMs);
   }
@@ -80,7 +80,7 @@ export class Egress implements AsyncDisposable {
     for (const waiting of this.#waiting.splice(0)) waiting.listening = this.#serve(waiting.places);
   }
 
-  /** Listens on this machine's own loopback, where the kernel chooses. */
+  /** Listens on this machine's loopback, on ports that the kernel chooses. */
   async listenHere(): Promise<readonly Endpoint[]> {
     const here = { host: "127.0.0.1", port: 0 };
     const { http, socks } = await this.#listen({ http: here, socks: here });

@@ -6,15 +6,15 @@ import { isHidden, writeRefusal } from "../../sandbox/policy/reach.ts";
 import { realPaths } from "../../files/real.ts";
 
 /**
- * A directory in which no command changes anything: for what koda itself will use with the user's rights. The run's own
- * directory is none where temporary files lie in the project; koda's own state is, being hidden even there.
+ * A directory that no command can write to, for files that koda will use with the user's rights. The run's temporary
+ * directory does not qualify when TMPDIR lies in the project; koda's data directory does, since it is hidden.
  */
 export function ownPlace(policy: Policy, dataDirectory: string | undefined, { lasting }: { lasting: boolean }): string {
   const state = dataDirectory === undefined ? [] : [dataDirectory];
   const places = lasting ? [...state, tmpdir()] : [dirname(policy.tmp), ...state];
   const found = places.map(realPath).find((place) => isOutOfReach(place, policy));
   if (found !== undefined) return found;
-  const message = `Cannot keep anything from the commands: they may write in "${tmpdir()}". Set TMPDIR or KODA_HOME to a directory where they may not.`;
+  const message = `No directory is safe from commands: they may write to "${tmpdir()}". Set TMPDIR or KODA_HOME to a directory outside of the writable roots.`;
   throw new KodaError("config", message);
 }
 

@@ -3,8 +3,8 @@ import { errnoOf, unlessRefused } from "../../errors.ts";
 import { HeldDirectory } from "../../files/held.ts";
 
 /**
- * Removes a tree that commands made. Some programs make their caches read-only, and then only root could remove them.
- * `real` is the path when the other one leads there by a descriptor.
+ * Removes a tree that commands made. Some programs make their caches read-only, so directories are made writable first.
+ * `real` is the path of the tree when `path` refers to it by a descriptor.
  */
 export async function remove(path: string, real = path): Promise<void> {
   if (await tryRemove(path)) return;
@@ -12,7 +12,7 @@ export async function remove(path: string, real = path): Promise<void> {
     using directory = HeldDirectory.open(real);
     letRemove(directory, deepest);
   });
-  // Leftovers are no reason for a run to fail: the system clears such places.
+  // Leftovers must not fail a run: the system cleans such places up.
   await tryRemove(path);
 }
 
@@ -26,7 +26,7 @@ async function tryRemove(path: string): Promise<boolean> {
   }
 }
 
-/** As many levels of directories are made removable: each is held open on the way. */
+/** The limit of levels that are made writable: each is held open on the way. */
 const deepest = 100;
 
 function letRemove(directory: HeldDirectory, levels: number): void {

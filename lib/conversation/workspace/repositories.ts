@@ -13,19 +13,19 @@ import type { Notice, RepositoryGuard } from "../../engine/turn.ts";
 import { ownPlace } from "./ownplace.ts";
 
 /**
- * Keeps what git and koda would obey as it was: repositories that were there when the run began are protected in every
- * command, and what commands leave behind is judged after each. The first walk through the writable roots begins with
- * the run; nothing that may write starts before it is over.
+ * Guards repositories: those that exist when the run starts are protected in every command, and new ones are inspected
+ * after each. The first walk through the writable roots starts with the run; no call that may write starts before it is
+ * over.
  */
 export type Repositories = RepositoryGuard & {
-  /** After everything has been stopped. */
+  /** Called when everything has stopped. */
   last(): Promise<readonly Notice[]>;
 };
 
 type GuardOptions = { policy: Policy; backend: Backend; dataDirectory: string | undefined };
 
 export function guardRepositories({ policy, backend, dataDirectory }: GuardOptions): Repositories {
-  // Without a sandbox commands can do all this elsewhere as well.
+  // Without a sandbox a command can tamper with any file anyway.
   if (backend.filesystem === "open") return { before: async () => {}, after: async () => [], last: async () => [] };
   const life = new AbortController();
   const open = openRepository(policy);
@@ -36,7 +36,7 @@ export function guardRepositories({ policy, backend, dataDirectory }: GuardOptio
     const guard = new Guard(paths, { ...handling, isMounted: !backend.guards });
     return { paths, guard, newcomers: new Newcomers(paths, handling) };
   });
-  // It is awaited before anything could be written.
+  // A failure is raised by whoever awaits it before the first write.
   first.catch(() => undefined);
   let isUsed = false;
 
@@ -68,13 +68,13 @@ export function guardRepositories({ policy, backend, dataDirectory }: GuardOptio
   }
 }
 
-/** The git directory in which commands may commit: the root's own. */
+/** The git directory that commands may commit to: the project's own. */
 function openRepository({ root, allowGit }: Policy): string | undefined {
   const own = join(root, ".git");
   return allowGit && existsSync(own) && lstatSync(own).isDirectory() ? own : undefined;
 }
 
-/** That `--allow-git` opens nothing here; where there is no `.git` at all, commands may make one. */
+/** The reason why `--allow-git` has no effect here. A project without a `.git` has none: commands may create one. */
 export function whyGitStaysClosed({ root, allowGit }: Policy): string | undefined {
   const stats = lstatSync(join(root, ".git"), { throwIfNoEntry: false });
   if (!allowGit || stats === undefined || stats.isDirectory()) return undefined;

@@ -16,18 +16,18 @@ import { tryLock } from "../../system/descriptors.ts";
 import { remove } from "./removal.ts";
 import { within } from "../../async/within.ts";
 
-/** A run's own directory for temporary files; closing it removes it. */
+/** The temporary directory of a run; closing it removes it. */
 export type Temporary = AsyncDisposable & {
-  /** Commands may fill it as they like. */
+  /** The part that commands may write to. */
   path: string;
-  /** Copies of settings, which commands only read. */
+  /** The part for copies of settings, which commands may only read. */
   settings: string;
 };
 
-/** The name of a run's directory, up to the six characters that `mkdtemp` adds. */
+/** The start of a directory's name, before the six characters that `mkdtemp` adds. */
 export const prefix = "koda-";
 
-/** A file that says which name koda gave the directory that it is in. */
+/** A file with the name that koda gave to its directory. */
 export const marker = ".made-by-koda";
 
 export function makeTemporary(): Temporary {
@@ -36,7 +36,7 @@ export function makeTemporary(): Temporary {
     const lock = openSync(whole, constants.O_RDONLY | constants.O_DIRECTORY);
     const [path, settings] = [join(whole, "tmp"), join(whole, "settings")];
     for (const directory of [path, settings]) mkdirSync(directory, { mode: 0o700 });
-    // The kernel takes the lock away when koda is gone. A directory that says whose it is has had one.
+    // The kernel drops the lock when koda exits. A directory with a marker has had a lock.
     if (tryLock(lock, "alone")) writeFileSync(join(whole, marker), basename(whole), { mode: 0o400 });
     return { path, settings, [Symbol.asyncDispose]: async () => await close(whole, lock) };
   } catch (error) {
@@ -45,7 +45,7 @@ export function makeTemporary(): Temporary {
   }
 }
 
-/** A tree of thousands of levels takes minutes to remove, and no command is to hold up the end of a run. */
+/** A tree of thousands of levels takes minutes to remove, and a command must not delay the end of a run. */
 const removalMs = 5_000;
 
 async function close(directory: string, lock: number): Promise<void> {
@@ -57,8 +57,8 @@ async function close(directory: string, lock: number): Promise<void> {
 }
 
 /**
- * The marker goes last: what is interrupted is to be found again. `held` is the directory by its descriptor, so that
- * another one in its place is left alone.
+ * The marker goes last, so that an interrupted removal is found again. `held` is the directory by its descriptor, so
+ * that a directory put in its place is left alone.
  */
 export async function removeRun(directory: string, held: string): Promise<void> {
   const names = unlessRefused(() => readdirSync(held)) ?? [];
