@@ -4,31 +4,31 @@ import type { Socket } from "node:net";
 import { authorityOf } from "../lib/egress/rules/authority.ts";
 import { parseAuthority, parseHost, parsePort } from "../lib/egress/rules/host.ts";
 import { sshTunnelName } from "../lib/egress/env.ts";
-import { openTunnel, type TunnelWish } from "../lib/egress/tunnel.ts";
+import { openTunnel, type TunnelRequest } from "../lib/egress/tunnel.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 
 /**
- * `koda ssh-tunnel --proxy HOST:PORT HOST PORT`: ssh starts it for each connection, to get through the SOCKS proxy. It
- * is not in the help, since only the variables of commands refer to it.
+ * `koda ssh-tunnel --proxy HOST:PORT HOST PORT`: ssh starts it, once for each connection, to get through the SOCKS
+ * proxy. No page of the help names it: only a command's variables call it.
  */
 export async function sshTunnel(argv: readonly string[]): Promise<number> {
-  const options = parseOptions(argv);
-  const tunnel = await openTunnel(options);
+  const request = parseOptions(argv);
+  const tunnel = await openTunnel(request);
   if ("reason" in tunnel) return await refuse(tunnel.reason);
   try {
-    // The socket closes when both sides have ended; `once` rejects when it breaks while neither side is active.
+    // "close" follows the end of both sides; `once` fails when the connection breaks while nothing is read or written.
     await Promise.all([send(tunnel), receive(tunnel), once(tunnel, "close")]);
     return 0;
   } catch (error) {
     tunnel.resetAndDestroy();
     if (error instanceof ReaderGone) return 1;
     return await refuse(
-      `the connection to ${authorityOf(options.target)} was lost (${errnoOf(error) ?? messageOf(error)})`,
+      `the connection to ${authorityOf(request.target)} was lost (${errnoOf(error) ?? messageOf(error)})`,
     );
   }
 }
 
-function parseOptions(argv: readonly string[]): TunnelWish {
+function parseOptions(argv: readonly string[]): TunnelRequest {
   const [flag, proxyText = "", hostText = "", portText = ""] = argv;
   if (flag !== "--proxy" || argv.length !== 4) throw usage(`usage: ${sshTunnelName} --proxy HOST:PORT HOST PORT`);
   const proxy = parseAuthority(proxyText);
@@ -40,8 +40,8 @@ function parseOptions(argv: readonly string[]): TunnelWish {
   return { proxy, target: { host, port } };
 }
 
-function usage(problem: string): KodaError {
-  return new KodaError("usage", `${sshTunnelName}: ${problem}`);
+function usage(complaint: string): KodaError {
+  return new KodaError("usage", `${sshTunnelName}: ${complaint}`);
 }
 
 async function refuse(reason: string): Promise<number> {
@@ -49,7 +49,7 @@ async function refuse(reason: string): Promise<number> {
   return 1;
 }
 
-/** The end of stdin half-closes the tunnel: the target may still answer. */
+/** The end of our input ends only that direction: the target may still send. */
 async function send(tunnel: Socket): Promise<void> {
   for await (const chunk of Bun.stdin.stream()) {
     if (!tunnel.write(chunk)) await once(tunnel, "drain");
@@ -57,7 +57,7 @@ async function send(tunnel: Socket): Promise<void> {
   tunnel.end();
 }
 
-/** ssh has gone, which is not an error. */
+/** ssh closed our output, which is no error. */
 class ReaderGone extends Error {}
 
 async function receive(tunnel: Socket): Promise<void> {
@@ -67,10 +67,10 @@ async function receive(tunnel: Socket): Promise<void> {
       await output.write(chunk);
       await output.flush();
     } catch (error) {
-      throw new ReaderGone("stdout is closed", { cause: error });
+      throw new ReaderGone("output closed", { cause: error });
     }
   }
   await output.end();
-  // The writer leaves stdout open, and ssh would wait for its end.
+  // The writer leaves standard output open, and ssh would wait for the end of it.
   closeSync(1);
 }

@@ -1,6 +1,6 @@
 /**
- * The result of the promise, or the signal's reason once it is aborted and the grace is over. Work that goes on after
- * that goes on unheard.
+ * The result of the promise, or the signal's reason once it is aborted and the grace is over. The work itself is not
+ * stopped; its result is dropped then.
  */
 export async function unlessAborted<T>(
   promise: Promise<T>,

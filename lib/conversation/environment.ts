@@ -1,7 +1,7 @@
 import { describeChanges, describeEnvironment } from "../agents/environment.ts";
 import type { Instructions } from "../agents/instructions.ts";
 import type { ModelInfo } from "../model/model.ts";
-import type { ConnectionFacts, Environment, ItemOf } from "../session/item.ts";
+import type { ConnectionFacts, EnvironmentFacts, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
@@ -30,7 +30,7 @@ export function environmentItem(session: Session, facts: Facts): ItemOf<"environ
   return isSame ? undefined : { kind: "environment", text: text ?? "", facts: now };
 }
 
-function environmentOf({ settings, allowance, workspace, info, connection }: Facts): Environment {
+function environmentOf({ settings, allowance, workspace, info, connection }: Facts): EnvironmentFacts {
   const { root, tmp, write } = workspace.policy;
   const { mode, ...granted } = allowance;
   return {

@@ -72,7 +72,7 @@ export async function openConversation(
       settings,
       connection,
       isReplay: host.traffic.replayed !== undefined,
-      instructions: instructions.files,
+      instructions: instructions.blocks.map(({ path }) => path),
     }),
     environment: () => environmentItem(session, { settings, allowance, workspace, info, connection, instructions }),
     settings,

@@ -1,5 +1,5 @@
 import { type EgressConfig, type Mode, networks } from "../config/config.ts";
-import type { Environment } from "../session/item.ts";
+import type { EnvironmentFacts } from "../session/item.ts";
 import { lowerMode } from "../trust/mode.ts";
 import type { Notice } from "../engine/turn.ts";
 
@@ -31,7 +31,7 @@ export type Explicit = {
  * them, not a configuration that has changed since.
  */
 export function keepToRecord(
-  environment: Environment | undefined,
+  environment: EnvironmentFacts | undefined,
   wanted: Allowance,
   explicit: Explicit,
 ): { allowance: Allowance; notices: Notice[] } {
@@ -68,7 +68,7 @@ export function keepToRecord(
 }
 
 /** Sessions of earlier versions have no record of later permissions. */
-function recordOf({ mode, writable, granted }: Environment): Allowance {
+function recordOf({ mode, writable, granted }: EnvironmentFacts): Allowance {
   return { mode, egress: plainEgress, ...(granted ?? { write: writable, read: [], hide: [], allowGit: false }) };
 }
 
@@ -98,7 +98,10 @@ function within(wanted: readonly string[], known: readonly string[]): Record<"al
 }
 
 /** Another model continues the session: answers and costs may differ. */
-export function modelChange(recorded: Environment | undefined, now: { model: string; provider: string }): Notice[] {
+export function modelChange(
+  recorded: EnvironmentFacts | undefined,
+  now: { model: string; provider: string },
+): Notice[] {
   if (recorded === undefined) return [];
   if (recorded.model === now.model && recorded.provider === now.provider) return [];
   const before = `${recorded.provider}/${recorded.model}`;
@@ -113,7 +116,7 @@ export function modelChange(recorded: Environment | undefined, now: { model: str
 }
 
 /** Commands run where koda was started, even if the session began in another project. */
-export function directoryChange(recorded: Environment | undefined, root: string): Notice[] {
+export function directoryChange(recorded: EnvironmentFacts | undefined, root: string): Notice[] {
   if (recorded === undefined || recorded.cwd === root) return [];
   const message = `This session worked in "${recorded.cwd}"; continuing in "${root}" (--cd ${recorded.cwd} goes back)`;
   return [{ type: "notice", level: "warn", code: "directory_changed", message }];

@@ -1,13 +1,13 @@
 import { KodaError } from "../errors.ts";
 import type { ModelInfo } from "../model/model.ts";
-import type { Environment } from "../session/item.ts";
+import type { EnvironmentFacts } from "../session/item.ts";
 import type { SessionInfo } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import type { SessionChoice, Settings } from "./settings.ts";
 
 /** A session as it is in the database. */
-export type Recorded = { info: SessionInfo; environment: Environment | undefined };
+export type Recorded = { info: SessionInfo; environment: EnvironmentFacts | undefined };
 
 /** The session to continue, not yet locked; undefined for a new one. */
 export async function recordedIn(store: Store, choice: SessionChoice, root: string): Promise<Recorded | undefined> {

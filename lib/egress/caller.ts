@@ -10,7 +10,7 @@ export function callerAddress(caller: number): string {
   return `127.${firstOctet + (caller >> 16)}.${(caller >> 8) & 0xff}.${caller & 0xff}`;
 }
 
-/** 127.8.0.0 to 127.254.255.255: servers of the machine's own use lower addresses, and the highest is for broadcasts. */
+/** 127.8.0.0 to 127.254.255.255: the machine's own servers use lower addresses, and the highest is for broadcasts. */
 const firstOctet = 8;
 const addressCount = (255 - firstOctet) << 16;
 

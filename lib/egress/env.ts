@@ -1,4 +1,5 @@
 import { shellQuoted } from "../quote.ts";
+import { bracketed } from "./rules/address.ts";
 
 /** An address at which commands find a proxy. */
 export type ProxyAddress = { host: string; port: number };
@@ -20,46 +21,28 @@ export const proxyNames: readonly string[] = ["http", "https", "ftp", "all", "no
 });
 
 /**
+ * Variables with the URL of the HTTP proxy. `ALL_PROXY` is one of them: several clients give up when they find a SOCKS
+ * URL there. Package managers have their own, since a user's configuration file would otherwise lead them elsewhere.
+ */
+const urlVariables = words(`
+  HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy npm_config_proxy npm_config_https_proxy
+  YARN_HTTP_PROXY YARN_HTTPS_PROXY PIP_PROXY CARGO_HTTP_PROXY
+`);
+const directVariables = words("NO_PROXY no_proxy npm_config_noproxy");
+
+/**
  * Variables by which commands find the proxies. They are set after the environment was rebuilt: the user's own proxy
  * would be out of reach for a command, and is used by ours.
  */
 export function proxyVariables({ http, socks, executable }: VariableOptions): Record<string, string> {
   return {
-    ...everyCase(urlOf("http", http)),
-    SOCKS_PROXY: urlOf("socks5h", socks),
-    // Node's fetch obeys the variables above only when it is told to.
+    ...allTo(urlVariables, `http://${urlAuthority(http)}`),
+    ...allTo(directVariables, direct.join(",")),
+    SOCKS_PROXY: `socks5h://${urlAuthority(socks)}`,
+    // Node's fetch obeys the variables above only when this is set.
     NODE_USE_ENV_PROXY: "1",
-    ...ofPackageManagers(urlOf("http", http)),
     JAVA_TOOL_OPTIONS: javaOptions(http),
     ...(executable !== undefined && { GIT_SSH_COMMAND: sshCommand(executable, socks) }),
-  };
-}
-
-/** `ALL_PROXY` is the HTTP proxy as well: several clients give up when they find a SOCKS URL there. */
-function everyCase(proxy: string): Record<string, string> {
-  const none = direct.join(",");
-  return {
-    HTTP_PROXY: proxy,
-    HTTPS_PROXY: proxy,
-    ALL_PROXY: proxy,
-    NO_PROXY: none,
-    http_proxy: proxy,
-    https_proxy: proxy,
-    all_proxy: proxy,
-    no_proxy: none,
-  };
-}
-
-/** A user's configuration file would otherwise lead these programs elsewhere. */
-function ofPackageManagers(proxy: string): Record<string, string> {
-  return {
-    npm_config_proxy: proxy,
-    npm_config_https_proxy: proxy,
-    npm_config_noproxy: direct.join(","),
-    YARN_HTTP_PROXY: proxy,
-    YARN_HTTPS_PROXY: proxy,
-    PIP_PROXY: proxy,
-    CARGO_HTTP_PROXY: proxy,
   };
 }
 
@@ -81,25 +64,24 @@ function sshCommand(executable: string, socks: ProxyAddress): string {
   return `ssh -o ${shellQuoted(`ProxyCommand=${proxyCommand}`)}`;
 }
 
+const authorityVariables = words(`
+  SSL_CERT_FILE NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO CARGO_HTTP_CAINFO PIP_CERT
+  AWS_CA_BUNDLE DENO_CERT
+`);
+
 /** The certificates of the user's own authorities, by the names that programs know. */
 export function certificateVariables(file: string): Record<string, string> {
-  return {
-    SSL_CERT_FILE: file,
-    NODE_EXTRA_CA_CERTS: file,
-    REQUESTS_CA_BUNDLE: file,
-    CURL_CA_BUNDLE: file,
-    GIT_SSL_CAINFO: file,
-    CARGO_HTTP_CAINFO: file,
-    PIP_CERT: file,
-    AWS_CA_BUNDLE: file,
-    DENO_CERT: file,
-  };
-}
-
-function urlOf(scheme: string, listener: ProxyAddress): string {
-  return `${scheme}://${urlAuthority(listener)}`;
+  return allTo(authorityVariables, file);
 }
 
 function urlAuthority({ host, port }: ProxyAddress): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return `${bracketed(host)}:${port}`;
+}
+
+function allTo(names: readonly string[], value: string): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, value]));
+}
+
+function words(text: string): string[] {
+  return text.trim().split(/\s+/);
 }

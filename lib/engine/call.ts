@@ -144,10 +144,13 @@ function count(ledger: Ledger, result: ToolResult): void {
   if (result.confined !== undefined) ledger.commands[result.confined ? "begun" : "refused"]++;
 }
 
-/** The text of a result without its output id, which differs every time. */
+/** The text of a result without what differs every time: its output id, and the call's own address of the proxies. */
 function lastingText(result: ToolResult): string {
-  return result.output === undefined ? textOf(result) : textOf(result).replaceAll(result.output, "");
+  const text = textOf(result).replaceAll(loopbackAddress, "");
+  return result.output === undefined ? text : text.replaceAll(result.output, "");
 }
+
+const loopbackAddress = /\b127(\.\d{1,3}){3}\b/g;
 
 function textOf({ parts }: ToolResult): string {
   return parts.map((part) => (part.type === "text" ? part.text : `[${part.mime} image]`)).join("");

@@ -68,7 +68,7 @@ function usageEvent({ ledger, session, info }: Turn, request: Usage, turn: Figur
     type: "usage",
     request,
     turn,
-    session: session.usage,
+    session: session.info.usage,
     context: { used, window: info.contextWindow },
     ...(cost !== undefined && { cost_usd: cost }),
   };

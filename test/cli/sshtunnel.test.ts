@@ -177,8 +177,8 @@ describe("koda ssh-tunnel gives one line and exit 1", () => {
 
   test.each([
     ["which is not there", undefined, /^egress: the proxy 127\.0\.0\.1:\d+ does not answer \(ECONNREFUSED\)\n$/],
-    ["which leaves", Buffer.alloc(0), /does not answer \("it closed the connection"\)\n$/],
-    ["which leaves in mid-word", Buffer.of(5, 0, 5, 0), /does not answer \("it closed the connection"\)\n$/],
+    ["which leaves", Buffer.alloc(0), /does not answer \("the connection was closed"\)\n$/],
+    ["which leaves in mid-word", Buffer.of(5, 0, 5, 0), /does not answer \("the connection was closed"\)\n$/],
     ["which is another protocol's", Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), /does not speak SOCKS5/],
     ["which wants credentials", Buffer.of(5, 0xff), /does not speak SOCKS5 without credentials\n$/],
   ])("for a proxy %s", async (_, answer, complaint) => {

@@ -7,7 +7,7 @@ import { developmentHosts, gitHosts } from "../../lib/egress/rules/allowlist.ts"
 import { makePlace, type Place } from "../support/place.ts";
 import { kodaFromSource } from "../support/source.ts";
 
-/** Without auto mode the sandbox may be missing. */
+/** Where nothing runs unasked, no sandbox is missed. */
 const careful = { ".koda/config.json": JSON.stringify({ mode: "plan" }) };
 
 async function diagnose(place: Place, env: Record<string, string> = {}) {
@@ -31,7 +31,7 @@ describe("koda doctor says what commands may reach", () => {
     {
       name: "everything public",
       egress: { mode: "open", allow: ["10.1.2.3"] },
-      message: "open: every public host, 1 pattern allowed in addition, direct",
+      message: "open: every public host and 1 pattern allowed, direct",
     },
     {
       name: "through the user's own proxy, whose password it keeps",
@@ -41,7 +41,7 @@ describe("koda doctor says what commands may reach", () => {
     {
       name: "and through two of them",
       env: { HTTPS_PROXY: "http://me:hunter2@gate.example:3128", HTTP_PROXY: "http://other.example:80" },
-      message: `allowlist: ${development} patterns allowed, HTTP through http://other.example:80, everything else through http://gate.example:3128`,
+      message: `allowlist: ${development} patterns allowed, HTTP through http://other.example:80, all else through http://gate.example:3128`,
     },
     {
       name: "a bad pattern",

@@ -24,7 +24,7 @@ async function session(place: Place, ...args: string[]): Promise<{ exit: number;
 
 const homeOf = (place: Place) => join(place.home, "koda");
 
-/** Two finished sessions, "first" and then "second". */
+/** Two finished sessions, "first" and then "second". Within a millisecond the later id counts as the later session. */
 function record(place: Place): void {
   const store = openStore(join(homeOf(place), "koda.db"));
   for (const id of ["first", "second"]) {
@@ -35,7 +35,6 @@ function record(place: Place): void {
     recorded.append({ ...result("c1", "\u001b[31mred\u001b[0m\r\nline"), exitCode: 0, output: "o1" }, reply("Done."));
     recorded.endTurn("complete");
     recorded.close();
-    Bun.sleepSync(2);
   }
   store.close();
 }
@@ -120,19 +119,18 @@ test.each(["show", "export"])("%s --last is about this directory's latest sessio
     stderr: `koda: No sessions in "${place.project}": koda session list shows all\n`,
   });
   const store = openStore(join(homeOf(place), "koda.db"));
-  for (const id of ["older", "latest"]) {
+  for (const id of ["one", "two"]) {
     const recorded = store.create({ ...start, id, cwd: place.project });
     recorded.append(user(`said in the ${id}`));
     recorded.close();
-    Bun.sleepSync(2);
   }
   store.close();
-  expect((await session(place, command, "--last")).stdout).toContain("said in the latest");
+  expect((await session(place, command, "--last")).stdout).toContain("said in the two");
   expect(await session(place, command)).toMatchObject({
     exit: 2,
     stderr: expect.stringContaining("Expected ID or --last"),
   });
-  expect((await session(place, command, "older", "--last")).exit).toBe(2);
+  expect((await session(place, command, "one", "--last")).exit).toBe(2);
 });
 
 test("where there is no database there are no sessions, and none is made", async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { type Allowance, type Explicit, keepToRecord } from "../../lib/conversation/resume.ts";
-import { type Environment, itemSchema } from "../../lib/session/item.ts";
+import { type EnvironmentFacts, itemSchema } from "../../lib/session/item.ts";
 
-const facts: Environment = {
+const facts: EnvironmentFacts = {
   cwd: "/project",
   date: "2026-11-18",
   mode: "auto",

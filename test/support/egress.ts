@@ -36,7 +36,7 @@ export function portOf(server: Server): number {
 /** Gives back what it gets, and ends when it is told the end. */
 export const echo = (socket: Socket) => void socket.pipe(socket);
 
-export type Opened = AsyncDisposable & { proxies: EgressProxies; requests: EgressRequest[] };
+export type Opened = AsyncDisposable & { proxies: EgressProxies & Ports; requests: EgressRequest[] };
 
 /** Proxies that allow `origin.test` with the given ports, which is this machine. */
 export async function openProxies(
@@ -46,20 +46,23 @@ export async function openProxies(
   const { allow = [], ...rest } = options;
   const requests: EgressRequest[] = [];
   const hosts = ports.flatMap((port) => [`origin.test:${port}`, `127.0.0.1:${port}`]);
-  const proxies = await EgressProxies.open(
-    {
-      rules: parseRules({ mode: "allowlist", allow: [...hosts, ...allow], deny: [] }),
-      resolver: async () => ["127.0.0.1"],
-      onRequest: (request) => requests.push(request),
-      ...rest,
-    },
-    { http: { host: "127.0.0.1", port: 0 }, socks: { host: "127.0.0.1", port: 0 } },
-  );
-  return { proxies, requests, [Symbol.asyncDispose]: () => proxies[Symbol.asyncDispose]() };
+  const proxies = new EgressProxies({
+    rules: parseRules({ mode: "allowlist", allow: [...hosts, ...allow], deny: [] }),
+    resolver: async () => ["127.0.0.1"],
+    onRequest: (request) => requests.push(request),
+    ...rest,
+  });
+  const here = { host: "127.0.0.1", port: 0 };
+  const { http, socks } = await proxies.listen({ http: here, socks: here });
+  return {
+    proxies: Object.assign(proxies, { httpPort: http, socksPort: socks }),
+    requests,
+    [Symbol.asyncDispose]: () => proxies[Symbol.asyncDispose](),
+  };
 }
 
-/** Where both proxies of somebody listen. */
-export type Ports = Pick<EgressProxies, "httpPort" | "socksPort">;
+/** The ports of a pair of proxies. */
+export type Ports = { httpPort: number; socksPort: number };
 
 /** What a proxy was asked for, and what it said; `socket` goes on where that ended. */
 export type Reply = { said: Buffer; socket: Socket };

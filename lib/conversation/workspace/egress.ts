@@ -52,7 +52,7 @@ export class Egress implements AsyncDisposable {
 
   /** The same rules for koda's own tools. */
   get ofTools(): WayOut {
-    return { rules: this.rules, resolver: undefined, upstream: this.upstream, onRequest: this.#options.onRequest };
+    return { rules: this.rules, upstream: this.upstream, onRequest: this.#options.onRequest };
   }
 
   /** Takes the sockets that listen in a network of the commands' own: HTTP, SOCKS. */
@@ -99,11 +99,7 @@ export class Egress implements AsyncDisposable {
 
   async #load(): Promise<EgressProxies> {
     const { EgressProxies } = await import("../../egress/proxy/proxy.ts");
-    return EgressProxies.create({
-      rules: this.rules,
-      onRequest: this.#options.onRequest,
-      ...(this.upstream !== undefined && { upstream: this.upstream }),
-    });
+    return new EgressProxies(this.ofTools);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

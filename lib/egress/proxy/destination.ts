@@ -8,7 +8,7 @@ export type Destination = { target: HostPort; path: string };
 
 export const webPort = 80;
 
-/** Where a request wants to go, or why it goes nowhere. Its body has been framed without doubt when this succeeds. */
+/** The destination of a request, or the answer to a bad one. On success the length of its body is unambiguous. */
 export function destinationOf({ method, url = "", headers, httpVersion }: IncomingMessage): Destination | Answer {
   if (method === "TRACE") return { status: 405, reason: "TRACE does not pass this proxy; use another method" };
   const coding = listed(headers["transfer-encoding"]);

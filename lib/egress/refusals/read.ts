@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { parseJson } from "../../config/json.ts";
 import { unlessRefused } from "../../errors.ts";
 import { type EgressRefusal, latestLines, refusalFile } from "./log.ts";
 
@@ -17,13 +18,5 @@ const refusal: z.ZodType<EgressRefusal> = z.object({
 export function readRefusals(dataDirectory: string): readonly EgressRefusal[] {
   const text = unlessRefused(() => readFileSync(refusalFile(dataDirectory), "utf8")) ?? "";
   // The last line is cut off when the machine stopped while it was written.
-  return latestLines(text).flatMap((line) => refusal.safeParse(unlessBroken(line)).data ?? []);
-}
-
-function unlessBroken(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  return latestLines(text).flatMap((line) => refusal.safeParse(parseJson(line)).data ?? []);
 }

@@ -8,13 +8,13 @@ import { chain, connectToProxy, UpstreamFailure } from "./chain.ts";
 import { dial } from "./dial.ts";
 import { proxyFor, type UpstreamProxy } from "./upstream.ts";
 
-/** What goes over a connection: bytes of which we know nothing, or one request that we send ourselves. */
-export type Traffic = "tunnel" | "request";
+/** A connection's traffic: bytes that are only passed on, or one request that we send ourselves. */
+export type RouteTraffic = "tunnel" | "request";
 
 /** `proxy`: the connection leads to an HTTP proxy, which wants the request in absolute form. */
 export type Route = { socket: Socket; proxy: UpstreamProxy | undefined };
 
-/** Why nobody was reached; both proxies have their own number for each. */
+/** Why a host was not reached; each proxy has its own number for each kind. */
 export type RouteFailure = {
   kind: "rule" | "full" | "name" | "late" | "refused" | "unreachable" | "no network" | "broken" | "upstream";
   /** One line of ASCII. */
@@ -22,19 +22,19 @@ export type RouteFailure = {
 };
 
 /**
- * The rules first, then a connection to an address that they allow. Throws what the system says of the connection, which
- * `failureOf` puts into words, and the signal's reason.
+ * Asks the rules, then connects to an address that they allow. Throws the system's error, which `failureOf` describes,
+ * or the signal's reason.
  */
 export async function route(
-  { target, traffic }: { target: HostPort; traffic: Traffic },
+  { target, traffic }: { target: HostPort; traffic: RouteTraffic },
   { rules, resolver, upstream }: WayOut,
   signal: AbortSignal,
 ): Promise<Route | RouteFailure> {
   const proxy = proxyFor(target, upstream, traffic);
-  const checked = await resolveChecked(target, rules, { ...(resolver && { resolver }), signal });
+  const checked = await resolveChecked(target, rules, { resolver, signal });
   if ("refused" in checked) {
     if (checked.kind === "rule") return { kind: "rule", reason: checked.refused };
-    // Behind a proxy of the user's own, names of the world need not be known here: the proxy looks them up.
+    // Behind a proxy of the user's own, public names may be unknown here: the proxy looks them up.
     if (proxy === undefined) return { kind: checked.kind === "dns" ? "name" : "late", reason: checked.refused };
   }
   if (proxy === undefined) {

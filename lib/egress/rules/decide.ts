@@ -1,35 +1,15 @@
-import { formatIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
+import { bracketed, formatIpAddress, parseIpAddress } from "./address.ts";
+import { authorityOf } from "./authority.ts";
 import { quoted, type HostPort } from "./host.ts";
 import { allows, denies, webPorts } from "./pattern.ts";
-import type { EgressRules, RuleSet } from "./rules.ts";
+import type { EgressRules } from "./rules.ts";
 import { specialUse } from "./special.ts";
 
-/** `reason` is one line of ASCII that names the host and the flag that would allow it. */
-export type RuleDecision = { allow: true } | { allow: false; reason: string };
-
-/** Whether a host may be reached as far as its name (or the address given instead of one) says: before any look-up. */
-export function decideName(target: HostPort, rules: EgressRules): RuleDecision {
-  return decide(rules, (set) => whyNotName(target, set));
-}
-
-/** Whether a host whose name is allowed may be reached at an address that it has. */
-export function decideAddress(target: HostPort, address: string, rules: EgressRules): RuleDecision {
-  const parsed = parseIpAddress(address);
-  if (parsed === undefined) {
-    return { allow: false, reason: `${target.host.text} resolves to ${quoted(address)}, which is not an IP address` };
-  }
-  return decide(rules, (set) => whyNotAddress(target, parsed, set));
-}
-
-function decide(rules: EgressRules, whyNot: (set: RuleSet) => string | undefined): RuleDecision {
-  for (const set of rules) {
-    const reason = whyNot(set);
-    if (reason !== undefined) return { allow: false, reason };
-  }
-  return { allow: true };
-}
-
-function whyNotName(target: HostPort, { mode, allow, deny }: RuleSet): string | undefined {
+/**
+ * Judges a host by its name, or by an address in the place of one, before any look-up. Returns why it is refused, on
+ * one line of ASCII that names the host and the flag that would allow it.
+ */
+export function nameRefusal(target: HostPort, { mode, allow, deny }: EgressRules): string | undefined {
   const name = shownTarget(target);
   const denial = deny.find((pattern) => denies(pattern, target));
   if (denial !== undefined) return deniedBy(name, denial.text);
@@ -42,7 +22,7 @@ function whyNotName(target: HostPort, { mode, allow, deny }: RuleSet): string | 
   return `${name} is not on the allowlist (${flagFor(target)} allows it)`;
 }
 
-/** What a network gives its own hosts. A proxy further up may look such a name up where we cannot see its address. */
+/** Names of hosts of a network's own. An upstream proxy may resolve such a name to an address that we never see. */
 const privateNames = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/;
 
 function whyNotPublic({ host }: HostPort): string | undefined {
@@ -51,10 +31,15 @@ function whyNotPublic({ host }: HostPort): string | undefined {
   return isPrivate ? "a name of this machine or its network" : undefined;
 }
 
-function whyNotAddress(target: HostPort, address: IpAddress, { mode, allow, deny }: RuleSet): string | undefined {
+/** Judges an address of a host whose name is allowed. */
+export function addressRefusal(target: HostPort, text: string, { mode, allow, deny }: EgressRules): string | undefined {
+  const address = parseIpAddress(text);
+  if (address === undefined) return `${target.host.text} resolves to ${quoted(text)}, which is not an IP address`;
   const isAddress = target.host.kind === "address";
   const found: HostPort = { host: { kind: "address", text: formatIpAddress(address), address }, port: target.port };
-  const what = isAddress ? shownTarget(found) : `${shownTarget(target)} resolves to ${shownHost(found)}, which`;
+  const what = isAddress
+    ? shownTarget(found)
+    : `${shownTarget(target)} resolves to ${bracketed(found.host.text)}, which`;
   const denial = deny.find((pattern) => denies(pattern, found));
   if (denial !== undefined) return deniedBy(what, denial.text);
   if (mode === "none") return networkOff(target);
@@ -72,16 +57,12 @@ function networkOff(target: HostPort): string {
   return `${shownTarget(target)} cannot be reached with --net none (--net allowlist ${flagFor(target)} allows it)`;
 }
 
-/** The pattern of a target: its host, with the port where that is not one of the web's. */
+/** The pattern for a target: its host, and its port unless that is one of the web's. */
 function shownTarget(target: HostPort): string {
-  return webPorts.includes(target.port) ? shownHost(target) : `${shownHost(target)}:${target.port}`;
+  return webPorts.includes(target.port) ? bracketed(target.host.text) : authorityOf(target);
 }
 
-function shownHost({ host }: HostPort): string {
-  return host.kind === "address" && host.address.length === 16 ? `[${host.text}]` : host.text;
-}
-
-/** In quotes where a shell would read the brackets. */
+/** In quotes where a shell would expand the brackets. */
 function flagFor(target: HostPort): string {
   const pattern = shownTarget(target);
   return `--allow-net ${pattern.startsWith("[") ? `'${pattern}'` : pattern}`;

@@ -15,7 +15,7 @@ export type Pattern = {
   | { readonly kind: "address"; readonly address: IpAddress }
 );
 
-/** What an allowance without a port means. */
+/** The ports of an allowance that names none. */
 export const webPorts: readonly number[] = [80, 443];
 const sshPort = 22;
 
@@ -44,7 +44,7 @@ export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern
   return { kind: "below", suffix: `.${host.text}`, text, port };
 }
 
-/** Whether an allowance includes a target: `*` is exactly one label, and without a port it is those of the web. */
+/** Matches an allowance, read narrowly: `*` is exactly one label, and no port means those of the web. */
 export function allows(pattern: Pattern, { host, port }: HostPort): boolean {
   if (!allowsPort(pattern, port)) return false;
   switch (pattern.kind) {
@@ -69,8 +69,8 @@ function allowsPort({ port: named, git }: Pattern, port: number): boolean {
 }
 
 /**
- * Whether a denial includes a target. It is read widely: `*` is one label or more, no port is every port, and an IPv4
- * address is also meant where it stands inside an IPv6 address.
+ * Matches a denial, read widely: `*` is one label or more, no port means every port, and an IPv4 address also matches
+ * inside of an IPv6 address.
  */
 export function denies(pattern: Pattern, { host, port }: HostPort): boolean {
   if (pattern.port !== undefined && pattern.port !== port) return false;

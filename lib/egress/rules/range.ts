@@ -3,7 +3,7 @@ import { isSameIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
 /** All addresses that begin with the same bits. */
 export type Range = { readonly start: IpAddress; readonly bits: number };
 
-/** One that is written in the program: `10.0.0.0/8`. */
+/** Parses a constant such as `10.0.0.0/8`. */
 export function range(block: string): Range {
   const [start = "", bits] = block.split("/");
   const address = parseIpAddress(start);

@@ -2,8 +2,8 @@ import { formatIpAddress, type IpAddress } from "./address.ts";
 import { contains, range } from "./range.ts";
 
 /**
- * What an address is when it is no host of the public Internet, such as `a loopback address`, with the IPv4 address
- * inside it, if any; undefined for a public one.
+ * The use of an address that is not public, such as `a loopback address`, with the IPv4 address inside it, if any;
+ * undefined for a public one.
  */
 export function specialUse(address: IpAddress): string | undefined {
   const inner = embedded(address);
@@ -29,7 +29,7 @@ const embeddings = [
   { ...range("2002::/16"), at: 2, reaches: false },
 ];
 
-/** The first that contains an address names it. */
+/** The first range that contains an address counts. */
 const ranges = [
   is("a cloud metadata address", "169.254.169.254/32 100.100.100.200/32 168.63.129.16/32"),
   is("a cloud metadata address", "fd00:ec2::254/128 fd20:ce::254/128"),

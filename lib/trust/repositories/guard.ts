@@ -1,6 +1,6 @@
 import { renameSync } from "node:fs";
 import { basename, dirname, relative } from "node:path";
-import { Turns } from "../../async/turns.ts";
+import { SerialQueue } from "../../async/serialqueue.ts";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
 import { HeldDirectory, Replaced } from "../../files/held.ts";
 import { isBelow } from "../../files/path.ts";
@@ -29,7 +29,7 @@ export class Guard {
   readonly #guarding: Guarding;
   #watches: readonly Watch[] = [];
   #running = 0;
-  readonly #turns = new Turns();
+  readonly #queue = new SerialQueue();
 
   constructor(paths: ProtectedPaths, guarding: Guarding) {
     this.#paths = paths;
@@ -38,7 +38,7 @@ export class Guard {
 
   /** Before a command. When this throws it must not run. */
   take(): Promise<void> {
-    return this.#turns.take(async () => {
+    return this.#queue.run(async () => {
       if (this.#running === 0) this.#watches = await this.#remember();
       this.#running++;
     });
@@ -46,7 +46,7 @@ export class Guard {
 
   /** After a command, and everything that it started. */
   restore(): Promise<readonly Finding[]> {
-    return this.#turns.take(async () => {
+    return this.#queue.run(async () => {
       this.#running--;
       return this.#mend();
     });
@@ -54,7 +54,7 @@ export class Guard {
 
   /** While commands run. */
   mend(): Promise<readonly Finding[]> {
-    return this.#turns.take(() => this.#mend());
+    return this.#queue.run(() => this.#mend());
   }
 
   async #remember(): Promise<readonly Watch[]> {

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { Turns } from "../../async/turns.ts";
+import { SerialQueue } from "../../async/serialqueue.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
 import { isStandIn } from "../../sandbox/layout/standin.ts";
@@ -29,7 +29,7 @@ export class Newcomers {
   readonly #guarded: readonly string[];
   /** What needs no telling any more, or was so before any command. */
   readonly #told: Set<string>;
-  readonly #turns = new Turns();
+  readonly #queue = new SerialQueue();
 
   /** To be made when the protected paths were looked for the first time, before any command. */
   constructor(paths: ProtectedPaths, handling: Handling) {
@@ -42,7 +42,7 @@ export class Newcomers {
 
   /** What the commands since the last look have left behind; two looks at a time take turns. */
   look(signal: AbortSignal): Promise<readonly Finding[]> {
-    return this.#turns.take(() => this.#look(signal));
+    return this.#queue.run(() => this.#look(signal));
   }
 
   async #look(signal: AbortSignal): Promise<readonly Finding[]> {

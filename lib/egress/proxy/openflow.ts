@@ -1,39 +1,42 @@
 import type { Socket } from "node:net";
 import { callerOf } from "../caller.ts";
-import { failureOf, route, type RouteFailure, type Route, type Traffic } from "../route/route.ts";
+import { failureOf, route, type Route, type RouteFailure, type RouteTraffic } from "../route/route.ts";
 import { authorityOf } from "../rules/authority.ts";
 import type { HostPort } from "../rules/host.ts";
-import type { Flow } from "./flows.ts";
-import type { Gateway } from "./gateway.ts";
+import type { EgressRequest, WayOut } from "../wayout.ts";
+import type { Flow, Flows, ProxyLimits } from "./flows.ts";
 
-export type Wish = {
+/** Everything that the connections of a session's proxies share. */
+export type Gateway = WayOut & { readonly limits: ProxyLimits; readonly flows: Flows };
+
+type FlowRequest = {
   target: HostPort;
-  via: "http" | "socks";
-  traffic: Traffic;
+  via: EgressRequest["via"];
+  traffic: RouteTraffic;
   client: Socket;
-  /** What to do when the flow has to end before its time. */
+  /** Ends the flow before its time. */
   stop: (why: string) => void;
 };
 
 export type OpenFlow = Route & { flow: Flow };
 
-/** The only way out: the rules first, then the connection, and everything that came of it is told. */
-export async function reach(wish: Wish, gateway: Gateway): Promise<OpenFlow | RouteFailure> {
-  const { target, via, client } = wish;
+/** The only way out: asks the rules, connects, and reports the outcome. */
+export async function openFlow(request: FlowRequest, gateway: Gateway): Promise<OpenFlow | RouteFailure> {
+  const { target, via, client } = request;
   const caller = callerOf(client);
   const asked = { via, host: target.host.text, port: target.port, ...(caller !== undefined && { caller }) };
-  const outcome = await attempt(wish, gateway);
+  const outcome = await withinLimit(request, gateway);
   if (!("kind" in outcome)) gateway.onRequest({ ...asked, verdict: "allowed" });
   else gateway.onRequest({ ...asked, verdict: outcome.kind === "rule" ? "refused" : "failed", reason: outcome.reason });
   return outcome;
 }
 
-async function attempt(wish: Wish, gateway: Gateway): Promise<OpenFlow | RouteFailure> {
-  const flow = gateway.flows.start(wish.client, wish.stop);
+async function withinLimit(request: FlowRequest, gateway: Gateway): Promise<OpenFlow | RouteFailure> {
+  const flow = gateway.flows.start(request.client, request.stop);
   if (flow === undefined) {
     return { kind: "full", reason: `${gateway.limits.flows} connections are open already; close some and try again` };
   }
-  const outcome = await connection(wish, gateway);
+  const outcome = await connection(request, gateway);
   if ("kind" in outcome) {
     gateway.flows.end(flow);
     return outcome;
@@ -42,8 +45,8 @@ async function attempt(wish: Wish, gateway: Gateway): Promise<OpenFlow | RouteFa
   return { ...outcome, flow };
 }
 
-async function connection(wish: Wish, gateway: Gateway): Promise<Route | RouteFailure> {
-  const { target, client } = wish;
+async function connection(request: FlowRequest, gateway: Gateway): Promise<Route | RouteFailure> {
+  const { target, client } = request;
   const { connectMs } = gateway.limits;
   const controller = new AbortController();
   let failure: RouteFailure | undefined;
@@ -58,7 +61,7 @@ async function connection(wish: Wish, gateway: Gateway): Promise<Route | RouteFa
   const timer = setTimeout(late, connectMs);
   try {
     if (client.destroyed) leave();
-    const outcome = await route(wish, gateway, controller.signal);
+    const outcome = await route(request, gateway, controller.signal);
     if (!("kind" in outcome) && client.destroyed) outcome.socket.destroy();
     return outcome;
   } catch (error) {

@@ -1,5 +1,9 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
-import { escaped } from "./escape.ts";
+
+/** For text and for quoted attributes alike. */
+export function escaped(text: string): string {
+  return Bun.escapeHTML(text);
+}
 
 /** Text as it stands, and images that are part of the page. */
 export function htmlBlocks(parts: readonly (TextPart | ImagePart)[]): string {
