@@ -12,7 +12,7 @@ import { openLandlockTier } from "../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../lib/sandbox/tiers/namespaces/tier.ts";
 import type { TierOptions } from "../lib/sandbox/tiers/tier.ts";
 import { Unavailable } from "../lib/sandbox/tiers/unavailable.ts";
-import { createShell, type Shell } from "../lib/shell/spawn.ts";
+import { Shell } from "../lib/shell/shell.ts";
 import { hereArch } from "../test/support/assembled.ts";
 import { binary, using } from "../test/support/koda.ts";
 import { call, say } from "../test/support/model-reply.ts";
@@ -90,7 +90,7 @@ async function openTiers(place: Place, floors: string): Promise<AsyncDisposable 
     try {
       const policy = canReplaceTmp(draft, look) && open !== openLandlockTier ? policyFor(true) : draft;
       const backend = held.use(await open(policy, options));
-      const shell = createShell({ backend, policy, env: place.env });
+      const shell = new Shell({ backend, policy, env: place.env });
       held.defer(async () => shell.stopAll());
       opened.push({ ...tier, shell });
     } catch (error) {

@@ -4,7 +4,7 @@ import { openConversation } from "../lib/conversation/open.ts";
 import { assertUnfinished } from "../lib/conversation/sessions.ts";
 import type { Event } from "../lib/engine/event.ts";
 import { KodaError } from "../lib/errors.ts";
-import { adoptOrphans } from "../lib/shell/processes.ts";
+import { Reaper } from "../lib/shell/reaper.ts";
 import { answerInto, type Conclude, deliver } from "./deliver.ts";
 import { refuseOverwriting } from "./inputfiles.ts";
 import type { ExecOptions } from "./options.ts";
@@ -46,9 +46,7 @@ async function printSchema(): Promise<number> {
 
 /** The events of the run, from reading the prompt to the end of the last process. */
 function task(options: ExecOptions, stopper: Stopper, conclude: Conclude): AsyncGenerator<Event, void> {
-  // koda stops everything that it started, so it becomes the parent of processes that lose theirs.
-  adoptOrphans();
-  const host = new Host({ stop: stopper.controller, cassette: cassetteOf(options) });
+  const host = new Host({ stop: stopper.controller, cassette: cassetteOf(options), reaper: new Reaper() });
   stopper.killNow = () => host.killNow();
   return runTask(host, {
     open: () => open(options, host),

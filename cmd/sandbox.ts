@@ -12,7 +12,7 @@ import { Workspace } from "../lib/conversation/workspace.ts";
 import { KodaError } from "../lib/errors.ts";
 import { secretVariables } from "../lib/model/headers.ts";
 import { providersOf } from "../lib/model/providers.ts";
-import { adoptOrphans } from "../lib/shell/processes.ts";
+import { Reaper } from "../lib/shell/reaper.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { describeEgress } from "../lib/sink/egress.ts";
 import { OutputStream } from "../lib/sink/output.ts";
@@ -27,8 +27,6 @@ type SandboxOptions = CommandOptions<"sandbox">;
 
 /** `koda sandbox`: runs a command as an agent's commands run, but with koda's own streams and exit code. */
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
-  // koda stops everything that the command started, so it becomes the parent of processes that lose theirs.
-  adoptOrphans();
   const settings = await groundOf(options);
   const post = (event: Event) => void say(linesOf(event));
   await using held = new AsyncDisposableStack();
@@ -47,7 +45,8 @@ async function openWorkspace(options: SandboxOptions, settings: Ground, post: (e
   await say(settings.loaded.skipped.map((skipped) => `koda: warning: ${describeSkipped(skipped)}`));
 
   const keyVariables = providersOf(config.providers, process.env).flatMap(secretVariables);
-  const workspace = new Workspace(confinement, { settings, connections, keyVariables, post });
+  const reaper = new Reaper();
+  const workspace = new Workspace(confinement, { settings, connections, keyVariables, post, reaper });
   held.move();
   return workspace;
 }

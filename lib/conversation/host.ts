@@ -1,5 +1,6 @@
 import { Traffic, type TrafficOptions } from "../model/traffic.ts";
 import { openStore, type Store } from "../session/store.ts";
+import type { Reaper } from "../shell/reaper.ts";
 import { Clocks } from "./clocks.ts";
 import type { Conversation } from "./conversation.ts";
 
@@ -7,6 +8,8 @@ export type HostOptions = {
   /** Stops every conversation. The signal's reason says why. */
   stop: AbortController;
   cassette: TrafficOptions;
+  /** Finds processes that escaped; absent where the process has children of its own. */
+  reaper?: Reaper;
 };
 
 /** Everything that a process has once, however many conversations run in it. */
@@ -15,13 +18,15 @@ export class Host implements AsyncDisposable {
   readonly signal: AbortSignal;
   readonly clocks: Clocks;
   readonly traffic: Traffic;
+  readonly reaper: Reaper | undefined;
   readonly #stores = new Map<string, Store>();
   readonly #conversations = new Set<Conversation>();
 
-  constructor({ stop, cassette }: HostOptions) {
+  constructor({ stop, cassette, reaper }: HostOptions) {
     this.signal = stop.signal;
     this.clocks = new Clocks(stop);
     this.traffic = new Traffic(cassette);
+    this.reaper = reaper;
   }
 
   /** The store at a path. One connection per process: closing a second one would drop the locks of the first. */

@@ -6,10 +6,11 @@ import { compose } from "../sandbox/policy/compose.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { hostTmp } from "../sandbox/policy/reach.ts";
 import { copyVariables, describeCopies } from "../sandbox/settings/notice.ts";
-import { createTasks, type Tasks } from "../shell/background.ts";
+import { Tasks } from "../shell/background.ts";
 import { inMemory } from "../session/database.ts";
 import { childEnv } from "../shell/env.ts";
-import { createShell, type Shell } from "../shell/spawn.ts";
+import type { Reaper } from "../shell/reaper.ts";
+import { Shell } from "../shell/shell.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
 import { type Confinement, type ConfinementOptions, openConfinement } from "./workspace/confinement.ts";
@@ -22,6 +23,7 @@ export type WorkspaceOptions = {
   /** Variables that may hold a provider's key. */
   keyVariables: readonly string[];
   post: (event: Event) => void;
+  reaper: Reaper | undefined;
 };
 
 type OpenOptions = {
@@ -29,15 +31,16 @@ type OpenOptions = {
   allowance: Allowance;
   keyVariables: readonly string[];
   post: (event: Event) => void;
+  reaper: Reaper | undefined;
 };
 
 /** The workspace of a conversation, in the strongest sandbox that works here. */
-export async function openWorkspace({ settings, allowance, keyVariables, post }: OpenOptions): Promise<Workspace> {
+export async function openWorkspace({ settings, allowance, ...options }: OpenOptions): Promise<Workspace> {
   const keeps = settings.database === inMemory ? undefined : settings.dataDirectory;
-  const connections = new ConnectionLog(keeps, post);
+  const connections = new ConnectionLog(keeps, options.post);
   await using confinement = new AsyncDisposableStack();
   const opened = confinement.use(await openConfinement({ settings, allowance, connections }));
-  const workspace = new Workspace(opened, { settings, connections, keyVariables, post });
+  const workspace = new Workspace(opened, { settings, connections, ...options });
   confinement.move();
   return workspace;
 }
@@ -83,13 +86,14 @@ export class Workspace implements AsyncDisposable {
   open(narrower?: Policy): Hands {
     const { maxCommandTimeMs } = this.#options.settings.loaded.config.limits;
     const policy = narrower === undefined ? this.policy : compose(this.policy, narrower);
-    const shell = createShell({
+    const shell = new Shell({
       backend: this.backend,
       policy,
       env: this.#variables,
       maxSeconds: maxCommandTimeMs / 1000,
+      reaper: this.#options.reaper,
     });
-    const hands = { shell, tasks: createTasks(shell) };
+    const hands = { shell, tasks: new Tasks(shell) };
     this.#hands.add(hands);
     return hands;
   }

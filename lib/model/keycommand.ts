@@ -6,8 +6,8 @@ import type { Env } from "../config/paths.ts";
 import { formatDuration } from "../config/units.ts";
 import { KodaError, messageOf, unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
-import { takeDown } from "../system/kill.ts";
-import { marked, markVariable, newFamily } from "../shell/processes.ts";
+import { marked, markVariable, newFamily } from "../shell/marks.ts";
+import { terminate } from "../system/kill.ts";
 import { sanitize } from "./errorbody.ts";
 import type { ApiKey } from "./providers.ts";
 
@@ -106,14 +106,14 @@ type RunOptions = {
 /** Runs the program in the user's home with the user's environment and an empty stdin. */
 async function run(argv: string[], { env, home, limitMs, signal, fail }: RunOptions) {
   const mark = newFamily();
-  const child = spawn(argv, { env: { ...env, [markVariable]: mark }, home, fail });
+  const child = spawn(argv, { env: { ...env, [markVariable]: mark.toString() }, home, fail });
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const done = Promise.all([child.exited, stdout.ended, stderr.ended]).then(([code]) => child.signalCode ?? code);
   const limit = AbortSignal.timeout(limitMs);
   const stop = AbortSignal.any(signal === undefined ? [limit] : [limit, signal]);
   const status: ExitStatus = await unlessAborted(done, stop).catch(async (error: unknown) => {
     if (!stop.aborted) throw error;
-    await takeDown(() => marked(mark).map(({ pid }) => pid));
+    await terminate(() => marked(mark).map(({ pid }) => pid));
     // Without /proc no marks can be found.
     child.kill("SIGKILL");
     signal?.throwIfAborted();

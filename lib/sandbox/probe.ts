@@ -1,5 +1,5 @@
 import { closeSync } from "node:fs";
-import { isGone, isGroupAlive } from "../system/kill.ts";
+import { isGroupAlive, waitUntilGone } from "../system/kill.ts";
 import { closePipe } from "../system/pipe.ts";
 import { type FailedStep, failedStep } from "./assembly/failure.ts";
 import type { Command, Confined } from "./backend.ts";
@@ -38,7 +38,7 @@ async function runToItsEnd({ argv, cwd, env, descriptors, status, release }: Con
     });
     const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
     // A tier's own helpers may end a moment after it.
-    await isGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
+    await waitUntilGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
     if (exit === 0) return;
     throw new Failed(said.trim(), exit);
   } finally {

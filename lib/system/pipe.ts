@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { libc } from "./libc.ts";
 
-/** A command writes to it and koda reads. */
+/** Both ends of a pipe: one of them is for a command. */
 export type Pipe = { read: number; write: number };
 
 export type Reader = {
@@ -12,7 +12,7 @@ export type Reader = {
 const O_CLOEXEC = 0o2000000;
 const F_SETPIPE_SZ = 1031;
 
-/** A real pipe, which no other program inherits, of the usual size or another; undefined where there is none to be had. */
+/** A real pipe that no other program inherits, of the usual size or another; undefined where the C library is missing. */
 export function openPipe({ bytes }: { bytes?: number } = {}): Pipe | undefined {
   const ends = new Int32Array(2);
   if (libc()?.pipe2(ends, O_CLOEXEC) !== 0) return undefined;
@@ -22,16 +22,14 @@ export function openPipe({ bytes }: { bytes?: number } = {}): Pipe | undefined {
   return { read, write };
 }
 
-/** For when the command has been started: its end is closed here, so that the reading ends with the command. */
-export function readerOf({ read, write }: Pipe): Reader {
-  closeSync(write);
-  const reader = Bun.file(read).stream().getReader();
+/** For a command that has been started: its end is closed here, so that the reading ends with the command. */
+export function readerOf(pipe: Pipe): Reader {
+  const reader = Bun.file(pipe.read).stream().getReader();
   // The reader has a duplicate of its own by now.
-  closeSync(read);
+  closePipe(pipe);
   return reader;
 }
 
-/** For a command that could not be started. */
 export function closePipe(pipe: Pipe | undefined): void {
   if (pipe === undefined) return;
   closeSync(pipe.read);

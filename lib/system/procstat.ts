@@ -5,7 +5,7 @@ import { unlessRefused } from "../errors.ts";
 export type ProcessStat = {
   pid: number;
   name: string;
-  /** It has ended, but nobody has taken notice of it yet, which some containers' init never does. */
+  /** It has ended, but its parent has not waited for it yet, which some containers' init never does. */
   isDead: boolean;
   parent: number;
   group: number;
@@ -20,13 +20,14 @@ export function statOf(pid: number): ProcessStat | undefined {
   if (found === undefined) return undefined;
   const { name, fields } = found;
   const [state, parent, group, session] = fields;
-  // The 22nd of all fields; these begin with the third.
-  const started = fields[22 - 3];
+  // The 20th and the 22nd of all fields; these begin with the third.
+  const [threads, started] = [fields[20 - 3], fields[22 - 3]];
   if (started === undefined) return undefined;
   return {
     pid,
     name,
-    isDead: state === "Z" || state === "X",
+    // When its first thread alone has ended, a process looks like a zombie and goes on.
+    isDead: (state === "Z" || state === "X") && Number(threads) <= 1,
     parent: Number(parent),
     group: Number(group),
     session: Number(session),

@@ -2,10 +2,10 @@ import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { failedStep, setupFailed } from "../sandbox/assembly/failure.ts";
 import { createCapture } from "../shell/capture.ts";
-import { showLive } from "../shell/live.ts";
+import { LiveOutput } from "../shell/live.ts";
 import { explain } from "../shell/reasons.ts";
 import { signalBehind, summarize, type Output } from "../shell/summary.ts";
-import type { Ended } from "../shell/supervise.ts";
+import type { Ended } from "../shell/job.ts";
 import about from "./bash.md" with { type: "text" };
 import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import type { Claim } from "../trust/claim.ts";
@@ -115,7 +115,7 @@ type Heard = { command: string; output: Output };
 /** A stream that is both kept and shown as it comes. */
 function watched(name: "stdout" | "stderr", { report }: Context) {
   const capture = createCapture();
-  const live = showLive((text) => report(name, text));
+  const live = new LiveOutput((text) => report(name, text));
   return {
     add(bytes: Uint8Array) {
       capture.add(bytes);

@@ -8,7 +8,7 @@ import type { OutputStore } from "../session/outputs.ts";
 import type { Recall } from "../session/recall.ts";
 import type { TodoList } from "../session/todo.ts";
 import type { Tasks } from "../shell/background.ts";
-import type { Shell } from "../shell/spawn.ts";
+import type { Shell } from "../shell/shell.ts";
 import type { Claim } from "../trust/claim.ts";
 
 export type ToolResult = {

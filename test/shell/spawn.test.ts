@@ -188,20 +188,23 @@ test("an abort stops the command at once, and one that came before it starts doe
   expect(await late.ended).toMatchObject({ stopped: "abort" });
 });
 
-test("what left the group is stopped with a command that is stopped, and only with that one", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
-  const other = watch(shell, "setsid sh -c 'echo $$; exec sleep 1000' & wait");
-  const [otherEscaped] = await other.prints(/\d+(?=\n)/);
-  const running = watch(shell, "(setsid sh -c 'echo $$; exec sleep 1000' &) ; sleep 1000");
-  const [escaped] = await running.prints(/\d+(?=\n)/);
-  await running.stop();
-  expect(isAlive(Number(escaped))).toBe(false);
-  expect(isAlive(Number(otherEscaped))).toBe(true);
-  await shell.stopAll();
-  expect(isAlive(other.pid)).toBe(false);
-  expect(isAlive(Number(otherEscaped))).toBe(false);
-});
+test.each(["setsid", "env -i setsid"])(
+  "what `%s` started is stopped with its command, and only then",
+  async (program) => {
+    await using place = makePlace();
+    await using shell = shellIn(place);
+    const other = watch(shell, `${program} sh -c 'echo $$; exec sleep 1000' & wait`);
+    const [otherEscaped] = await other.prints(/\d+(?=\n)/);
+    const running = watch(shell, `(${program} sh -c 'echo $$; exec sleep 1000' &) ; sleep 1000`);
+    const [escaped] = await running.prints(/\d+(?=\n)/);
+    await running.stop();
+    expect(isAlive(Number(escaped))).toBe(false);
+    expect(isAlive(Number(otherEscaped))).toBe(true);
+    await shell.stopAll();
+    expect(isAlive(other.pid)).toBe(false);
+    expect(isAlive(Number(otherEscaped))).toBe(false);
+  },
+);
 
 test("a daemon that a command started outlives the command but not the shell", async () => {
   await using place = makePlace();

@@ -13,7 +13,7 @@ import { openLandlockTier } from "../../../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../../../lib/sandbox/tiers/namespaces/tier.ts";
 import type { TierOptions } from "../../../lib/sandbox/tiers/tier.ts";
 import { createCapture } from "../../../lib/shell/capture.ts";
-import { createShell } from "../../../lib/shell/spawn.ts";
+import { Shell } from "../../../lib/shell/shell.ts";
 import { hereArch } from "../../support/assembled.ts";
 import { makePlace } from "../../support/place.ts";
 import { policyOf } from "../../support/policy.ts";
@@ -57,7 +57,7 @@ async function openBesideServer(tier: keyof typeof tiers) {
     }),
   );
   egress.begin();
-  const shell = createShell({ backend, policy, env: place.env });
+  const shell = new Shell({ backend, policy, env: place.env });
   held.defer(() => shell.stopAll());
   const opened = held.move();
   return {
