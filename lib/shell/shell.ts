@@ -8,6 +8,7 @@ import { attach, type Attached } from "./attach.ts";
 import { drain } from "./drain.ts";
 import { type Child, Job, type JobOptions } from "./job.ts";
 import { type Mark, marked, markVariable, memberOf, newFamily } from "./marks.ts";
+import { type PipedProgram, ProgramInput, ProgramOutput } from "./piped.ts";
 import { commandOf, type CommandLine, type ProgramLine } from "./program.ts";
 import type { Reaper } from "./reaper.ts";
 import { spawn } from "./spawn.ts";
@@ -23,6 +24,7 @@ type Setting = {
 };
 
 export type StartOptions = JobOptions & Setting & { stdout: Take; stderr: Take };
+export type OpenOptions = JobOptions & Setting & { stderr: Take };
 
 export type ShellOptions = {
   backend: Backend;
@@ -58,9 +60,22 @@ export class Shell implements AsyncDisposable {
   /** Starts a command without input. Throws a KodaError when nothing could be started at all. */
   start(line: CommandLine, options: StartOptions): Job {
     const { command, mark } = this.#prepare(line, options);
-    const spawned = this.#limited(mark, () => spawn(line, command));
+    const spawned = this.#limited(mark, () => spawn(line, command, "empty"));
     const drains = [drain(spawned.stdout, options.stdout), drain(spawned.stderr, options.stderr)];
     return this.#watch({ ...spawned, drains, mark }, { command, options });
+  }
+
+  /** Starts a program that koda talks to while it runs. Throws like `start`. */
+  open(line: CommandLine, options: OpenOptions): PipedProgram {
+    const { command, mark } = this.#prepare(line, options);
+    const spawned = this.#limited(mark, () => spawn(line, command, "pipe"));
+    const stdin = new ProgramInput(spawned.stdin);
+    const stdout = new ProgramOutput(spawned.stdout, spawned.process.exited);
+    const drains = [stdout, drain(spawned.stderr, options.stderr)];
+    const job = this.#watch({ ...spawned, drains, mark }, { command, options });
+    const abandon = () => stdin.abandon();
+    job.ended.then(abandon, abandon);
+    return { pid: job.pid, ended: job.ended, stdin, stdout, stop: async () => job.stop() };
   }
 
   /** Gives a program koda's own streams. Throws like `start`; `stopAll` ends what it leaves behind. */

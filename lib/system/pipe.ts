@@ -30,6 +30,13 @@ export function readerOf(pipe: Pipe): Reader {
   return reader;
 }
 
+/** For a command that has been started and reads from it. Nothing is held back for later writes. */
+export function writerOf(pipe: Pipe): Bun.FileSink {
+  const writer = Bun.file(pipe.write).writer({ highWaterMark: 1 });
+  closePipe(pipe);
+  return writer;
+}
+
 export function closePipe(pipe: Pipe | undefined): void {
   if (pipe === undefined) return;
   closeSync(pipe.read);
