@@ -1,5 +1,8 @@
 import { Mailbox } from "../async/mailbox.ts";
 import { SerialQueue } from "../async/serialqueue.ts";
+import { Channel } from "../async/channel.ts";
+import { release } from "../async/release.ts";
+import { Turns } from "../async/turns.ts";
 import { errnoOf } from "../errors.ts";
 import type { Reader } from "../system/pipe.ts";
 import type { Drain } from "./drain.ts";
@@ -70,7 +73,8 @@ const mostAfterExit = 4 * pipeBytes;
 
 /**
  * The standard output of a program, for one reader. It is read no faster than that reader takes it, so that a program
- * whose output nobody wants has to wait when its pipe is full.
+ * whose output is not wanted has to wait when its pipe is full. A piece is only lent: it is gone when the next one is
+ * asked for.
  */
 export class ProgramOutput implements Drain, AsyncIterable<Uint8Array> {
   readonly done: Promise<void>;
@@ -93,6 +97,7 @@ export class ProgramOutput implements Drain, AsyncIterable<Uint8Array> {
         this.#untaken -= piece.length;
         this.#wake();
         yield piece;
+        release(piece);
       }
     } finally {
       await this.abandon();
