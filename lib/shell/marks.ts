@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { unlessRefused } from "../errors.ts";
 import { realTimeLimit } from "../system/limits.ts";
-import { livingProcesses, type ProcessStat } from "../system/procstat.ts";
+import { livingProcesses, type ProcessStat, statOf } from "../system/procstat.ts";
 
 /**
  * A number that the processes of a command carry wherever they go, so that they are found again when they have left
@@ -32,7 +32,10 @@ export function memberOf(family: Mark, n: number): Mark {
 export function marked(mark: Mark): ProcessStat[] {
   // What is found is going to be killed: a smaller number could be another program's own limit.
   if (!isMark(mark)) throw new TypeError(`"${mark}" is not the mark of a command`);
-  return (livingProcesses() ?? []).filter(({ pid }) => {
+  const since = Number(statOf(process.pid)?.started);
+  return (livingProcesses() ?? []).filter(({ pid, started }) => {
+    // To read the marks of all others would take longer than all the rest.
+    if (Number(started) < since) return false;
     const found = limitMark(pid) ?? environmentMark(pid);
     return found !== undefined && (found === mark || (found & ~memberBits) === mark);
   });
