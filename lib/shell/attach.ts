@@ -4,6 +4,7 @@ import type { Confined } from "../sandbox/backend.ts";
 import { sendSignal } from "../system/kill.ts";
 import { closePipe, type Pipe, readerOf } from "../system/pipe.ts";
 import { terminalOf } from "../system/procstat.ts";
+import { drain } from "./drain.ts";
 import { type Mark, marked } from "./marks.ts";
 import { type CannotStart, cannotStart, type ProgramLine } from "./program.ts";
 import { type ExitStatus, statusOf } from "./status.ts";
@@ -46,12 +47,12 @@ export function attach(line: ProgramLine, { command, mark, sharesGroup }: Attach
   }
 
   async function hasEnded(): Promise<ExitStatus> {
-    const said = await complaint;
+    const message = await complaint;
     hasBegun = true;
     // Keys of the terminal too: they were pressed before the command could get them.
     pending.forEach(sendToAll);
     await child.exited;
-    const failed = failedStep(said);
+    const failed = failedStep(message);
     if (failed !== undefined) throw whyNotBegun(line, failed);
     return statusOf(child);
   }
@@ -75,11 +76,8 @@ function spawn(
 
 /** The pipe ends when the program begins, or when no process is left that could begin it. */
 async function readToEnd(pipe: Pipe): Promise<string> {
-  const reader = readerOf(pipe);
-  const decoder = new TextDecoder();
   let text = "";
-  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read())
-    text += decoder.decode(value, { stream: true });
+  await drain(readerOf(pipe), (bytes) => (text += Buffer.from(bytes).toString("latin1"))).done;
   return text;
 }
 
@@ -101,7 +99,7 @@ function whyNotStarted(line: ProgramLine, errno: string): CannotStart {
     case "ENOEXEC":
       return cannotStart(
         line,
-        "it is no program for this machine, and no script whose first line names an interpreter",
+        "it is neither a program for this machine nor a script whose first line names an interpreter",
       );
     default:
       return cannotStart(line, errno);

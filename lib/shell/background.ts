@@ -1,4 +1,4 @@
-import { type Capture, beginning, createCapture, markOf, since, type KeptStream } from "./capture.ts";
+import { type Capture, beginning, createCapture, endOf, since, type KeptStream } from "./capture.ts";
 import type { Ended, Job } from "./job.ts";
 import type { Shell } from "./shell.ts";
 import { signalBehind, type Output } from "./summary.ts";
@@ -64,7 +64,7 @@ export class Tasks {
   }
 }
 
-/** How stale the store may be while a task prints. */
+/** The store may be as stale as this while a task prints. */
 const saveEveryMs = 2_000;
 
 const unseen = { stdout: beginning, stderr: beginning };
@@ -105,7 +105,7 @@ class BackgroundTask {
     this.#throwFailure();
     const now = this.#kept();
     const fresh = { stdout: since(this.#seen.stdout, now.stdout), stderr: since(this.#seen.stderr, now.stderr) };
-    this.#seen = { stdout: markOf(now.stdout), stderr: markOf(now.stderr) };
+    this.#seen = { stdout: endOf(now.stdout), stderr: endOf(now.stderr) };
     if (this.#state.status !== "running") this.#forget();
     return { task: this.view(), fresh };
   }

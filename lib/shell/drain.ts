@@ -5,7 +5,7 @@ import type { Reader } from "../system/pipe.ts";
 export type Drain = {
   /** Settles at the end of the stream. */
   readonly done: Promise<void>;
-  /** Stops reading, whoever may still write. */
+  /** Stops reading, even when a process still writes. */
   abandon(): Promise<void>;
 };
 

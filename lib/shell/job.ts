@@ -6,11 +6,11 @@ import { type Mark, marked } from "./marks.ts";
 import type { Spawned } from "./spawn.ts";
 import { type ExitStatus, statusOf } from "./status.ts";
 
-/** How a command ended. `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
+/** The end of a command. `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
 export type Ended = {
   exitCode: number;
   signal?: string;
-  /** Why it was stopped from outside; absent when it ended by itself. */
+  /** Absent when it ended by itself. */
   stopped?: StopCause;
   /** The command exited, but others of its group still ran: they have been stopped. */
   leftBehind: boolean;

@@ -1,6 +1,6 @@
 /**
- * What is shown at once and what comes back each second. More than that is left out, with a line that says how much:
- * a command may print gigabytes, and whatever is shown waits in memory until the reader has taken it.
+ * The allowance at first, and its growth each second. More output than that is left out, with a line that says how
+ * much: a command may print gigabytes, and all that is shown waits in memory until the reader has taken it.
  */
 const burstBytes = 1024 * 1024;
 const bytesPerSecond = 64 * 1024;

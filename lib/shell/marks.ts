@@ -30,11 +30,11 @@ export function memberOf(family: Mark, n: number): Mark {
 
 /** The living processes of a command, or of a whole family. */
 export function marked(mark: Mark): ProcessStat[] {
-  // What is found is going to be killed: a smaller number could be another program's own limit.
+  // The processes found are going to be killed, and a smaller number could be another program's own limit.
   if (!isMark(mark)) throw new TypeError(`"${mark}" is not the mark of a command`);
   const since = Number(statOf(process.pid)?.started);
   return (livingProcesses() ?? []).filter(({ pid, started }) => {
-    // To read the marks of all others would take longer than all the rest.
+    // Reading marks takes long, and most processes of a machine are older than koda.
     if (Number(started) < since) return false;
     const found = limitMark(pid) ?? environmentMark(pid);
     return found !== undefined && (found === mark || (found & ~memberBits) === mark);

@@ -1,8 +1,6 @@
 import { Mailbox } from "../async/mailbox.ts";
 import { SerialQueue } from "../async/serialqueue.ts";
-import { Channel } from "../async/channel.ts";
 import { release } from "../async/release.ts";
-import { Turns } from "../async/turns.ts";
 import { errnoOf } from "../errors.ts";
 import type { Reader } from "../system/pipe.ts";
 import type { Drain } from "./drain.ts";

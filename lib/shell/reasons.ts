@@ -9,25 +9,25 @@ import { byDesign } from "./bydesign.ts";
 
 export type Failure = {
   command: string;
-  /** What the command wrote to stderr, or to stdout when it wrote nothing there (`2>&1`); or the end of it. */
-  said: string;
+  /** The stderr of the command, or its stdout when that is empty (`2>&1`); or the end of it. */
+  output: string;
   exitCode: number | undefined;
   policy: Policy;
   /** The last request of the command that the proxies refused. */
   refusal: Pick<EgressRefusal, "host" | "port" | "reason"> | undefined;
 };
 
-/** What went wrong is said last. */
+/** Programs name the cause of a failure at the end. */
 const lastLines = 20;
 
 /**
- * Why the sandbox made a command fail, in one line for the model. A guess from what programs commonly write, but no
- * claim: it says what the policy refuses, and of a path that the policy allows it says nothing. Only for commands that
- * ran in a sandbox.
+ * The reason why the sandbox made a command fail, in one line for the model. The path is a guess from the messages of
+ * common programs; the refusal is the policy's, and a path that the policy allows is never named. Only for commands
+ * that ran in a sandbox.
  */
-export function explain({ command, said, exitCode, policy, refusal }: Failure): string | undefined {
+export function explain({ command, output, exitCode, policy, refusal }: Failure): string | undefined {
   if (exitCode === 0) return undefined;
-  const lines = said.trimEnd().split("\n").slice(-lastLines).reverse();
+  const lines = output.trimEnd().split("\n").slice(-lastLines).reverse();
   for (const line of lines) {
     const reason =
       byDesign(line) ?? ofPath(line, { command, exitCode, policy }) ?? ofNetwork(line, { policy, refusal });
@@ -57,7 +57,7 @@ function ofPath(line: string, context: Context): string | undefined {
     const real = hostPath(normalize(path.startsWith("/") ? path : `${policy.root}/${path}`), policy);
     return whyHidden(real, policy) ?? (isWriting(line, path, context) ? whyUnwritable : whyUnreadable)(real, policy);
   });
-  // What is copied or moved is named first, and where it should go last.
+  // A source comes first in a message, and its destination last.
   const last = reasons.findLast((reason) => reason !== undefined);
   return last ?? (isWriting(line, policy.root, context) ? whyForeign(policy) : undefined);
 }
@@ -75,7 +75,7 @@ function isReadBy(command: string, path: string): boolean {
   return isBehind("<") || (command.includes("<") && !command.includes(">"));
 }
 
-/** Who speaks, when something that may be a path follows. */
+/** The program that prints the message, when something that may be a path follows. */
 const program = /^\/[^\s:]+: (?=.*[/'"])/;
 
 /** In quotes, or as a word that looks like a path; a colon follows where the message does. */
@@ -138,7 +138,7 @@ function isPlan(real: string, { root, write }: Policy): boolean {
   return isBelow(real, root) && !write.includes(root);
 }
 
-/** What git would run, and where it would look for that. */
+/** Files that name programs which git runs, or places where it looks for such files. */
 const gitSettings = /^(hooks|config|config\.worktree|commondir|info)(\/|$)/;
 
 function whyGit(real: string, policy: Policy): string | undefined {

@@ -39,7 +39,7 @@ export type ShellOptions = {
 /** The one place where commands are started. Of several in one process each stops only what it has started itself. */
 export class Shell implements AsyncDisposable {
   readonly maxSeconds: number;
-  /** Whether a sandbox may be the reason that a command fails. */
+  /** A sandbox may be the reason that a command fails. */
   readonly confined: boolean;
 
   readonly #options: ShellOptions;

@@ -4,8 +4,8 @@ import { dlopen, type FFIFunction, ptr, read } from "bun:ffi";
 const names = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
 
 /**
- * The functions of the C library that Bun has no name for. Undefined where there are none to be had, on another system
- * or without the JIT that calls need: every caller has a way without.
+ * Functions of the C library that Bun has no name for. Undefined where it cannot be called, on another system or
+ * without the JIT that calls need: every caller has a way without.
  */
 export function openLibrary<const Functions extends Record<string, FFIFunction>>(functions: Functions) {
   if (process.platform !== "linux") return undefined;
@@ -13,14 +13,14 @@ export function openLibrary<const Functions extends Record<string, FFIFunction>>
     try {
       return dlopen(name, functions).symbols;
     } catch {
-      // Not this machine's library, or no library at all: the last name tells.
+      // Not this machine's library: the next name may be.
       continue;
     }
   }
   return undefined;
 }
 
-/** Where a buffer lies, for a structure that holds its address: the buffer has to be kept until the call is over. */
+/** The address of a buffer, for a structure that holds it: the buffer has to be kept until the call is over. */
 export const addressOf = ptr;
 
 /** Reads what lies at an address that the C library gave. */

@@ -5,7 +5,7 @@ import { libc } from "./libc.ts";
 /** MFD_CLOEXEC | MFD_ALLOW_SEALING, and MFD_EXEC, which kernels before 6.3 do not know. */
 const [sealable, executable] = [0b11, 0x10] as const;
 const F_ADD_SEALS = 1033;
-/** Nobody may shrink, grow or write it any more, nor take the seals off. */
+/** Against shrinking, growing and writing it, and against further seals. */
 const everySeal = 0xf;
 
 /** A file of the given content that has no name, cannot be changed and may be executed; undefined where none can be made. */
@@ -15,7 +15,7 @@ export function sealedFile(name: string, content: Uint8Array): number | undefine
   let file = make(sealable | executable);
   if (file < 0) file = make(sealable);
   if (file < 0) return undefined;
-  // At its place, so that whoever is handed the descriptor reads from the beginning.
+  // At explicit offsets: the descriptor's own stays at the beginning, for the process that it is handed to.
   for (let at = 0; at < content.length;) at += writeSync(file, content, at, content.length - at, at);
   if (libc()?.fcntl(file, F_ADD_SEALS, everySeal) === 0) return file;
   closeSync(file);
@@ -42,8 +42,8 @@ const [MSG_CMSG_CLOEXEC, MSG_DONTWAIT] = [0x40000000, 0x40] as const;
 export type Message = { text: string; descriptors: readonly number[] };
 
 /**
- * Takes the next message with the descriptors that came with it. Waits for one unless told not to; undefined when
- * there is none, or nobody is left who could send one.
+ * Takes the next message with the descriptors that came with it, and waits for one by default. Undefined when there is
+ * none, or the other end is closed.
  */
 export function receive(socket: number, { wait = true } = {}): Message | undefined {
   const text = Buffer.alloc(64);

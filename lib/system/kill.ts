@@ -2,7 +2,7 @@ import { errnoOf } from "../errors.ts";
 import { reap } from "./libc.ts";
 import { hasLivingMember } from "./procstat.ts";
 
-/** How long a process may clean up after a TERM. */
+/** A process may clean up for as long as this after a TERM. */
 export const graceMs = 2_000;
 
 /** A process that KILL does not end hangs in the kernel; waiting for it longer would hang koda too. */
@@ -22,7 +22,7 @@ export async function terminate(find: FindTargets): Promise<boolean> {
   for (const pid of found) if (pid > 0) reap(pid);
   return find().length === 0;
 
-  /** What was forked since the last look gets a KILL of its own. */
+  /** A process that was forked since the last look gets a KILL of its own. */
   function kill(): readonly number[] {
     const left = find();
     for (const pid of left) {
@@ -53,7 +53,7 @@ export async function waitUntilGone(find: FindTargets, limitMs: number): Promise
   return true;
 }
 
-/** Only for a group whose leader's exit is known already: its status would be taken from whoever waits for it. */
+/** Only for a group whose leader's exit is known already: its status would be taken from the one that waits for it. */
 export function isGroupAlive(group: number): boolean {
   reap(-group);
   // A zombie counts as a member until its parent waits for it, which an orphan's may never do.

@@ -26,7 +26,7 @@ export function statOf(pid: number): ProcessStat | undefined {
   return {
     pid,
     name,
-    // When its first thread alone has ended, a process looks like a zombie and goes on.
+    // A process whose first thread alone has ended looks like a zombie and goes on.
     isDead: (state === "Z" || state === "X") && Number(threads) <= 1,
     parent: Number(parent),
     group: Number(group),

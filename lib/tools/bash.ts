@@ -106,7 +106,7 @@ function whyRefused({ exitCode }: Ended, { command, output }: Heard, context: Co
   const refusal = context.refusals.lastOf(context.call);
   const { head, tail } = stderr.totalBytes > 0 ? stderr : stdout;
   const said = Buffer.concat([head, tail]).toString("utf8");
-  const reason = explain({ command, said, exitCode, policy: context.policy, refusal });
+  const reason = explain({ command, output: said, exitCode, policy: context.policy, refusal });
   return reason ?? (refusal && `egress: ${refusal.host}:${refusal.port} was refused: ${refusal.reason}`);
 }
 

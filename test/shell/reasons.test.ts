@@ -16,9 +16,16 @@ const policy: Policy = {
   network: "allowlist",
   limits: {},
 };
-const explained = (said: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
+const explained = (output: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
   const { rules, ...rest } = failure;
-  return explain({ command: "make", said, exitCode: 1, refusal: undefined, policy: { ...policy, ...rules }, ...rest });
+  return explain({
+    command: "make",
+    output,
+    exitCode: 1,
+    refusal: undefined,
+    policy: { ...policy, ...rules },
+    ...rest,
+  });
 };
 
 const write = "sandbox: writing /etc/hosts is not allowed (--allow-write opens a directory)";
