@@ -13,11 +13,11 @@ export type PipedProgram = Pick<Job, "pid" | "ended" | "stop"> & {
   readonly stdout: ProgramOutput;
 };
 
-/** The standard input of a program: it reads everything in the order of the calls. */
+/** The standard input of a program. Writes arrive in the order of the calls. */
 export class ProgramInput {
   readonly #sink: Bun.FileSink;
-  /** One call of the sink at a time: of two that wait, only one would be told that the pipe broke. */
-  readonly #turns = new SerialQueue();
+  /** One call of the sink at a time: of two that wait, only one would settle when the pipe breaks. */
+  readonly #queue = new SerialQueue();
   readonly #closed = Promise.withResolvers<false>();
   #isClosed = false;
 
@@ -28,15 +28,15 @@ export class ProgramInput {
 
   /**
    * Settles when the pipe has taken all of it, which it does no faster than the program reads. False when the program
-   * does not read it any more, because it has ended or closed its stdin, and after `close`.
+   * reads no more, because it has ended or closed its stdin, and after `close`.
    */
   async write(data: string | Uint8Array): Promise<boolean> {
-    return await Promise.race([this.#turns.run(async () => this.#write(data)), this.#closed.promise]);
+    return await Promise.race([this.#queue.run(async () => this.#write(data)), this.#closed.promise]);
   }
 
   /** Ends the input behind what was written before. The program may go on, and its output does. */
   async close(): Promise<void> {
-    await Promise.race([this.#turns.run(async () => this.abandon()), this.#closed.promise]);
+    await Promise.race([this.#queue.run(async () => this.abandon()), this.#closed.promise]);
   }
 
   /** Closes the pipe, whatever is still to be written. */

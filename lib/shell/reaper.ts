@@ -46,12 +46,8 @@ export class Reaper {
 }
 
 function descendants(all: readonly ProcessStat[], root: number): ProcessStat[] {
-  const found: ProcessStat[] = [];
-  const parents = [root];
-  for (const parent of parents) {
-    const children = all.filter((process) => process.parent === parent);
-    found.push(...children);
-    parents.push(...children.map(({ pid }) => pid));
-  }
-  return found;
+  const children = Map.groupBy(all, ({ parent }) => parent);
+  const below = (pid: number): ProcessStat[] =>
+    (children.get(pid) ?? []).flatMap((child) => [child, ...below(child.pid)]);
+  return below(root);
 }

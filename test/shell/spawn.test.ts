@@ -229,24 +229,6 @@ test("two shells in one process do not stop each other's commands", async () => 
   expect(isAlive(running.pid)).toBe(true);
 });
 
-test.each(["--adopt", "--adopt --kill-now"])(
-  "with %s an orphan without the mark, in a session of its own, is found and ended",
-  async (flags) => {
-    await using place = makePlace();
-    const line = "env -i setsid sh -c 'echo $$ > pid; exec sleep 1000' >/dev/null 2>&1 & until [ -s pid ]; do :; done";
-    const child = Bun.spawn([process.execPath, program, line, ...flags.split(" ")], {
-      cwd: place.project,
-      stdout: "pipe",
-    });
-    const { adopts, result } = JSON.parse(await child.stdout.text());
-    expect(result.exitCode).toBe(0);
-    expect(adopts).toBe(true);
-    const pid = Number(await Bun.file(join(place.project, "pid")).text());
-    expect(pid).toBeGreaterThan(1);
-    expect(isAlive(pid)).toBe(false);
-  },
-);
-
 test("stopping everything is immediate when there is nothing to stop", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);

@@ -20,8 +20,7 @@ const shell = new Shell({
   reaper,
 });
 const result = await bashTool.run({ command }, callContext(shell));
-if (flags.includes("--kill-now")) shell.killNow();
-else await shell.stopAll();
+await shell.stopAll();
 
 const peakKb = Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1]);
 console.log(JSON.stringify({ result, adopts: reaper?.adopts === true, peakKb }));
