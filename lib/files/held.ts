@@ -39,12 +39,17 @@ export class HeldDirectory implements Disposable {
   /** Holds the directory at a real path; with `create` the missing part of the path is made on the way. */
   static open(real: string, { create = false, descriptors = "/proc/self/fd" } = {}): HeldDirectory {
     const canName = existsSync(descriptors);
-    let held = new HeldDirectory("/", descriptors, canName ? openSync("/", directoryOnly) : undefined);
-    for (const name of real.split("/").filter((name) => name !== "")) {
-      using parent = held;
-      held = parent.child(name, { create });
-    }
-    return held;
+    return goDown(
+      new HeldDirectory("/", descriptors, canName ? openSync("/", directoryOnly) : undefined),
+      real,
+      create,
+    );
+  }
+
+  /** Holds a directory below, or this one once more by the path `.`. */
+  descend(path: string, { create = false } = {}): HeldDirectory {
+    const own = this.#descriptor === undefined ? undefined : openSync(`${this.#self()}/.`, directoryOnly);
+    return goDown(new HeldDirectory(this.path, this.#descriptors, own), path, create);
   }
 
   /** Throws when the entry is no directory, a symlink to one included. */
@@ -55,14 +60,6 @@ export class HeldDirectory implements Disposable {
       return new HeldDirectory(path, this.#descriptors, openSync(this.at(name), directoryOnly));
     if (!lstatSync(this.at(name)).isDirectory()) throw new Replaced(path);
     return new HeldDirectory(path, this.#descriptors, undefined);
-  }
-
-  /** Goes down to an entry below, name by name, and holds each directory on the way. */
-  reach<T>(path: string, use: (directory: HeldDirectory, name: string) => T): T {
-    const slash = path.indexOf("/");
-    if (slash === -1) return use(this, path);
-    using child = this.child(path.slice(0, slash));
-    return child.reach(path.slice(slash + 1), use);
   }
 
   #make(name: string): void {
@@ -105,7 +102,7 @@ export class HeldDirectory implements Disposable {
   }
 
   /** Only user 0 may give it away; for everyone else it stays their own. */
-  chown({ uid, gid }: Pick<BigIntStats, "uid" | "gid">): void {
+  chown({ uid, gid }: Owner): void {
     unlessRefused(() => chownSync(this.#self(), Number(uid), Number(gid)));
   }
 
@@ -114,19 +111,24 @@ export class HeldDirectory implements Disposable {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false });
   }
 
-  /** Opens a regular file for reading; never waits for a FIFO's writer. */
+  /** Opens a regular file for reading. */
   openFile(name: string): OpenFile {
-    const descriptor = openSync(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    const stats = fstatSync(descriptor, { bigint: true });
-    const file = { descriptor, stats, [Symbol.dispose]: () => closeSync(descriptor) };
-    if (stats.isFile()) return file;
-    file[Symbol.dispose]();
-    throw new Replaced(join(this.path, name));
+    return openRegular(this.at(name), join(this.path, name));
   }
 
   [Symbol.dispose](): void {
     if (this.#descriptor !== undefined) closeSync(this.#descriptor);
   }
+}
+
+/** Name by name, each directory held until the next one is. */
+function goDown(start: HeldDirectory, path: string, create: boolean): HeldDirectory {
+  let held = start;
+  for (const name of path.split("/").filter((name) => name !== "" && name !== ".")) {
+    using parent = held;
+    held = parent.child(name, { create });
+  }
+  return held;
 }
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
@@ -135,7 +137,19 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 const O_PATH = 0o10000000;
 const directoryOnly = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
+export type Owner = { uid: number | bigint; gid: number | bigint };
+
 export type OpenFile = Disposable & { descriptor: number; stats: BigIntStats };
+
+/** Opens a regular file for reading, not through a symlink; never waits for a FIFO's writer. */
+export function openRegular(path: string, named = path): OpenFile {
+  const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  const stats = fstatSync(descriptor, { bigint: true });
+  const file = { descriptor, stats, [Symbol.dispose]: () => closeSync(descriptor) };
+  if (stats.isFile()) return file;
+  file[Symbol.dispose]();
+  throw new Replaced(named);
+}
 
 /** Opens the regular file at a real path for reading, and nothing that was put in its place meanwhile. */
 export function openFile(real: string): OpenFile {

@@ -17,7 +17,7 @@ export function readRegularFile(path: string, limit: number): Uint8Array | FileP
   }
   try {
     const stats = fstatSync(fd);
-    return stats.isFile() ? readUpTo(fd, limit) : { problem: `it is ${kindOf(stats)}, not a file` };
+    return stats.isFile() ? readUpTo(fd, { limit }) : { problem: `it is ${kindOf(stats)}, not a file` };
   } catch (error) {
     return { problem: problemOf(error) };
   } finally {
@@ -44,17 +44,18 @@ function kindOf(stats: Stats): string {
  * Reads from the current offset. One read may return less than there is, and the size from stat is wrong for files in
  * /proc.
  */
-export function readUpTo(fd: number, limit: number): Uint8Array {
+export function readUpTo(fd: number, { limit, atOnce = 64 * 1024 }: { limit: number; atOnce?: number }): Uint8Array {
   const pieces: Uint8Array[] = [];
   let room = limit;
   while (room > 0) {
-    const piece = new Uint8Array(Math.min(room, 64 * 1024));
+    const piece = new Uint8Array(Math.min(room, atOnce));
     const length = readSync(fd, piece, 0, piece.length, null);
     if (length === 0) break;
     pieces.push(piece.subarray(0, length));
     room -= length;
   }
-  return Buffer.concat(pieces);
+  const [only, ...others] = pieces;
+  return only !== undefined && others.length === 0 ? only : Buffer.concat(pieces);
 }
 
 /** A link to nothing gives ENOENT too, but it is a problem rather than a missing file. */

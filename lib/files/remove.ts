@@ -1,5 +1,6 @@
 import { rmdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import type { HeldDirectory } from "./held.ts";
 
 export type Sweep = {
@@ -34,7 +35,7 @@ type Visit = (directory: HeldDirectory, name: string, isDirectory: boolean) => v
 /** What is in a directory comes before the directory. */
 async function forEachEntry(directory: HeldDirectory, sweep: Sweep, visit: Visit): Promise<number> {
   let visited = 0;
-  await breathe(sweep.signal);
+  await yieldToEventLoop(sweep.signal);
   for (const name of directory.names()) {
     const stats = directory.look(name);
     // Somebody else removed it since the directory was listed.
@@ -49,10 +50,4 @@ async function forEachEntry(directory: HeldDirectory, sweep: Sweep, visit: Visit
     visited++;
   }
   return visited;
-}
-
-/** Once a directory everything else gets its turn: a signal, a deadline, another call. */
-async function breathe(signal: AbortSignal): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
-  signal.throwIfAborted();
 }

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../errors.ts";
-import { Replaced, type HeldDirectory } from "./held.ts";
+import { Replaced, type HeldDirectory, type Owner } from "./held.ts";
 
 /**
  * Writing whole files inside a held directory. A reader sees the old content or the new, never a part, and a failure
@@ -79,11 +79,12 @@ export function putFile({ directory, name }: Target, content: Uint8Array, { mode
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-export function keepOwner(descriptor: number, { uid, gid }: BigIntStats): void {
-  const mine = fstatSync(descriptor, { bigint: true });
+export function keepOwner(descriptor: number, owner: Owner): void {
+  const [uid, gid] = [Number(owner.uid), Number(owner.gid)];
+  const mine = fstatSync(descriptor);
   if (mine.uid === uid && mine.gid === gid) return;
   try {
-    fchownSync(descriptor, Number(uid), Number(gid));
+    fchownSync(descriptor, uid, gid);
   } catch (error) {
     // Only root may give a file away; for everyone else it becomes their own, as with any editor.
     if (errnoOf(error) !== "EPERM") throw error;

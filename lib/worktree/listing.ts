@@ -1,5 +1,6 @@
 import { existsSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
+import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { messageOf } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
 import type { Git } from "../git/program.ts";
@@ -100,13 +101,7 @@ async function walked(base: string, { policy }: Project, signal: AbortSignal): P
   for (const { path, kind } of walk(scopeOf(base, policy), { unreadable: () => undefined })) {
     if (kind === "file" || kind === "symlink") files.push(path);
     if (files.length > mostFiles) break;
-    if (files.length % 1000 === 0) await breathe(signal);
+    if (files.length % 1000 === 0) await yieldToEventLoop(signal);
   }
   return { files, nested: [] };
-}
-
-/** Lets others have their turn in the middle of long work. */
-export async function breathe(signal: AbortSignal): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
-  signal.throwIfAborted();
 }

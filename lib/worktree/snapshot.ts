@@ -1,11 +1,12 @@
 import { counted } from "../counted.ts";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
+import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { isBelow } from "../files/path.ts";
 import { findGit } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { Copies, type Place } from "./copies.ts";
-import { breathe, listFiles, listFilesAgain, mostFiles, type Project } from "./listing.ts";
+import { listFiles, listFilesAgain, mostFiles, type Project } from "./listing.ts";
 import { describeChange, type Change, type FileChange } from "./patch.ts";
 import { originals } from "./repository.ts";
 import { createLook, sameSignature, versionAt, type Signature, type Version } from "./version.ts";
@@ -85,7 +86,7 @@ async function keepFiles(paths: Iterable<string>, copies: Copies, signal: AbortS
     const signature = look(path);
     const bytes = signature && versionAt(path, signature).bytes;
     kept.set(path, signature === undefined ? null : { signature, place: bytes && copies.add(bytes) });
-    if (kept.size % 200 === 0) await breathe(signal);
+    if (kept.size % 200 === 0) await yieldToEventLoop(signal);
   }
   return kept;
 }
@@ -141,7 +142,7 @@ async function touchedPaths(paths: readonly string[], snapshot: Snapshot, signal
     const isUntouched =
       kept === undefined ? isSettled : isSettled && kept !== null && sameSignature(kept.signature, now);
     if (!isUntouched) touched.push(path);
-    if (index % 1000 === 999) await breathe(signal);
+    if (index % 1000 === 999) await yieldToEventLoop(signal);
   }
   return touched;
 }
@@ -166,7 +167,7 @@ async function* changesOf(paths: readonly string[], snapshot: Snapshot, signal: 
       if (isSame(before, after)) continue;
       yield { path: relative(snapshot.project.policy.root, path), before, after };
     }
-    await breathe(signal);
+    await yieldToEventLoop(signal);
   }
 }
 

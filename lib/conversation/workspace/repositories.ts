@@ -6,10 +6,10 @@ import type { Policy } from "../../sandbox/policy/policy.ts";
 import { isBelow } from "../../files/path.ts";
 import { describeFinding, type Finding, levelOf } from "../../trust/repositories/finding.ts";
 import { Guard } from "../../trust/repositories/guard.ts";
-import { Newcomers } from "../../trust/repositories/newcomers.ts";
 import { guardedParts } from "../../trust/repositories/parts.ts";
 import { ProtectedPaths } from "../../trust/repositories/protected.ts";
 import type { Notice, RepositoryGuard } from "../../engine/turn.ts";
+import { NewRepositories } from "../../trust/repositories/newrepositories.ts";
 import { ownPlace } from "./ownplace.ts";
 
 /**
@@ -34,7 +34,7 @@ export function guardRepositories({ policy, backend, dataDirectory }: GuardOptio
   const first = ProtectedPaths.find(policy.write, life.signal, { except: [quarantine] }).then((paths) => {
     protect(paths);
     const guard = new Guard(paths, { ...handling, isMounted: !backend.guards });
-    return { paths, guard, newcomers: new Newcomers(paths, handling) };
+    return { paths, guard, newcomers: new NewRepositories(paths, handling) };
   });
   // A failure is raised by whoever awaits it before the first write.
   first.catch(() => undefined);
@@ -44,13 +44,13 @@ export function guardRepositories({ policy, backend, dataDirectory }: GuardOptio
     async before(signal) {
       const { guard } = await unlessAborted(first, signal);
       isUsed = true;
-      await guard.take();
+      await guard.begin();
     },
 
-    after: async () => look(await (await first).guard.restore()),
+    after: async () => look(await (await first).guard.end()),
 
     async last() {
-      if (isUsed) return look(await (await first).guard.mend());
+      if (isUsed) return look(await (await first).guard.restore());
       life.abort();
       return [];
     },

@@ -67,10 +67,8 @@ function rulesAt(directory: string, dirents: readonly Dirent[], above: Rules | u
 function list(base: HeldDirectory, path: string): Dirent[] | undefined {
   try {
     if (path === "") return base.entries();
-    return base.reach(path, (parent, name) => {
-      using directory = parent.child(name);
-      return directory.entries();
-    });
+    using directory = base.descend(path);
+    return directory.entries();
   } catch {
     // Not permitted, or gone since its parent was listed: the caller counts it.
     return undefined;

@@ -5,9 +5,9 @@ import { HeldDirectory, Replaced } from "../../files/held.ts";
 import { removeTree } from "../../files/remove.ts";
 import { copyEntry } from "./copy.ts";
 import type { Finding } from "./finding.ts";
-import { identityOf } from "./listing.ts";
+import { identityOf } from "./identity.ts";
 
-export type Doomed = {
+export type Suspect = {
   /** Real but for its last part. */
   path: string;
   /** Of what was judged: nothing else by that name is moved. */
@@ -19,13 +19,13 @@ export type Doomed = {
  * Moves an entry into the quarantine, where nobody uses git. Every step is taken in directories that are held, so that
  * a symlink put in the way at the same time leads nowhere.
  */
-export async function setAside({ path, identity, reason }: Doomed, quarantine: string): Promise<Finding> {
+export async function moveToQuarantine({ path, identity, reason }: Suspect, quarantine: string): Promise<Finding> {
   const id = crypto.randomUUID().slice(0, 8);
   try {
     using parent = HeldDirectory.open(dirname(path));
     const entry = { parent, name: basename(path), identity };
     const movedTo = await moveAway(entry, { quarantine, id });
-    return { kind: "set-aside", path, reason, movedTo };
+    return { kind: "quarantined", path, reason, movedTo };
   } catch (error) {
     if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
     return { kind: "failed", path, reason, problem: "could not move it away", error: reasonOf(error) };
@@ -37,14 +37,14 @@ type Goal = { quarantine: string; id: string };
 
 async function moveAway(entry: Entry, goal: Goal): Promise<string> {
   try {
-    return await moveToQuarantine(entry, goal);
+    return await carryToQuarantine(entry, goal);
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     return disarm(entry, goal);
   }
 }
 
-async function moveToQuarantine(entry: Entry, { quarantine, id }: Goal): Promise<string> {
+async function carryToQuarantine(entry: Entry, { quarantine, id }: Goal): Promise<string> {
   const { parent, name } = entry;
   const day = new Date().toISOString().slice(0, 10);
   using goal = HeldDirectory.open(join(quarantine, `${day}-${id}`), { create: true });

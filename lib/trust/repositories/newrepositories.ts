@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
+import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
 import { isStandIn } from "../../sandbox/layout/standin.ts";
@@ -8,11 +9,11 @@ import type { Finding } from "./finding.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
-import { setAside } from "./setaside.ts";
-import { breathe, type Found } from "./tree.ts";
-import { identityAt } from "./whereabouts.ts";
+import { moveToQuarantine } from "./quarantine.ts";
+import type { Found } from "./tree.ts";
+import { identityAt } from "./identity.ts";
 
-export type Handling = {
+export type RepositoryOptions = {
   /** Where what must not stay is moved to: best on the same file system, and where no command can reach it. */
   quarantine: string;
   /** The git directory in which commands may commit, if there is one. */
@@ -23,20 +24,20 @@ export type Handling = {
  * Repositories that appear during a run: legal work, and a trap for the user's next `git status`. After each command all
  * of them are judged anew, since they are the commands' to change.
  */
-export class Newcomers {
+export class NewRepositories {
   readonly #paths: ProtectedPaths;
-  readonly #handling: Handling;
+  readonly #options: RepositoryOptions;
   readonly #guarded: readonly string[];
   /** What needs no telling any more, or was so before any command. */
   readonly #told: Set<string>;
   readonly #queue = new SerialQueue();
 
   /** To be made when the protected paths were looked for the first time, before any command. */
-  constructor(paths: ProtectedPaths, handling: Handling) {
-    if (paths.isReached(handling.quarantine)) throw new Error("commands could reach the quarantine");
+  constructor(paths: ProtectedPaths, options: RepositoryOptions) {
+    if (paths.isReached(options.quarantine)) throw new Error("commands could reach the quarantine");
     this.#paths = paths;
-    this.#handling = handling;
-    this.#guarded = handling.open === undefined ? [] : guardedParts(handling.open);
+    this.#options = options;
+    this.#guarded = options.open === undefined ? [] : guardedParts(options.open);
     this.#told = new Set([...this.#openDangers().map(keyOf), ...paths.unreadable.map(blindSpot).map(keyOf)]);
   }
 
@@ -52,7 +53,7 @@ export class Newcomers {
     const arrivals = this.#arrivals();
     for (const found of arrivals.slice(0, mostArrivals)) {
       findings.push(...(await this.#receive(found)));
-      await breathe(signal);
+      await yieldToEventLoop(signal);
     }
     if (arrivals.length > mostArrivals) findings.push(...this.#paths.roots.map(tooMany));
     findings.push(...this.#paths.unreadable.map(blindSpot));
@@ -60,7 +61,7 @@ export class Newcomers {
   }
 
   #isNews(finding: Finding): boolean {
-    if (finding.kind === "set-aside") return true;
+    if (finding.kind === "quarantined") return true;
     const isNews = !this.#told.has(keyOf(finding));
     this.#told.add(keyOf(finding));
     return isNews;
@@ -82,7 +83,7 @@ export class Newcomers {
     const trusted = new Set(known.map(({ path }) => path));
     const reason = found.form === "koda" ? settings : judgeRepository(found.path, { roots, trusted });
     if (reason === undefined) return [{ kind: "new", path: found.path }];
-    return this.#setAside(this.#leastOf(found), reason);
+    return this.#quarantine(this.#leastOf(found), reason);
   }
 
   /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */
@@ -94,7 +95,7 @@ export class Newcomers {
 
   /** What is new and dangerous in the repository that commands may commit to; a `Guard` holds the rest. */
   #openDangers(): readonly OpenDanger[] {
-    const { open } = this.#handling;
+    const { open } = this.#options;
     if (open === undefined) return [];
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path).filter((path) => !isBelow(path, open)));
@@ -106,13 +107,13 @@ export class Newcomers {
   async #close(danger: OpenDanger): Promise<readonly Finding[]> {
     if (this.#told.has(keyOf(danger))) return [];
     const { path, reason } = danger;
-    if (path !== this.#handling.open) return this.#setAside(path, reason);
+    if (path !== this.#options.open) return this.#quarantine(path, reason);
     return [{ kind: "failed", path, reason, problem: "does not move a whole repository away" }];
   }
 
-  async #setAside(path: string, reason: string): Promise<readonly Finding[]> {
+  async #quarantine(path: string, reason: string): Promise<readonly Finding[]> {
     const identity = identityAt(path);
-    return identity === undefined ? [] : [await setAside({ path, identity, reason }, this.#handling.quarantine)];
+    return identity === undefined ? [] : [await moveToQuarantine({ path, identity, reason }, this.#options.quarantine)];
   }
 }
 

@@ -13,10 +13,10 @@ import {
 import { join, relative } from "node:path";
 import { standInsFor } from "../../../lib/sandbox/layout/standin.ts";
 import { describeFinding, levelOf, type Finding } from "../../../lib/trust/repositories/finding.ts";
-import { Newcomers } from "../../../lib/trust/repositories/newcomers.ts";
+import { NewRepositories } from "../../../lib/trust/repositories/newrepositories.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
-import { setAside } from "../../../lib/trust/repositories/setaside.ts";
-import { identityAt } from "../../../lib/trust/repositories/whereabouts.ts";
+import { moveToQuarantine } from "../../../lib/trust/repositories/quarantine.ts";
+import { identityAt } from "../../../lib/trust/repositories/identity.ts";
 import { makePlace } from "../../support/place.ts";
 import { policyOf } from "../../support/policy.ts";
 import { runGit } from "../../support/worktree.ts";
@@ -29,7 +29,7 @@ async function begin(files: Files = {}, { open }: { open?: string } = {}) {
   writeFiles(project, files);
   const paths = await ProtectedPaths.find([project], live);
   const quarantine = join(place.home, "data/quarantine");
-  const newcomers = new Newcomers(paths, {
+  const newcomers = new NewRepositories(paths, {
     quarantine,
     ...(open !== undefined && { open: join(project, open) }),
   });
@@ -68,14 +68,14 @@ describe("a repository that appears", () => {
     expect(run.findings.map(levelOf)).toEqual(["info"]);
   });
 
-  test("is set aside when it is dangerous, with all that is in it", async () => {
+  test("is quarantined when it is dangerous, with all that is in it", async () => {
     await using run = await begin({ ".git/HEAD": "" });
     run.write({ "sub/.git/HEAD": "h", "sub/.git/config": pager, "sub/a": "mine" });
-    expect(await run.look()).toEqual(["set-aside sub/.git"]);
+    expect(await run.look()).toEqual(["quarantined sub/.git"]);
     expect(await run.look()).toEqual([]);
     expect([run.there("sub/.git"), run.there("sub/a"), run.there(".git/HEAD")]).toEqual([false, true, true]);
     const [finding] = run.findings;
-    if (finding?.kind !== "set-aside") throw new Error("it was set aside");
+    if (finding?.kind !== "quarantined") throw new Error("it was set aside");
     expect(finding.movedTo).toStartWith(run.quarantine);
     expect(readFileSync(join(finding.movedTo, "config"), "utf8")).toBe(pager);
     expect(describeFinding(finding, named(run.project))).toBe(
@@ -92,7 +92,7 @@ describe("a repository that appears", () => {
     expect(await run.look()).toEqual([]);
     expect([run.there(".git"), run.there(".koda")]).toEqual([true, true]);
     chmodSync(koda, 0o755);
-    expect(await run.look()).toEqual(["set-aside .koda"]);
+    expect(await run.look()).toEqual(["quarantined .koda"]);
   });
 
   test("is judged again after each command", async () => {
@@ -100,37 +100,37 @@ describe("a repository that appears", () => {
     run.write({ "sub/.git/HEAD": "", "sub/.git/config": "[core]\n" });
     expect(await run.look()).toEqual(["new sub/.git"]);
     run.write({ "sub/.git/config": pager });
-    expect(await run.look()).toEqual(["set-aside sub/.git"]);
+    expect(await run.look()).toEqual(["quarantined sub/.git"]);
     run.write({ "sub/.git/config": pager });
-    expect(await run.look()).toEqual(["set-aside sub/.git"]);
+    expect(await run.look()).toEqual(["quarantined sub/.git"]);
   });
 
   test("may be the root's own", async () => {
     await using run = await begin({ a: "" });
     run.write({ ".git/hooks/pre-commit": { program: "" } });
-    expect(await run.look()).toEqual(["set-aside .git"]);
+    expect(await run.look()).toEqual(["quarantined .git"]);
   });
 
   const forms: [title: string, files: Files, expected: string[]][] = [
     [
       "a file that leads to a dangerous one",
       { "s/.git": "gitdir: ../gd\n", "gd/HEAD": "", "gd/config": pager },
-      ["set-aside s/.git"],
+      ["quarantined s/.git"],
     ],
-    ["a symlink that does", { "s/.git": { link: "../gd" }, "gd/HEAD": "", "gd/config": pager }, ["set-aside s/.git"]],
-    ["a symlink outside", { "s/.git": { link: "/etc" } }, ["set-aside s/.git"]],
-    ["a bare one", under("b", { ...bareFiles, config: pager }), ["set-aside b"]],
+    ["a symlink that does", { "s/.git": { link: "../gd" }, "gd/HEAD": "", "gd/config": pager }, ["quarantined s/.git"]],
+    ["a symlink outside", { "s/.git": { link: "/etc" } }, ["quarantined s/.git"]],
+    ["a bare one", under("b", { ...bareFiles, config: pager }), ["quarantined b"]],
     [
       "a bare one, and what leads to it",
       { ...under("b", { ...bareFiles, config: pager }), "s/.git": "gitdir: ../b\n" },
-      ["set-aside b", "set-aside s/.git"],
+      ["quarantined b", "quarantined s/.git"],
     ],
     ["a bare one, harmless", under("b", bareFiles), ["new b"]],
-    ["in capitals", { "s/.GIT/config": pager }, ["set-aside s/.GIT"]],
-    ["one in another", { ...under("b", { ...bareFiles, config: pager }), "b/x/.git/config": pager }, ["set-aside b"]],
-    ["settings of koda", { ".koda/config.json": "{}" }, ["set-aside .koda"]],
-    ["settings of koda, elsewhere", { ".koda": { link: "src" }, "src/a": "" }, ["set-aside .koda"]],
-    ["settings of koda in a file", { "src/.koda": "" }, ["set-aside src/.koda"]],
+    ["in capitals", { "s/.GIT/config": pager }, ["quarantined s/.GIT"]],
+    ["one in another", { ...under("b", { ...bareFiles, config: pager }), "b/x/.git/config": pager }, ["quarantined b"]],
+    ["settings of koda", { ".koda/config.json": "{}" }, ["quarantined .koda"]],
+    ["settings of koda, elsewhere", { ".koda": { link: "src" }, "src/a": "" }, ["quarantined .koda"]],
+    ["settings of koda in a file", { "src/.koda": "" }, ["quarantined src/.koda"]],
     ["what is nearly one", { "b/HEAD": "", "b/config": pager, "c/.gitignore": "" }, []],
   ];
 
@@ -152,7 +152,7 @@ describe("a repository that appears", () => {
   test("around files of the user's loses only what makes it one", async () => {
     await using run = await begin({ "src/mine": "mine", top: "mine" });
     run.write({ ...under("src", { ...bareFiles, config: pager }), ...under(".", { ...bareFiles, config: pager }) });
-    expect(await run.look()).toEqual(["set-aside HEAD", "set-aside src/HEAD"]);
+    expect(await run.look()).toEqual(["quarantined HEAD", "quarantined src/HEAD"]);
     expect([run.there("src/mine"), run.there("top"), run.there("HEAD")]).toEqual([true, true, false]);
     expect(await run.look()).toEqual([]);
   });
@@ -161,7 +161,7 @@ describe("a repository that appears", () => {
     await using run = await begin({ ".git": { link: "place/gd" }, "place/gd/HEAD": "" });
     renameSync(run.at("place"), run.at("place.before"));
     run.write({ "place/gd/config": pager });
-    expect(await run.look()).toEqual(["set-aside place/gd"]);
+    expect(await run.look()).toEqual(["quarantined place/gd"]);
   });
 
   test("in a place that cannot be looked into is told once", async () => {
@@ -190,23 +190,23 @@ describe("the project's own repository, where commands may commit", () => {
   });
 
   const dangers: [title: string, files: Files, expected: string][] = [
-    ["a symlink", { ".git/logs/HEAD": { link: "/nowhere" } }, "set-aside .git/logs/HEAD"],
-    ["a symlink at the top", { ".git/FETCH_HEAD": { link: "/nowhere" } }, "set-aside .git/FETCH_HEAD"],
+    ["a symlink", { ".git/logs/HEAD": { link: "/nowhere" } }, "quarantined .git/logs/HEAD"],
+    ["a symlink at the top", { ".git/FETCH_HEAD": { link: "/nowhere" } }, "quarantined .git/FETCH_HEAD"],
     [
       "a symlink in a submodule of before",
       { ".git/modules/old/logs/HEAD": { link: "/x" } },
-      "set-aside .git/modules/old/logs/HEAD",
+      "quarantined .git/modules/old/logs/HEAD",
     ],
-    ["a step of a rebase", { ".git/rebase-merge/git-rebase-todo": "exec evil\n" }, "set-aside .git/rebase-merge"],
+    ["a step of a rebase", { ".git/rebase-merge/git-rebase-todo": "exec evil\n" }, "quarantined .git/rebase-merge"],
     [
       "a submodule",
       { ".git/modules/new/HEAD": "", ".git/modules/new/config": pager },
-      "set-aside .git/modules/new/config",
+      "quarantined .git/modules/new/config",
     ],
     [
       "a hook of a submodule",
       { ".git/modules/new/HEAD": "", ".git/modules/new/hooks/x": { program: "" } },
-      "set-aside .git/modules/new/hooks/x",
+      "quarantined .git/modules/new/hooks/x",
     ],
   ];
 
@@ -228,7 +228,7 @@ describe("the project's own repository, where commands may commit", () => {
     git("-C", "other", "add", "x");
     git("-C", "other", "commit", "-qm", "x");
     const paths = await ProtectedPaths.find([run.project], live);
-    const newcomers = new Newcomers(paths, { quarantine: run.quarantine, open: run.at(".git") });
+    const newcomers = new NewRepositories(paths, { quarantine: run.quarantine, open: run.at(".git") });
     git("commit", "-q", "--allow-empty", "-m", "b");
     git("submodule", "--quiet", "add", run.at("other"), "part");
     git("worktree", "add", "-q", "tree");
@@ -255,8 +255,8 @@ describe("setting aside", () => {
         "x/.git/link": { link: "../../outside" },
         "x/.git/empty": directory,
       });
-      const found = await setAside(doomed(join(place.project, "x/.git")), other);
-      if (found.kind !== "set-aside") throw new Error("it was set aside");
+      const found = await moveToQuarantine(doomed(join(place.project, "x/.git")), other);
+      if (found.kind !== "quarantined") throw new Error("it was set aside");
       expect(found.movedTo).toStartWith(other);
       expect(readdirSync(found.movedTo).sort()).toEqual(["a", "config", "empty", "link"]);
       expect(readFileSync(join(found.movedTo, "a/run"), "utf8")).toBe("p");
@@ -269,8 +269,8 @@ describe("setting aside", () => {
 
   test("disarms in place when it cannot move", async () => {
     await using place = makePlace({ "x/.git/HEAD": "", "x/.git/config": pager, taken: "" });
-    const found = await setAside(doomed(join(place.project, "x/.git")), join(place.project, "taken"));
-    if (found.kind !== "set-aside") throw new Error("it was set aside");
+    const found = await moveToQuarantine(doomed(join(place.project, "x/.git")), join(place.project, "taken"));
+    if (found.kind !== "quarantined") throw new Error("it was set aside");
     expect(found.movedTo).toStartWith(join(place.project, "x/.git.set-aside-by-koda-"));
     expect(readdirSync(found.movedTo).some((name) => name === "HEAD")).toBe(false);
     const paths = await ProtectedPaths.find([place.project], live);
@@ -279,7 +279,7 @@ describe("setting aside", () => {
 
   test("says so when it can do neither", async () => {
     await using place = makePlace({ x: "" });
-    const found = await setAside({ ...doomed(join(place.project, "none")), identity: "gone" }, place.home);
+    const found = await moveToQuarantine({ ...doomed(join(place.project, "none")), identity: "gone" }, place.home);
     expect(levelOf(found)).toBe("error");
     expect(describeFinding(found, named(place.project))).toContain('Inspect "none" before running git there: ');
   });
@@ -289,7 +289,7 @@ describe("setting aside", () => {
     const judged = doomed(join(place.project, "x/.git"));
     renameSync(join(place.project, "x/.git"), join(place.project, "x/old"));
     renameSync(join(place.project, "y"), join(place.project, "x/.git"));
-    expect((await setAside(judged, place.home)).kind).toBe("failed");
+    expect((await moveToQuarantine(judged, place.home)).kind).toBe("failed");
     expect(existsSync(join(place.project, "x/.git/b"))).toBe(true);
   });
 
@@ -299,7 +299,7 @@ describe("setting aside", () => {
     if (x === undefined || aside === undefined || outside === undefined) throw new Error("there are three");
     for (let round = 0; round < 100; round++) {
       writeFiles(x, { ".git/config": pager });
-      const setting = setAside(doomed(join(x, ".git")), join(place.home, "q"));
+      const setting = moveToQuarantine(doomed(join(x, ".git")), join(place.home, "q"));
       renameSync(x, aside);
       symlinkSync(outside, x);
       await setting;
@@ -314,7 +314,7 @@ test("looks at the same time take turns, and nothing is set aside twice", async 
   await using run = await begin();
   run.write({ "a/.git/config": pager, "b/.git/config": pager });
   const all = await Promise.all([run.look(), run.look(), run.look()]);
-  expect(all.flat().sort()).toEqual(["set-aside a/.git", "set-aside b/.git"]);
+  expect(all.flat().sort()).toEqual(["quarantined a/.git", "quarantined b/.git"]);
 });
 
 test("a command that makes and renames repositories all the time hides none that stays", async () => {
@@ -335,10 +335,10 @@ test("a quarantine that commands could reach is refused", async () => {
   await using place = makePlace();
   const paths = await ProtectedPaths.find([place.project], live);
   const quarantine = join(place.project, "q");
-  expect(() => new Newcomers(paths, { quarantine })).toThrow("could reach");
+  expect(() => new NewRepositories(paths, { quarantine })).toThrow("could reach");
 
   const others = await ProtectedPaths.find([place.project], live, { except: [quarantine] });
-  expect(() => new Newcomers(others, { quarantine })).not.toThrow();
+  expect(() => new NewRepositories(others, { quarantine })).not.toThrow();
 });
 
 test("names cannot pretend to be another line, nor to be longer than people read", () => {
