@@ -160,6 +160,8 @@ export function openFile(real: string): OpenFile {
 /** Something else lies now where the checked thing was. */
 export class Replaced extends Error {
   override readonly name = "Replaced";
+  /** As a system call says of a handle whose file was replaced. */
+  readonly code = "ESTALE";
 
   constructor(path: string) {
     super(`"${path}" was replaced by something else meanwhile`);

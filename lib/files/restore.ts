@@ -2,7 +2,7 @@ import { fchmodSync, futimesSync, lchownSync, mkdirSync, statSync, symlinkSync }
 import { basename, dirname } from "node:path";
 import { errnoOf, reasonOf, unlessRefused } from "../errors.ts";
 import { entryAt, isSameEntry, modeAfter, type Entry, type PresentEntry } from "./entry.ts";
-import { Replaced, type HeldDirectory } from "./held.ts";
+import type { HeldDirectory } from "./held.ts";
 import { keepOwner, putFile, type Target } from "./save.ts";
 
 /** An entry that was not what it should be; one with a problem still is not. */
@@ -60,7 +60,6 @@ export async function restoreEntries(
 
 export function problemOf(error: unknown): Problem {
   if (error instanceof Unrestorable) return { kind: error.kind, reason: error.message };
-  if (error instanceof Replaced) return { kind: "refused", reason: error.message };
   if (errnoOf(error) === undefined) throw error;
   return { kind: "refused", reason: reasonOf(error) };
 }
@@ -84,7 +83,7 @@ function isAsBefore(before: Entry, base: HeldDirectory, path: string): boolean {
     return isSameEntry(before, entryAt(at), at);
   } catch (error) {
     // Without the directories on the way there is nothing.
-    const isAbsent = error instanceof Replaced || /^(ENOENT|ENOTDIR|ELOOP)$/.test(errnoOf(error) ?? "");
+    const isAbsent = /^(ENOENT|ENOTDIR|ELOOP|ESTALE)$/.test(errnoOf(error) ?? "");
     if (!isAbsent) throw error;
     return before.kind === "missing";
   }

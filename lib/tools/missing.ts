@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import { unlessRefused } from "../errors.ts";
 import { HeldDirectory } from "../files/held.ts";
 import { isBelow } from "../files/path.ts";
 import { nearest } from "../nearest.ts";
@@ -38,12 +39,11 @@ function similarNames(directory: string, name: string): string[] {
   return [...new Set([...(spelled === undefined ? [] : [spelled]), ...related])].slice(0, mostNames);
 }
 
+/** A directory that cannot be listed has no names to suggest. */
 function namesIn(path: string): string[] {
-  try {
+  const names = unlessRefused(() => {
     using directory = HeldDirectory.open(path);
     return directory.names();
-  } catch {
-    // A directory that cannot be listed has no names to suggest; that the file is missing is said all the same.
-    return [];
-  }
+  });
+  return names ?? [];
 }

@@ -1,5 +1,4 @@
 import { errnoOf, errnoWords } from "../errors.ts";
-import { Replaced } from "../files/held.ts";
 import type { Kind } from "../files/walk.ts";
 import { denialText, destructiveRule, outsideRule } from "../trust/gate.ts";
 import { failed, type ToolResult } from "./tool.ts";
@@ -24,7 +23,6 @@ function denied(rule: string): ToolResult {
 
 /** What the system said no to, as a result for the model; anything else is a defect and thrown again. */
 export function systemFailure(what: string, error: unknown): ToolResult {
-  if (error instanceof Replaced) return failed(`${what}: ${error.message}. Look at it again first.`);
   const errno = errnoOf(error);
   if (errno === undefined) throw error;
   return failed(`${what}: ${reasons[errno] ?? errnoWords(errno)}`);
@@ -33,6 +31,7 @@ export function systemFailure(what: string, error: unknown): ToolResult {
 /** Words for errors that mean that a path has changed since the gate checked it, or that it is no file. */
 const reasons: Record<string, string> = {
   ENOENT: "it is not there any more",
+  ESTALE: "it was replaced by something else meanwhile. Look at it again first.",
   EEXIST: "something by that name appeared meanwhile. Look at it first.",
   ELOOP: "a symbolic link was put in its place meanwhile",
   ENOTDIR: "a directory on its path was replaced by something else meanwhile",

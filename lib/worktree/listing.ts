@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { messageOf } from "../errors.ts";
+import type { Copies } from "../files/copies.ts";
 import { isBelow } from "../files/path.ts";
 import type { Git } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
@@ -15,6 +16,7 @@ export type Project = {
   git: Git | undefined;
   /** A directory of koda's own, where no command can write. */
   scratch: string;
+  copies: Copies;
   /** The repositories in the project, by the directory that is listed, as they were when first seen. */
   repositories: Map<string, Repository>;
   /** Said to the user: what could not be looked at in the best way. */

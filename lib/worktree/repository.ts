@@ -1,10 +1,11 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { largestCopy, type Copies } from "../files/copies.ts";
+import type { Content, Entry } from "../files/entry.ts";
 import { ancestors } from "../files/path.ts";
 import { readSmallText } from "../files/read.ts";
 import { gitPlaces, type GitPlaces } from "../git/places.ts";
 import { runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
-import { largestFile, type Mode, type Version } from "./version.ts";
 
 /**
  * A repository as it was when the snapshot was taken: its index, frozen. Files that are as the index has them need no
@@ -150,28 +151,30 @@ function partsOf(printed: Uint8Array): string[] {
 }
 
 /** Reads files as the frozen index has them; those that it does not have are not in the result. */
-export async function originals(
-  repository: Repository,
-  signal: AbortSignal,
-): Promise<(paths: readonly string[]) => Promise<ReadonlyMap<string, Version>>> {
+export async function originals(repository: Repository, copies: Copies, signal: AbortSignal) {
   const entries = await indexEntries(repository, signal);
-  return async (paths) => {
+  return async (paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Entry>> => {
     const wanted = paths.flatMap((path) => {
       const entry = entries.get(path);
-      return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path, mode: entry.mode }];
+      return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path }];
     });
-    const blobs = await readBlobs(repository, [...new Set(wanted.map(({ hash }) => hash))], signal);
+    const byHash = Map.groupBy(wanted, ({ hash }) => hash);
+    const contents = new Map<string, Content | undefined>();
+    for await (const [hash, blob] of blobsOf(repository, [...byHash.keys()], signal))
+      for (const { path, size } of byHash.get(hash) ?? []) {
+        const bytes = asInWorkTree(blob, size);
+        contents.set(path, bytes && copies.add(bytes));
+      }
     return new Map(
-      wanted.map(({ path, mode, hash, size }): [string, Version] => {
-        const blob = blobs.get(hash);
-        const bytes = blob && asInWorkTree(blob, size);
-        return [path, bytes === undefined ? { mode } : { mode, bytes }];
+      wanted.map(({ path, mode }): [string, Entry] => {
+        const kind = mode === "120000" ? "symlink" : "file";
+        return [path, { kind, mode: parseInt(mode, 8), content: contents.get(path) }];
       }),
     );
   };
 }
 
-function isMode(mode: string): mode is Mode {
+function isMode(mode: string): boolean {
   return mode === "100644" || mode === "100755" || mode === "120000";
 }
 
@@ -187,24 +190,27 @@ function asInWorkTree(blob: Uint8Array, size: number): Uint8Array | undefined {
   return converted.length === size ? Buffer.from(converted, "latin1") : undefined;
 }
 
-/** Without those that are too large, and those that are gone with the repository. */
-async function readBlobs(
-  repository: Repository,
-  hashes: readonly string[],
-  signal: AbortSignal,
-): Promise<Map<string, Uint8Array>> {
-  if (hashes.length === 0) return new Map();
-  const run = awayFrom(repository, signal);
-  const sizes = new TextDecoder().decode(await runGit(run, ["cat-file", "--batch-check"], hashes.join("\n")));
-  const small = [...sizes.matchAll(/^(\w+) blob (\d+)$/gm)].filter(([, , size]) => Number(size) <= largestFile);
-  const printed = await runGit(run, ["cat-file", "--batch"], small.map(([, hash]) => hash).join("\n"));
+/** As much is asked of git at a time: it is in memory together. */
+const bytesAtATime = largestCopy;
 
-  const blobs = new Map<string, Uint8Array>();
-  let at = 0;
-  for (const [header, hash = "", size = "0"] of small) {
-    const start = at + header.length + 1;
-    blobs.set(hash, printed.subarray(start, start + Number(size)));
-    at = start + Number(size) + 1;
+/** Without those that are too large, and those that are gone with the repository. */
+async function* blobsOf(repository: Repository, hashes: readonly string[], signal: AbortSignal) {
+  if (hashes.length === 0) return;
+  const run = awayFrom(repository, signal);
+  const listed = new TextDecoder().decode(await runGit(run, ["cat-file", "--batch-check"], hashes.join("\n")));
+  const blobs = [...listed.matchAll(/^(\w+) blob (\d+)$/gm)]
+    .map(([header, hash = "", size]) => ({ header, hash, size: Number(size) }))
+    .filter(({ size }) => size <= largestCopy);
+  while (blobs.length > 0) {
+    let bytes = 0;
+    const beyond = blobs.findIndex(({ size }) => (bytes += size) > bytesAtATime);
+    const some = blobs.splice(0, beyond === -1 ? blobs.length : Math.max(beyond, 1));
+    const printed = await runGit(run, ["cat-file", "--batch"], some.map(({ hash }) => hash).join("\n"));
+    let at = 0;
+    for (const { header, hash, size } of some) {
+      const start = at + header.length + 1;
+      yield [hash, printed.subarray(start, start + size)] as const;
+      at = start + size + 1;
+    }
   }
-  return blobs;
 }

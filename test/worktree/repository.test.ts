@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findGit } from "../../lib/git/program.ts";
-import { diffSnapshot, takeSnapshot } from "../../lib/worktree/snapshot.ts";
+import { takeSnapshot } from "../../lib/worktree/snapshot.ts";
 import { live, makeGround, programs, runGit, summary, type Ground } from "../support/worktree.ts";
 import { policyOf } from "../support/policy.ts";
 
@@ -44,7 +44,7 @@ describe("the user's repository", () => {
     ground.write("b.txt", "2\n");
     ground.write("new.txt", "3\n");
     ground.remove("c.txt");
-    const diff = await diffSnapshot(snapshot, live);
+    const diff = await snapshot.changes(live);
     expect(everything(git)).toEqual(before);
     expect(summary(diff)).toEqual([
       "a.txt update +1 -1",
@@ -203,7 +203,7 @@ describe("repositories of every kind", () => {
     await using snapshot = await takeAt(ground, linked);
     expect(snapshot.files?.size).toBe(0);
     writeFileSync(join(linked, "a.txt"), "b\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["a.txt update +1 -1"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1"]);
   });
 
   test("a submodule", async () => {
@@ -219,9 +219,9 @@ describe("repositories of every kind", () => {
     expect(snapshot.files?.size).toBe(0);
     ground.write("sub/x", "y\n");
     ground.write("sub/z", "z\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["sub/x update +1 -1", "sub/z add +1 -0"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["sub/x update +1 -1", "sub/z add +1 -0"]);
     ground.remove("sub");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["sub/x delete +0 -1"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["sub/x delete +0 -1"]);
   });
 
   test("a part of a repository, with the ignore rules that come from above", async () => {
@@ -232,7 +232,7 @@ describe("repositories of every kind", () => {
     ground.write("part/a.txt", "b\n");
     ground.write("part/a.log", "b\n");
     ground.write("part/sub/b.txt", "b\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["a.txt update +1 -1", "sub/b.txt add +1 -0"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1", "sub/b.txt add +1 -0"]);
   });
 
   test("a directory that the repository around it ignores", async () => {
@@ -241,7 +241,7 @@ describe("repositories of every kind", () => {
     await using snapshot = await takeAt(ground, join(ground.root, "out"));
     ground.write("out/a.txt", "b\n");
     ground.write("out/b.txt", "b\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["a.txt update +1 -1", "b.txt add +1 -0"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1", "b.txt add +1 -0"]);
   });
 
   test("one in the middle of a merge", async () => {
@@ -265,7 +265,7 @@ describe("repositories of every kind", () => {
     await using snapshot = await ground.snapshot();
     expect(snapshot.files?.size).toBe(0);
     ground.write("a.txt", "b\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["a.txt update +1 -1"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1"]);
   });
 
   test("one with a split index", async () => {
@@ -276,7 +276,7 @@ describe("repositories of every kind", () => {
     await using snapshot = await ground.snapshot();
     expect(snapshot.files?.size).toBe(0);
     ground.write("a.txt", "2\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["a.txt update +1 -1"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1"]);
   });
 
   test("one that checks out other line ends than it stores", async () => {

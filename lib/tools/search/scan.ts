@@ -1,6 +1,6 @@
 import { basename, dirname } from "node:path";
 import { errnoOf } from "../../errors.ts";
-import { type OpenFile, Replaced } from "../../files/held.ts";
+import type { OpenFile } from "../../files/held.ts";
 import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
 import { type BadPattern, compilePattern } from "./dialect.ts";
 import { globFilter } from "./glob.ts";
@@ -30,7 +30,7 @@ export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: Quer
       missing = Math.max(0, missing - count);
     } catch (error) {
       if (error instanceof NoText) continue;
-      if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
+      if (errnoOf(error) === undefined) throw error;
       unreadable++;
     }
   }

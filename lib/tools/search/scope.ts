@@ -1,5 +1,5 @@
-import { errnoOf } from "../../errors.ts";
-import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { unlessRefused } from "../../errors.ts";
+import { HeldDirectory } from "../../files/held.ts";
 import { ancestors, folded, isBelow } from "../../files/path.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
 import { hiddenFrom, isHidden } from "../../sandbox/policy/reach.ts";
@@ -41,12 +41,7 @@ export function scopeOf(base: string, policy: Policy): Scope {
 
 /** Held, so that the search is in the directory that was judged, and not in what a command put in its place. */
 export function holdBase({ base }: Scope): HeldDirectory | undefined {
-  try {
-    return HeldDirectory.open(base);
-  } catch (error) {
-    if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
-    return undefined;
-  }
+  return unlessRefused(() => HeldDirectory.open(base));
 }
 
 export function isKernelTree(path: string): boolean {

@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
+import { reasonOf } from "../../errors.ts";
 import { HeldDirectory } from "../../files/held.ts";
 import { follow, gitdirIn, pathIn } from "../../git/places.ts";
 import { parseConfig } from "./config.ts";
@@ -105,8 +105,7 @@ function unlessUnreadable(check: () => Iterable<Danger>): readonly Danger[] {
   try {
     return [...check()];
   } catch (error) {
-    const why = errnoOf(error) === undefined ? messageOf(error) : reasonOf(error);
-    return [{ part: "", reason: `it cannot be read: ${why}` }];
+    return [{ part: "", reason: `it cannot be read: ${reasonOf(error)}` }];
   }
 }
 

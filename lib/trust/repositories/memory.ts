@@ -2,7 +2,7 @@ import { basename, dirname, join } from "node:path";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { errnoOf } from "../../errors.ts";
 import { bytesAt, entryAt, sameSignature, type Entry, type PresentEntry } from "../../files/entry.ts";
-import { Replaced, type HeldDirectory } from "../../files/held.ts";
+import type { HeldDirectory } from "../../files/held.ts";
 import { isBelow } from "../../files/path.ts";
 
 /** A protected path and all that is in it, by paths relative to it. Its own is ".", and a directory comes first. */
@@ -83,7 +83,7 @@ export async function touchedSince(memory: Memory, place: Place): Promise<Touche
       seen.add(path);
     },
     refused(_path, error) {
-      if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
+      if (errnoOf(error) === undefined) throw error;
       touched.isComplete = false;
     },
   });

@@ -27,7 +27,7 @@ export async function moveToQuarantine({ path, identity, reason }: Suspect, quar
     const movedTo = await moveAway(entry, { quarantine, id });
     return { kind: "quarantined", path, reason, movedTo };
   } catch (error) {
-    if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
+    if (errnoOf(error) === undefined) throw error;
     return { kind: "failed", path, reason, problem: "could not move it away", error: reasonOf(error) };
   }
 }
