@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, readlinkSync } from "node:fs";
+import { lstatSync, readlinkSync } from "node:fs";
 import { openRegular } from "./held.ts";
 import { readUpTo } from "./read.ts";
 import { kindOf, type Kind } from "./walk.ts";
@@ -25,7 +25,7 @@ export type PresentEntry = {
   kind: Exclude<Kind, "missing">;
   /** As the system has it, with the type. */
   mode: number;
-  /** Absent for a file that git's index described: that knows whether it can be executed, and no more. */
+  /** Absent for what was not looked at itself: git's index described it, or it was stored. */
   signature?: Signature | undefined;
   /** Absent when it was not kept. */
   content?: Content | undefined;
@@ -42,16 +42,12 @@ export function entryAt(path: string): Entry {
   return { kind: kindOf(stats), mode, signature };
 }
 
-/** The content of a file or symlink, and no more of it than there was when the entry was looked at. */
-export function bytesAt(path: string, { kind, signature }: PresentEntry): Uint8Array {
+/** The content of a file or symlink, and no more of it than there is at this moment. */
+export function bytesAt(path: string, { kind }: PresentEntry): Uint8Array {
   if (kind === "symlink") return readlinkSync(path, "buffer");
-  const { descriptor } = openRegular(path);
-  try {
-    const limit = signature?.size ?? 0;
-    return readUpTo(descriptor, { limit, atOnce: limit });
-  } finally {
-    closeSync(descriptor);
-  }
+  using file = openRegular(path);
+  const limit = Number(file.stats.size);
+  return readUpTo(file.descriptor, { limit, atOnce: limit });
 }
 
 export function sameSignature(one: Signature | undefined, other: Signature | undefined): boolean {
@@ -65,26 +61,14 @@ const fields = ["mode", "uid", "gid", "size", "modifiedMs", "changedMs", "device
 export function isSameEntry(before: Entry, now: Entry, path: string): boolean {
   if (before.kind === "missing" || now.kind === "missing") return before.kind === now.kind;
   if (before.kind !== now.kind) return false;
-  if (now.kind !== "symlink" && modeAfter(before, now) !== now.mode) return false;
+  if (now.kind !== "symlink" && before.mode !== now.mode) return false;
   if (now.kind === "directory") return isSameOwner(before.signature, now.signature);
   if (now.kind !== "file" && now.kind !== "symlink") return true;
   if (before.content === undefined) return sameSignature(before.signature, now.signature);
-  return before.content.length === now.signature?.size && bytesEqual(before.content.read(), bytesAt(path, now));
+  if (before.content.length !== now.signature?.size) return false;
+  return Buffer.compare(before.content.read(), bytesAt(path, now)) === 0;
 }
 
 function isSameOwner(one: Signature | undefined, other: Signature | undefined): boolean {
   return one === undefined || (one.uid === other?.uid && one.gid === other.gid);
-}
-
-function bytesEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return Buffer.compare(one, other) === 0;
-}
-
-/** The mode that the present entry gets when the earlier one is restored. */
-export function modeAfter(before: PresentEntry, now: PresentEntry): number {
-  if (before.signature !== undefined) return before.mode;
-  const [was, is] = [before.mode & 0o100, now.mode & 0o100];
-  if (was === is) return now.mode;
-  // As git does it: who may read may execute.
-  return is === 0 ? now.mode | ((now.mode & 0o444) >> 2) : now.mode & ~0o111;
 }

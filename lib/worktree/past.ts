@@ -8,7 +8,6 @@ import {
   entryAt,
   isSameEntry,
   sameSignature,
-  type Content,
   type Entry,
   type PresentEntry,
   type Signature,
@@ -17,99 +16,49 @@ import { isBelow } from "../files/path.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { listFiles, listFilesAgain, mostFiles, type Project } from "./listing.ts";
 import type { Change } from "./patch.ts";
-import { originals } from "./repository.ts";
+import { executable, originals } from "./repository.ts";
 
-/*
- * What is remembered of a project: a copy of each file, but for those in a git repository that are as its index has
- * them. git can hand out their contents when it is known which of them were changed. Nothing of the user's is touched
- * for it: not the index, not the objects, no configuration is obeyed and no hook, filter or monitor is run.
+/**
+ * A project as it was. Of each file there is a copy, but for those in a git repository that are as its index has them:
+ * git can hand out their contents when it is known which of them were changed. Nothing of the user's is touched for it:
+ * not the index, not the objects, no configuration is obeyed and no hook, filter or monitor is run.
  */
-
-/** A project as it was; all paths are absolute. */
 export type Past = {
   policy: Policy;
   takenAtMs: number;
-  /** Undefined when there are too many to watch. */
-  files: ReadonlyMap<string, Entry> | undefined;
-  isOwn: IsOwn;
+  /** By absolute path. */
+  files: ReadonlyMap<string, Entry>;
+  /** Absent for what was stored: that is all in `files`. */
+  project?: Project;
   /** What could not be looked at in the best way, for the user. */
   notes: readonly string[];
-  /** The paths at which something may be different now. */
-  touched(signal: AbortSignal): Promise<readonly string[]>;
-  /** How some of them were. */
-  entriesAt(paths: readonly string[], signal: AbortSignal): Promise<(path: string) => Entry | undefined>;
+  isOwn: IsOwn;
 };
 
 /** Tells the files that koda itself writes, by what was at the path before: their changes are not the turn's. */
 export type IsOwn = (path: string, now: Signature, before: Signature | undefined) => boolean;
 
 export async function rememberProject(project: Project, signal: AbortSignal): Promise<Omit<Past, "isOwn">> {
-  const { policy, notes, copies } = project;
   const takenAtMs = Date.now();
+  const { policy, notes, copies } = project;
+  const past = { policy, takenAtMs, notes };
   const paths = await listFiles(project, signal);
-  const files = paths.size > mostFiles ? undefined : await keepFiles(paths, copies, signal);
-  if (files === undefined)
-    notes.push(`Changes are not listed: the project has more than ${mostFiles.toLocaleString("en")} files`);
-  const indexed = readIndexes(project);
-  return {
-    policy,
-    takenAtMs,
-    files,
-    notes,
-    async touched(again) {
-      if (files === undefined) return [];
-      const all = new Set([...files.keys(), ...(await listFilesAgain(project, again))]);
-      return touchedPaths([...all].sort(), { files, takenAtMs }, again);
-    },
-    async entriesAt(some, again) {
-      const others = await indexed(
-        some.filter((path) => files?.has(path) !== true),
-        again,
-      );
-      return (path) => files?.get(path) ?? others.get(path);
-    },
-  };
+  if (paths.size <= mostFiles) return { ...past, project, files: await keepFiles(paths, copies, signal) };
+  notes.push(`Changes are not listed: the project has more than ${mostFiles.toLocaleString("en")} files`);
+  return { ...past, files: new Map() };
 }
 
-type Files = ReadonlyMap<string, Entry>;
-
-async function keepFiles(paths: Iterable<string>, copies: Copies, signal: AbortSignal): Promise<Files> {
+async function keepFiles(paths: Iterable<string>, copies: Copies, signal: AbortSignal): Promise<Map<string, Entry>> {
   const kept = new Map<string, Entry>();
   const look = createLook();
   for (const path of paths) {
     const entry = look(path);
-    kept.set(path, entry.kind === "missing" ? entry : { ...entry, content: copyOf(path, { entry, copies }) });
+    const isSmall = (signatureOf(entry)?.size ?? Infinity) <= largestCopy;
+    const bytes = entry.kind !== "missing" && isSmall ? unlessRefused(() => bytesAt(path, entry)) : undefined;
+    kept.set(path, entry.kind === "missing" ? entry : { ...entry, content: bytes && copies.add(bytes) });
     if (kept.size % 200 === 0) await yieldToEventLoop(signal);
   }
   return kept;
-}
-
-function copyOf(path: string, { entry, copies }: { entry: PresentEntry; copies: Copies }): Content | undefined {
-  if ((entry.signature?.size ?? 0) > largestCopy) return undefined;
-  const bytes = unlessRefused(() => bytesAt(path, entry));
-  return bytes && copies.add(bytes);
-}
-
-/** A file system tells the time in steps; what happened within one cannot be told apart by it. */
-const stepMs = 20;
-
-type Then = { files: Files; takenAtMs: number };
-
-/** The paths where something was done since, or could have been; whether anything is different is seen later. */
-async function touchedPaths(paths: readonly string[], { files, takenAtMs }: Then, signal: AbortSignal) {
-  const touched: string[] = [];
-  const look = createLook();
-  for (const [index, path] of paths.entries()) {
-    const now = look(path);
-    const kept = files.get(path);
-    const signature = signatureOf(now);
-    const isSettled = signature !== undefined && signature.changedMs < takenAtMs - stepMs;
-    // Not remembered, but older than the snapshot: only the ignore rules are new.
-    const isUntouched = isSettled && (kept === undefined || sameSignature(signatureOf(kept), signature));
-    if (!isUntouched) touched.push(path);
-    if (index % 1000 === 999) await yieldToEventLoop(signal);
-  }
-  return touched;
 }
 
 function signatureOf(entry: Entry): Signature | undefined {
@@ -120,49 +69,76 @@ function signatureOf(entry: Entry): Signature | undefined {
 const filesAtATime = 200;
 
 export async function* changesSince(past: Past, signal: AbortSignal): AsyncGenerator<Change> {
-  const paths = await past.touched(signal);
+  const { policy, files, project, isOwn } = past;
+  const paths = await touchedPaths(past, signal);
+  const inIndexes = project && readIndexes(project);
   for (let start = 0; start < paths.length; start += filesAtATime) {
     const some = paths.slice(start, start + filesAtATime);
-    const entryBefore = await past.entriesAt(some, signal);
+    const indexed = await inIndexes?.(
+      some.filter((path) => !files.has(path)),
+      signal,
+    );
     const look = createLook();
     for (const path of some) {
-      const before = entryBefore(path) ?? { kind: "missing" };
       const now = look(path);
+      const before = files.get(path) ?? withModeOf(now, indexed?.get(path)) ?? { kind: "missing" };
       const signature = signatureOf(now);
-      if (signature !== undefined && past.isOwn(path, signature, signatureOf(before))) continue;
+      if (signature !== undefined && isOwn(path, signature, signatureOf(before))) continue;
       // An entry that cannot be read may be different.
       if (unlessRefused(() => isSameEntry(before, now, path)) === true) continue;
-      yield { path: relative(past.policy.root, path), before, after: readable(now, path) };
+      yield { path: relative(policy.root, path), before, after: readable(now, path) };
     }
     await yieldToEventLoop(signal);
   }
 }
 
-function readable(entry: Entry, path: string): Entry {
-  if (entry.kind === "missing" || entry.signature === undefined) return entry;
-  return { ...entry, content: { length: entry.signature.size, read: () => bytesAt(path, entry) } };
+/** A file system tells the time in steps; what happened within one cannot be told apart by it. */
+const stepMs = 20;
+
+/** The paths where something was done since, or could have been; whether anything is different is seen later. */
+async function touchedPaths({ files, project, takenAtMs }: Past, signal: AbortSignal): Promise<readonly string[]> {
+  if (project === undefined) return [...files.keys()];
+  const touched: string[] = [];
+  const look = createLook();
+  const paths = new Set([...files.keys(), ...(await listFilesAgain(project, signal))]);
+  for (const [index, path] of [...paths].sort().entries()) {
+    const kept = files.get(path);
+    const now = signatureOf(look(path));
+    const isSettled = now !== undefined && now.changedMs < takenAtMs - stepMs;
+    // Not remembered, but older than the snapshot: only the ignore rules are new.
+    const isUntouched = isSettled && (kept === undefined || sameSignature(signatureOf(kept), now));
+    if (!isUntouched) touched.push(path);
+    if (index % 1000 === 999) await yieldToEventLoop(signal);
+  }
+  return touched;
 }
 
-type Indexed = (paths: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, Entry>>;
+/** git's index knows of a file only whether it can be executed. */
+function withModeOf(now: Entry, indexed: PresentEntry | undefined): PresentEntry | undefined {
+  if (indexed?.kind !== "file" || now.kind !== "file") return indexed;
+  const [was, is] = [indexed.mode & 0o100, now.mode & 0o100];
+  const changed = is === 0 ? executable(now.mode) : now.mode & ~0o111;
+  return { ...indexed, mode: was === is ? now.mode : changed };
+}
+
+function readable(entry: Entry, path: string): Entry {
+  if (entry.kind === "missing") return entry;
+  return { ...entry, content: { length: entry.signature?.size ?? 0, read: () => bytesAt(path, entry) } };
+}
 
 /** Files as the repositories' indexes had them. Each index is read once, and only when something of it is asked for. */
-function readIndexes({ repositories, copies }: Project): Indexed {
+function readIndexes({ repositories, copies }: Project) {
+  const deepestFirst = [...repositories.values()].sort((a, b) => b.base.length - a.base.length);
   const readers = new Map<string, ReturnType<typeof originals>>();
-  return async (paths, signal) => {
-    const entries = new Map<string, Entry>();
-    const deepestFirst = [...repositories.values()].sort((a, b) => b.base.length - a.base.length);
+  return async (paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, PresentEntry>> => {
+    const entries = new Map<string, PresentEntry>();
     const byRepository = Map.groupBy(paths, (path) => deepestFirst.find(({ base }) => isBelow(path, base)));
     for (const [repository, own] of byRepository) {
       if (repository === undefined) continue;
       const { base } = repository;
       const reader = readers.get(base) ?? originals(repository, copies, signal);
       readers.set(base, reader);
-      const found = await (
-        await reader
-      )(
-        own.map((path) => relative(base, path)),
-        signal,
-      );
+      const found = await (await reader)(own.map((path) => relative(base, path)));
       for (const [path, entry] of found) entries.set(join(base, path), entry);
     }
     return entries;

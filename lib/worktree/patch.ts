@@ -48,8 +48,8 @@ const largestCompared = 10 * 1024 * 1024;
 
 /** Only permissions changed of which git keeps no account. */
 function isSameToGit({ before, after }: Change): boolean {
-  if (before.kind === "missing" || after.kind === "missing") return before.kind === after.kind;
-  if (before.mode === after.mode || gitModeOf(before) !== gitModeOf(after)) return false;
+  if (before.kind === "missing" || after.kind === "missing" || before.mode === after.mode) return false;
+  if (gitModeOf(before) !== gitModeOf(after)) return false;
   const [old, now] = [bytesOf(before), bytesOf(after)];
   return old !== undefined && now !== undefined && Buffer.compare(old, now) === 0;
 }

@@ -1,7 +1,16 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join, relative } from "node:path";
 import { largestCopy, type Copies } from "../files/copies.ts";
-import type { Content, Entry } from "../files/entry.ts";
+import type { Content, PresentEntry } from "../files/entry.ts";
 import { ancestors } from "../files/path.ts";
 import { readSmallText } from "../files/read.ts";
 import { gitPlaces, type GitPlaces } from "../git/places.ts";
@@ -153,25 +162,37 @@ function partsOf(printed: Uint8Array): string[] {
 /** Reads files as the frozen index has them; those that it does not have are not in the result. */
 export async function originals(repository: Repository, copies: Copies, signal: AbortSignal) {
   const entries = await indexEntries(repository, signal);
-  return async (paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Entry>> => {
+  // As the umask lets git make one.
+  const plain = lstatSync(join(repository.directory, "HEAD")).mode;
+  const modes = new Map([
+    ["100644", plain],
+    ["100755", executable(plain)],
+  ]);
+  return async (paths: readonly string[]): Promise<ReadonlyMap<string, PresentEntry>> => {
     const wanted = paths.flatMap((path) => {
       const entry = entries.get(path);
       return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path }];
     });
     const byHash = Map.groupBy(wanted, ({ hash }) => hash);
+    const small = wanted.filter(({ size }) => size <= largestCopy);
     const contents = new Map<string, Content | undefined>();
-    for await (const [hash, blob] of blobsOf(repository, [...byHash.keys()], signal))
+    for await (const [hash, blob] of blobsOf(repository, new Map(small.map(({ hash, size }) => [hash, size])), signal))
       for (const { path, size } of byHash.get(hash) ?? []) {
         const bytes = asInWorkTree(blob, size);
         contents.set(path, bytes && copies.add(bytes));
       }
     return new Map(
-      wanted.map(({ path, mode }): [string, Entry] => {
+      wanted.map(({ path, mode }): [string, PresentEntry] => {
         const kind = mode === "120000" ? "symlink" : "file";
-        return [path, { kind, mode: parseInt(mode, 8), content: contents.get(path) }];
+        return [path, { kind, mode: modes.get(mode) ?? 0o120777, content: contents.get(path) }];
       }),
     );
   };
+}
+
+/** As git does it: who may read may execute. */
+export function executable(mode: number): number {
+  return mode | ((mode & 0o444) >> 2);
 }
 
 function isMode(mode: string): boolean {
@@ -190,27 +211,24 @@ function asInWorkTree(blob: Uint8Array, size: number): Uint8Array | undefined {
   return converted.length === size ? Buffer.from(converted, "latin1") : undefined;
 }
 
-/** As much is asked of git at a time: it is in memory together. */
-const bytesAtATime = largestCopy;
+/** Blobs that are in memory together. */
+const mostBytes = largestCopy;
 
-/** Without those that are too large, and those that are gone with the repository. */
-async function* blobsOf(repository: Repository, hashes: readonly string[], signal: AbortSignal) {
-  if (hashes.length === 0) return;
-  const run = awayFrom(repository, signal);
-  const listed = new TextDecoder().decode(await runGit(run, ["cat-file", "--batch-check"], hashes.join("\n")));
-  const blobs = [...listed.matchAll(/^(\w+) blob (\d+)$/gm)]
-    .map(([header, hash = "", size]) => ({ header, hash, size: Number(size) }))
-    .filter(({ size }) => size <= largestCopy);
-  while (blobs.length > 0) {
-    let bytes = 0;
-    const beyond = blobs.findIndex(({ size }) => (bytes += size) > bytesAtATime);
-    const some = blobs.splice(0, beyond === -1 ? blobs.length : Math.max(beyond, 1));
-    const printed = await runGit(run, ["cat-file", "--batch"], some.map(({ hash }) => hash).join("\n"));
-    let at = 0;
-    for (const { header, hash, size } of some) {
-      const start = at + header.length + 1;
-      yield [hash, printed.subarray(start, start + size)] as const;
-      at = start + size + 1;
+/** Without those that are gone with the repository. */
+async function* blobsOf(repository: Repository, sizes: ReadonlyMap<string, number>, signal: AbortSignal) {
+  if (sizes.size === 0) return;
+  const all = [...sizes.keys()];
+  const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  for (const hashes of bytes > mostBytes ? all.map((hash) => [hash]) : [all]) {
+    const printed = await runGit(awayFrom(repository, signal), ["cat-file", "--batch"], hashes.join("\n"));
+    for (let at = 0; at < printed.length;) {
+      const start = printed.indexOf(0x0a, at) + 1;
+      const [hash = "", , size] = new TextDecoder().decode(printed.subarray(at, start)).split(" ");
+      at = start;
+      // Of a blob that is gone git says only that it is missing.
+      if (size === undefined) continue;
+      yield [hash, printed.subarray(start, start + Number(size))] as const;
+      at += Number(size) + 1;
     }
   }
 }

@@ -8,42 +8,45 @@ import type { Target } from "../files/save.ts";
 import { whyHidden, whyUnwritable } from "../trust/path.ts";
 import type { Past } from "./past.ts";
 
-type Rows = Iterable<readonly [path: string, before: Entry]>;
+type Row = readonly [path: string, before: Entry];
 
-/** Makes files of a project what they were, where file tools may write; what was added is deleted. */
-export async function restoreFiles(rows: Rows, { policy, takenAtMs }: Past): Promise<readonly Restoration[]> {
-  const refuse = (path: string) => {
+/** Makes files of a project what they were, where file tools may write. What was added is deleted. */
+export async function restoreFiles(rows: readonly Row[], past: Past): Promise<readonly Restoration[]> {
+  const { policy, takenAtMs } = past;
+  const refused: Restoration[] = [];
+  const allowed = rows.filter(([path]) => {
     const real = join(policy.root, path);
-    return whyHidden(real, policy) ?? whyUnwritable(real, policy);
-  };
+    const reason = whyHidden(real, policy) ?? whyUnwritable(real, policy);
+    if (reason !== undefined) refused.push({ path, problem: { kind: "refused", reason } });
+    return reason === undefined;
+  });
+  const { added = [], others = [] } = Object.groupBy(allowed, ([, { kind }]) =>
+    kind === "missing" ? "added" : "others",
+  );
   using base = HeldDirectory.open(policy.root);
-  const restorations = await restoreEntries(base, rows, { clear, refuse });
-  for (const { path } of restorations) removeMade(base, { directory: dirname(path), sinceMs: takenAtMs });
-  return restorations;
+  const deleted = await restoreEntries(base, added, { clear });
+  // What was in the place of a directory that was made for a file comes back only when that is gone.
+  for (const { path } of deleted) removeMade(base, { path, sinceMs: takenAtMs });
+  return [...refused, ...deleted, ...(await restoreEntries(base, others, { clear }))];
 }
 
+/** A directory with something in it stays: nobody asked for that to be deleted. */
 function clear({ directory, name }: Target): void {
-  if (directory.look(name)?.isDirectory() === true) removeEmpty(directory, name);
+  if (directory.look(name)?.isDirectory() === true) rmdirSync(directory.at(name));
   else unlinkSync(directory.at(name));
 }
 
-/** Throws when there is a file in it, or in a directory in it: nobody asked for that one to be deleted. */
-function removeEmpty(parent: HeldDirectory, name: string): void {
-  using directory = parent.child(name);
-  for (const entry of directory.entries()) if (entry.isDirectory()) removeEmpty(directory, entry.name);
-  rmdirSync(parent.at(name));
-}
-
-/** Directories that were made for a file go with the last one in them. */
-function removeMade(base: HeldDirectory, made: { directory: string; sinceMs: number }): void {
-  const { directory, sinceMs } = made;
+/** Removes the directory of a path when it is empty and younger than the snapshot, and so on upwards. */
+function removeMade(base: HeldDirectory, { path, sinceMs }: { path: string; sinceMs: number }): void {
+  const directory = dirname(path);
   if (directory === ".") return;
   const isGone = unlessRefused(() => {
     using parent = base.descend(dirname(directory));
-    const stats = parent.look(basename(directory));
-    if (stats !== undefined && Number(stats.birthtimeMs) < sinceMs) return false;
-    if (stats !== undefined) rmdirSync(parent.at(basename(directory)));
+    const name = basename(directory);
+    const stats = parent.look(name);
+    if (stats !== undefined && stats.birthtimeMs < sinceMs) return false;
+    if (stats !== undefined) rmdirSync(parent.at(name));
     return true;
   });
-  if (isGone === true) removeMade(base, { directory: dirname(directory), sinceMs });
+  if (isGone === true) removeMade(base, { path: directory, sinceMs });
 }

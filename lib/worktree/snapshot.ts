@@ -24,11 +24,6 @@ export class Snapshot implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** The files that are remembered by themselves; undefined when there are too many to watch. */
-  get files(): ReadonlyMap<string, Entry> | undefined {
-    return this.#past.files;
-  }
-
   /** What is different now; it can be asked again. With `storeIn` that directory is made what `openSnapshot` opens. */
   changes(signal: AbortSignal, { storeIn }: { storeIn?: string | undefined } = {}): Promise<WorkDiff> {
     const changes = changesSince(this.#past, signal);
@@ -76,8 +71,10 @@ export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal
   }
 }
 
-/** Opens what an earlier snapshot stored in a directory; undefined when it stored nothing, since nothing was changed. */
+/** Opens what an earlier snapshot stored in a directory, if it did. */
 export function openSnapshot(directory: string, policy: Policy): Snapshot | undefined {
-  const stored = openStored(directory, policy);
-  return stored && new Snapshot(stored, () => stored.copies[Symbol.dispose]());
+  const stored = openStored(directory, policy.root);
+  if (stored === undefined) return undefined;
+  const { copies, ...rest } = stored;
+  return new Snapshot({ ...rest, policy, notes: [], isOwn: () => false }, () => copies[Symbol.dispose]());
 }

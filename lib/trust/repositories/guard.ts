@@ -98,7 +98,7 @@ export class Guard {
     if (identity === undefined) return;
     const suspect = { path, identity, reason: "it was not there before" };
     const moved = await moveToQuarantine(suspect, this.#options.quarantine);
-    if (moved.kind === "failed") throw new Unrestorable("refused", moved.error ?? moved.problem);
+    if (moved.kind === "failed") throw new Unrestorable({ kind: "refused", reason: moved.error ?? moved.problem });
   }
 }
 
