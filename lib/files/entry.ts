@@ -27,9 +27,11 @@ export type PresentEntry = {
   mode: number;
   /** Absent for what was not looked at itself: git's index described it, or it was stored. */
   signature?: Signature | undefined;
+  /** It was old enough when it was looked at that no later change can have left it the same signature. */
+  isSettled?: boolean;
   /** Absent when it was not kept. */
   content?: Content | undefined;
-  /** Of a directory: more may come and go in it than is remembered. */
+  /** Of a directory: whether more may be in it than is remembered. Nothing else is said when it is absent. */
   isOpen?: boolean;
 };
 
@@ -50,25 +52,25 @@ export function bytesAt(path: string, { kind }: PresentEntry): Uint8Array {
   return readUpTo(file.descriptor, { limit, atOnce: limit });
 }
 
-export function sameSignature(one: Signature | undefined, other: Signature | undefined): boolean {
-  if (one === undefined || other === undefined) return false;
-  return fields.every((field) => one[field] === other[field]);
+/** By the signatures where they can tell, or else by the contents. The present one is read at `path`. */
+export function isSameEntry(before: Entry, now: Entry, path: string): boolean {
+  if (before.kind === "missing" || now.kind === "missing" || before.kind !== now.kind) return before.kind === now.kind;
+  const hasContent = now.kind === "file" || now.kind === "symlink";
+  if ((before.isSettled === true || (hasContent && before.content === undefined)) && isSameSignature(before, now))
+    return true;
+  if (now.kind !== "symlink" && before.mode !== now.mode) return false;
+  if (now.kind === "directory") return before.signature === undefined || isSameOwner(before.signature, now.signature);
+  if (!hasContent) return true;
+  if (before.content === undefined || before.content.length !== now.signature?.size) return false;
+  return Buffer.compare(before.content.read(), bytesAt(path, now)) === 0;
 }
 
 const fields = ["mode", "uid", "gid", "size", "modifiedMs", "changedMs", "device", "inode"] as const;
 
-/** By the contents, or by the signatures when the earlier content was not kept. The present one is read at `path`. */
-export function isSameEntry(before: Entry, now: Entry, path: string): boolean {
-  if (before.kind === "missing" || now.kind === "missing") return before.kind === now.kind;
-  if (before.kind !== now.kind) return false;
-  if (now.kind !== "symlink" && before.mode !== now.mode) return false;
-  if (now.kind === "directory") return isSameOwner(before.signature, now.signature);
-  if (now.kind !== "file" && now.kind !== "symlink") return true;
-  if (before.content === undefined) return sameSignature(before.signature, now.signature);
-  if (before.content.length !== now.signature?.size) return false;
-  return Buffer.compare(before.content.read(), bytesAt(path, now)) === 0;
+export function isSameSignature({ signature: one }: PresentEntry, { signature: other }: PresentEntry): boolean {
+  return one !== undefined && other !== undefined && fields.every((field) => one[field] === other[field]);
 }
 
-function isSameOwner(one: Signature | undefined, other: Signature | undefined): boolean {
-  return one === undefined || (one.uid === other?.uid && one.gid === other.gid);
+function isSameOwner(one: Signature, other: Signature | undefined): boolean {
+  return one.uid === other?.uid && one.gid === other.gid;
 }

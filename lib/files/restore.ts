@@ -1,5 +1,6 @@
 import { fchmodSync, futimesSync, lchownSync, mkdirSync, statSync, symlinkSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { errnoOf, reasonOf, unlessRefused } from "../errors.ts";
 import { entryAt, isSameEntry, type Content, type Entry, type PresentEntry } from "./entry.ts";
 import type { HeldDirectory } from "./held.ts";
@@ -14,6 +15,8 @@ export type Problem = { kind: "lost" | "refused"; reason: string };
 export type Restoring = {
   /** Removes what lies where nothing lay, or something of another kind. Throws when it has to stay. */
   clear(target: Target): void | Promise<void>;
+  /** Entries that may come and go in any directory. */
+  isExempt?(target: Target): boolean;
   /** Files get their old times as well: git tells by those of its index which files it must look at again. */
   keepsTimes?: boolean;
 };
@@ -28,23 +31,67 @@ export class Unrestorable extends Error {
   }
 }
 
-type Rows = Iterable<readonly [path: string, before: Entry]>;
-
 /**
  * Makes entries below a directory what they were. Paths are relative to it, and a directory comes before what is in it.
  * Every step is taken in directories that are held open, so no symlink leads it elsewhere, and a failure concerns its
  * own entry alone.
  */
-export async function restoreEntries(base: HeldDirectory, rows: Rows, restoring: Restoring): Promise<Restoration[]> {
+export async function restoreEntries(
+  base: HeldDirectory,
+  entries: ReadonlyMap<string, Entry>,
+  restoring: Restoring,
+): Promise<readonly Restoration[]> {
   const restorations: Restoration[] = [];
-  for (const [path, before] of rows) {
+  using way = new HeldPath(base);
+  const attempt = async (path: string, before: Entry) => {
     try {
-      if (await restoreEntry(before, { base, path, restoring })) restorations.push({ path });
+      if (await restoreEntry(before, { way, path, restoring })) restorations.push({ path });
     } catch (error) {
       restorations.push({ path, problem: problemOf(error) });
     }
+  };
+  for (const [path, before] of entries) {
+    await attempt(path, before);
+    if (before.kind !== "directory" || before.isOpen !== false) continue;
+    await yieldToEventLoop();
+    const directory = unlessRefused(() => way.to(path));
+    for (const name of unlessRefused(() => directory?.names()) ?? []) {
+      const isKnown = entries.has(join(path, name)) || (directory && restoring.isExempt?.({ directory, name }));
+      if (isKnown !== true) await attempt(join(path, name), { kind: "missing" });
+    }
   }
   return restorations;
+}
+
+/** Holds the directories on the way to one path after the other; those that neighbours share are opened once. */
+class HeldPath implements Disposable {
+  readonly #base: HeldDirectory;
+  readonly #held: { name: string; directory: HeldDirectory }[] = [];
+
+  constructor(base: HeldDirectory) {
+    this.#base = base;
+  }
+
+  to(path: string, { create = false } = {}): HeldDirectory {
+    const names = path.split("/").filter((name) => name !== ".");
+    const end = names.findIndex((name, index) => this.#held[index]?.name !== name);
+    const shared = end === -1 ? names.length : end;
+    this.#release(shared);
+    for (const name of names.slice(shared)) this.#held.push({ name, directory: this.#last.child(name, { create }) });
+    return this.#last;
+  }
+
+  get #last(): HeldDirectory {
+    return this.#held.at(-1)?.directory ?? this.#base;
+  }
+
+  #release(from: number): void {
+    for (const { directory } of this.#held.splice(from)) directory[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    this.#release(0);
+  }
 }
 
 export function problemOf(error: unknown): Problem {
@@ -53,15 +100,13 @@ export function problemOf(error: unknown): Problem {
   return { kind: "refused", reason: reasonOf(error) };
 }
 
-type Spot = { base: HeldDirectory; path: string; restoring: Restoring };
+type Spot = { way: HeldPath; path: string; restoring: Restoring };
 
 /** False when the entry is as it was. */
-async function restoreEntry(before: Entry, { base, path, restoring }: Spot): Promise<boolean> {
-  const isAbsent = before.kind === "missing";
+async function restoreEntry(before: Entry, { way, path, restoring }: Spot): Promise<boolean> {
+  const create = before.kind !== "missing";
   // Where not even the directory can be entered there is nothing to remove.
-  using directory = isAbsent
-    ? unlessRefused(() => base.descend(dirname(path)))
-    : base.descend(dirname(path), { create: true });
+  const directory = create ? way.to(dirname(path), { create }) : unlessRefused(() => way.to(dirname(path), { create }));
   if (directory === undefined) return false;
   const target = { directory, name: basename(path) };
   const at = directory.at(target.name);

@@ -3,20 +3,12 @@ import { dirname, join, relative } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../errors.ts";
 import { largestCopy, type Copies } from "../files/copies.ts";
-import {
-  bytesAt,
-  entryAt,
-  isSameEntry,
-  sameSignature,
-  type Entry,
-  type PresentEntry,
-  type Signature,
-} from "../files/entry.ts";
+import { bytesAt, entryAt, isSameEntry, type Entry, type PresentEntry, type Signature } from "../files/entry.ts";
 import { isBelow } from "../files/path.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { listFiles, listFilesAgain, mostFiles, type Project } from "./listing.ts";
 import type { Change } from "./patch.ts";
-import { executable, originals } from "./repository.ts";
+import { executable, indexedFiles } from "./repository.ts";
 
 /**
  * A project as it was. Of each file there is a copy, but for those in a git repository that are as its index has them:
@@ -48,69 +40,49 @@ export async function rememberProject(project: Project, signal: AbortSignal): Pr
   return { ...past, files: new Map() };
 }
 
+/** A file system tells the time in steps; what happened within one cannot be told apart by it. */
+const stepMs = 20;
+
 async function keepFiles(paths: Iterable<string>, copies: Copies, signal: AbortSignal): Promise<Map<string, Entry>> {
   const kept = new Map<string, Entry>();
   const look = createLook();
+  const settledMs = Date.now() - stepMs;
   for (const path of paths) {
     const entry = look(path);
-    const isSmall = (signatureOf(entry)?.size ?? Infinity) <= largestCopy;
-    const bytes = entry.kind !== "missing" && isSmall ? unlessRefused(() => bytesAt(path, entry)) : undefined;
-    kept.set(path, entry.kind === "missing" ? entry : { ...entry, content: bytes && copies.add(bytes) });
+    const isSmall = entry.kind !== "missing" && (entry.signature?.size ?? 0) <= largestCopy;
+    const bytes = isSmall ? unlessRefused(() => bytesAt(path, entry)) : undefined;
+    const content = bytes && copies.add(bytes);
+    kept.set(path, entry.kind === "missing" ? entry : { ...entry, content, isSettled: isOlder(entry, settledMs) });
     if (kept.size % 200 === 0) await yieldToEventLoop(signal);
   }
   return kept;
 }
 
-function signatureOf(entry: Entry): Signature | undefined {
-  return entry.kind === "missing" ? undefined : entry.signature;
+function isOlder(entry: Entry, ms: number): boolean {
+  return entry.kind !== "missing" && entry.signature !== undefined && entry.signature.changedMs < ms;
 }
-
-/** So many files of a repository are asked for at a time. */
-const filesAtATime = 200;
 
 export async function* changesSince(past: Past, signal: AbortSignal): AsyncGenerator<Change> {
-  const { policy, files, project, isOwn } = past;
-  const paths = await touchedPaths(past, signal);
-  const inIndexes = project && readIndexes(project);
-  for (let start = 0; start < paths.length; start += filesAtATime) {
-    const some = paths.slice(start, start + filesAtATime);
-    const indexed = await inIndexes?.(
-      some.filter((path) => !files.has(path)),
-      signal,
-    );
-    const look = createLook();
-    for (const path of some) {
-      const now = look(path);
-      const before = files.get(path) ?? withModeOf(now, indexed?.get(path)) ?? { kind: "missing" };
-      const signature = signatureOf(now);
-      if (signature !== undefined && isOwn(path, signature, signatureOf(before))) continue;
-      // An entry that cannot be read may be different.
-      if (unlessRefused(() => isSameEntry(before, now, path)) === true) continue;
-      yield { path: relative(policy.root, path), before, after: readable(now, path) };
-    }
-    await yieldToEventLoop(signal);
+  const { policy, files, project, takenAtMs, isOwn } = past;
+  const look = createLook();
+  const listed = project === undefined ? [] : [...(await listFilesAgain(project, signal))];
+  // What is not remembered and older than the snapshot is not new: only the ignore rules are.
+  const others = listed.filter((path) => !files.has(path) && !isOlder(look(path), takenAtMs - stepMs));
+  const indexed = project && (await originals(project, others, signal));
+  for (const [index, path] of [...files.keys(), ...others].sort().entries()) {
+    if (index % 200 === 199) await yieldToEventLoop(signal);
+    const now = look(path);
+    const before = files.get(path) ?? withModeOf(now, indexed?.get(path)) ?? { kind: "missing" };
+    const signature = signatureOf(now);
+    if (signature !== undefined && isOwn(path, signature, signatureOf(before))) continue;
+    // An entry that cannot be read may be different.
+    if (unlessRefused(() => isSameEntry(before, now, path)) === true) continue;
+    yield { path: relative(policy.root, path), before, after: readable(now, path) };
   }
 }
 
-/** A file system tells the time in steps; what happened within one cannot be told apart by it. */
-const stepMs = 20;
-
-/** The paths where something was done since, or could have been; whether anything is different is seen later. */
-async function touchedPaths({ files, project, takenAtMs }: Past, signal: AbortSignal): Promise<readonly string[]> {
-  if (project === undefined) return [...files.keys()];
-  const touched: string[] = [];
-  const look = createLook();
-  const paths = new Set([...files.keys(), ...(await listFilesAgain(project, signal))]);
-  for (const [index, path] of [...paths].sort().entries()) {
-    const kept = files.get(path);
-    const now = signatureOf(look(path));
-    const isSettled = now !== undefined && now.changedMs < takenAtMs - stepMs;
-    // Not remembered, but older than the snapshot: only the ignore rules are new.
-    const isUntouched = isSettled && (kept === undefined || sameSignature(signatureOf(kept), now));
-    if (!isUntouched) touched.push(path);
-    if (index % 1000 === 999) await yieldToEventLoop(signal);
-  }
-  return touched;
+function signatureOf(entry: Entry): Signature | undefined {
+  return entry.kind === "missing" ? undefined : entry.signature;
 }
 
 /** git's index knows of a file only whether it can be executed. */
@@ -126,23 +98,19 @@ function readable(entry: Entry, path: string): Entry {
   return { ...entry, content: { length: entry.signature?.size ?? 0, read: () => bytesAt(path, entry) } };
 }
 
-/** Files as the repositories' indexes had them. Each index is read once, and only when something of it is asked for. */
-function readIndexes({ repositories, copies }: Project) {
+/** Files as the repositories' indexes had them. */
+async function originals({ repositories, copies }: Project, paths: readonly string[], signal: AbortSignal) {
+  const entries = new Map<string, PresentEntry>();
   const deepestFirst = [...repositories.values()].sort((a, b) => b.base.length - a.base.length);
-  const readers = new Map<string, ReturnType<typeof originals>>();
-  return async (paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, PresentEntry>> => {
-    const entries = new Map<string, PresentEntry>();
-    const byRepository = Map.groupBy(paths, (path) => deepestFirst.find(({ base }) => isBelow(path, base)));
-    for (const [repository, own] of byRepository) {
-      if (repository === undefined) continue;
-      const { base } = repository;
-      const reader = readers.get(base) ?? originals(repository, copies, signal);
-      readers.set(base, reader);
-      const found = await (await reader)(own.map((path) => relative(base, path)));
-      for (const [path, entry] of found) entries.set(join(base, path), entry);
-    }
-    return entries;
-  };
+  const byRepository = Map.groupBy(paths, (path) => deepestFirst.find(({ base }) => isBelow(path, base)));
+  for (const [repository, own] of byRepository) {
+    if (repository === undefined) continue;
+    const { base } = repository;
+    const relatives = own.map((path) => relative(base, path));
+    for (const [path, entry] of await indexedFiles(repository, { paths: relatives, copies }, signal))
+      entries.set(join(base, path), entry);
+  }
+  return entries;
 }
 
 /**

@@ -159,35 +159,37 @@ function partsOf(printed: Uint8Array): string[] {
     .filter((part) => part !== "");
 }
 
-/** Reads files as the frozen index has them; those that it does not have are not in the result. */
-export async function originals(repository: Repository, copies: Copies, signal: AbortSignal) {
+type Wanted = { paths: readonly string[]; copies: Copies };
+
+/** Files as the frozen index has them; those that it does not have are not in the result. */
+export async function indexedFiles(
+  repository: Repository,
+  { paths, copies }: Wanted,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, PresentEntry>> {
   const entries = await indexEntries(repository, signal);
+  const wanted = paths.flatMap((path) => {
+    const entry = entries.get(path);
+    return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path }];
+  });
+  const small = wanted.filter(({ size }) => size <= largestCopy);
+  const contents = new Map<string, Content | undefined>();
+  for await (const { path, size, blob } of withBlobs(small, repository, signal)) {
+    const bytes = asInWorkTree(blob, size);
+    contents.set(path, bytes && copies.add(bytes));
+  }
   // As the umask lets git make one.
   const plain = lstatSync(join(repository.directory, "HEAD")).mode;
   const modes = new Map([
     ["100644", plain],
     ["100755", executable(plain)],
   ]);
-  return async (paths: readonly string[]): Promise<ReadonlyMap<string, PresentEntry>> => {
-    const wanted = paths.flatMap((path) => {
-      const entry = entries.get(path);
-      return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path }];
-    });
-    const byHash = Map.groupBy(wanted, ({ hash }) => hash);
-    const small = wanted.filter(({ size }) => size <= largestCopy);
-    const contents = new Map<string, Content | undefined>();
-    for await (const [hash, blob] of blobsOf(repository, new Map(small.map(({ hash, size }) => [hash, size])), signal))
-      for (const { path, size } of byHash.get(hash) ?? []) {
-        const bytes = asInWorkTree(blob, size);
-        contents.set(path, bytes && copies.add(bytes));
-      }
-    return new Map(
-      wanted.map(({ path, mode }): [string, PresentEntry] => {
-        const kind = mode === "120000" ? "symlink" : "file";
-        return [path, { kind, mode: modes.get(mode) ?? 0o120777, content: contents.get(path) }];
-      }),
-    );
-  };
+  return new Map(
+    wanted.map(({ path, mode }): [string, PresentEntry] => {
+      const kind = mode === "120000" ? "symlink" : "file";
+      return [path, { kind, mode: modes.get(mode) ?? 0o120777, content: contents.get(path) }];
+    }),
+  );
 }
 
 /** As git does it: who may read may execute. */
@@ -211,23 +213,24 @@ function asInWorkTree(blob: Uint8Array, size: number): Uint8Array | undefined {
   return converted.length === size ? Buffer.from(converted, "latin1") : undefined;
 }
 
-/** Blobs that are in memory together. */
+/** As many blobs are in memory together as come to this. */
 const mostBytes = largestCopy;
 
 /** Without those that are gone with the repository. */
-async function* blobsOf(repository: Repository, sizes: ReadonlyMap<string, number>, signal: AbortSignal) {
-  if (sizes.size === 0) return;
-  const all = [...sizes.keys()];
-  const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-  for (const hashes of bytes > mostBytes ? all.map((hash) => [hash]) : [all]) {
-    const printed = await runGit(awayFrom(repository, signal), ["cat-file", "--batch"], hashes.join("\n"));
-    for (let at = 0; at < printed.length;) {
+async function* withBlobs<T extends IndexEntry>(wanted: readonly T[], repository: Repository, signal: AbortSignal) {
+  let bytes = 0;
+  const groups = Map.groupBy(wanted, ({ size }) => Math.floor((bytes += size) / mostBytes));
+  for (const group of groups.values()) {
+    const hashes = group.map(({ hash }) => hash).join("\n");
+    const printed = await runGit(awayFrom(repository, signal), ["cat-file", "--batch"], hashes);
+    let at = 0;
+    for (const one of group) {
       const start = printed.indexOf(0x0a, at) + 1;
-      const [hash = "", , size] = new TextDecoder().decode(printed.subarray(at, start)).split(" ");
+      const [, , size] = new TextDecoder().decode(printed.subarray(at, start)).split(" ");
       at = start;
       // Of a blob that is gone git says only that it is missing.
       if (size === undefined) continue;
-      yield [hash, printed.subarray(start, start + Number(size))] as const;
+      yield { ...one, blob: printed.subarray(start, start + Number(size)) };
       at += Number(size) + 1;
     }
   }

@@ -8,21 +8,18 @@ import type { Target } from "../files/save.ts";
 import { whyHidden, whyUnwritable } from "../trust/path.ts";
 import type { Past } from "./past.ts";
 
-type Row = readonly [path: string, before: Entry];
-
 /** Makes files of a project what they were, where file tools may write. What was added is deleted. */
-export async function restoreFiles(rows: readonly Row[], past: Past): Promise<readonly Restoration[]> {
+export async function restoreFiles(entries: ReadonlyMap<string, Entry>, past: Past): Promise<readonly Restoration[]> {
   const { policy, takenAtMs } = past;
   const refused: Restoration[] = [];
-  const allowed = rows.filter(([path]) => {
+  const added = new Map<string, Entry>();
+  const others = new Map<string, Entry>();
+  for (const [path, before] of entries) {
     const real = join(policy.root, path);
     const reason = whyHidden(real, policy) ?? whyUnwritable(real, policy);
     if (reason !== undefined) refused.push({ path, problem: { kind: "refused", reason } });
-    return reason === undefined;
-  });
-  const { added = [], others = [] } = Object.groupBy(allowed, ([, { kind }]) =>
-    kind === "missing" ? "added" : "others",
-  );
+    else (before.kind === "missing" ? added : others).set(path, before);
+  }
   using base = HeldDirectory.open(policy.root);
   const deleted = await restoreEntries(base, added, { clear });
   // What was in the place of a directory that was made for a file comes back only when that is gone.

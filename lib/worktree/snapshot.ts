@@ -32,10 +32,10 @@ export class Snapshot implements AsyncDisposable {
 
   /** Makes files what they were: all, or those at some paths relative to the project. */
   async restore(signal: AbortSignal, paths?: readonly string[]): Promise<readonly Restoration[]> {
-    const rows: [path: string, before: Entry][] = [];
+    const entries = new Map<string, Entry>();
     for await (const { path, before } of changesSince(this.#past, signal))
-      if (paths?.includes(path) ?? true) rows.push([path, before]);
-    return restoreFiles(rows, this.#past);
+      if (paths?.includes(path) ?? true) entries.set(path, before);
+    return restoreFiles(entries, this.#past);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,12 +3,14 @@ import { basename, dirname, relative, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
 import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { Turns } from "../../async/turns.ts";
+import type { Entry } from "../../files/entry.ts";
 import { isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
 import type { Target } from "../../files/save.ts";
 import type { Finding } from "./finding.ts";
 import { findByIdentity, identityAt } from "./identity.ts";
-import { remember, rememberPlace, touchedSince, type Memory, type Place } from "./memory.ts";
+import { isLock, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
@@ -66,9 +68,9 @@ export class Guard {
     const parts = open === undefined ? [] : guardedParts(open);
     const last = new Map(this.#watches.map(({ path, memory }) => [path, memory]));
     const room = { bytes: mostBytes };
-    const watches: Watch[] = open === undefined ? [] : [await watch(open, async (place) => rememberPlace(place))];
+    const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
     for (const path of [...whole, ...parts])
-      watches.push(await watch(path, (place) => remember(place, { last: last.get(path), room })));
+      watches.push(await watch(path, (...at) => remember(...at, { last: last.get(path), room })));
     return watches;
   }
 
@@ -109,27 +111,25 @@ const mostBytes = 64 * 1024 * 1024;
 type Watch = {
   path: string;
   memory: Memory;
+  kind: Entry["kind"];
   identity: string | undefined;
   /** Of the directory that it lies in; undefined when there was none. */
   parent: string | undefined;
 };
 
-async function watch(path: string, look: (place: Place) => Promise<Memory>): Promise<Watch> {
+async function watch(path: string, look: (parent: HeldDirectory, name: string) => Promise<Memory>): Promise<Watch> {
   const parent = identityAt(dirname(path));
-  const nothing: Memory = { takenAtMs: 0, entries: new Map([[".", { kind: "missing" }]]) };
-  if (parent === undefined) return { path, memory: nothing, identity: undefined, parent };
+  const name = basename(path);
+  if (parent === undefined) return { path, memory: new Map(), kind: "missing", identity: undefined, parent };
   using directory = HeldDirectory.open(dirname(path));
-  const memory = await look({ parent: directory, name: basename(path) });
-  return { path, memory, identity: kindOf(memory) === "missing" ? undefined : identityAt(path), parent };
+  const memory = await look(directory, name);
+  const kind = memory.get(name)?.kind ?? "missing";
+  return { path, memory, kind, identity: kind === "missing" ? undefined : identityAt(path), parent };
 }
 
-function kindOf({ entries }: Memory) {
-  return entries.get(".")?.kind ?? "missing";
-}
+type RestoreOptions = { roots: readonly string[]; clear: (target: Target) => Promise<void> };
 
-type Restoring = { roots: readonly string[]; clear: (target: Target) => Promise<void> };
-
-async function restoreWatch(watch: Watch, { roots, clear }: Restoring): Promise<readonly Restoration[]> {
+async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Promise<readonly Restoration[]> {
   const { memory, path } = watch;
   // Where there is not even the directory nothing can have appeared.
   if (watch.identity === undefined && identityAt(dirname(path)) === undefined) return [];
@@ -138,14 +138,9 @@ async function restoreWatch(watch: Watch, { roots, clear }: Restoring): Promise<
     const { now, isMoved } = await settle(watch, { roots, clear });
     if (isMoved) restorations.push({ path });
     using parent = HeldDirectory.open(dirname(now), { create: true });
-    // What cannot be read the first time can be when the modes of the directories are restored.
-    for (let isComplete = false, pass = 0; !isComplete && pass < 2; pass++) {
-      const touched = await touchedSince(memory, { parent, name: basename(now) });
-      const rows = touched.rows.map(([inner, before]) => [join(basename(now), inner), before] as const);
-      const done = await restoreEntries(parent, rows, { clear, keepsTimes: true });
-      restorations.push(...done.map((each) => ({ ...each, path: join(parent.path, each.path) })));
-      isComplete = touched.isComplete;
-    }
+    const isExempt = ({ directory, name }: Target) => isLock(directory, name);
+    const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true });
+    restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
   } catch (error) {
     restorations.push({ path, problem: problemOf(error) });
   }
@@ -153,18 +148,18 @@ async function restoreWatch(watch: Watch, { roots, clear }: Restoring): Promise<
 }
 
 /** Finds where to restore: at its place, to which it is moved back, or below a directory that was renamed with it. */
-async function settle({ memory, path, identity, parent }: Watch, restoring: Restoring) {
+async function settle({ kind, path, identity, parent }: Watch, { roots, clear }: RestoreOptions) {
   const inPlace = { now: path, isMoved: false };
   if (identity === undefined || identityAt(path) === identity) return inPlace;
   // A file is written again from memory, wherever the old one is; a directory has more in it than that.
-  if (kindOf(memory) !== "directory" && identityAt(dirname(path)) === parent) return inPlace;
-  const found = await findByIdentity(identity, restoring.roots);
+  if (kind !== "directory" && identityAt(dirname(path)) === parent) return inPlace;
+  const found = await findByIdentity(identity, roots);
   if (found === undefined) return inPlace;
   if (basename(found) === basename(path) && identityAt(dirname(found)) === parent)
     return { now: found, isMoved: false };
   using from = HeldDirectory.open(dirname(found));
   using to = HeldDirectory.open(dirname(path), { create: true });
-  await restoring.clear({ directory: to, name: basename(path) });
+  await clear({ directory: to, name: basename(path) });
   renameSync(from.at(basename(found)), to.at(basename(path)));
   return { now: path, isMoved: true };
 }
