@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { openRegular } from "./held.ts";
 import { readUpTo } from "./read.ts";
-import { kindOf, type Kind } from "./walk.ts";
+import { kindOf, type FileKind } from "./walk.ts";
 
 /** Parts of an entry's stats of which one changes, next to certainly, when somebody writes to it. */
 export type Signature = {
@@ -22,7 +22,7 @@ export type Content = { readonly length: number; read(): Uint8Array };
 export type Entry = { kind: "missing" } | PresentEntry;
 
 export type PresentEntry = {
-  kind: Exclude<Kind, "missing">;
+  kind: Exclude<FileKind, "missing">;
   /** As the system has it, with the type. */
   mode: number;
   /** Absent for what was not looked at itself: git's index described it, or it was stored. */

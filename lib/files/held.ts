@@ -102,7 +102,7 @@ export class HeldDirectory implements Disposable {
   }
 
   /** Only user 0 may give it away; for everyone else it stays their own. */
-  chown({ uid, gid }: Owner): void {
+  chown({ uid, gid }: Ownership): void {
     unlessRefused(() => chownSync(this.#self(), Number(uid), Number(gid)));
   }
 
@@ -137,7 +137,7 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 const O_PATH = 0o10000000;
 const directoryOnly = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
-export type Owner = { uid: number | bigint; gid: number | bigint };
+export type Ownership = { uid: number | bigint; gid: number | bigint };
 
 export type OpenFile = Disposable & { descriptor: number; stats: BigIntStats };
 

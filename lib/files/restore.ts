@@ -4,28 +4,28 @@ import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { errnoOf, reasonOf, unlessRefused } from "../errors.ts";
 import { entryAt, isSameEntry, type Content, type Entry, type PresentEntry } from "./entry.ts";
 import type { HeldDirectory } from "./held.ts";
-import { keepOwner, putFile, type Target } from "./save.ts";
+import { keepOwner, putFile, type HeldEntry } from "./save.ts";
 
 /** An entry that was not what it should be; one with a problem still is not. */
-export type Restoration = { path: string; problem?: Problem };
+export type Restoration = { path: string; problem?: RestoreProblem };
 
 /** Lost is what was not kept; anything else the system or a rule refused. */
-export type Problem = { kind: "lost" | "refused"; reason: string };
+export type RestoreProblem = { kind: "lost" | "refused"; reason: string };
 
 export type Restoring = {
   /** Removes what lies where nothing lay, or something of another kind. Throws when it has to stay. */
-  clear(target: Target): void | Promise<void>;
+  clear(target: HeldEntry): void | Promise<void>;
   /** Entries that may come and go in any directory. */
-  isExempt?(target: Target): boolean;
+  isExempt?(target: HeldEntry): boolean;
   /** Files get their old times as well: git tells by those of its index which files it must look at again. */
   keepsTimes?: boolean;
 };
 
 export class Unrestorable extends Error {
   override readonly name = "Unrestorable";
-  readonly kind: Problem["kind"];
+  readonly kind: RestoreProblem["kind"];
 
-  constructor({ kind, reason }: Problem) {
+  constructor({ kind, reason }: RestoreProblem) {
     super(reason);
     this.kind = kind;
   }
@@ -94,7 +94,7 @@ class HeldPath implements Disposable {
   }
 }
 
-export function problemOf(error: unknown): Problem {
+export function problemOf(error: unknown): RestoreProblem {
   if (error instanceof Unrestorable) return { kind: error.kind, reason: error.message };
   if (errnoOf(error) === undefined) throw error;
   return { kind: "refused", reason: reasonOf(error) };
@@ -128,7 +128,7 @@ function contentOf(entry: Entry): Content | undefined {
   return entry.content;
 }
 
-type Place = { target: Target; now: Entry };
+type Place = { target: HeldEntry; now: Entry };
 type Writing = Place & { content: Content; restoring: Restoring };
 
 function writeContent({ kind, mode, signature }: PresentEntry, { target, now, content, restoring }: Writing): void {

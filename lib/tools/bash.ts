@@ -6,9 +6,9 @@ import { LiveOutput } from "../shell/live.ts";
 import { explain } from "../shell/reasons.ts";
 import { signalBehind, summarize, type Output } from "../shell/summary.ts";
 import type { Ended } from "../shell/job.ts";
+import type { Claim } from "../trust/claim.ts";
 import about from "./bash.md" with { type: "text" };
 import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
 
 type Input = { command: string; timeout?: number; background?: boolean; description?: string };
 

@@ -4,7 +4,8 @@ import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
 import { replaceFile } from "../files/save.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { shortened } from "../session/graphemes.ts";
-import { locate, type Place } from "../trust/path.ts";
+import type { Claim } from "../trust/claim.ts";
+import { resolvePath, type ResolvedPath } from "../trust/path.ts";
 import { maxWholeBytes, readWhole } from "./bytes.ts";
 import { diffOf } from "./diff.ts";
 import about from "./edit.md" with { type: "text" };
@@ -14,7 +15,6 @@ import { missingText } from "./missing.ts";
 import { systemFailure } from "./refusal.ts";
 import { replaceIn, type Edit } from "./replace.ts";
 import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
 import { claimWrite, refuseWrite } from "./writable.ts";
 
 type Input = { path: string; edits: Edit[] };
@@ -42,11 +42,11 @@ const input = {
 export const editTool = { name: "Edit", about, input, claim, run } satisfies Tool<Input>;
 
 function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  return claimWrite(locate(path, policy));
+  return claimWrite(resolvePath(path, policy));
 }
 
 async function run({ path, edits }: Input, context: Context): Promise<ToolResult> {
-  const place = locate(path, context.policy);
+  const place = resolvePath(path, context.policy);
   const refusal = refuseWrite(place);
   if (refusal !== undefined) return refusal;
   if (place.kind === "missing") return failed(`${missingText(place, context.policy)} To make a new file use Write.`);
@@ -60,7 +60,7 @@ async function run({ path, edits }: Input, context: Context): Promise<ToolResult
   }
 }
 
-type Work = { place: Place; file: OpenFile; edits: readonly Edit[] };
+type Work = { place: ResolvedPath; file: OpenFile; edits: readonly Edit[] };
 
 async function editFile({ place, file, edits }: Work, { files, signal }: Context): Promise<ToolResult> {
   const { real, shown } = place;

@@ -4,7 +4,7 @@ import type { JsonSchema } from "../model/model.ts";
 import about from "./glob.md" with { type: "text" };
 import { splitGlob } from "./search/glob.ts";
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
-import { ask } from "./search/own.ts";
+import { askWorker } from "./search/own.ts";
 import { claimSearch, startSearch } from "./search/start.ts";
 import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
@@ -40,7 +40,7 @@ async function run(input: Input, { policy, contextWindow, signal }: Context): Pr
 
   const { scope, shown } = start;
   const question = { kind: "glob" as const, scope, pattern: rest, wanted: scaled(mostFiles, contextWindow) };
-  const files = await withinTime((limited) => ask(question, limited), { signal });
+  const files = await withinTime((limited) => askWorker(question, limited), { signal });
   if (files === undefined) return failed(outOfTime);
   const { paths, total, looked, unreadable } = files;
   const none = `No files match "${input.pattern}" in "${shown}": looked at ${counted(looked, "file")}.`;

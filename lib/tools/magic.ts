@@ -1,10 +1,10 @@
 /** What the first bytes of a file say that it is. */
-export type Content = { type: "text" } | { type: "image"; mime: string } | { type: "binary"; name: string };
+export type FileType = { type: "text" } | { type: "image"; mime: string } | { type: "binary"; name: string };
 
 /** As much as git looks at before it calls a file binary. */
 const sniffedBytes = 8000;
 
-export function sniff(start: Uint8Array): Content {
+export function sniff(start: Uint8Array): FileType {
   const head = Buffer.from(start.subarray(0, sniffedBytes)).toString("latin1");
   const mime = images.find(({ magic }) => magic.test(head))?.mime;
   if (mime !== undefined) return { type: "image", mime };

@@ -4,18 +4,18 @@ import { HeldDirectory } from "../files/held.ts";
 import { isBelow } from "../files/path.ts";
 import { nearest } from "../nearest.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import { locate, shownPath, type Place } from "../trust/path.ts";
+import { resolvePath, shownPath, type ResolvedPath } from "../trust/path.ts";
 
 /** What to tell a model that named a file which is not there: what it may have meant, or where its path ends. */
-export function missingText(place: Place, policy: Policy): string {
+export function missingText(place: ResolvedPath, policy: Policy): string {
   const isOwnTmp = policy.privateTmp && isBelow(place.real, policy.tmp);
   return isOwnTmp ? `${absenceOf(place, policy)} ${ownTmp}` : absenceOf(place, policy);
 }
 
 const ownTmp = "This run has a /tmp of its own: what the user has there is not in it, unless --allow-read names it.";
 
-function absenceOf({ real, shown }: Place, policy: Policy): string {
-  const parent = locate(dirname(real), policy);
+function absenceOf({ real, shown }: ResolvedPath, policy: Policy): string {
+  const parent = resolvePath(dirname(real), policy);
   if (parent.kind !== "directory") return `"${shown}" does not exist: there is no "${firstMissing(real, policy)}".`;
   const names = similarNames(parent.real, real.slice(dirname(real).length).replace("/", ""));
   if (names.length === 0) return `"${shown}" does not exist.`;
@@ -25,7 +25,7 @@ function absenceOf({ real, shown }: Place, policy: Policy): string {
 
 function firstMissing(real: string, policy: Policy): string {
   const parent = dirname(real);
-  return locate(parent, policy).kind === "missing" ? firstMissing(parent, policy) : shownPath(real, policy);
+  return resolvePath(parent, policy).kind === "missing" ? firstMissing(parent, policy) : shownPath(real, policy);
 }
 
 const mostNames = 3;

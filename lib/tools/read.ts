@@ -1,14 +1,14 @@
 import { counted } from "../counted.ts";
 import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
 import type { JsonSchema } from "../model/model.ts";
-import { locate, type Place } from "../trust/path.ts";
+import type { Claim } from "../trust/claim.ts";
+import { resolvePath, type ResolvedPath } from "../trust/path.ts";
 import { maxWholeBytes, readChunk, readWhole } from "./bytes.ts";
 import { sniff } from "./magic.ts";
 import { missingText } from "./missing.ts";
 import about from "./read.md" with { type: "text" };
 import { deniedOutside, notAFile, systemFailure } from "./refusal.ts";
 import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
 import { LineWindow, type Shown, type WindowLimits } from "./window.ts";
 
 type Input = { path: string; start_line?: number; num_lines?: number };
@@ -32,12 +32,12 @@ const maxImageBytes = 5 * 1024 * 1024;
 const maxEntries = 500;
 
 function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  const { hidden } = locate(path, policy);
+  const { hidden } = resolvePath(path, policy);
   return { effect: "read", writes: [], ...(hidden !== undefined && { outside: hidden }) };
 }
 
 async function run(input: Input, context: Context): Promise<ToolResult> {
-  const place = locate(input.path, context.policy);
+  const place = resolvePath(input.path, context.policy);
   const what = `Cannot read "${place.shown}"`;
   if (place.fault !== undefined) return failed(`${what}: ${place.fault}`);
   if (place.hidden !== undefined) return deniedOutside(place.hidden);
@@ -52,7 +52,7 @@ async function run(input: Input, context: Context): Promise<ToolResult> {
   }
 }
 
-async function readFile(place: Place, input: Input, context: Context): Promise<ToolResult> {
+async function readFile(place: ResolvedPath, input: Input, context: Context): Promise<ToolResult> {
   using file = openFile(place.real);
   const size = Number(file.stats.size);
   const first = await readChunk(file, 0);
@@ -95,7 +95,7 @@ async function scan(file: OpenFile, first: Uint8Array, wanted: WindowLimits, sig
   return kept === undefined ? { shown, isEnd: true } : { shown, isEnd: true, whole: Buffer.concat(kept) };
 }
 
-async function showImage(place: Place, file: OpenFile, mime: string, { files }: Context): Promise<ToolResult> {
+async function showImage(place: ResolvedPath, file: OpenFile, mime: string, { files }: Context): Promise<ToolResult> {
   const bytes = await readWhole(file, maxImageBytes);
   const what = `${place.shown} (${mime}, ${sizeText(Number(file.stats.size))})`;
   if (bytes === undefined) return failed(`${what}: at most 5 MB can be shown. Make a smaller copy first.`);
@@ -106,7 +106,7 @@ async function showImage(place: Place, file: OpenFile, mime: string, { files }: 
 
 type Text = Scanned & { input: Input; size: number };
 
-function showText(place: Place, text: Text, { files }: Context): ToolResult {
+function showText(place: ResolvedPath, text: Text, { files }: Context): ToolResult {
   const { input, shown, whole, isEnd } = text;
   const start = input.start_line ?? 1;
   if (isEnd && shown.counted > 0 && shown.counted < start)
@@ -142,7 +142,7 @@ function notes({ shown, isEnd, size }: Text): string[] {
   ].filter((note) => note !== false);
 }
 
-function listDirectory({ real, shown }: Place, { start_line = 1, num_lines = maxEntries }: Input): ToolResult {
+function listDirectory({ real, shown }: ResolvedPath, { start_line = 1, num_lines = maxEntries }: Input): ToolResult {
   using directory = HeldDirectory.open(real);
   const names = directory.names();
   if (names.length === 0) return succeeded(`"${shown}" is an empty directory.`);

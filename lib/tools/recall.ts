@@ -1,9 +1,9 @@
 import type { JsonSchema } from "../model/model.ts";
 import { cutBefore } from "../session/graphemes.ts";
 import { type NumberedLine, linesOfOutput, splitLines } from "../session/lines.ts";
+import type { Claim } from "../trust/claim.ts";
 import about from "./recall.md" with { type: "text" };
 import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
 
 type Input = { query?: string; turn?: number; output?: string; range?: string };
 

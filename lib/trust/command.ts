@@ -1,6 +1,6 @@
 import type { Claim } from "./claim.ts";
 import { unknownWrite } from "./command/claims.ts";
-import { startingScope, type Surroundings } from "./command/scope.ts";
+import { startingScope, type CommandSurroundings } from "./command/scope.ts";
 import { walkSource } from "./command/walk.ts";
 
 /** Linux takes no longer argument, so a longer command cannot even be started. */
@@ -13,7 +13,7 @@ const longest = 128 * 1024;
  * one that people can still work with: a command reads only if every part of it is known to read, and whatever is not
  * known writes somewhere below the directory that it runs in.
  */
-export function classifyCommand(command: string, surroundings: Surroundings): Claim {
+export function classifyCommand(command: string, surroundings: CommandSurroundings): Claim {
   if (command.length > longest) return unknownWrite;
   return walkSource(command, startingScope(surroundings));
 }

@@ -7,7 +7,7 @@ import type { Claim } from "./claim.ts";
 export type Verdict = { allow: true } | { allow: false; rule: string };
 
 /** A call as the gate sees it; `preview` shows what it would change. */
-export type Call = {
+export type GatedCall = {
   id: string;
   tool: string;
   input: unknown;
@@ -16,7 +16,7 @@ export type Call = {
 };
 
 /** A gate that asks a human posts the question to the conversation's events, and settles with the answer. */
-export type Gate = (call: Call) => Verdict | Promise<Verdict>;
+export type Gate = (call: GatedCall) => Verdict | Promise<Verdict>;
 
 /** Which tools a run has, by name: all of them when none is allowed by name, and never one that is denied. */
 export type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] };
@@ -25,7 +25,7 @@ export type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] }
 export function buildGate({
   mode,
   ...choice
-}: { mode: Mode } & ToolChoice): (call: Pick<Call, "tool" | "claim">) => Verdict {
+}: { mode: Mode } & ToolChoice): (call: Pick<GatedCall, "tool" | "claim">) => Verdict {
   return ({ tool, claim }) => {
     const rule = toolRule(tool, choice) ?? claimRule(claim, mode);
     return rule === undefined ? { allow: true } : { allow: false, rule };

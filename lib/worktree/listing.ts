@@ -7,8 +7,8 @@ import { isBelow } from "../files/path.ts";
 import type { Git } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { scopeOf } from "../tools/search/scope.ts";
-import { walk } from "../tools/search/walk.ts";
-import { differing, freezeRepository, trackedFiles, type Differing, type Repository } from "./repository.ts";
+import { walkScope } from "../tools/search/walk.ts";
+import { differing, freezeRepository, trackedFiles, type Differing, type FrozenRepository } from "./repository.ts";
 
 /** What is listed, and with what. */
 export type Project = {
@@ -18,7 +18,7 @@ export type Project = {
   scratch: string;
   copies: Copies;
   /** The repositories in the project, by the directory that is listed, as they were when first seen. */
-  repositories: Map<string, Repository>;
+  repositories: Map<string, FrozenRepository>;
   /** Said to the user: what could not be looked at in the best way. */
   notes: string[];
 };
@@ -92,7 +92,7 @@ async function listKnown(project: Project, base: string, signal: AbortSignal): P
 }
 
 /** What is gone with its whole directory was all of it deleted. */
-async function changedIn(repository: Repository, signal: AbortSignal): Promise<Differing> {
+async function changedIn(repository: FrozenRepository, signal: AbortSignal): Promise<Differing> {
   if (existsSync(repository.base)) return differing(repository, signal);
   return { files: await trackedFiles(repository, signal), nested: [] };
 }
@@ -100,7 +100,7 @@ async function changedIn(repository: Repository, signal: AbortSignal): Promise<D
 async function walked(base: string, { policy }: Project, signal: AbortSignal): Promise<Differing> {
   const files: string[] = [];
   if (!existsSync(base)) return { files, nested: [] };
-  for (const { path, kind } of walk(scopeOf(base, policy), { unreadable: () => undefined })) {
+  for (const { path, kind } of walkScope(scopeOf(base, policy), { unreadable: () => undefined })) {
     if (kind === "file" || kind === "symlink") files.push(path);
     if (files.length > mostFiles) break;
     if (files.length % 1000 === 0) await yieldToEventLoop(signal);

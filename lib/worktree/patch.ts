@@ -22,7 +22,7 @@ export type FileChange = {
   removed: number | null;
 };
 
-export async function describeChanges(changes: AsyncIterable<Change>, limits: { notes: readonly string[] }) {
+export async function diffChanges(changes: AsyncIterable<Change>, limits: { notes: readonly string[] }) {
   const files: FileChange[] = [];
   const patches: string[] = [];
   const leftOut = { patches: 0, large: 0 };

@@ -22,7 +22,7 @@ import { runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
  * repository's objects and only reads them, so the repository's configuration is never read and nothing in it is
  * touched.
  */
-export type Repository = {
+export type FrozenRepository = {
   /** The directory whose files are listed: the top of the work tree, or somewhere in it. */
   base: string;
   top: string;
@@ -36,7 +36,7 @@ export async function freezeRepository(
   base: string,
   { git, directory, above }: { git: Git; directory: string; above: boolean },
   signal: AbortSignal,
-): Promise<Repository | undefined> {
+): Promise<FrozenRepository | undefined> {
   const origin = originOf(base, above);
   if (origin === undefined) return undefined;
   makeGitDirectory(directory, origin);
@@ -90,7 +90,7 @@ function copyIndex(from: string, to: string): void {
   utimesSync(to, seconds, seconds);
 }
 
-async function ignores(repository: Repository, signal: AbortSignal): Promise<boolean> {
+async function ignores(repository: FrozenRepository, signal: AbortSignal): Promise<boolean> {
   const { base, top } = repository;
   const { exitCode } = await tryGit(
     { ...inside(repository, signal), cwd: top },
@@ -100,7 +100,7 @@ async function ignores(repository: Repository, signal: AbortSignal): Promise<boo
   return exitCode === 0;
 }
 
-function inside({ git, directory, top, base }: Repository, signal: AbortSignal): GitRun {
+function inside({ git, directory, top, base }: FrozenRepository, signal: AbortSignal): GitRun {
   return { git, directory, workTree: top, cwd: base, signal };
 }
 
@@ -111,7 +111,7 @@ export type Differing = {
   nested: readonly string[];
 };
 
-export async function differing(repository: Repository, signal: AbortSignal): Promise<Differing> {
+export async function differing(repository: FrozenRepository, signal: AbortSignal): Promise<Differing> {
   const printed = await runGit(inside(repository, signal), ["ls-files", "-z", "-o", "-m", "-d", "--exclude-standard"]);
   const paths = [...new Set(partsOf(printed))];
   const nested = paths.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1));
@@ -121,14 +121,14 @@ export async function differing(repository: Repository, signal: AbortSignal): Pr
   };
 }
 
-async function submodules(repository: Repository, signal: AbortSignal): Promise<readonly string[]> {
+async function submodules(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
   if (!existsSync(join(repository.top, ".gitmodules"))) return [];
   const entries = [...(await indexEntries(repository, signal))].filter(([, { mode }]) => mode === "160000");
   return entries.map(([path]) => path).filter((path) => existsSync(join(repository.base, path, ".git")));
 }
 
 /** All the files in the frozen index that lie in the base, whether they are still there or not. */
-export async function trackedFiles(repository: Repository, signal: AbortSignal): Promise<readonly string[]> {
+export async function trackedFiles(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
   const entries = await indexEntries(repository, signal);
   return [...entries].filter(([, { mode }]) => isMode(mode)).map(([path]) => path);
 }
@@ -136,7 +136,7 @@ export async function trackedFiles(repository: Repository, signal: AbortSignal):
 type IndexEntry = { mode: string; hash: string; size: number };
 
 /** `--debug` adds the size that the file had; in case that it ever looks different the size is taken to be right. */
-async function indexEntries(repository: Repository, signal: AbortSignal): Promise<Map<string, IndexEntry>> {
+async function indexEntries(repository: FrozenRepository, signal: AbortSignal): Promise<Map<string, IndexEntry>> {
   const printed = await runGit(awayFrom(repository, signal), ["ls-files", "-z", "-s", "--debug"]);
   const prefix = repository.base === repository.top ? "" : `${relative(repository.top, repository.base)}/`;
   const entries = new Map<string, IndexEntry>();
@@ -148,7 +148,7 @@ async function indexEntries(repository: Repository, signal: AbortSignal): Promis
 }
 
 /** Where the work tree does not matter, and may be gone. */
-function awayFrom({ git, directory }: Repository, signal: AbortSignal): GitRun {
+function awayFrom({ git, directory }: FrozenRepository, signal: AbortSignal): GitRun {
   return { git, directory, workTree: directory, cwd: directory, signal };
 }
 
@@ -163,7 +163,7 @@ type Wanted = { paths: readonly string[]; copies: Copies };
 
 /** Files as the frozen index has them; those that it does not have are not in the result. */
 export async function indexedFiles(
-  repository: Repository,
+  repository: FrozenRepository,
   { paths, copies }: Wanted,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, PresentEntry>> {
@@ -217,7 +217,11 @@ function asInWorkTree(blob: Uint8Array, size: number): Uint8Array | undefined {
 const mostBytes = largestCopy;
 
 /** Without those that are gone with the repository. */
-async function* withBlobs<T extends IndexEntry>(wanted: readonly T[], repository: Repository, signal: AbortSignal) {
+async function* withBlobs<T extends IndexEntry>(
+  wanted: readonly T[],
+  repository: FrozenRepository,
+  signal: AbortSignal,
+) {
   let bytes = 0;
   const groups = Map.groupBy(wanted, ({ size }) => Math.floor((bytes += size) / mostBytes));
   for (const group of groups.values()) {

@@ -4,7 +4,7 @@ import { unlessRefused } from "../errors.ts";
 import type { Entry } from "../files/entry.ts";
 import { HeldDirectory } from "../files/held.ts";
 import { restoreEntries, type Restoration } from "../files/restore.ts";
-import type { Target } from "../files/save.ts";
+import type { HeldEntry } from "../files/save.ts";
 import { whyHidden, whyUnwritable } from "../trust/path.ts";
 import type { Past } from "./past.ts";
 
@@ -28,7 +28,7 @@ export async function restoreFiles(entries: ReadonlyMap<string, Entry>, past: Pa
 }
 
 /** A directory with something in it stays: nobody asked for that to be deleted. */
-function clear({ directory, name }: Target): void {
+function clear({ directory, name }: HeldEntry): void {
   if (directory.look(name)?.isDirectory() === true) rmdirSync(directory.at(name));
   else unlinkSync(directory.at(name));
 }

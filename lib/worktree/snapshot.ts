@@ -6,7 +6,7 @@ import type { Restoration } from "../files/restore.ts";
 import { findGit } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import type { Project } from "./listing.ts";
-import { describeChanges, type WorkDiff } from "./patch.ts";
+import { diffChanges, type WorkDiff } from "./patch.ts";
 import { changesSince, rememberProject, type IsOwn, type Past } from "./past.ts";
 import { restoreFiles } from "./restore.ts";
 import { openStored, storeAlong } from "./stored.ts";
@@ -27,7 +27,7 @@ export class Snapshot implements AsyncDisposable {
   /** What is different now; it can be asked again. With `storeIn` that directory is made what `openSnapshot` opens. */
   changes(signal: AbortSignal, { storeIn }: { storeIn?: string | undefined } = {}): Promise<WorkDiff> {
     const changes = changesSince(this.#past, signal);
-    return describeChanges(storeIn === undefined ? changes : storeAlong(changes, storeIn, this.#past), this.#past);
+    return diffChanges(storeIn === undefined ? changes : storeAlong(changes, storeIn, this.#past), this.#past);
   }
 
   /** Makes files what they were: all, or those at some paths relative to the project. */

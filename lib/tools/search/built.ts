@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
  */
 export const ripgrepFile: string | undefined = installedRipgrep();
 
-export const workerUrl: string = new URL("./worker.ts", import.meta.url).href;
+export const searchWorkerUrl: string = new URL("./worker.ts", import.meta.url).href;
 
 function installedRipgrep(): string | undefined {
   try {

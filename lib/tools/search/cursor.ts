@@ -2,7 +2,7 @@
 export type Cursor = { readonly text: string; at: number };
 
 /** A pattern that cannot be used, and where it goes wrong. */
-export class Fault extends Error {
+export class PatternFault extends Error {
   readonly at: number;
 
   constructor(message: string, at: number) {

@@ -7,7 +7,7 @@ import { shownPath } from "../../trust/path.ts";
 import { isRepository, marksIn, rulesAbove } from "./rules.ts";
 
 /** Where a search looks, as plain data: it is sent to a worker. Every path in it is real. */
-export type Scope = {
+export type SearchScope = {
   /** The directory that the search begins in. */
   base: string;
   /** Only this file of it, whatever the ignore rules say: it was asked for by name. */
@@ -25,7 +25,7 @@ export type Scope = {
 /** Reading in these can block for ever, wake up drivers, or show the memory of other processes. */
 const kernelTrees = ["/proc", "/sys"];
 
-export function scopeOf(base: string, policy: Policy): Scope {
+export function scopeOf(base: string, policy: Policy): SearchScope {
   const { top, inRepository } = startOfRules(base, policy);
   const shown = shownPath(base, policy);
   return {
@@ -40,7 +40,7 @@ export function scopeOf(base: string, policy: Policy): Scope {
 }
 
 /** Held, so that the search is in the directory that was judged, and not in what a command put in its place. */
-export function holdBase({ base }: Scope): HeldDirectory | undefined {
+export function holdBase({ base }: SearchScope): HeldDirectory | undefined {
   return unlessRefused(() => HeldDirectory.open(base));
 }
 
@@ -52,7 +52,7 @@ export function isKernelTree(path: string): boolean {
  * Rules reach down from the repository around `base`, or outside of one from the project. A directory that they ignore
  * was named on purpose (`node_modules/zod`), so in it only its own rules count.
  */
-function startOfRules(base: string, policy: Policy): Pick<Scope, "top" | "inRepository"> {
+function startOfRules(base: string, policy: Policy): Pick<SearchScope, "top" | "inRepository"> {
   const repository = ancestors(base).find((directory) => isRepository(marksIn(directory)));
   const top = repository ?? (isBelow(base, policy.root) ? policy.root : base);
   return rulesAbove(base, top) === undefined

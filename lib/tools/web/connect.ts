@@ -8,7 +8,7 @@ import { FetchFailure } from "./failure.ts";
 import { hostOf, type WebUrl } from "./url.ts";
 
 /** A connection over which the URL can be asked for, as the rules allow it; whatever came of it is told. */
-export async function connectTo(url: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route> {
+export async function connectForUrl(url: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route> {
   const outcome = await attempt(url, egress, signal);
   const asked = { via: "fetch", host: url.target.host.text, port: url.target.port } as const;
   if (!("kind" in outcome)) {

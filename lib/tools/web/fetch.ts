@@ -2,27 +2,27 @@ import type { IncomingMessage } from "node:http";
 import { quoted } from "../../egress/rules/host.ts";
 import type { WayOut } from "../../egress/wayout.ts";
 import { readBody, type Body } from "./body.ts";
-import { connectTo } from "./connect.ts";
+import { connectForUrl } from "./connect.ts";
 import { ask } from "./exchange.ts";
 import { FetchFailure } from "./failure.ts";
 import { formatUrl, parseUrl, resolveReference, type WebUrl } from "./url.ts";
 
-export type Limits = { totalMs: number; bodyBytes: number; redirects: number };
+export type FetchLimits = { totalMs: number; bodyBytes: number; redirects: number };
 
-export const standardLimits: Limits = { totalMs: 15_000, bodyBytes: 1024 * 1024, redirects: 5 };
+export const fetchLimits: FetchLimits = { totalMs: 15_000, bodyBytes: 1024 * 1024, redirects: 5 };
 
 /** What a URL led to, whether its server liked the request or not. */
-export type Page = Body & {
+export type FetchedPage = Body & {
   url: WebUrl;
   status: number;
   /** The Content-Type as it was sent. */
   type: string | undefined;
 };
 
-export type Errand = { egress: WayOut; signal: AbortSignal; limits?: Limits };
+export type Errand = { egress: WayOut; signal: AbortSignal; limits?: FetchLimits };
 
 /** Fetches a page. Every redirect is a new wish to reach somebody, and is judged like the first. Throws a `FetchFailure`. */
-export async function fetchPage(first: WebUrl, { egress, signal, limits = standardLimits }: Errand): Promise<Page> {
+export async function fetchPage(first: WebUrl, { egress, signal, limits = fetchLimits }: Errand): Promise<FetchedPage> {
   const late = AbortSignal.timeout(limits.totalMs);
   const whyLate = `it timed out after ${limits.totalMs / 1000} s`;
   const visit = { egress, signal: AbortSignal.any([signal, late]), limit: limits.bodyBytes, whyLate };
@@ -46,8 +46,8 @@ export async function fetchPage(first: WebUrl, { egress, signal, limits = standa
 type Visit = Pick<Errand, "egress" | "signal"> & { limit: number; whyLate: string };
 
 /** One URL: its page, or where it says that the page is. */
-async function look(url: WebUrl, { egress, ...reading }: Visit): Promise<Page | WebUrl> {
-  const connection = await connectTo(url, egress, reading.signal);
+async function look(url: WebUrl, { egress, ...reading }: Visit): Promise<FetchedPage | WebUrl> {
+  const connection = await connectForUrl(url, egress, reading.signal);
   try {
     const reply = await ask(url, connection, reading.signal);
     const { statusCode: status = 0, headers } = reply;

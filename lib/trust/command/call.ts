@@ -7,14 +7,14 @@ import type { Assignment, Command } from "./parse.ts";
 import type { Interpreter } from "./program.ts";
 import { programNamed } from "./programs.ts";
 import { redirect } from "./redirects.ts";
-import { deeper, type Scope } from "./scope.ts";
+import { deeper, type ShellScope } from "./scope.ts";
 import { unknownProgram } from "./targets.ts";
 import { append, exact, type Text } from "./text.ts";
 import { assign, isPositional, keeping, setPositional, shiftPositional, steerBy } from "./variables.ts";
 import { expand, expandAll } from "./words.ts";
 
 /** What one simple command would do: its assignments, its redirections, and the program that it runs. */
-export function runCommand(command: Command, scope: Scope, interpreter: Interpreter): Claim {
+export function runCommand(command: Command, scope: ShellScope, interpreter: Interpreter): Claim {
   const assignments = command.prefix.filter((part) => part.type === "Assignment");
   const around = [
     ...command.redirects.map((redirection) => redirect(redirection, scope)),
@@ -43,14 +43,14 @@ export function runCommand(command: Command, scope: Scope, interpreter: Interpre
 }
 
 /** An assignment among the arguments of `export` and its like, as that builtin gets it. */
-function declarations({ name, append: appends, value }: Assignment, scope: Scope): readonly Text[] {
+function declarations({ name, append: appends, value }: Assignment, scope: ShellScope): readonly Text[] {
   const start = exact(`${name}${appends === true ? "+" : ""}=`);
   const texts = value.type === "ArrayValue" ? expandAll(value.elements, scope) : expand(value, scope);
   return texts.map((text) => append(start, text));
 }
 
 /** `aligned`: each argument came from a word of its own, so that they can be counted. */
-type Running = { scope: Scope; interpreter: Interpreter; aligned?: boolean };
+type Running = { scope: ShellScope; interpreter: Interpreter; aligned?: boolean };
 
 /** A name that may be several words, or one of several, is looked at in every way it could be read. */
 function runAnyOf(names: readonly Text[], args: readonly Text[], running: Running): Claim {

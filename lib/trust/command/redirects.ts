@@ -1,13 +1,13 @@
 import type { Claim } from "../claim.ts";
 import { nothing, remote, together } from "./claims.ts";
 import type { Redirection } from "./parse.ts";
-import type { Scope } from "./scope.ts";
+import type { ShellScope } from "./scope.ts";
 import { writeToAll } from "./targets.ts";
 import type { Text } from "./text.ts";
 import { expand } from "./words.ts";
 
 /** What a redirection does to files by itself, whatever the command is. */
-export function redirect(redirection: Redirection, scope: Scope): Claim {
+export function redirect(redirection: Redirection, scope: ShellScope): Claim {
   if (redirection.type !== "Redirect" || redirection.target === undefined) return nothing;
   const targets = expand(redirection.target, scope);
   const { operator } = redirection;

@@ -4,12 +4,12 @@ import type { Spot } from "./spot.ts";
 import { exact, type Text } from "./text.ts";
 
 /** Where a command is judged from: the run's policy, as far as it is known, and the directory that it starts in. */
-export type Surroundings = Pick<Policy, "root" | "write" | "home"> &
+export type CommandSurroundings = Pick<Policy, "root" | "write" | "home"> &
   Partial<Pick<Policy, "tmp" | "readonly" | "privateTmp" | "show">> & { readonly cwd: string };
 
 /** What is known of the shell at one point of the script. */
-export type Scope = {
-  readonly around: Surroundings;
+export type ShellScope = {
+  readonly around: CommandSurroundings;
   /** The directories that it may be in; undefined when nobody knows. */
   cwds: readonly Spot[] | undefined;
   previousCwds: readonly Spot[] | undefined;
@@ -30,7 +30,7 @@ const mostNodes = 20_000;
 /** Scripts in scripts, as `eval` makes them, and programs that run programs. */
 const mostDepth = 30;
 
-export function startingScope(around: Surroundings): Scope {
+export function startingScope(around: CommandSurroundings): ShellScope {
   const { cwd, home, tmp } = around;
   const variables = new Map<string, readonly Text[]>([
     ["HOME", [exact(home)]],
@@ -52,7 +52,7 @@ export function startingScope(around: Surroundings): Scope {
 }
 
 /** Goes one level deeper; undefined when that is too deep. */
-export function deeper<T>({ budget }: Scope, run: () => T): T | undefined {
+export function deeper<T>({ budget }: ShellScope, run: () => T): T | undefined {
   if (budget.depth === 0) return undefined;
   budget.depth--;
   const result = run();
@@ -61,7 +61,7 @@ export function deeper<T>({ budget }: Scope, run: () => T): T | undefined {
 }
 
 /** A copy whose changes stay its own: a subshell, or a branch that may not be taken. */
-export function fork(scope: Scope): Scope {
+export function forkScope(scope: ShellScope): ShellScope {
   return {
     ...scope,
     left: undefined,
@@ -73,7 +73,7 @@ export function fork(scope: Scope): Scope {
 }
 
 /** The branches meet: afterwards holds what may hold after any of them. */
-export function join(scope: Scope, branches: readonly Scope[]): void {
+export function joinScopes(scope: ShellScope, branches: readonly ShellScope[]): void {
   const arriving = branches.filter(({ left }) => left === undefined);
   const [first, ...others] = arriving;
   if (first === undefined) {

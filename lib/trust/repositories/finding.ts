@@ -2,7 +2,7 @@ import { counted } from "../../counted.ts";
 import { type Naming, shownPath } from "../path.ts";
 
 /** What a command did to repositories; each is told once to people and to the model. */
-export type Finding = { path: string } & (
+export type RepositoryFinding = { path: string } & (
   | {
       /** A repository has appeared that does no harm. */
       kind: "new";
@@ -31,14 +31,14 @@ export type Finding = { path: string } & (
     }
 );
 
-export function levelOf({ kind, ...finding }: Finding): "info" | "warn" | "error" {
+export function levelOf({ kind, ...finding }: RepositoryFinding): "info" | "warn" | "error" {
   if (kind === "failed") return "error";
   if ("lost" in finding && finding.lost.length > 0) return "error";
   return kind === "new" ? "info" : "warn";
 }
 
 /** One line for people and the model. */
-export function describeFinding(finding: Finding, naming: Naming): string {
+export function describeFinding(finding: RepositoryFinding, naming: Naming): string {
   const path = `"${oneLine(shownPath(finding.path, naming))}"`;
   switch (finding.kind) {
     case "new":

@@ -3,12 +3,11 @@ import { basename, dirname, relative, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
 import { HeldDirectory, Replaced } from "../../files/held.ts";
-import { Turns } from "../../async/turns.ts";
 import type { Entry } from "../../files/entry.ts";
 import { isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
-import type { Target } from "../../files/save.ts";
-import type { Finding } from "./finding.ts";
+import type { HeldEntry } from "../../files/save.ts";
+import type { RepositoryFinding } from "./finding.ts";
 import { findByIdentity, identityAt } from "./identity.ts";
 import { isLock, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
@@ -48,7 +47,7 @@ export class Guard {
   }
 
   /** After a command, and everything that it started. */
-  end(): Promise<readonly Finding[]> {
+  end(): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(async () => {
       this.#running--;
       return this.#restore();
@@ -56,7 +55,7 @@ export class Guard {
   }
 
   /** While commands run. */
-  restore(): Promise<readonly Finding[]> {
+  restore(): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(() => this.#restore());
   }
 
@@ -78,9 +77,9 @@ export class Guard {
     return this.#options.open !== undefined && isBelow(path, this.#options.open);
   }
 
-  async #restore(): Promise<readonly Finding[]> {
+  async #restore(): Promise<readonly RepositoryFinding[]> {
     const { open } = this.#options;
-    const clear = (target: Target) => this.#clear(target);
+    const clear = (target: HeldEntry) => this.#clear(target);
     const byRepository = new Map<string, Restoration[]>();
     for (const watch of this.#watches) {
       const repository = open !== undefined && this.#isOpen(watch.path) ? open : watch.path;
@@ -94,7 +93,7 @@ export class Guard {
   }
 
   /** Nothing that a command wrote is thrown away. */
-  async #clear({ directory, name }: Target): Promise<void> {
+  async #clear({ directory, name }: HeldEntry): Promise<void> {
     const path = join(directory.path, name);
     const identity = identityAt(path);
     if (identity === undefined) return;
@@ -127,7 +126,7 @@ async function watch(path: string, look: (parent: HeldDirectory, name: string) =
   return { path, memory, kind, identity: kind === "missing" ? undefined : identityAt(path), parent };
 }
 
-type RestoreOptions = { roots: readonly string[]; clear: (target: Target) => Promise<void> };
+type RestoreOptions = { roots: readonly string[]; clear: (target: HeldEntry) => Promise<void> };
 
 async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Promise<readonly Restoration[]> {
   const { memory, path } = watch;
@@ -138,7 +137,7 @@ async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Pro
     const { now, isMoved } = await settle(watch, { roots, clear });
     if (isMoved) restorations.push({ path });
     using parent = HeldDirectory.open(dirname(now), { create: true });
-    const isExempt = ({ directory, name }: Target) => isLock(directory, name);
+    const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
     const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true });
     restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
   } catch (error) {
@@ -164,7 +163,7 @@ async function settle({ kind, path, identity, parent }: Watch, { roots, clear }:
   return { now: path, isMoved: true };
 }
 
-function findingsOf(repository: string, restorations: readonly Restoration[]): readonly Finding[] {
+function findingsOf(repository: string, restorations: readonly Restoration[]): readonly RepositoryFinding[] {
   const nameOf = (path: string) => (isBelow(path, repository) ? relative(repository, path) || basename(path) : path);
   const named = (some: readonly Restoration[]) => [...new Set(some.map(({ path }) => nameOf(path)))];
   if (restorations.length === 0) return [];

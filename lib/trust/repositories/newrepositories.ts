@@ -5,12 +5,12 @@ import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
 import { isStandIn } from "../../sandbox/layout/standin.ts";
-import type { Finding } from "./finding.ts";
+import type { RepositoryFinding } from "./finding.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
-import type { Found } from "./tree.ts";
+import type { FoundRepository } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 export type RepositoryOptions = {
@@ -42,13 +42,13 @@ export class NewRepositories {
   }
 
   /** What the commands since the last look have left behind; two looks at a time take turns. */
-  look(signal: AbortSignal): Promise<readonly Finding[]> {
+  look(signal: AbortSignal): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(() => this.#look(signal));
   }
 
-  async #look(signal: AbortSignal): Promise<readonly Finding[]> {
+  async #look(signal: AbortSignal): Promise<readonly RepositoryFinding[]> {
     await this.#paths.look(signal);
-    const findings: Finding[] = [];
+    const findings: RepositoryFinding[] = [];
     for (const danger of this.#openDangers()) findings.push(...(await this.#close(danger)));
     const arrivals = this.#arrivals();
     for (const found of arrivals.slice(0, mostArrivals)) {
@@ -60,7 +60,7 @@ export class NewRepositories {
     return findings.filter((finding) => this.#isNews(finding));
   }
 
-  #isNews(finding: Finding): boolean {
+  #isNews(finding: RepositoryFinding): boolean {
     if (finding.kind === "quarantined") return true;
     const isNews = !this.#told.has(keyOf(finding));
     this.#told.add(keyOf(finding));
@@ -71,12 +71,12 @@ export class NewRepositories {
    * What something new leads to is judged with that, and may be anything; but what a protected one leads to since now is
    * obeyed.
    */
-  #arrivals(): readonly Found[] {
+  #arrivals(): readonly FoundRepository[] {
     const known = new Set(this.#paths.known.map(({ identity }) => identity));
     return this.#paths.appeared.filter(({ from }) => from.length === 0 || from.some((identity) => known.has(identity)));
   }
 
-  async #receive(found: Found): Promise<readonly Finding[]> {
+  async #receive(found: FoundRepository): Promise<readonly RepositoryFinding[]> {
     // It may have been in something that was moved away just now.
     if (identityAt(found.path) !== found.identity || isStandIn(found.path)) return [];
     const { roots, known } = this.#paths;
@@ -87,7 +87,7 @@ export class NewRepositories {
   }
 
   /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */
-  #leastOf({ path, form, identity }: Found): string {
+  #leastOf({ path, form, identity }: FoundRepository): string {
     if (form !== "bare" || !this.#paths.wasThere(identity)) return path;
     const head = unlessRefused(() => readdirSync(path))?.find((name) => folded(name) === "head");
     return join(path, head ?? "HEAD");
@@ -104,14 +104,14 @@ export class NewRepositories {
       .filter(({ path }) => !this.#guarded.some((guarded) => isBelow(path, guarded)));
   }
 
-  async #close(danger: OpenDanger): Promise<readonly Finding[]> {
+  async #close(danger: OpenDanger): Promise<readonly RepositoryFinding[]> {
     if (this.#told.has(keyOf(danger))) return [];
     const { path, reason } = danger;
     if (path !== this.#options.open) return this.#quarantine(path, reason);
     return [{ kind: "failed", path, reason, problem: "does not move a whole repository away" }];
   }
 
-  async #quarantine(path: string, reason: string): Promise<readonly Finding[]> {
+  async #quarantine(path: string, reason: string): Promise<readonly RepositoryFinding[]> {
     const identity = identityAt(path);
     return identity === undefined ? [] : [await moveToQuarantine({ path, identity, reason }, this.#options.quarantine)];
   }
@@ -128,11 +128,11 @@ function keyOf({ path, reason = "" }: { path: string; reason?: string }): string
 /** They are judged anew after each command, and no command is to hold up a run with them. */
 const mostArrivals = 2_000;
 
-function tooMany(root: string): Finding {
+function tooMany(root: string): RepositoryFinding {
   const reason = `commands made more than ${mostArrivals} repositories`;
   return { kind: "failed", path: root, reason, problem: "could not check them all" };
 }
 
-function blindSpot(path: string): Finding {
+function blindSpot(path: string): RepositoryFinding {
   return { kind: "failed", path, reason: "there may be repositories in it", problem: "could not look into it" };
 }

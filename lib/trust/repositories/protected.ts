@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { isBelow } from "../../files/path.ts";
 import { isInside } from "./pointers.ts";
-import { RepositoryTree, type Found, type Look } from "./tree.ts";
+import { RepositoryTree, type FoundRepository, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 /**
@@ -12,9 +12,9 @@ export class ProtectedPaths {
   readonly #tree: RepositoryTree;
   readonly #identities: Set<string>;
   readonly #directories: ReadonlySet<string>;
-  #last: Look;
+  #last: TreeLook;
 
-  private constructor(tree: RepositoryTree, first: Look) {
+  private constructor(tree: RepositoryTree, first: TreeLook) {
     this.#tree = tree;
     this.#identities = new Set(first.found.map(({ identity }) => identity));
     this.#directories = first.directories;
@@ -44,7 +44,7 @@ export class ProtectedPaths {
    * Where they were at the last look. Nothing is listed that lies below another, and a symlink is listed itself, beside
    * what it leads to: no mount can hold a symlink in its place, but a `Guard` puts it back.
    */
-  get entries(): readonly Found[] {
+  get entries(): readonly FoundRepository[] {
     const known = this.known;
     const directories = new Set(known.filter(({ kind }) => kind === "directory").map(({ path }) => path));
     return known.filter(({ path }) => !hasAbove(path, directories));
@@ -55,12 +55,12 @@ export class ProtectedPaths {
   }
 
   /** All that was there at the beginning and still is, wherever it is now. */
-  get known(): readonly Found[] {
+  get known(): readonly FoundRepository[] {
     return this.#last.found.filter(({ identity }) => this.#identities.has(identity));
   }
 
   /** What has appeared since the beginning, or taken the place of what was there. */
-  get appeared(): readonly Found[] {
+  get appeared(): readonly FoundRepository[] {
     return this.#last.found.filter(({ identity }) => !this.#identities.has(identity));
   }
 

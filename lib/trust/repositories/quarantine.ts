@@ -4,7 +4,7 @@ import { errnoOf, reasonOf } from "../../errors.ts";
 import { HeldDirectory, Replaced } from "../../files/held.ts";
 import { removeTree } from "../../files/remove.ts";
 import { copyEntry } from "./copy.ts";
-import type { Finding } from "./finding.ts";
+import type { RepositoryFinding } from "./finding.ts";
 import { identityOf } from "./identity.ts";
 
 export type Suspect = {
@@ -19,7 +19,10 @@ export type Suspect = {
  * Moves an entry into the quarantine, where nobody uses git. Every step is taken in directories that are held, so that
  * a symlink put in the way at the same time leads nowhere.
  */
-export async function moveToQuarantine({ path, identity, reason }: Suspect, quarantine: string): Promise<Finding> {
+export async function moveToQuarantine(
+  { path, identity, reason }: Suspect,
+  quarantine: string,
+): Promise<RepositoryFinding> {
   const id = crypto.randomUUID().slice(0, 8);
   try {
     using parent = HeldDirectory.open(dirname(path));

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join, relative } from "node:path";
 import { standInsFor } from "../../../lib/sandbox/layout/standin.ts";
-import { describeFinding, levelOf, type Finding } from "../../../lib/trust/repositories/finding.ts";
+import { describeFinding, levelOf, type RepositoryFinding } from "../../../lib/trust/repositories/finding.ts";
 import { NewRepositories } from "../../../lib/trust/repositories/newrepositories.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
 import { moveToQuarantine } from "../../../lib/trust/repositories/quarantine.ts";
@@ -33,7 +33,7 @@ async function begin(files: Files = {}, { open }: { open?: string } = {}) {
     quarantine,
     ...(open !== undefined && { open: join(project, open) }),
   });
-  const findings: Finding[] = [];
+  const findings: RepositoryFinding[] = [];
   return {
     ...place,
     quarantine,
