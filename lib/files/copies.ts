@@ -46,5 +46,5 @@ export class Copies implements Disposable {
 
 const mostBytes = 1024 * 1024 * 1024;
 
-/** Of larger files nobody makes copies: that one changed can be told, but it cannot be restored. */
+/** Larger files are not copied: that one changed can be seen, but it cannot be restored. */
 export const largestCopy = 64 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { openRegular } from "./held.ts";
 import { readUpTo } from "./read.ts";
 import { kindOf, type FileKind } from "./walk.ts";
 
-/** Parts of an entry's stats of which one changes, next to certainly, when somebody writes to it. */
+/** Parts of an entry's stats of which one changes, next to certainly, when it is written to. */
 export type Signature = {
   mode: number;
   uid: number;

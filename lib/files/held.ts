@@ -25,7 +25,7 @@ import { errnoOf, unlessRefused } from "../errors.ts";
  * microseconds.
  */
 export class HeldDirectory implements Disposable {
-  /** Where it was found; for messages, not for opening. */
+  /** The path that it was found at; for messages, not for opening. */
   readonly path: string;
   readonly #descriptors: string;
   readonly #descriptor: number | undefined;
@@ -52,7 +52,7 @@ export class HeldDirectory implements Disposable {
     return goDown(new HeldDirectory(this.path, this.#descriptors, own), path, create);
   }
 
-  /** Throws when the entry is no directory, a symlink to one included. */
+  /** Throws when the entry is not a directory; a symlink to one is not. */
   child(name: string, { create = false } = {}): HeldDirectory {
     if (create && this.look(name) === undefined) this.#make(name);
     const path = join(this.path, name);
@@ -66,7 +66,7 @@ export class HeldDirectory implements Disposable {
     try {
       mkdirSync(this.at(name));
     } catch (error) {
-      // Somebody else was faster, which is as good.
+      // Another process was faster, which is as good.
       if (errnoOf(error) !== "EEXIST") throw error;
     }
   }
@@ -106,7 +106,7 @@ export class HeldDirectory implements Disposable {
     unlessRefused(() => chownSync(this.#self(), Number(uid), Number(gid)));
   }
 
-  /** What the entry is now; a symlink is not followed. */
+  /** Looks at an entry; a symlink is not followed. */
   look(name: string): BigIntStats | undefined {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false });
   }

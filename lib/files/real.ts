@@ -21,7 +21,7 @@ export function cachedRealPaths(): typeof realPaths {
 }
 
 function realPathsBy(lookAt: typeof lookUp, path: string): readonly string[] {
-  // Where a walk fails it ends on the way, and a rule about that place would be about too much.
+  // A walk that fails ends on the way, and a rule about that place would be about too much.
   const own = followPath(path, { follow: false, look: lookAt });
   if (own.fault !== undefined) return [normalize(path)];
   if (own.kind !== "symlink") return [own.real];

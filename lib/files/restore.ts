@@ -105,7 +105,7 @@ type Spot = { way: HeldPath; path: string; restoring: Restoring };
 /** False when the entry is as it was. */
 async function restoreEntry(before: Entry, { way, path, restoring }: Spot): Promise<boolean> {
   const create = before.kind !== "missing";
-  // Where not even the directory can be entered there is nothing to remove.
+  // Without a directory that can be entered there is nothing to remove.
   const directory = create ? way.to(dirname(path), { create }) : unlessRefused(() => way.to(dirname(path), { create }));
   if (directory === undefined) return false;
   const target = { directory, name: basename(path) };

@@ -51,7 +51,7 @@ export function replaceFile(target: HeldEntry, content: Uint8Array, old: BigIntS
   });
 }
 
-/** Without set-user-id and its like: the kernel too drops those when somebody writes to a file. */
+/** Without set-user-id and its like: the kernel too drops those when a file is written to. */
 const permissionBits = 0o777n;
 
 type NewFile = {

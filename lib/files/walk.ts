@@ -53,14 +53,14 @@ export function followPath(absolute: string, { follow, look: lookAt = lookUp }: 
     }
 
     followed.push(next);
-    if (followed.length > maxHops) return { real, kind, followed, fault: "its symbolic links form a loop" };
+    if (followed.length > maxHops) return { real, kind, followed, fault: "too many levels of symbolic links" };
     if (found.target.startsWith("/")) real = "/";
     pending.push(...found.target.split("/").reverse());
   }
   return { real, kind, followed };
 }
 
-/** What can be told to be wrong from the letters alone; the system would only say so for the parts that exist. */
+/** Faults that the letters alone show; the system would only report them for the parts that exist. */
 function faultOfText(path: string): string | undefined {
   if (path.includes("\0")) return "it contains a NUL byte";
   if (Buffer.byteLength(path) > maxPathBytes) return `it is longer than ${maxPathBytes} bytes`;

@@ -1,7 +1,7 @@
 import { unlinkSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { HeldDirectory } from "../files/held.ts";
-import { Kept, removeTree } from "../files/remove.ts";
+import { Unremovable, removeTree } from "../files/remove.ts";
 import type { JsonSchema } from "../model/model.ts";
 import type { Claim } from "../trust/claim.ts";
 import { resolveEntry, whyHidden, whyUndeletable, whyUnwritable, type ResolvedPath } from "../trust/path.ts";
@@ -41,7 +41,7 @@ async function run({ path, recursive = false }: Input, context: Context): Promis
     return succeeded(`Deleted "${place.shown}"${entries === undefined ? "" : ` (${entries} entries)`}.`);
   } catch (error) {
     context.signal.throwIfAborted();
-    if (error instanceof Kept) return deniedOutside(error.message);
+    if (error instanceof Unremovable) return deniedOutside(error.message);
     return systemFailure(`Cannot delete "${place.shown}"`, error);
   }
 }

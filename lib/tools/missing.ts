@@ -6,7 +6,7 @@ import { nearest } from "../nearest.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { resolvePath, shownPath, type ResolvedPath } from "../trust/path.ts";
 
-/** What to tell a model that named a file which is not there: what it may have meant, or where its path ends. */
+/** The answer to a model that named a missing file: what it may have meant, or where its path ends. */
 export function missingText(place: ResolvedPath, policy: Policy): string {
   const isOwnTmp = policy.privateTmp && isBelow(place.real, policy.tmp);
   return isOwnTmp ? `${absenceOf(place, policy)} ${ownTmp}` : absenceOf(place, policy);

@@ -88,7 +88,7 @@ async function scan(file: OpenFile, first: Uint8Array, wanted: WindowLimits, sig
     if (position > maxWholeBytes) kept = undefined;
     if (kept === undefined && window.isFull) return { shown: window.end(), isEnd: false };
     kept?.push(chunk);
-    // What is not kept may be overwritten by the next chunk.
+    // A chunk that is not kept may be overwritten by the next one.
     chunk = await readChunk(file, position, kept === undefined ? chunk : undefined);
   }
   const shown = window.end();

@@ -12,7 +12,7 @@ export function deniedDestructive(why: string): ToolResult {
   return denied(destructiveRule(why));
 }
 
-/** What the rules for the network say no to; the reason names what would allow it. */
+/** A refusal by the rules for the network; the reason names what would allow it. */
 export function deniedByEgress(why: string): ToolResult {
   return denied(`egress: ${why}`);
 }
@@ -21,7 +21,7 @@ function denied(rule: string): ToolResult {
   return { ...failed(denialText(rule)), denied: rule };
 }
 
-/** What the system said no to, as a result for the model; anything else is a defect and thrown again. */
+/** The system's refusal as a result for the model; anything else is a defect and thrown again. */
 export function systemFailure(what: string, error: unknown): ToolResult {
   const errno = errnoOf(error);
   if (errno === undefined) throw error;

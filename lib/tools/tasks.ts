@@ -57,10 +57,10 @@ async function showFresh({ id }: Named, { tasks }: Context): Promise<ToolResult>
   if (seen === undefined) return unknown(id, tasks);
   const { task, fresh } = seen;
   const isSilent = fresh.stdout.totalBytes + fresh.stderr.totalBytes === 0;
-  const news = isSilent
+  const printed = isSilent
     ? ["nothing new was printed"]
     : [`new: ${countsOf(fresh)}`, ...showOutput(fresh, () => task.output)];
-  return { ...succeeded([describe(task), ...news].join("\n")), output: task.output };
+  return { ...succeeded([describe(task), ...printed].join("\n")), output: task.output };
 }
 
 async function stop({ id }: Named, { tasks }: Context): Promise<ToolResult> {

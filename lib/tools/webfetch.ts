@@ -16,7 +16,7 @@ const input = {
 
 export const webFetchTool = { name: "WebFetch", about, input, claim, run } satisfies Tool<Input>;
 
-/** Where the words of an address go, they have left this machine: it is not only reading. */
+/** Not only reading: the words of an address leave this machine. */
 function claim(): Claim {
   return { effect: "remote", writes: [] };
 }

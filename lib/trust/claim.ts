@@ -2,7 +2,7 @@
 export const effects = ["read", "write", "remote", "destructive"] as const;
 export type Effect = (typeof effects)[number];
 
-/** What a call says it will do before it does it: the gate judges it, and the dispatcher schedules by it. */
+/** A call's announcement of what it will do: the gate judges it, and the dispatcher schedules by it. */
 export type Claim = {
   effect: Effect;
   /** Absolute paths it writes; "unknown" when that cannot be told, so it must run alone. */

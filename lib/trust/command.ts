@@ -7,7 +7,7 @@ import { walkSource } from "./command/walk.ts";
 const longest = 128 * 1024;
 
 /**
- * What a shell command would do, told from its text by a real parse of Bash. It decides what may run without being
+ * Judges what a shell command would do, from its text, by a real parse of Bash. It decides what may run without being
  * asked and what may run at the same time: a convenience, never a boundary. A program can do more than its name and
  * arguments say, and the sandbox is what stops it. So where the text leaves something open the answer is the careful
  * one that people can still work with: a command reads only if every part of it is known to read, and whatever is not

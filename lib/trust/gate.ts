@@ -34,7 +34,7 @@ export function buildGate({
 
 /**
  * The tools that a run offers. A name that no tool has is a usage error, since a misspelt denial would deny nothing.
- * Where no command can be run the tools for that are not offered, though they may still be named.
+ * Tools for commands are not offered when no command can be run, though they may still be named.
  */
 export function offeredTools<T extends { readonly name: string }>(
   tools: readonly T[],
@@ -48,7 +48,7 @@ export function offeredTools<T extends { readonly name: string }>(
   return tools.filter(({ name }) => isOffered(name));
 }
 
-/** What the model reads in place of a result, the same sentence for every rule. */
+/** The text that the model reads in place of a result, the same sentence for every rule. */
 export function denialText(rule: string): string {
   return `Denied: ${rule.replace(/^outside: /, "")}. No one can approve it here, so do not retry. Find another way, or finish and say what could not be done.`;
 }

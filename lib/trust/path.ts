@@ -7,7 +7,7 @@ import { isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.t
 import { hostPath, seenPath } from "../sandbox/policy/seen.ts";
 import { lookAsSeen } from "./seen.ts";
 
-/** Where a path that the model gave leads, judged by the policy. Nothing here throws: the gate and the tool decide. */
+/** The end of a path that the model gave, judged by the policy. Nothing here throws: the gate and the tool decide. */
 export type ResolvedPath = {
   /** Absolute and without a symlink; the parts that do not exist yet are kept as given. */
   real: string;
@@ -22,12 +22,12 @@ export type ResolvedPath = {
   outside?: string;
 };
 
-/** Where a path leads in the end: every symlink is followed, for reading and for writing. */
+/** Follows every symlink, the last part's too: for reading and for writing. */
 export function resolvePath(given: string, policy: Policy): ResolvedPath {
   return judge(given, walkFrom(given, policy, true), policy);
 }
 
-/** The thing itself that a path names, which may be a symlink: for deleting. */
+/** Resolves to the entry that a path names, which may be a symlink: for deleting. */
 export function resolveEntry(given: string, policy: Policy): ResolvedPath {
   return judge(given, walkFrom(given, policy, false), policy);
 }
@@ -54,7 +54,7 @@ function onHost({ followed, ...end }: Walk, policy: Policy): Walk {
 }
 
 function judge(given: string, { real, kind, followed, fault }: Walk, policy: Policy): ResolvedPath {
-  // Nobody can use such a path, so there is nothing to allow or to refuse.
+  // No one can use such a path, so there is nothing to allow or to refuse.
   if (fault !== undefined) return { real, shown: given, kind, fault };
   const hidden = whyHidden(real, policy);
   const outside = hidden ?? whyUnwritable(real, policy) ?? whyLinkProtected(followed, policy);
@@ -67,7 +67,7 @@ function judge(given: string, { real, kind, followed, fault }: Walk, policy: Pol
   };
 }
 
-/** What the names of paths depend on. */
+/** The parts of a policy on which the names of paths depend. */
 export type Naming = Pick<Policy, "root" | "tmp" | "privateTmp">;
 
 export function shownPath(real: string, policy: Naming): string {

@@ -10,7 +10,7 @@ import { scopeOf } from "../tools/search/scope.ts";
 import { walkScope } from "../tools/search/walk.ts";
 import { differing, freezeRepository, trackedFiles, type Differing, type FrozenRepository } from "./repository.ts";
 
-/** What is listed, and with what. */
+/** A project whose files are listed, and what that takes. */
 export type Project = {
   policy: Policy;
   git: Git | undefined;
@@ -19,7 +19,7 @@ export type Project = {
   copies: Copies;
   /** The repositories in the project, by the directory that is listed, as they were when first seen. */
   repositories: Map<string, FrozenRepository>;
-  /** Said to the user: what could not be looked at in the best way. */
+  /** Limits that the user should know about. */
   notes: string[];
 };
 
@@ -39,7 +39,7 @@ export function listFiles(project: Project, signal: AbortSignal): Promise<Readon
  * in it counts as unchanged.
  */
 export function listFilesAgain(project: Project, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  // Those that are gone with their directory are found by nobody else.
+  // Those that are gone with their directory are found in no other way.
   const starts = [project.policy.root, ...project.repositories.keys()];
   return list(starts, project, { listRepository: listKnown, signal });
 }
@@ -91,7 +91,7 @@ async function listKnown(project: Project, base: string, signal: AbortSignal): P
   return repository && changedIn(repository, signal);
 }
 
-/** What is gone with its whole directory was all of it deleted. */
+/** All files of a directory that is gone were deleted. */
 async function changedIn(repository: FrozenRepository, signal: AbortSignal): Promise<Differing> {
   if (existsSync(repository.base)) return differing(repository, signal);
   return { files: await trackedFiles(repository, signal), nested: [] };

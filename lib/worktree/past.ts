@@ -22,7 +22,7 @@ export type Past = {
   files: ReadonlyMap<string, Entry>;
   /** Absent for what was stored: that is all in `files`. */
   project?: Project;
-  /** What could not be looked at in the best way, for the user. */
+  /** Limits that the user should know about. */
   notes: readonly string[];
   isOwn: IsOwn;
 };
@@ -66,7 +66,7 @@ export async function* changesSince(past: Past, signal: AbortSignal): AsyncGener
   const { policy, files, project, takenAtMs, isOwn } = past;
   const look = createLook();
   const listed = project === undefined ? [] : [...(await listFilesAgain(project, signal))];
-  // What is not remembered and older than the snapshot is not new: only the ignore rules are.
+  // A file that was not remembered and is older than the snapshot is not new: only the ignore rules are.
   const others = listed.filter((path) => !files.has(path) && !isOlder(look(path), takenAtMs - stepMs));
   const indexed = project && (await originals(project, others, signal));
   for (const [index, path] of [...files.keys(), ...others].sort().entries()) {

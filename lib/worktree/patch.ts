@@ -10,7 +10,7 @@ export type WorkDiff = {
   files: readonly FileChange[];
   /** A unified diff of them. */
   patch: string;
-  /** What the user should know about its limits. */
+  /** Limits that the user should know about. */
   notes: readonly string[];
 };
 

@@ -147,7 +147,7 @@ async function indexEntries(repository: FrozenRepository, signal: AbortSignal): 
   return entries;
 }
 
-/** Where the work tree does not matter, and may be gone. */
+/** For commands to which the work tree does not matter: it may be gone. */
 function awayFrom({ git, directory }: FrozenRepository, signal: AbortSignal): GitRun {
   return { git, directory, workTree: directory, cwd: directory, signal };
 }

@@ -22,12 +22,12 @@ export async function restoreFiles(entries: ReadonlyMap<string, Entry>, past: Pa
   }
   using base = HeldDirectory.open(policy.root);
   const deleted = await restoreEntries(base, added, { clear });
-  // What was in the place of a directory that was made for a file comes back only when that is gone.
+  // A file comes back only when the directory that was made in its place is gone.
   for (const { path } of deleted) removeMade(base, { path, sinceMs: takenAtMs });
   return [...refused, ...deleted, ...(await restoreEntries(base, others, { clear }))];
 }
 
-/** A directory with something in it stays: nobody asked for that to be deleted. */
+/** A directory with something in it stays: that was not asked to be deleted. */
 function clear({ directory, name }: HeldEntry): void {
   if (directory.look(name)?.isDirectory() === true) rmdirSync(directory.at(name));
   else unlinkSync(directory.at(name));

@@ -24,7 +24,7 @@ export class Snapshot implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** What is different now; it can be asked again. With `storeIn` that directory is made what `openSnapshot` opens. */
+  /** Lists what is different now, as often as asked. With `storeIn`, `openSnapshot` can open that directory later. */
   changes(signal: AbortSignal, { storeIn }: { storeIn?: string | undefined } = {}): Promise<WorkDiff> {
     const changes = changesSince(this.#past, signal);
     return diffChanges(storeIn === undefined ? changes : storeAlong(changes, storeIn, this.#past), this.#past);
@@ -45,7 +45,7 @@ export class Snapshot implements AsyncDisposable {
 
 export type SnapshotOptions = {
   policy: Policy;
-  /** Where temporary directories are made. Commands may not be able to write in it. */
+  /** Temporary directories are made in it. Commands must not be able to write there. */
   temporary: string;
   /** The user's PATH, for finding git. */
   searchPath: string | undefined;

@@ -9,7 +9,7 @@ import type { Change } from "./patch.ts";
 import type { Past } from "./past.ts";
 
 /*
- * What a snapshot leaves behind: the entries that were changed in its time, and their contents in one file. It needs
+ * The stored form of a snapshot: the entries that were changed in its time, and their contents in one file. It needs
  * neither the repository's objects, which git may prune, nor the run's own directory.
  */
 

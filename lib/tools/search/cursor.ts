@@ -29,7 +29,7 @@ export function takeIf(cursor: Cursor, wanted: string): boolean {
   return true;
 }
 
-/** What stands before the next `end`, which is taken too. */
+/** Takes everything up to and with the next `end`, and gives it without that. */
 export function takeUntil(cursor: Cursor, end: string): string | undefined {
   const found = cursor.text.indexOf(end, cursor.at);
   if (found === -1) return undefined;

@@ -27,7 +27,7 @@ type Translation = {
   source: string;
   /** The groups around this place; the first is the whole pattern. */
   groups: [Group, ...Group[]];
-  /** What a quantifier that comes next would repeat. */
+  /** The part that a quantifier which comes next would repeat. */
   before: "nothing" | "atom" | "quantifier";
 };
 
@@ -99,7 +99,7 @@ function closeGroup(done: Translation, at: number): void {
 
 type GroupStart = { source: string; kind: "group" | "flag" | "reference" };
 
-/** What follows a `(`: a group, an inline flag for the rest of the group around it, or `(?P=name)`. */
+/** The rest of a `(`: a group, an inline flag for the rest of the group around it, or `(?P=name)`. */
 function groupStart(cursor: Cursor, at: number): GroupStart {
   if (!takeIf(cursor, "?")) return { source: "(", kind: "group" };
   for (const mark of [":", "=", "!", "<=", "<!"])

@@ -1,6 +1,6 @@
 import { type GrepLine, lineLimit } from "./found.ts";
 
-/** What is shown of a longer line, and how much of that may come before its match. */
+/** Characters that are shown of a longer line, and how many of them may come before its match. */
 const shownLength = 300;
 const lead = 100;
 

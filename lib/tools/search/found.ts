@@ -1,6 +1,6 @@
 import type { SearchScope } from "./scope.ts";
 
-/** What Grep looks for, as plain data: it is sent to a worker. */
+/** Grep's question, as plain data: it is sent to a worker. */
 export type GrepQuery = {
   scope: SearchScope;
   pattern: string;
@@ -18,7 +18,7 @@ export type GrepLine = {
   number: number;
   /** At most `lineLimit` characters of it. */
   text: string;
-  /** Where its first match begins, `lineLimit` when that is further on; absent in a line of context. */
+  /** The column where its first match begins, `lineLimit` when that is further on; absent in a line of context. */
   column?: number;
 };
 

@@ -43,7 +43,7 @@ export async function searchWithRipgrep(query: GrepQuery, signal: AbortSignal): 
   return { files, shown: firstMatches(linesIn(printed.output).sort(byPath), query), unreadable: counted.unreadable };
 }
 
-/** ripgrep was told; but it does not know all the ways in which a file system writes the same name. */
+/** ripgrep has these too, but it does not know all the ways in which a file system writes the same name. */
 function isClosed(path: string, { base, closed }: SearchScope): boolean {
   const absolute = folded(join(base, path));
   return closed.some((directory) => isBelow(absolute, folded(directory)));
@@ -154,7 +154,7 @@ function start(path: string, args: string[], { cwd, signal }: Running) {
       killSignal: "SIGKILL",
     });
   } catch {
-    // A system that lets nobody start it, or a directory that is gone: our own engine copes with both.
+    // A system that does not let it start, or a directory that is gone: our own engine copes with both.
     return undefined;
   }
 }

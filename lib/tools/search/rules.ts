@@ -18,7 +18,7 @@ export type IgnoreRules = {
   readonly matcher: Ignore;
 };
 
-/** The names in a directory that decide about its rules, for one that nobody has listed. */
+/** The names in a directory that decide about its rules, for one that was not listed. */
 export function marksIn(directory: string): string[] {
   return [".gitignore", ".git", ".jj"].filter((name) => existsSync(join(directory, name)));
 }

@@ -13,7 +13,7 @@ import {
 import { type BadPattern, compilePattern } from "./dialect.ts";
 import { globFilter } from "./glob.ts";
 import { holdBase, type SearchScope } from "./scope.ts";
-import { NoText, piecesOf } from "./text.ts";
+import { NotText, piecesOf } from "./text.ts";
 import { walkScope } from "./walk.ts";
 
 /** Searches without ripgrep. It blocks, and an expression can make it run for ever: it belongs into a worker. */
@@ -37,7 +37,7 @@ export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: Grep
       if (lines.length > 0) shown.push({ path, lines });
       missing = Math.max(0, missing - count);
     } catch (error) {
-      if (error instanceof NoText) continue;
+      if (error instanceof NotText) continue;
       if (errnoOf(error) === undefined) throw error;
       unreadable++;
     }

@@ -6,19 +6,19 @@ import { hiddenFrom, isHidden } from "../../sandbox/policy/reach.ts";
 import { shownPath } from "../../trust/path.ts";
 import { isRepository, marksIn, rulesAbove } from "./rules.ts";
 
-/** Where a search looks, as plain data: it is sent to a worker. Every path in it is real. */
+/** The part of the file system that is searched, as plain data for a worker. Every path in it is real. */
 export type SearchScope = {
   /** The directory that the search begins in. */
   base: string;
   /** Only this file of it, whatever the ignore rules say: it was asked for by name. */
   file?: string;
-  /** What stands before a path relative to `base` when it is shown: nothing, `src/`, `/usr/include/`. */
+  /** Put before a path relative to `base` when it is shown: nothing, `src/`, `/usr/include/`. */
   prefix: string;
-  /** Where the ignore rules begin that reach into `base`: itself when none come from above. */
+  /** The directory where the ignore rules begin that reach into `base`: itself when none come from above. */
   top: string;
   /** Is `top` a repository? */
   inRepository: boolean;
-  /** What lies in `base` and is hidden from this run, or is no file system to be searched: not even looked at. */
+  /** Directories in `base` that are not even looked at: hidden from this run, or not made of files. */
   closed: readonly string[];
 };
 

@@ -18,7 +18,7 @@ export function claimSearch(given: string, policy: Policy): Claim {
   return { effect: "read", writes: [], ...(hidden !== undefined && { outside: hidden }) };
 }
 
-/** Where a search begins, or why there is nothing to be searched. */
+/** The scope of a search, or a result that says why there is nothing to search. */
 export async function startSearch(
   given: string,
   { policy, files }: { policy: Policy; files: boolean },

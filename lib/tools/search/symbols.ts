@@ -11,7 +11,7 @@ const wordAfter = `(?=[${word}])`;
 const noWordBefore = `(?<![${word}])`;
 const noWordAfter = `(?![${word}])`;
 
-/** What stands for a set of characters, inside and outside of a class. */
+/** Escapes for a set of characters, inside and outside of a class. */
 const sets = new Map([
   ["d", "\\p{Nd}"],
   ["D", "\\P{Nd}"],
@@ -40,7 +40,7 @@ const controls = new Map([
   ["e", "\\x1b"],
 ]);
 
-/** What an escape outside of a class means; the backslash was taken, at `at`. */
+/** Translates an escape outside of a class; the backslash was taken, at `at`. */
 export function escapeOf(cursor: Cursor, at: number): { source: string; isAssertion: boolean } {
   const assertion = assertions.get(peek(cursor));
   if (assertion !== undefined) {

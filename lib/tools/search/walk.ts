@@ -21,7 +21,7 @@ export type WalkOptions = {
 type Pending = { path: string; above: IgnoreRules | undefined };
 
 /**
- * What lies in a scope and is neither ignored nor hidden: level by level, in each directory by name. Symlinks are
+ * The entries of a scope that are neither ignored nor hidden: level by level, in each directory by name. Symlinks are
  * named, never followed, and `.git` is left out.
  */
 export function* walkScope(

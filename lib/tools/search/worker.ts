@@ -4,7 +4,7 @@ import { type Files, findFiles, listTree, type Tree } from "./listing.ts";
 import { scan } from "./scan.ts";
 import type { SearchScope } from "./scope.ts";
 
-/** What is asked of the worker, and what it answers: one question in its life. */
+/** A question to the worker: it answers one in its life. */
 export type Question =
   | { kind: "grep"; query: GrepQuery }
   | { kind: "glob"; scope: SearchScope; pattern: string; wanted: number }

@@ -10,7 +10,7 @@ import { formatUrl } from "./url.ts";
 
 export type Presentation = Pick<ToolContext, "call" | "outputs"> & { raw: boolean };
 
-/** What the model is told of a page. One that its server reports as an error is an error here too, with what it says. */
+/** Describes a page for the model. One that its server reports as an error is an error here too, with its text. */
 export async function present(page: FetchedPage, context: Presentation): Promise<ToolResult> {
   const media = mediaOf(page.type, page.bytes);
   const heading = headingOf(page);
@@ -39,7 +39,7 @@ export async function present(page: FetchedPage, context: Presentation): Promise
   }
 }
 
-/** The server's own words for its status are anybody's. */
+/** The server's own words for its status could say anything. */
 function headingOf({ url, status, type, bytes }: FetchedPage): string {
   const kind = (type ?? "no type").replace(/[^ -~]/g, "?").slice(0, 100);
   return [`${status} ${STATUS_CODES[status] ?? ""}`.trim(), formatUrl(url), kind, counted(bytes.length, "byte")].join(
@@ -57,10 +57,10 @@ async function readableText({ url }: FetchedPage, { text: html }: Decoded): Prom
   const { htmlToText } = await import("./html/text.ts");
   const { title, text, isCut } = htmlToText({ html, url });
   const heading = title === "" ? "" : `Title: ${title}\n\n`;
-  return { text: heading + text, note: whatIsMissing(text, isCut) };
+  return { text: heading + text, note: missingNote(text, isCut) };
 }
 
-function whatIsMissing(text: string, isCut: boolean): string | undefined {
+function missingNote(text: string, isCut: boolean): string | undefined {
   if (text === "") return "The page has no text of its own, it may be made by a script: raw shows its source.";
   return isCut ? "Its text is many times as long as its source; the rest was left out." : undefined;
 }

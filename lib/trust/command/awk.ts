@@ -47,7 +47,7 @@ function withoutStrings(program: string): { code: string; strings: readonly stri
   return { code, strings };
 }
 
-/** Where a `print` goes: `>` outside parentheses is no comparison there. Undefined for a file that is computed. */
+/** The targets of `print`: `>` outside parentheses is no comparison there. Undefined for a file that is computed. */
 function redirectedTo(rest: string, strings: readonly string[]): (string | undefined)[] {
   let flat = rest;
   for (let before = ""; before !== flat;) {

@@ -13,7 +13,7 @@ import { append, exact, type Text } from "./text.ts";
 import { assign, isPositional, keeping, setPositional, shiftPositional, steerBy } from "./variables.ts";
 import { expand, expandAll } from "./words.ts";
 
-/** What one simple command would do: its assignments, its redirections, and the program that it runs. */
+/** Judges one simple command: its assignments, its redirections, and the program that it runs. */
 export function runCommand(command: Command, scope: ShellScope, interpreter: Interpreter): Claim {
   const assignments = command.prefix.filter((part) => part.type === "Assignment");
   const around = [
@@ -118,7 +118,7 @@ function isSystemProgram(path: string): boolean {
   return !path.includes("/") || /^(\/usr|\/usr\/local|\/opt\/homebrew)?\/s?bin\/[^/]*$/.test(path);
 }
 
-/** Text that is not wholly known may do anything, and may still begin with something that nobody wants. */
+/** Text that is not wholly known may do anything, and may still begin with something that no one wants. */
 function runText({ head, rest }: Text, { scope, interpreter }: Running): Claim {
   const claim = interpreter.source(head, scope);
   return rest === "none" ? claim : together([claim, unknownWrite]);

@@ -1,6 +1,6 @@
 import { mayBeOption, type Text } from "./text.ts";
 
-/** A command's arguments, told apart the way most programs do it. */
+/** A command's arguments, parsed the way most programs do it. */
 export type ParsedOptions = {
   /** As written, a cluster `-rf` once more as `-r` and `-f`, and `--long=value` as `--long`. */
   readonly given: ReadonlySet<string>;

@@ -124,7 +124,7 @@ function format([pattern, ...args]: readonly Text[]): readonly Text[] | undefine
   return /[%\\]/.test(bare) ? undefined : [exact(bare)];
 }
 
-/** Where `find` starts: its first arguments, up to the expression. */
+/** The directories that `find` starts in: its first arguments, up to the expression. */
 export function startsOf(args: readonly Text[]): readonly Text[] {
   const options = args.findIndex(({ head }) => !/^-([HLP]+|D|O\d?)$/.test(head));
   const rest = options === -1 ? [] : args.slice(options);

@@ -6,7 +6,7 @@ import { writeToAll } from "./targets.ts";
 import type { Text } from "./text.ts";
 import { expand } from "./words.ts";
 
-/** What a redirection does to files by itself, whatever the command is. */
+/** A redirection's own effect on files, whatever the command is. */
 export function redirect(redirection: Redirection, scope: ShellScope): Claim {
   if (redirection.type !== "Redirect" || redirection.target === undefined) return nothing;
   const targets = expand(redirection.target, scope);

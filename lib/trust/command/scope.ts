@@ -3,24 +3,24 @@ import type { FunctionDefinition } from "./parse.ts";
 import type { Spot } from "./spot.ts";
 import { exact, type Text } from "./text.ts";
 
-/** Where a command is judged from: the run's policy, as far as it is known, and the directory that it starts in. */
+/** The run's policy, as far as it is known, and the directory that a command starts in. */
 export type CommandSurroundings = Pick<Policy, "root" | "write" | "home"> &
   Partial<Pick<Policy, "tmp" | "readonly" | "privateTmp" | "show">> & { readonly cwd: string };
 
-/** What is known of the shell at one point of the script. */
+/** The shell's state at one point of the script, as far as it is known. */
 export type ShellScope = {
   readonly around: CommandSurroundings;
-  /** The directories that it may be in; undefined when nobody knows. */
+  /** The directories that it may be in; undefined when that is not known. */
   cwds: readonly Spot[] | undefined;
   previousCwds: readonly Spot[] | undefined;
   readonly pushed: (readonly Spot[] | undefined)[];
-  /** What each variable may hold; one that is not here may hold anything. */
+  /** The values that each variable may hold; one that is not here may hold anything. */
   readonly variables: Map<string, readonly Text[]>;
   readonly functions: Map<string, FunctionDefinition["body"]>;
   readonly aliases: Map<string, string>;
-  /** The lines that come in on standard input, where somebody knows. */
+  /** The lines that come in on standard input, if they are known. */
   input: readonly Text[] | undefined;
-  /** What the shell left here, by `break`, `return` or `exit`: it does not come past this point. */
+  /** Set when the shell leaves here, by `break`, `return` or `exit`: it does not come past this point. */
   left: "loop" | "function" | "shell" | undefined;
   /** Shared by all scopes of one script: how much may still be looked at, so that no script takes forever. */
   readonly budget: { nodes: number; depth: number };

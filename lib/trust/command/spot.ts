@@ -5,7 +5,7 @@ import { hostPath } from "../../sandbox/policy/seen.ts";
 import type { ShellScope, CommandSurroundings } from "./scope.ts";
 import type { Text } from "./text.ts";
 
-/** Where a path leads: to `path`; or, when that is not exact, to somewhere below it whose name begins with `prefix`. */
+/** A path that is known: `path`, or when that is not exact, a place below it whose name begins with `prefix`. */
 export type Spot = { readonly path: string; readonly prefix: string; readonly exact: boolean };
 
 /**

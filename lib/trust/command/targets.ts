@@ -5,7 +5,7 @@ import type { ShellScope } from "./scope.ts";
 import { spotsOf, spotName, whySpotOutside, type Spot } from "./spot.ts";
 import type { Text } from "./text.ts";
 
-/** What a program does of which nothing is known: it writes, most likely where it was started. */
+/** A program of which nothing is known writes, most likely where it was started. */
 export function unknownProgram(scope: ShellScope): Claim {
   const beyond = scope.cwds?.map((cwd) => whySpotOutside(cwd, scope.around)).find((why) => why !== undefined);
   return beyond === undefined ? unknownWrite : { ...unknownWrite, outside: beyond };

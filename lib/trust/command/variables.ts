@@ -61,7 +61,7 @@ const steering =
   /^(PATH|ENV|BASH_ENV|SHELL|EDITOR|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PROMPT_COMMAND|PS4|LD_.*|DYLD_.*|GIT_.*|(.*_)?PAGER|.*_OPTIONS|.*_CONFIG_PATH|PYTHON.*|PERL5.*|RUBY.*)$/;
 const harmless = /^((.*_)?PAGER=(cat)?|GIT_(OPTIONAL_LOCKS|TERMINAL_PROMPT|CONFIG_NOSYSTEM)=.*)$/s;
 
-/** What setting a variable means for the programs that see it. */
+/** Judges an assignment by its meaning for the programs that see the variable. */
 export function steer(name: string, { head, rest }: Text): Claim {
   if (!steering.test(name)) return nothing;
   return rest === "none" && harmless.test(`${name}=${head}`) ? nothing : unknownWrite;

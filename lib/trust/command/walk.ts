@@ -17,7 +17,7 @@ import { deeper, forkScope, joinScopes, type ShellScope } from "./scope.ts";
 import type { Text } from "./text.ts";
 import { expand, expandAll } from "./words.ts";
 
-/** What a script would do in this scope, which then is as the script leaves it. */
+/** Judges a script in this scope, which then is as the script leaves it. */
 export function walkSource(source: string, scope: ShellScope): Claim {
   return deeper(scope, () => walkScript(parseScript(source), scope)) ?? unknownWrite;
 }
@@ -34,7 +34,7 @@ function walkAll(nodes: readonly SyntaxNode[], scope: ShellScope): Claim {
   return together(nodes.map((node) => walk(node, scope)));
 }
 
-/** What the node's commands would do, and what the shell runs while it expands the node's own words. */
+/** Judges the node's commands, and what the shell runs while it expands the node's own words. */
 function walk(node: SyntaxNode, scope: ShellScope): Claim {
   if (scope.budget.nodes-- <= 0) return unknownWrite;
   const substituted = substitutionsIn(node).map((script) => walkScript(script, forkScope(scope)));

@@ -33,7 +33,7 @@ export function parseConfig(text: string): readonly GitSetting[] | undefined {
 
 type Reader = { text: string; at: number };
 
-/** What a pattern with the flag `y` matches here, after which the reader goes on; its first group, if it has one. */
+/** Matches a pattern with the flag `y` here and moves past it. Gives its first group, or all of it without one. */
 function take(reader: Reader, pattern: RegExp): string | undefined {
   pattern.lastIndex = reader.at;
   const match = pattern.exec(reader.text);

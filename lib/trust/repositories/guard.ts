@@ -130,7 +130,7 @@ type RestoreOptions = { roots: readonly string[]; clear: (target: HeldEntry) => 
 
 async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Promise<readonly Restoration[]> {
   const { memory, path } = watch;
-  // Where there is not even the directory nothing can have appeared.
+  // Without even the directory nothing can have appeared.
   if (watch.identity === undefined && identityAt(dirname(path)) === undefined) return [];
   const restorations: Restoration[] = [];
   try {

@@ -18,7 +18,7 @@ export function whySettingDangerous(setting: GitSetting, place: ConfigPlace): st
 type Row = [
   /** `section.variable`, in whatever subsection; `*` is any variable. */
   key: string,
-  /** What would come of it. */
+  /** A clause that ends the sentence about it. */
   consequence: string,
   isDangerous?: (setting: GitSetting, place: ConfigPlace) => boolean,
 ];
@@ -40,8 +40,8 @@ const isElsewhere = ({ value }: GitSetting, { gitDirectory, roots }: ConfigPlace
 };
 
 /**
- * What makes git, or a program that is used with it, run something, follow something or connect somewhere. Settings of
- * programs beside git stand here as far as they are in wide use.
+ * Settings by which git, or a program that is used with it, would run something, follow something or connect
+ * somewhere. Those of programs beside git stand here as far as they are in wide use.
  */
 const rows: readonly Row[] = [
   ["core.fsmonitor", "which git status would run", unlessBoolean],

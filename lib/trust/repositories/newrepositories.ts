@@ -10,11 +10,11 @@ import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
-import type { FoundRepository } from "./tree.ts";
 import { identityAt } from "./identity.ts";
+import type { FoundRepository } from "./tree.ts";
 
 export type RepositoryOptions = {
-  /** Where what must not stay is moved to: best on the same file system, and where no command can reach it. */
+  /** The directory that dangerous entries are moved to: out of every command's reach, best on the same file system. */
   quarantine: string;
   /** The git directory in which commands may commit, if there is one. */
   open?: string | undefined;
@@ -22,26 +22,26 @@ export type RepositoryOptions = {
 
 /**
  * Repositories that appear during a run: legal work, and a trap for the user's next `git status`. After each command all
- * of them are judged anew, since they are the commands' to change.
+ * of them are judged again, since they are the commands' to change.
  */
 export class NewRepositories {
   readonly #paths: ProtectedPaths;
   readonly #options: RepositoryOptions;
   readonly #guarded: readonly string[];
-  /** What needs no telling any more, or was so before any command. */
-  readonly #told: Set<string>;
+  /** Findings that were reported, or that were so before any command. */
+  readonly #reported: Set<string>;
   readonly #queue = new SerialQueue();
 
-  /** To be made when the protected paths were looked for the first time, before any command. */
+  /** Made before any command, when the protected paths have been looked for the first time. */
   constructor(paths: ProtectedPaths, options: RepositoryOptions) {
     if (paths.isReached(options.quarantine)) throw new Error("commands could reach the quarantine");
     this.#paths = paths;
     this.#options = options;
     this.#guarded = options.open === undefined ? [] : guardedParts(options.open);
-    this.#told = new Set([...this.#openDangers().map(keyOf), ...paths.unreadable.map(blindSpot).map(keyOf)]);
+    this.#reported = new Set([...this.#openDangers().map(keyOf), ...paths.unreadable.map(blindSpot).map(keyOf)]);
   }
 
-  /** What the commands since the last look have left behind; two looks at a time take turns. */
+  /** Judges everything that has come since the last look; two looks at a time take turns. */
   look(signal: AbortSignal): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(() => this.#look(signal));
   }
@@ -57,18 +57,18 @@ export class NewRepositories {
     }
     if (arrivals.length > mostArrivals) findings.push(...this.#paths.roots.map(tooMany));
     findings.push(...this.#paths.unreadable.map(blindSpot));
-    return findings.filter((finding) => this.#isNews(finding));
+    return findings.filter((finding) => this.#isUnreported(finding));
   }
 
-  #isNews(finding: RepositoryFinding): boolean {
+  #isUnreported(finding: RepositoryFinding): boolean {
     if (finding.kind === "quarantined") return true;
-    const isNews = !this.#told.has(keyOf(finding));
-    this.#told.add(keyOf(finding));
-    return isNews;
+    const isUnreported = !this.#reported.has(keyOf(finding));
+    this.#reported.add(keyOf(finding));
+    return isUnreported;
   }
 
   /**
-   * What something new leads to is judged with that, and may be anything; but what a protected one leads to since now is
+   * The target of something new is judged with it, and may be anything; but the new target of a protected one would be
    * obeyed.
    */
   #arrivals(): readonly FoundRepository[] {
@@ -93,7 +93,7 @@ export class NewRepositories {
     return join(path, head ?? "HEAD");
   }
 
-  /** What is new and dangerous in the repository that commands may commit to; a `Guard` holds the rest. */
+  /** New dangers in the repository that commands may commit to; a `Guard` holds the rest. */
   #openDangers(): readonly OpenDanger[] {
     const { open } = this.#options;
     if (open === undefined) return [];
@@ -105,7 +105,7 @@ export class NewRepositories {
   }
 
   async #close(danger: OpenDanger): Promise<readonly RepositoryFinding[]> {
-    if (this.#told.has(keyOf(danger))) return [];
+    if (this.#reported.has(keyOf(danger))) return [];
     const { path, reason } = danger;
     if (path !== this.#options.open) return this.#quarantine(path, reason);
     return [{ kind: "failed", path, reason, problem: "does not move a whole repository away" }];
@@ -125,7 +125,7 @@ function keyOf({ path, reason = "" }: { path: string; reason?: string }): string
   return `${path}: ${reason}`;
 }
 
-/** They are judged anew after each command, and no command is to hold up a run with them. */
+/** They are judged again after each command, and no command is to hold up a run with them. */
 const mostArrivals = 2_000;
 
 function tooMany(root: string): RepositoryFinding {

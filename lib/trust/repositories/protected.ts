@@ -5,8 +5,9 @@ import { RepositoryTree, type FoundRepository, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 /**
- * What decides which code git and koda will run, below the writable roots, as it was when the run began: none of it is a
- * command's to change. What appears later is not protected, since it may be what the command is for; see `NewRepositories`.
+ * The paths below the writable roots that decide which code git and koda will run, as they were when the run began: none
+ * of them is a command's to change. Later ones are not protected, since they may be what the command is for; see
+ * `NewRepositories`.
  */
 export class ProtectedPaths {
   readonly #tree: RepositoryTree;
@@ -41,8 +42,8 @@ export class ProtectedPaths {
   }
 
   /**
-   * Where they were at the last look. Nothing is listed that lies below another, and a symlink is listed itself, beside
-   * what it leads to: no mount can hold a symlink in its place, but a `Guard` puts it back.
+   * The paths as of the last look. Nothing is listed that lies below another, and a symlink is listed itself, beside
+   * what it leads to: no mount can hold a symlink in its place, but a `Guard` restores it.
    */
   get entries(): readonly FoundRepository[] {
     const known = this.known;
@@ -59,7 +60,7 @@ export class ProtectedPaths {
     return this.#last.found.filter(({ identity }) => this.#identities.has(identity));
   }
 
-  /** What has appeared since the beginning, or taken the place of what was there. */
+  /** Everything that has appeared since the beginning, or taken the place of what was there. */
   get appeared(): readonly FoundRepository[] {
     return this.#last.found.filter(({ identity }) => !this.#identities.has(identity));
   }
@@ -74,7 +75,7 @@ export class ProtectedPaths {
     return this.#directories.has(identity);
   }
 
-  /** What lies at a path, and in it, was made anew as it was at the beginning, so it counts as the same. */
+  /** Takes what lies at a path, and in it, for what was there at the beginning: it was restored. */
   accept(restored: string): void {
     for (const { path } of this.known) {
       const identity = isBelow(path, restored) ? identityAt(path) : undefined;

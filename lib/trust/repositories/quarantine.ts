@@ -16,7 +16,7 @@ export type Suspect = {
 };
 
 /**
- * Moves an entry into the quarantine, where nobody uses git. Every step is taken in directories that are held, so that
+ * Moves an entry into the quarantine, where no one uses git. Every step is taken in directories that are held, so that
  * a symlink put in the way at the same time leads nowhere.
  */
 export async function moveToQuarantine(
@@ -87,10 +87,10 @@ async function remove(directory: HeldDirectory, name: string): Promise<void> {
   else if (stats !== undefined) unlinkSync(directory.at(name));
 }
 
-/** What was begun here is finished, even when the run is being stopped. */
+/** A move that was begun is finished, even when the run is being stopped. */
 const never = new AbortController().signal;
 
-/** Where nothing can be moved it stays, under another name and without what makes git take it for a repository. */
+/** Renames an entry that cannot be moved away, without what makes git take it for a repository. */
 function disarm(entry: Entry, { id }: Goal): string {
   const { parent, name } = entry;
   checkIdentity(entry);

@@ -64,7 +64,7 @@ export class RepositoryTree {
   }
 }
 
-/** Should somebody ever make `/` writable: there are no repositories in these, and there is no end to them. */
+/** In case `/` is ever made writable: there are no repositories in these, and there is no end to them. */
 const notFiles: ReadonlySet<string> = new Set(["/proc", "/sys", "/dev"]);
 
 const cachedAtOnce = 64;

@@ -1,7 +1,7 @@
 import type { Sheet } from "./sheet.ts";
 import type { Attributes } from "./tokens.ts";
 
-/** What an element does beside parting what stands before it from what stands after it. */
+/** An element's effect, beside parting what stands before it from what stands after it. */
 export type ElementMark = {
   open?(sheet: Sheet, attributes: Attributes): void;
   close?(sheet: Sheet): void;

@@ -11,7 +11,7 @@ const longestLink = 1000;
 /** A cell that is longer is no figure of a table but a part of a page, and has paragraphs. */
 const longestCell = 120;
 
-/** What is open at a place in a page. It is known by counts and not by a tree: no page nests too deep for that. */
+/** The elements that are open at a place in a page: counts and not a tree, so that no page nests too deep. */
 export class Sheet {
   readonly #writer: LineWriter;
   #base: WebUrl;
@@ -82,7 +82,7 @@ export class Sheet {
     if (this.#link === undefined) this.#writer.mark(`${"#".repeat(level)} `);
   }
 
-  /** What was marked and has no text. */
+  /** Drops a mark that got no text. */
   unmark(): void {
     this.#writer.unmark();
   }
