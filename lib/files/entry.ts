@@ -3,17 +3,10 @@ import { openRegular } from "./held.ts";
 import { readUpTo } from "./read.ts";
 import { kindOf, type FileKind } from "./walk.ts";
 
+const fields = ["mode", "uid", "gid", "size", "modifiedMs", "changedMs", "device", "inode"] as const;
+
 /** Parts of an entry's stats of which one changes, next to certainly, when it is written to. */
-export type Signature = {
-  mode: number;
-  uid: number;
-  gid: number;
-  size: number;
-  modifiedMs: number;
-  changedMs: number;
-  device: number;
-  inode: number;
-};
+export type Signature = Readonly<Record<(typeof fields)[number], number>>;
 
 /** The bytes of a file, or the target of a symlink, wherever they are kept. */
 export type Content = { readonly length: number; read(): Uint8Array };
@@ -64,8 +57,6 @@ export function isSameEntry(before: Entry, now: Entry, path: string): boolean {
   if (before.content === undefined || before.content.length !== now.signature?.size) return false;
   return Buffer.compare(before.content.read(), bytesAt(path, now)) === 0;
 }
-
-const fields = ["mode", "uid", "gid", "size", "modifiedMs", "changedMs", "device", "inode"] as const;
 
 export function isSameSignature({ signature: one }: PresentEntry, { signature: other }: PresentEntry): boolean {
   return one !== undefined && other !== undefined && fields.every((field) => one[field] === other[field]);

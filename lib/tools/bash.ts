@@ -1,5 +1,4 @@
 import { KodaError } from "../errors.ts";
-import type { JsonSchema } from "../model/model.ts";
 import { failedStep, setupFailed } from "../sandbox/assembly/failure.ts";
 import { createCapture } from "../shell/capture.ts";
 import { LiveOutput } from "../shell/live.ts";
@@ -8,21 +7,19 @@ import { signalBehind, summarize, type Output } from "../shell/summary.ts";
 import type { Ended } from "../shell/job.ts";
 import type { Claim } from "../trust/claim.ts";
 import about from "./bash.md" with { type: "text" };
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { command: string; timeout?: number; background?: boolean; description?: string };
 
-const input = {
-  type: "object",
-  properties: {
+const input = inputOf(
+  {
     command: { type: "string" },
     timeout: { type: "number", description: "whole seconds, 60 when absent" },
     background: { type: "boolean", description: "return at once with a task id" },
     description: { type: "string", description: "what it is for, in a few words" },
   },
-  required: ["command"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  ["command"],
+);
 
 export const bashTool = { name: "Bash", about, input, claim, run } satisfies Tool<Input>;
 

@@ -2,24 +2,18 @@ import { unlinkSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { HeldDirectory } from "../files/held.ts";
 import { Unremovable, removeTree } from "../files/remove.ts";
-import type { JsonSchema } from "../model/model.ts";
 import type { Claim } from "../trust/claim.ts";
 import { resolveEntry, whyHidden, whyUndeletable, whyUnwritable, type ResolvedPath } from "../trust/path.ts";
 import about from "./delete.md" with { type: "text" };
 import { missingText } from "./missing.ts";
 import { deniedDestructive, deniedOutside, notAFile, systemFailure } from "./refusal.ts";
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import { claimWrite } from "./writable.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { claimWrite } from "./access.ts";
 
 type Input = { path: string; recursive?: boolean };
 type Context = Pick<ToolContext, "policy" | "files" | "signal">;
 
-const input = {
-  type: "object",
-  properties: { path: { type: "string" }, recursive: { type: "boolean" } },
-  required: ["path"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({ path: { type: "string" }, recursive: { type: "boolean" } }, ["path"]);
 
 export const deleteTool = { name: "Delete", about, input, claim, run } satisfies Tool<Input>;
 

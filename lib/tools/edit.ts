@@ -2,7 +2,6 @@ import { basename, dirname } from "node:path";
 import { counted } from "../counted.ts";
 import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
 import { replaceFile } from "../files/save.ts";
-import type { JsonSchema } from "../model/model.ts";
 import { shortened } from "../session/graphemes.ts";
 import type { Claim } from "../trust/claim.ts";
 import { resolvePath, type ResolvedPath } from "../trust/path.ts";
@@ -14,30 +13,23 @@ import { explainMistakes } from "./mistakes.ts";
 import { missingText } from "./missing.ts";
 import { systemFailure } from "./refusal.ts";
 import { replaceIn, type Edit } from "./replace.ts";
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import { claimWrite, refuseWrite } from "./writable.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { claimWrite, refuseWrite } from "./access.ts";
 
 type Input = { path: string; edits: Edit[] };
 type Context = Pick<ToolContext, "policy" | "files" | "signal">;
 
-const input = {
-  type: "object",
-  properties: {
+const input = inputOf(
+  {
     path: { type: "string" },
     edits: {
       type: "array",
       minItems: 1,
-      items: {
-        type: "object",
-        properties: { old: { type: "string" }, new: { type: "string" }, all: { type: "boolean" } },
-        required: ["old", "new"],
-        additionalProperties: false,
-      },
+      items: inputOf({ old: { type: "string" }, new: { type: "string" }, all: { type: "boolean" } }, ["old", "new"]),
     },
   },
-  required: ["path", "edits"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  ["path", "edits"],
+);
 
 export const editTool = { name: "Edit", about, input, claim, run } satisfies Tool<Input>;
 

@@ -1,27 +1,23 @@
 import { counted } from "../counted.ts";
-import type { JsonSchema } from "../model/model.ts";
+import { claimRead } from "./access.ts";
 import about from "./list.md" with { type: "text" };
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
 import type { TreeBranch, Tree } from "./search/listing.ts";
 import { askWorker } from "./search/own.ts";
-import { claimSearch, startSearch } from "./search/start.ts";
+import { startSearch } from "./search/start.ts";
 import type { WalkEntry } from "./search/walk.ts";
-import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { path?: string; depth?: number };
 type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
 
-const input = {
-  type: "object",
-  properties: { path: { type: "string" }, depth: { type: "integer", minimum: 1 } },
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({ path: { type: "string" }, depth: { type: "integer", minimum: 1 } });
 
 export const listTool = {
   name: "List",
   about,
   input,
-  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimSearch(path, policy),
+  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(path, policy),
   run,
 } satisfies Tool<Input>;
 

@@ -1,40 +1,38 @@
 import { counted } from "../counted.ts";
 import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
-import type { JsonSchema } from "../model/model.ts";
-import type { Claim } from "../trust/claim.ts";
 import { resolvePath, type ResolvedPath } from "../trust/path.ts";
+import { claimRead } from "./access.ts";
 import { maxWholeBytes, readChunk, readWhole } from "./bytes.ts";
 import { sniff } from "./magic.ts";
 import { missingText } from "./missing.ts";
 import about from "./read.md" with { type: "text" };
 import { deniedOutside, notAFile, systemFailure } from "./refusal.ts";
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import { LineWindow, type Shown, type WindowLimits } from "./window.ts";
 
 type Input = { path: string; start_line?: number; num_lines?: number };
 type Context = Pick<ToolContext, "policy" | "files" | "signal">;
 
-const input = {
-  type: "object",
-  properties: {
+const input = inputOf(
+  {
     path: { type: "string" },
     start_line: { type: "integer", minimum: 1 },
     num_lines: { type: "integer", minimum: 1 },
   },
-  required: ["path"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  ["path"],
+);
 
-export const readTool = { name: "Read", about, input, claim, run } satisfies Tool<Input>;
+export const readTool = {
+  name: "Read",
+  about,
+  input,
+  claim: ({ path }: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(path, policy),
+  run,
+} satisfies Tool<Input>;
 
 const limits = { lines: 2000, bytes: 50 * 1024, lineBytes: 2000 };
 const maxImageBytes = 5 * 1024 * 1024;
 const maxEntries = 500;
-
-function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  const { hidden } = resolvePath(path, policy);
-  return { effect: "read", writes: [], ...(hidden !== undefined && { outside: hidden }) };
-}
 
 async function run(input: Input, context: Context): Promise<ToolResult> {
   const place = resolvePath(input.path, context.policy);

@@ -1,4 +1,4 @@
-import { errnoOf, errnoWords } from "../errors.ts";
+import { errnoOf, errnoWords, reasonOf } from "../errors.ts";
 import type { FileKind } from "../files/walk.ts";
 import { denialText, destructiveRule, outsideRule } from "../trust/gate.ts";
 import { failed, type ToolResult } from "./tool.ts";
@@ -31,10 +31,10 @@ export function systemFailure(what: string, error: unknown): ToolResult {
 /** Words for errors that mean that a path has changed since the gate checked it, or that it is no file. */
 const reasons: Record<string, string> = {
   ENOENT: "it is not there any more",
-  ESTALE: "it was replaced by something else meanwhile. Look at it again first.",
   EEXIST: "something by that name appeared meanwhile. Look at it first.",
   ELOOP: "a symbolic link was put in its place meanwhile",
   ENOTDIR: "a directory on its path was replaced by something else meanwhile",
+  ESTALE: "it was replaced by something else meanwhile. Look at it again first.",
   EBUSY: "it is in use as a mount point",
   ENXIO: "it cannot be opened as a file",
 };

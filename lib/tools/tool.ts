@@ -71,5 +71,10 @@ export type Tool<Input = never> = {
   run(input: Input, context: ToolContext): Promise<ToolResult>;
 };
 
+/** The schema of an object with these properties and no others. */
+export function inputOf(properties: JsonSchema, required: readonly string[] = []): JsonSchema {
+  return { type: "object", properties, ...(required.length > 0 && { required }), additionalProperties: false };
+}
+
 export const succeeded = (text: string): ToolResult => ({ ok: true, parts: [{ type: "text", text }] });
 export const failed = (text: string): ToolResult => ({ ok: false, parts: [{ type: "text", text }] });

@@ -3,22 +3,16 @@ import { counted } from "../counted.ts";
 import { HeldDirectory, Replaced } from "../files/held.ts";
 import { createFile, replaceFile, type HeldEntry } from "../files/save.ts";
 import { kindOf } from "../files/walk.ts";
-import type { JsonSchema } from "../model/model.ts";
 import type { Claim } from "../trust/claim.ts";
 import { resolvePath } from "../trust/path.ts";
 import { systemFailure } from "./refusal.ts";
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import { claimWrite, refuseWrite } from "./writable.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { claimWrite, refuseWrite } from "./access.ts";
 import about from "./write.md" with { type: "text" };
 
 type Input = { path: string; content: string };
 
-const input = {
-  type: "object",
-  properties: { path: { type: "string" }, content: { type: "string" } },
-  required: ["path", "content"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({ path: { type: "string" }, content: { type: "string" } }, ["path", "content"]);
 
 export const writeTool = { name: "Write", about, input, claim, run } satisfies Tool<Input>;
 

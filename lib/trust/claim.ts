@@ -12,3 +12,6 @@ export type Claim = {
   /** The rule that made it destructive (`git push --force`), in words; absent when it is not. */
   reason?: string;
 };
+
+/** A call that changes nothing, whatever it reads. */
+export const noEffect: Claim = { effect: "read", writes: [] };

@@ -312,11 +312,11 @@ describe("what may be read", () => {
     chmodSync(join(files.project, "closed"), 0o700);
     const { policy } = files.context;
     expect(textOf(await callAsNobody("read", { path: "a.txt" }, policy))).toBe(
-      'Cannot read "a.txt": permission denied',
+      'Cannot read "a.txt": permission denied (EACCES)',
     );
     expect(textOf(await callAsNobody("read", { path: "closed/b.txt" }, policy))).toContain("is denied");
     expect(textOf(await callAsNobody("read", { path: "closed" }, policy))).toBe(
-      'Cannot read "closed": permission denied',
+      'Cannot read "closed": permission denied (EACCES)',
     );
   });
 

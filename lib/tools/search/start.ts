@@ -1,6 +1,5 @@
 import { basename, dirname } from "node:path";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import type { Claim } from "../../trust/claim.ts";
 import { resolvePath } from "../../trust/path.ts";
 import { missingText } from "../missing.ts";
 import { deniedOutside, notAFile } from "../refusal.ts";
@@ -11,12 +10,6 @@ export type SearchStart = {
   scope: SearchScope;
   /** For the model: the directory or file that is searched. */ shown: string;
 };
-
-/** Searching reads; a place that is hidden from the run is refused by the gate already. */
-export function claimSearch(given: string, policy: Policy): Claim {
-  const { hidden } = resolvePath(given, policy);
-  return { effect: "read", writes: [], ...(hidden !== undefined && { outside: hidden }) };
-}
 
 /** The scope of a search, or a result that says why there is nothing to search. */
 export async function startSearch(

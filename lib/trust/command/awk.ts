@@ -1,5 +1,5 @@
-import type { Claim } from "../claim.ts";
-import { nothing, together, unknownWrite } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { together, unknownWrite } from "./claims.ts";
 import { parseOptions } from "./options.ts";
 import type { ProgramRule } from "./program.ts";
 import type { ShellScope } from "./scope.ts";
@@ -30,7 +30,7 @@ function programClaim({ head, rest }: Text, scope: ShellScope): Claim {
   const files = [...code.matchAll(/\bprintf?\b([^;}\n]*)/g)].flatMap(([, rest = ""]) => redirectedTo(rest, strings));
   if (files.some((file) => file === undefined)) return unknownWrite;
   return files.length === 0
-    ? nothing
+    ? noEffect
     : writeToAll(
         files.flatMap((file) => (file === undefined ? [] : exact(file))),
         scope,

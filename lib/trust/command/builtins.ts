@@ -1,5 +1,5 @@
-import type { Claim } from "../claim.ts";
-import { nothing, together, unknownWrite } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { together, unknownWrite } from "./claims.ts";
 import { parseOptions } from "./options.ts";
 import type { ProgramCall, ProgramRule } from "./program.ts";
 import type { ShellScope } from "./scope.ts";
@@ -15,7 +15,7 @@ export const builtins: Readonly<Record<string, ProgramRule>> = {
     const [directory] = parseOptions(args).operands;
     if (directory === undefined || /^[+-]\d+$/.test(directory.head)) {
       scope.cwds = undefined;
-      return nothing;
+      return noEffect;
     }
     scope.pushed.push(scope.cwds);
     return enter(spotsOf(directory, scope), scope);
@@ -33,44 +33,44 @@ export const builtins: Readonly<Record<string, ProgramRule>> = {
       if (!has("-f")) scope.variables.delete(head);
       if (!has("-v")) scope.functions.delete(head);
     }
-    return nothing;
+    return noEffect;
   },
   set: ({ args, scope }) => {
     const start = args.findIndex(({ head }) => head === "--" || !/^[-+]/.test(head));
-    if (start === -1 || args[start - 1]?.head.endsWith("o") === true) return nothing;
+    if (start === -1 || args[start - 1]?.head.endsWith("o") === true) return noEffect;
     setPositional(args.slice(args[start]?.head === "--" ? start + 1 : start), scope);
     shiftPositional(scope);
-    return nothing;
+    return noEffect;
   },
   shift: ({ scope }) => {
     shiftPositional(scope);
-    return nothing;
+    return noEffect;
   },
   read: ({ args, scope }) => {
     const [first = exact("REPLY"), ...others] = parseOptions(args, { takes: "-a -d -i -n -N -p -t -u" }).operands;
     set(first.head, scope.input, scope);
     for (const { head } of others) scope.variables.delete(head);
-    return nothing;
+    return noEffect;
   },
   mapfile: readArray,
   readarray: readArray,
   printf: ({ args, scope }) => {
     const [name] = parseOptions(args, { takes: "-v", leading: true }).values("-v");
     if (name !== undefined) scope.variables.delete(name.head);
-    return nothing;
+    return noEffect;
   },
   alias: ({ args, scope }) => {
     for (const { head, rest } of parseOptions(args).operands) {
       const [, name, text] = /^([^=]+)=(.*)$/s.exec(head) ?? [];
       if (name !== undefined && text !== undefined) scope.aliases.set(name, rest === "none" ? text : `${text} $_`);
     }
-    return nothing;
+    return noEffect;
   },
   unalias: ({ args, scope }) => {
     const { operands, has } = parseOptions(args);
     if (has("-a")) scope.aliases.clear();
     for (const { head } of operands) scope.aliases.delete(head);
-    return nothing;
+    return noEffect;
   },
 
   eval: ({ args, script }) => script(joined(args)),
@@ -78,7 +78,7 @@ export const builtins: Readonly<Record<string, ProgramRule>> = {
   ".": () => unknownWrite,
   trap: ({ args, script }) => {
     const [action, ...signals] = parseOptions(args, { leading: true }).operands;
-    return action === undefined || action.head === "-" || signals.length === 0 ? nothing : script(action);
+    return action === undefined || action.head === "-" || signals.length === 0 ? noEffect : script(action);
   },
   exec: ({ args, scope, run }) => {
     const line = parseOptions(args, { takes: "-a", leading: true }).operands;
@@ -107,7 +107,7 @@ function enter(cwds: readonly Spot[] | undefined, scope: ShellScope): Claim {
   );
   set("OLDPWD", scope.variables.get("PWD"), scope);
   set("PWD", paths, scope);
-  return nothing;
+  return noEffect;
 }
 
 /** `export X=1 Y`: an array comes as one argument for each of its elements. */
@@ -131,12 +131,12 @@ function declare({ name, args, scope }: ProgramCall): Claim {
 function readArray({ args, scope }: ProgramCall): Claim {
   const { operands, has } = parseOptions(args, { takes: "-d -n -O -s -u -C -c" });
   set(operands[0]?.head ?? "MAPFILE", scope.input, scope);
-  return has("-C") ? unknownWrite : nothing;
+  return has("-C") ? unknownWrite : noEffect;
 }
 
 function leave(what: NonNullable<ShellScope["left"]>): ProgramRule {
   return ({ scope }) => {
     scope.left = what;
-    return nothing;
+    return noEffect;
   };
 }

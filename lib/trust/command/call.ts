@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { shellQuoted } from "../../quote.ts";
-import type { Claim } from "../claim.ts";
+import { type Claim, noEffect } from "../claim.ts";
 import { nothing, together, unknownWrite } from "./claims.ts";
 import { inputFrom } from "./output.ts";
 import type { Assignment, Command } from "./parse.ts";
@@ -59,7 +59,7 @@ function runAnyOf(names: readonly Text[], args: readonly Text[], running: Runnin
 }
 
 function runLine([name, ...args]: readonly Text[], running: Running): Claim {
-  if (name === undefined) return nothing;
+  if (name === undefined) return noEffect;
   const { scope } = running;
   const body = name.rest === "none" ? scope.functions.get(name.head) : undefined;
   if (body !== undefined) return callFunction(name.head, args, running);
@@ -99,7 +99,7 @@ function quoted({ head, rest }: Text): string {
 }
 
 function runProgram([path, ...args]: readonly Text[], { scope, interpreter }: Running): Claim {
-  if (path === undefined) return nothing;
+  if (path === undefined) return noEffect;
   if (path.rest !== "none") return unknownProgram(scope);
 
   const name = posix.basename(path.head);

@@ -1,5 +1,5 @@
-import type { Claim } from "../claim.ts";
-import { destructive, nothing, remote, together, unknownWrite } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { destructive, remote, together, unknownWrite } from "./claims.ts";
 import { parseOptions, type ParsedOptions } from "./options.ts";
 import type { ProgramCall, ProgramRule } from "./program.ts";
 import { forkScope } from "./scope.ts";
@@ -14,7 +14,7 @@ export const git: ProgramRule = (call) => {
     leading: true,
   });
   const [subcommand, ...args] = operands;
-  if (subcommand === undefined) return nothing;
+  if (subcommand === undefined) return noEffect;
   const scope = forkScope(call.scope);
   for (const directory of [...values("-C"), ...values("--work-tree")]) scope.cwds = spotsOf(directory, scope);
 
@@ -89,7 +89,7 @@ const subcommands: Readonly<Record<string, ProgramRule>> = {
   remote: listing({ verbs: "get-url", asksServer: "show update prune" }),
   submodule: ({ args, scope, script }) => {
     const [verb, ...others] = parseOptions(args, { leading: true }).operands;
-    if (verb === undefined || /^(status|summary)$/.test(verb.head)) return nothing;
+    if (verb === undefined || /^(status|summary)$/.test(verb.head)) return noEffect;
     if (verb.head === "foreach") return script(joined(parseOptions(others, { leading: true }).operands), scope);
     return /^(add|update)$/.test(verb.head) ? remote : unknownProgram(scope);
   },
@@ -127,14 +127,14 @@ const subcommands: Readonly<Record<string, ProgramRule>> = {
   worktree: ({ args, scope }) => {
     const { operands } = parseOptions(args, { takes: "-b -B --reason" });
     const [verb, path] = operands;
-    if (verb?.head === "list") return nothing;
+    if (verb?.head === "list") return noEffect;
     const isPlaced = verb !== undefined && /^(add|move|remove)$/.test(verb.head) && path !== undefined;
     return together([unknownProgram(scope), ...(isPlaced ? [writeTo(path, scope)] : [])]);
   },
   notes: listing({ verbs: "list show" }),
   bisect: ({ args, scope, run }) => {
     const [verb, ...line] = args;
-    if (verb?.head === "log") return nothing;
+    if (verb?.head === "log") return noEffect;
     return together([unknownProgram(scope), ...(verb?.head === "run" ? [run(line, scope)] : [])]);
   },
   rebase: ({ args, scope, script }) => {
@@ -143,9 +143,10 @@ const subcommands: Readonly<Record<string, ProgramRule>> = {
   },
   "symbolic-ref": ({ args, scope }) => {
     const { operands, has, unclear } = parseOptions(args, { takes: "-m" });
-    return operands.length > 1 || has("-d", "--delete") || unclear ? unknownProgram(scope) : nothing;
+    return operands.length > 1 || has("-d", "--delete") || unclear ? unknownProgram(scope) : noEffect;
   },
-  "hash-object": ({ args, scope }) => (parseOptions(args, { takes: "-t" }).has("-w") ? unknownProgram(scope) : nothing),
+  "hash-object": ({ args, scope }) =>
+    parseOptions(args, { takes: "-t" }).has("-w") ? unknownProgram(scope) : noEffect,
   "sparse-checkout": listing({ verbs: "list" }),
   archive: ({ args, scope }) => {
     const { has, values, unclear } = parseOptions(args, { takes: "-o --output --format --prefix --remote --exec" });
@@ -154,13 +155,13 @@ const subcommands: Readonly<Record<string, ProgramRule>> = {
   },
   "format-patch": ({ args, scope }) => {
     const { has, values } = parseOptions(args, { takes: "-o --output-directory --output" });
-    if (has("--stdout")) return nothing;
+    if (has("--stdout")) return noEffect;
     const written = values("-o", "--output-directory", "--output");
     return together([unknownProgram(scope), writeToAll(written, scope)]);
   },
   bundle: ({ args, scope }) => {
     const [verb, file] = parseOptions(args).operands;
-    if (verb !== undefined && /^(verify|list-heads)$/.test(verb.head)) return nothing;
+    if (verb !== undefined && /^(verify|list-heads)$/.test(verb.head)) return noEffect;
     return together([
       unknownProgram(scope),
       ...(verb?.head === "create" && file !== undefined ? [writeTo(file, scope)] : []),
@@ -169,7 +170,7 @@ const subcommands: Readonly<Record<string, ProgramRule>> = {
   apply: ({ args, scope }) => {
     const { has, unclear } = parseOptions(args, { takes: "-p -C --directory --include --exclude" });
     const onlyLooks = has("--check", "--stat", "--numstat", "--summary") && !has("--apply") && !unclear;
-    return onlyLooks ? nothing : unknownProgram(scope);
+    return onlyLooks ? noEffect : unknownProgram(scope);
   },
 };
 
@@ -191,15 +192,15 @@ function lists(
 ): Claim {
   if (unclear || has(...changing.split(" "))) return unknownProgram(scope);
   const isListing = has("-l", "--list", ...listTakes.split(" "), ...listing.split(" "));
-  return isListing || operands.length === 0 ? nothing : unknownProgram(scope);
+  return isListing || operands.length === 0 ? noEffect : unknownProgram(scope);
 }
 
 /** A subcommand that lists when it has no verb, or one of these. */
 function listing({ verbs, asksServer = "" }: { verbs: string; asksServer?: string }): ProgramRule {
   return ({ args, scope }) => {
     const [verb] = parseOptions(args).operands;
-    if (verb === undefined) return args.some(mayBeOption) ? unknownProgram(scope) : nothing;
-    if (verbs.split(" ").includes(verb.head)) return nothing;
+    if (verb === undefined) return args.some(mayBeOption) ? unknownProgram(scope) : noEffect;
+    if (verbs.split(" ").includes(verb.head)) return noEffect;
     return asksServer.split(" ").includes(verb.head) ? remote : unknownProgram(scope);
   };
 }
@@ -223,7 +224,7 @@ function config(args: readonly Text[], scope: ProgramCall["scope"]): Claim {
   );
   const isVerb = verb !== undefined && /^(get|list)$/.test(verb.head);
   const changes = has(...configChanges);
-  if (!changes && !unclear && (isAsking || isVerb || operands.length <= 1)) return nothing;
+  if (!changes && !unclear && (isAsking || isVerb || operands.length <= 1)) return noEffect;
 
   const { home } = scope.around;
   const files = values("-f", "--file");

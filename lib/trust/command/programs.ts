@@ -1,6 +1,7 @@
 import { awk } from "./awk.ts";
 import { builtins } from "./builtins.ts";
-import { destructive, nothing, together } from "./claims.ts";
+import { destructive, together } from "./claims.ts";
+import { noEffect } from "../claim.ts";
 import { find } from "./find.ts";
 import { git } from "./git.ts";
 import { interpreters } from "./interpreters.ts";
@@ -39,7 +40,7 @@ const special: ReadonlyMap<string, ProgramRule> = new Map<string, ProgramRule>([
 ]);
 
 function ordinary(call: ProgramCall) {
-  return serviceClaim(call) ?? (asksForHelp(call) ? nothing : unknownProgram(call.scope));
+  return serviceClaim(call) ?? (asksForHelp(call) ? noEffect : unknownProgram(call.scope));
 }
 
 /** Every program may do what it wants with `--help`, but those that are installed do what everyone expects. */
@@ -52,7 +53,7 @@ function asksForHelp({ args }: ProgramCall): boolean {
 function fd({ args, scope, run }: ProgramCall) {
   const at = args.findIndex(({ head }) => /^(-x|-X|--exec|--exec-batch)$/.test(head));
   const attached = args.some(({ head }) => /^(--exec(-batch)?=|-[a-zA-Z]*[xX].)/.test(head));
-  if (at === -1) return attached ? unknownProgram(scope) : nothing;
+  if (at === -1) return attached ? unknownProgram(scope) : noEffect;
   const line = args.slice(at + 1).filter(({ head }) => head !== ";");
   return together([run([...line, { head: "", rest: "tame" }])]);
 }
@@ -62,5 +63,5 @@ function kill({ args, scope }: ProgramCall) {
   const { operands } = parseOptions(args, { takes: "-s -n" });
   const isAll = args.length > 1 && args.at(-1)?.head === "-1";
   if (isAll) return destructive("kill -1");
-  return operands.length === 0 ? nothing : unknownProgram(scope);
+  return operands.length === 0 ? noEffect : unknownProgram(scope);
 }

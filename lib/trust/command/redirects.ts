@@ -1,5 +1,5 @@
-import type { Claim } from "../claim.ts";
-import { nothing, remote, together } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { remote, together } from "./claims.ts";
 import type { Redirection } from "./parse.ts";
 import type { ShellScope } from "./scope.ts";
 import { writeToAll } from "./targets.ts";
@@ -8,7 +8,7 @@ import { expand } from "./words.ts";
 
 /** A redirection's own effect on files, whatever the command is. */
 export function redirect(redirection: Redirection, scope: ShellScope): Claim {
-  if (redirection.type !== "Redirect" || redirection.target === undefined) return nothing;
+  if (redirection.type !== "Redirect" || redirection.target === undefined) return noEffect;
   const targets = expand(redirection.target, scope);
   const { operator } = redirection;
   switch (operator) {
@@ -30,11 +30,11 @@ export function redirect(redirection: Redirection, scope: ShellScope): Claim {
       return writeToAll(targets, scope);
     default:
       operator satisfies never;
-      return nothing;
+      return noEffect;
   }
 }
 
 /** Bash opens a connection for these names, which are in no directory. */
 function readFrom({ head }: Text): Claim {
-  return /^\/dev\/(tcp|udp)\//.test(head) ? remote : nothing;
+  return /^\/dev\/(tcp|udp)\//.test(head) ? remote : noEffect;
 }

@@ -1,4 +1,5 @@
-import { nothing, together, unknownWrite } from "./claims.ts";
+import { together, unknownWrite } from "./claims.ts";
+import { noEffect } from "../claim.ts";
 import { parseOptions } from "./options.ts";
 import type { ProgramRule } from "./program.ts";
 import { writeToAll } from "./targets.ts";
@@ -24,7 +25,7 @@ export const sed: ProgramRule = ({ args, scope }) => {
 function scriptClaim({ head, rest }: Text, scope: Parameters<ProgramRule>[0]["scope"]) {
   const effects = rest === "none" ? scriptEffects(head) : undefined;
   if (effects === undefined || effects.runs) return unknownWrite;
-  return effects.files.length === 0 ? nothing : writeToAll(effects.files.map(exact), scope);
+  return effects.files.length === 0 ? noEffect : writeToAll(effects.files.map(exact), scope);
 }
 
 /** Each command is cut off the front, which takes long when there are tens of thousands. */

@@ -1,5 +1,5 @@
-import type { Claim } from "../claim.ts";
-import { destructive, nothing, remote } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { destructive, remote } from "./claims.ts";
 import { parseOptions } from "./options.ts";
 import type { ProgramCall } from "./program.ts";
 import { contacting, destroying, inspecting, valuedOptions } from "./rows.ts";
@@ -17,7 +17,7 @@ export function serviceClaim({ name, args }: ProgramCall): Claim | undefined {
   if (lost !== undefined) return isRehearsal(args) ? remote : destructive(lost);
   const dropped = databases.has(name) ? args.map(droppedBy).find((what) => what !== undefined) : undefined;
   if (dropped !== undefined) return destructive(`${name}: ${dropped}`);
-  if (firstMatch(rows.inspecting, line) !== undefined) return nothing;
+  if (firstMatch(rows.inspecting, line) !== undefined) return noEffect;
   return firstMatch(rows.contacting, line) === undefined ? undefined : remote;
 }
 

@@ -1,6 +1,6 @@
 import { isBelow } from "../../files/path.ts";
-import type { Claim } from "../claim.ts";
-import { destructive, nothing, remote, together, unknownWrite } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { destructive, remote, together, unknownWrite } from "./claims.ts";
 import type { ShellScope } from "./scope.ts";
 import { spotsOf, spotName, whySpotOutside, type Spot } from "./spot.ts";
 import type { Text } from "./text.ts";
@@ -36,7 +36,7 @@ function writeAt(spot: Spot, { around }: ShellScope): Claim {
 
 /** Undefined for shared memory, which is a directory of ordinary files. */
 function writeToDevice(spot: Spot): Claim | undefined {
-  if (/^\/dev\/(null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/\d+)$/.test(spot.path)) return nothing;
+  if (/^\/dev\/(null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/\d+)$/.test(spot.path)) return noEffect;
   if (/^\/dev\/(tcp|udp)(\/|$)/.test(spot.path)) return remote;
   if (/^\/dev\/shm(\/|$)/.test(spot.path)) return undefined;
   return destructive(`writing to the device ${spotName(spot)}`);

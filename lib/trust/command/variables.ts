@@ -1,5 +1,5 @@
-import type { Claim } from "../claim.ts";
-import { nothing, unknownWrite } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { unknownWrite } from "./claims.ts";
 import type { Assignment } from "./parse.ts";
 import type { ShellScope } from "./scope.ts";
 import { combine, wild, type Text } from "./text.ts";
@@ -63,12 +63,12 @@ const harmless = /^((.*_)?PAGER=(cat)?|GIT_(OPTIONAL_LOCKS|TERMINAL_PROMPT|CONFI
 
 /** Judges an assignment by its meaning for the programs that see the variable. */
 export function steer(name: string, { head, rest }: Text): Claim {
-  if (!steering.test(name)) return nothing;
-  return rest === "none" && harmless.test(`${name}=${head}`) ? nothing : unknownWrite;
+  if (!steering.test(name)) return noEffect;
+  return rest === "none" && harmless.test(`${name}=${head}`) ? noEffect : unknownWrite;
 }
 
 export function steerBy({ name, value }: Assignment, scope: ShellScope): Claim {
-  if (!steering.test(name)) return nothing;
+  if (!steering.test(name)) return noEffect;
   const [text = wild, ...others] = value.type === "Word" ? expand(value, scope) : [];
   return steer(name, others.length === 0 ? text : wild);
 }

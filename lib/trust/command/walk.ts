@@ -1,6 +1,6 @@
-import type { Claim } from "../claim.ts";
+import { type Claim, noEffect } from "../claim.ts";
 import { runCommand } from "./call.ts";
-import { nothing, together, unknownWrite } from "./claims.ts";
+import { together, unknownWrite } from "./claims.ts";
 import { inputFrom, linesOf } from "./output.ts";
 import {
   hasPromptExpansion,
@@ -61,7 +61,7 @@ function walkCommands(node: SyntaxNode, scope: ShellScope): Claim {
       return walk(node.body, forkScope(scope));
     case "Function":
       scope.functions.set(node.name.value, node.body);
-      return nothing;
+      return noEffect;
     case "Redirected": {
       const input = inputFrom(node.redirects, scope, expand);
       const claims = node.redirects.map((one) => redirect(one, scope));
@@ -83,7 +83,7 @@ function walkCommands(node: SyntaxNode, scope: ShellScope): Claim {
       return walkLoop([node.body], scope, { name, texts: wordlist && expandAll(wordlist, scope) });
     }
     default:
-      return nothing;
+      return noEffect;
   }
 }
 
@@ -121,7 +121,7 @@ function walkBranches(branches: readonly (SyntaxNode | undefined)[], scope: Shel
   const scopes = branches.map(() => forkScope(scope));
   const claims = branches.map((branch, index) => {
     const own = scopes[index];
-    return branch === undefined || own === undefined ? nothing : walk(branch, own);
+    return branch === undefined || own === undefined ? noEffect : walk(branch, own);
   });
   joinScopes(scope, scopes);
   return together(claims);

@@ -1,5 +1,5 @@
-import type { Claim } from "../claim.ts";
-import { nothing, together, unknownWrite } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { together, unknownWrite } from "./claims.ts";
 import { parseOptions, type ParsedOptions } from "./options.ts";
 import { inDirectory } from "./output.ts";
 import type { ProgramRule } from "./program.ts";
@@ -54,8 +54,8 @@ export const writers: Readonly<Record<string, ProgramRule>> = {
   tar: ({ args, scope }) => tar(args, scope),
   unzip: ({ args, scope }) => {
     const { operands, has, values } = parseOptions(args, { takes: "-d -x -P" });
-    if (has("-l", "-t", "-p", "-c", "-Z", "-v")) return nothing;
-    if (operands.length === 0) return nothing;
+    if (has("-l", "-t", "-p", "-c", "-Z", "-v")) return noEffect;
+    if (operands.length === 0) return noEffect;
     return extractTo(values("-d"), scope);
   },
   zip: first("-b -i -n -P -t -tt -x"),
@@ -118,11 +118,11 @@ function tar([first = exact(""), ...others]: readonly Text[], scope: ShellScope)
   const file = values("-f", "--file");
   const runs = has("-I", "--use-compress-program", "--to-command", "--checkpoint-action", "--info-script", "-F");
   if (runs) return unknownWrite;
-  if (has("-t", "--list")) return nothing;
+  if (has("-t", "--list")) return noEffect;
   if (has("-x", "--extract", "--get")) {
     if (given.has("-P") || given.has("--absolute-names"))
       return { ...unknownWrite, outside: "tar with absolute names" };
-    return has("-O", "--to-stdout") ? nothing : extractTo(values("-C", "--directory"), scope);
+    return has("-O", "--to-stdout") ? noEffect : extractTo(values("-C", "--directory"), scope);
   }
   return file.length === 0
     ? unknownWrite
@@ -141,7 +141,7 @@ function extractTo(directories: readonly Text[], scope: ShellScope): Claim {
 function compressor(): ProgramRule {
   return ({ args, scope }) => {
     const { operands, has } = parseOptions(args, { takes: "-S --suffix -o" });
-    if (operands.length === 0 || has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")) return nothing;
+    if (operands.length === 0 || has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")) return noEffect;
     return writeToAll(operands, scope);
   };
 }

@@ -1,7 +1,14 @@
-import type { Claim } from "../trust/claim.ts";
-import type { ResolvedPath } from "../trust/path.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { noEffect, type Claim } from "../trust/claim.ts";
+import { resolvePath, type ResolvedPath } from "../trust/path.ts";
 import { deniedOutside, notAFile } from "./refusal.ts";
 import { failed, type ToolResult } from "./tool.ts";
+
+/** A place that is hidden from the run is refused by the gate. */
+export function claimRead(path: string, policy: Policy): Claim {
+  const { hidden } = resolvePath(path, policy);
+  return hidden === undefined ? noEffect : { ...noEffect, outside: hidden };
+}
 
 export function claimWrite({ real, outside }: ResolvedPath): Claim {
   return { effect: "write", writes: [real], ...(outside !== undefined && { outside }) };
