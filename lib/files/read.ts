@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import { errnoOf, errnoWords } from "../errors.ts";
+import { describeKind, kindOf } from "./walk.ts";
 
 /** Why a file cannot be used, to follow `Cannot read config "…": `. */
 type FileProblem = { problem: string };
@@ -17,7 +18,7 @@ export function readRegularFile(path: string, limit: number): Uint8Array | FileP
   }
   try {
     const stats = fstatSync(fd);
-    return stats.isFile() ? readUpTo(fd, { limit }) : { problem: `it is ${describeKind(stats)}, not a file` };
+    return stats.isFile() ? readUpTo(fd, { limit }) : { problem: `it is ${describeKind(kindOf(stats))}, not a file` };
   } catch (error) {
     return { problem: problemOf(error) };
   } finally {
@@ -32,12 +33,6 @@ const largestText = 1024 * 1024;
 export function readSmallText(path: string): string {
   const bytes = readRegularFile(path, largestText + 1);
   return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";
-}
-
-function describeKind(stats: Stats): string {
-  if (stats.isDirectory()) return "a directory";
-  if (stats.isFIFO()) return "a named pipe";
-  return stats.isSocket() ? "a socket" : "a device";
 }
 
 /**

@@ -83,12 +83,19 @@ export function lookUp(path: string): Lookup {
   }
 }
 
-export function kindOf(stats: StatsBase<unknown>): Exclude<FileKind, "missing"> {
+type Kinds = Pick<StatsBase<unknown>, "isFile" | "isDirectory" | "isSymbolicLink" | "isFIFO" | "isSocket">;
+
+export function kindOf(stats: Kinds): Exclude<FileKind, "missing"> {
   if (stats.isFile()) return "file";
   if (stats.isDirectory()) return "directory";
   if (stats.isSymbolicLink()) return "symlink";
   if (stats.isFIFO()) return "fifo";
   return stats.isSocket() ? "socket" : "device";
+}
+
+/** `a directory`, `a named pipe`, …, for a sentence about something that should have been a file. */
+export function describeKind(kind: FileKind): string {
+  return kind === "fifo" ? "a named pipe" : `a ${kind}`;
 }
 
 function faultOf(error: unknown, path: string): string {

@@ -47,8 +47,8 @@ function branchLines(path: string, branches: ReadonlyMap<string, TreeBranch>, in
 }
 
 function nameOf({ path, kind }: WalkEntry): string {
-  const marks = { directory: "/", symlink: "@", special: "|", file: "" };
-  return `${path.slice(path.lastIndexOf("/") + 1)}${marks[kind]}`;
+  const marks: Partial<Record<WalkEntry["kind"], string>> = { directory: "/", symlink: "@", file: "" };
+  return `${path.slice(path.lastIndexOf("/") + 1)}${marks[kind] ?? "|"}`;
 }
 
 /** A directory for whose entries there was no room says at least how many there are. */

@@ -1,6 +1,6 @@
 import { cutBefore } from "../session/graphemes.ts";
-import { type NumberedLine, linesOfOutput, splitLines, type Line } from "../session/lines.ts";
-import { type Claim, noEffect } from "../trust/claim.ts";
+import { type NumberedLine, linesOfOutput, splitLines } from "../session/lines.ts";
+import { noEffect } from "../trust/claim.ts";
 import about from "./recall.md" with { type: "text" };
 import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 

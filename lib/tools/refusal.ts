@@ -1,5 +1,5 @@
-import { errnoOf, errnoWords, reasonOf } from "../errors.ts";
-import type { FileKind } from "../files/walk.ts";
+import { errnoOf, errnoWords } from "../errors.ts";
+import { type FileKind, describeKind } from "../files/walk.ts";
 import { denialText, destructiveRule, outsideRule } from "../trust/gate.ts";
 import { failed, type ToolResult } from "./tool.ts";
 
@@ -41,6 +41,5 @@ const reasons: Record<string, string> = {
 
 /** Why a file tool leaves something alone that is neither a file nor a directory, as the rest of a sentence. */
 export function notAFile(kind: FileKind): string {
-  const names: Partial<Record<FileKind, string>> = { fifo: "a FIFO", socket: "a socket", device: "a device" };
-  return `it is ${names[kind] ?? "neither a file nor a directory"}, and only files can be used here.`;
+  return `it is ${describeKind(kind)}, and only files can be used here.`;
 }

@@ -108,6 +108,6 @@ test("what is hidden is not searched, named or not", async () => {
 test("a FIFO and a missing file are told apart", async () => {
   await using place = makePlace({ "notes.md": "" });
   expect(Bun.spawnSync(["mkfifo", join(place.project, "fifo")]).exitCode).toBe(0);
-  expect((await grep(place, { pattern: "x", path: "fifo" })).text).toContain("it is a FIFO");
+  expect((await grep(place, { pattern: "x", path: "fifo" })).text).toContain("it is a named pipe");
   expect((await grep(place, { pattern: "x", path: "notes.txt" })).text).toContain('Did you mean "notes.md"?');
 });

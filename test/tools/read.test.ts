@@ -246,7 +246,7 @@ describe("what is not text", () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(join(files.project, "socket"), resolve));
     const read = async (path: string) => textOf(await readTool.run({ path }, files.context));
-    expect(await read("fifo")).toContain("it is a FIFO");
+    expect(await read("fifo")).toContain("it is a named pipe");
     expect(await read("socket")).toContain("it is a socket");
     expect(await read("/dev/null")).toContain("it is a device");
     expect(await read("/dev/zero")).toContain("it is a device");

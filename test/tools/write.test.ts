@@ -217,7 +217,7 @@ describe("where nothing may be written", () => {
     await new Promise<void>((resolve) => server.listen(join(files.project, "socket"), resolve));
     for (const path of ["fifo", "socket"]) {
       const result = await writeTool.run({ path, content: "x" }, files.context);
-      expect(textOf(result)).toContain(`it is a ${path === "fifo" ? "FIFO" : "socket"}`);
+      expect(textOf(result)).toContain(`it is a ${path === "fifo" ? "named pipe" : "socket"}`);
     }
     await new Promise((resolve) => server.close(resolve));
   });

@@ -2,13 +2,12 @@ import { type Dirent, lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { HeldDirectory } from "../../files/held.ts";
 import { folded } from "../../files/path.ts";
+import { kindOf, type FileKind } from "../../files/walk.ts";
 import { isIgnored, type IgnoreRules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
 import { holdBase, type SearchScope } from "./scope.ts";
 
-export type EntryKind = "file" | "directory" | "symlink" | "special";
-
 /** `path` is relative to the base of the search. */
-export type WalkEntry = { path: string; kind: EntryKind };
+export type WalkEntry = { path: string; kind: FileKind };
 
 export type WalkOptions = {
   /** How many levels are listed; all of them when absent. */
@@ -44,7 +43,7 @@ export function* walkScope(
       const rules = rulesAt(directory, dirents, above);
       for (const dirent of dirents) {
         const absolute = join(directory, dirent.name);
-        const kind = kindOf(dirent, absolute);
+        const kind = kindAt(absolute, dirent);
         if (dirent.name === ".git" || isClosed(absolute) || isIgnored(rules, absolute, kind === "directory")) continue;
         const entry: WalkEntry = { path: path === "" ? dirent.name : `${path}/${dirent.name}`, kind };
         if (kind === "directory") next.push({ path: entry.path, above: rules });
@@ -78,16 +77,9 @@ function list(base: HeldDirectory, path: string): Dirent[] | undefined {
   }
 }
 
-function kindOf(dirent: Dirent, path: string): EntryKind {
-  const known = kindOfStats(dirent);
-  if (known !== "special") return known;
-  // Some file systems leave the type to a call of its own.
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? "special" : kindOfStats(stats);
-}
-
-function kindOfStats(stats: Pick<Dirent, "isFile" | "isDirectory" | "isSymbolicLink">): EntryKind {
-  if (stats.isFile()) return "file";
-  if (stats.isDirectory()) return "directory";
-  return stats.isSymbolicLink() ? "symlink" : "special";
+/** Some file systems leave the type to a call of its own. */
+function kindAt(path: string, dirent: Dirent): FileKind {
+  const kind = kindOf(dirent);
+  const stats = kind === "device" ? lstatSync(path, { throwIfNoEntry: false }) : undefined;
+  return stats === undefined ? kind : kindOf(stats);
 }

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { shellQuoted } from "../../quote.ts";
 import { type Claim, noEffect } from "../claim.ts";
-import { nothing, together, unknownWrite } from "./claims.ts";
+import { together, unknownWrite } from "./claims.ts";
 import { inputFrom } from "./output.ts";
 import type { Assignment, Command } from "./parse.ts";
 import type { Interpreter } from "./program.ts";

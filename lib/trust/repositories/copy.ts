@@ -1,14 +1,5 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  readlinkSync,
-  symlinkSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, createReadStream, createWriteStream, mkdirSync, readlinkSync, symlinkSync } from "node:fs";
+import { pipeline } from "node:stream/promises";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import type { HeldDirectory } from "../../files/held.ts";
 
@@ -29,18 +20,9 @@ export async function copyEntry(from: HeldDirectory, name: string, to: HeldDirec
   for (const inner of source.names()) await copyEntry(source, inner, copy);
 }
 
-const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-const chunkBytes = 1024 * 1024;
-
-function copyFile(from: HeldDirectory, name: string, to: HeldDirectory): void {
+async function copyFile(from: HeldDirectory, name: string, to: HeldDirectory): Promise<void> {
   using source = from.openFile(name);
-  const copy = openSync(to.at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  try {
-    const chunk = Buffer.alloc(Number(source.stats.size < chunkBytes ? source.stats.size + 1n : chunkBytes));
-    for (let read = readSync(source.descriptor, chunk); read > 0; read = readSync(source.descriptor, chunk))
-      for (let written = 0; written < read;) written += writeSync(copy, chunk, written, read - written);
-    fchmodSync(copy, Number(source.stats.mode & 0o777n));
-  } finally {
-    closeSync(copy);
-  }
+  const reader = createReadStream("", { fd: source.descriptor, autoClose: false });
+  await pipeline(reader, createWriteStream(to.at(name), { flags: "wx", mode: 0o600 }));
+  chmodSync(to.at(name), Number(source.stats.mode & 0o777n));
 }

@@ -1,8 +1,7 @@
 import { renameSync } from "node:fs";
 import { basename, dirname, relative, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
-import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
-import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { HeldDirectory } from "../../files/held.ts";
 import type { Entry } from "../../files/entry.ts";
 import { isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
