@@ -1,3 +1,4 @@
+import { expect } from "bun:test";
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
@@ -16,11 +17,11 @@ export type Ground = Place & {
   link(target: string, path: string): void;
   makeExecutable(path: string): void;
   snapshot(options?: Partial<Asked>): Promise<Snapshot>;
-  /** What is different after `change`, which happens between a snapshot and a look. */
+  /** What is different after `change`, which happens between a snapshot and a look; all of it is then restored. */
   changedBy(change: () => unknown, options?: Partial<Asked>): Promise<WorkDiff>;
 };
 
-type Asked = { searchPath: string; rules: Partial<Policy>; signal: AbortSignal };
+type Asked = { searchPath: string; rules: Partial<Policy>; signal: AbortSignal; keep: boolean };
 
 export const live = new AbortController().signal;
 
@@ -52,7 +53,13 @@ export function makeGround(files: Record<string, string> = {}): Ground {
     async changedBy(change, options) {
       await using snapshot = await ground.snapshot(options);
       await change();
-      return await snapshot.changes(live);
+      const diff = await snapshot.changes(live);
+      if (options?.keep === true) return diff;
+      const restored = await snapshot.restore(live);
+      const failed = restored.flatMap(({ path, problem }) => (problem === undefined ? [] : [path]));
+      const left = (await snapshot.changes(live)).files.map(({ path }) => path);
+      expect(left.filter((path) => !failed.includes(path))).toEqual([]);
+      return diff;
     },
   };
   return ground;

@@ -1,18 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { openSnapshot } from "../../lib/worktree/snapshot.ts";
 import { policyOf } from "../support/policy.ts";
@@ -23,33 +10,34 @@ const mebibyte = 1024 * 1024;
 /** Everything in a project but git's own directories: modes, contents and targets. */
 function pictureOf(root: string): Record<string, string> {
   const picture: Record<string, string> = {};
-  for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+  for (const entry of fs.readdirSync(root, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (/\/\.git(\/|$)/.test(path)) continue;
-    const { mode } = lstatSync(path);
-    const content = entry.isFile() ? Bun.hash(readFileSync(path)) : entry.isSymbolicLink() ? readlinkSync(path) : "";
-    picture[path.slice(root.length + 1)] = `${mode.toString(8)} ${content}`;
+    const content = entry.isFile()
+      ? Bun.hash(fs.readFileSync(path))
+      : entry.isSymbolicLink()
+        ? fs.readlinkSync(path)
+        : "";
+    picture[path.slice(root.length + 1)] = `${fs.lstatSync(path).mode.toString(8)} ${content}`;
   }
   return picture;
 }
 
-const files = {
-  ".gitignore": "*.log\n",
-  "a.txt": "a\n",
-  "deep/er/b.txt": "b\n",
-  "dir/c.txt": "c\n",
-  "bin.dat": "a\0b",
-  "run.sh": "true\n",
-  file: "f\n",
-  "linked/l.txt": "l\n",
-};
-
 /** A project with something of everything, in which a repository lies, and half of which git does not know. */
 function makeProject(isRepository: boolean): Ground {
-  const ground = makeGround(files);
+  const texts = {
+    ".gitignore": "*.log\n",
+    "a.txt": "a\n",
+    "deep/er/b": "b\n",
+    "dir/c": "c\n",
+    "run.sh": "",
+    file: "f\n",
+  };
+  const ground = makeGround({ ...texts, "bin.dat": "a\0b", "linked/l": "l\n" });
+  const fill = (path: string) => fs.writeFileSync(join(ground.root, path), Buffer.alloc(11 * mebibyte, path));
   ground.link("a.txt", "link");
-  chmodSync(join(ground.root, "run.sh"), 0o755);
-  writeFileSync(join(ground.root, "large"), Buffer.alloc(11 * mebibyte, "large\n"));
+  ground.makeExecutable("run.sh");
+  fill("large");
   if (isRepository) {
     ground.git("init", "-q");
     ground.git("add", "-A");
@@ -57,122 +45,85 @@ function makeProject(isRepository: boolean): Ground {
   }
   ground.write("a.txt", "dirty\n");
   ground.write("secret", "s\n");
-  chmodSync(join(ground.root, "secret"), 0o600);
+  fs.chmodSync(join(ground.root, "secret"), 0o600);
   ground.write("inner/x", "x\n");
   ground.git("init", "-q", "inner");
   ground.git("-C", "inner", "add", "x");
   ground.git("-C", "inner", "commit", "-q", "-m", "x");
   ground.write("inner/y", "y\n");
-  writeFileSync(join(ground.root, "larger"), Buffer.alloc(12 * mebibyte, "larger\n"));
-  mkdirSync(join(ground.root, "empty"));
+  fill("larger");
+  fs.mkdirSync(join(ground.root, "empty"));
   return ground;
 }
 
-/** What a turn may do to it. */
+/** All that a turn may do to it. */
 function change(ground: Ground): void {
-  const at = (path: string) => join(ground.root, path);
-  ground.write("a.txt", "changed\n");
-  ground.remove("deep");
-  ground.write("new/er/d.txt", "d\n");
-  ground.write("empty/e.txt", "e\n");
-  ground.write("bin.dat", "c\0d");
-  chmodSync(at("run.sh"), 0o644);
-  chmodSync(at("secret"), 0o644);
-  ground.remove("link");
+  const texts = {
+    "a.txt": "1\n",
+    "new/er/d": "d\n",
+    "empty/e": "e\n",
+    "bin.dat": "c\0d",
+    "inner/x": "2\n",
+    "inner/z": "z\n",
+  };
+  for (const [path, text] of Object.entries(texts)) ground.write(path, text);
+  for (const path of ["deep", "link", "file", "dir", "inner/y", "larger", "linked"]) ground.remove(path);
   ground.link("elsewhere", "link");
-  ground.remove("file");
-  ground.write("file/inside", "i\n");
-  ground.remove("dir");
-  ground.write("dir", "no directory\n");
-  ground.write("inner/x", "x2\n");
-  ground.remove("inner/y");
-  ground.write("inner/z", "z\n");
-  truncateSync(at("large"), 12 * mebibyte);
-  ground.remove("larger");
-  ground.remove("linked");
   ground.link(ground.home, "linked");
+  ground.write("file/inside", "i\n");
+  ground.write("dir", "no directory\n");
   ground.write("ignored.log", "log\n");
+  fs.chmodSync(join(ground.root, "run.sh"), 0o644);
+  fs.chmodSync(join(ground.root, "secret"), 0o644);
+  fs.truncateSync(join(ground.root, "large"), 12 * mebibyte);
 }
 
 const changed = [
-  "a.txt update +1 -1",
-  "bin.dat update +null -null",
-  "deep/er/b.txt delete +0 -1",
-  "dir add +1 -0",
-  "dir/c.txt delete +0 -1",
-  "empty/e.txt add +1 -0",
-  "file delete +0 -1",
-  "file/inside add +1 -0",
-  "inner/x update +1 -1",
-  "inner/y delete +0 -1",
-  "inner/z add +1 -0",
-  "large update +null -null",
-  "larger delete +null -null",
-  "link update +1 -1",
-  "linked add +1 -0",
-  "linked/l.txt delete +0 -1",
-  "new/er/d.txt add +1 -0",
-  "run.sh update +0 -0",
-];
+  "a.txt update +1 -1, bin.dat update +null -null, deep/er/b delete +0 -1, dir add +1 -0, dir/c delete +0 -1",
+  "empty/e add +1 -0, file delete +0 -1, file/inside add +1 -0, inner/x update +1 -1, inner/y delete +0 -1",
+  "inner/z add +1 -0, large update +null -null, larger delete +null -null, link update +1 -1, linked add +1 -0",
+  "linked/l delete +0 -1, new/er/d add +1 -0, run.sh update +0 -0",
+].flatMap((lines) => lines.split(", "));
 
-const kinds = [
-  { name: "a repository", isRepository: true, options: {} },
-  { name: "a directory", isRepository: false, options: {} },
-  { name: "a repository where there is no git program", isRepository: true, options: { searchPath: "/nowhere" } },
-];
-
-describe.each(kinds)("in $name", ({ isRepository, options }) => {
-  test("what a turn did is told, and undone byte for byte", async () => {
-    await using ground = makeProject(isRepository);
-    await using snapshot = await ground.snapshot(options);
-    const before = pictureOf(ground.root);
-    change(ground);
-    expect(summary(await snapshot.changes(live))).toEqual(changed);
-
-    const restored = await snapshot.restore(live);
-    expect(restored.filter(({ problem }) => problem !== undefined)).toEqual([]);
-    expect(restored.map(({ path }) => path).sort()).toEqual(
-      [...changed.map((line) => line.split(" ")[0] ?? ""), "secret"].sort(),
-    );
-    const { "ignored.log": ignored, ...after } = pictureOf(ground.root);
-    expect(ignored).toBeDefined();
-    expect(after).toEqual(before);
-    expect(await snapshot.restore(live)).toEqual([]);
-  });
-
-  test("a later process can undo it, without the objects that git prunes and without the run's directory", async () => {
+test.each([
+  ["a repository", true, {}],
+  ["a directory", false, {}],
+  ["a repository where there is no git program", true, { searchPath: "/nowhere" }],
+] as const)(
+  "a later process restores %s byte for byte, after git pruned its objects and the run's directory is gone",
+  async (_name, isRepository, options) => {
     await using ground = makeProject(isRepository);
     const before = pictureOf(ground.root);
     const storeIn = join(ground.home, "stored");
     {
       await using snapshot = await ground.snapshot(options);
       change(ground);
-      await snapshot.changes(live, { storeIn });
+      expect(summary(await snapshot.changes(live, { storeIn }))).toEqual(changed);
     }
     if (isRepository) {
       // No commit and no index leads to the old contents any more.
-      rmSync(join(ground.root, ".git/refs"), { recursive: true });
-      mkdirSync(join(ground.root, ".git/refs"));
-      rmSync(join(ground.root, ".git/logs"), { recursive: true });
-      rmSync(join(ground.root, ".git/index"));
+      for (const path of [".git/refs/heads", ".git/logs", ".git/index"])
+        fs.rmSync(join(ground.root, path), { recursive: true });
+      fs.mkdirSync(join(ground.root, ".git/refs/heads"));
       ground.git("gc", "-q", "--prune=now");
     }
-    expect(readdirSync(ground.temporary)).toEqual(["run"]);
-    rmSync(ground.temporary, { recursive: true });
+    fs.rmSync(ground.temporary, { recursive: true });
     expect(restoreElsewhere(ground, storeIn)).toEqual([]);
-    const { "ignored.log": _, ...after } = pictureOf(ground.root);
+    const { "ignored.log": ignored, ...after } = pictureOf(ground.root);
     expect(after).toEqual(before);
-  });
-});
+    expect(ignored).toBeDefined();
+  },
+);
 
-/** Restores in a process of its own, and returns what it could not. */
+/** Restores in a process of its own, twice, and returns what it could not, or did the second time. */
 function restoreElsewhere(ground: Ground, directory: string): unknown {
   const policy = policyOf(ground, {});
   const script = `
     const { openSnapshot } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/worktree/snapshot.ts"))});
     const snapshot = openSnapshot(${JSON.stringify(directory)}, ${JSON.stringify(policy)});
-    const restored = await snapshot.restore(new AbortController().signal);
-    console.log(JSON.stringify(restored.filter(({ problem }) => problem !== undefined)));`;
+    const { signal } = new AbortController();
+    const failed = (await snapshot.restore(signal)).filter(({ problem }) => problem !== undefined);
+    console.log(JSON.stringify([...failed, ...(await snapshot.restore(signal))]));`;
   const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", script], { stdout: "pipe", stderr: "pipe" });
   expect(stderr.toString()).toBe("");
   return JSON.parse(stdout.toString());
@@ -187,16 +138,7 @@ test("only the named paths are restored", async () => {
   expect(summary(await snapshot.changes(live))).toEqual(["a update +1 -1"]);
 });
 
-test("nothing is stored of a turn that changed nothing", async () => {
-  await using ground = makeGround({ a: "a\n" });
-  await using snapshot = await ground.snapshot();
-  const storeIn = join(ground.home, "stored");
-  await snapshot.changes(live, { storeIn });
-  expect(existsSync(storeIn)).toBe(false);
-  expect(openSnapshot(storeIn, policyOf(ground, {}))).toBeUndefined();
-});
-
-test("what is stored is for its owner alone, and a second look replaces it", async () => {
+test("what is stored is for its owner alone, replaced by a second look, and gone when nothing is different", async () => {
   await using ground = makeGround({ a: "a\n" });
   await using snapshot = await ground.snapshot();
   const storeIn = join(ground.home, "stored");
@@ -204,105 +146,86 @@ test("what is stored is for its owner alone, and a second look replaces it", asy
     ground.write("a", text);
     await snapshot.changes(live, { storeIn });
   }
-  const modes = [storeIn, ...readdirSync(storeIn).map((name) => join(storeIn, name))].map(
-    (path) => lstatSync(path).mode,
-  );
-  expect(modes.map((mode) => mode & 0o077)).toEqual([0, 0, 0]);
+  const paths = [storeIn, ...fs.readdirSync(storeIn).map((name) => join(storeIn, name))];
+  expect(paths.map((path) => fs.lstatSync(path).mode & 0o077)).toEqual([0, 0, 0]);
   await using stored = openSnapshot(storeIn, policyOf(ground, {}));
-  expect(summary((await stored?.changes(live)) ?? { files: [], patch: "", notes: [] })).toEqual(["a update +1 -1"]);
+  expect(await stored?.restore(live)).toEqual([{ path: "a" }]);
+  await snapshot.changes(live, { storeIn });
+  expect(fs.existsSync(storeIn)).toBe(false);
+  expect(openSnapshot(storeIn, policyOf(ground, {}))).toBeUndefined();
 });
 
-describe("what cannot be restored is said, and the rest is restored", () => {
+describe("what cannot be restored is said, and the rest is restored:", () => {
   type Row = [name: string, change: (ground: Ground) => void, path: string, reason: string];
   const rows: Row[] = [
     [
       "a file in .koda",
-      (ground) => ground.write(".koda/config.json", "{}"),
-      ".koda/config.json",
-      '".koda/config.json" is protected: .koda is read-only',
+      (ground) => ground.write(".koda/x", ""),
+      ".koda/x",
+      '".koda/x" is protected: .koda is read-only',
     ],
     [
-      "a file of which too much would have to be kept",
-      (ground) => ground.write("huge", "small\n"),
+      "a file that was too large to be kept",
+      (ground) => ground.write("huge", "1\n"),
       "huge",
       "its content was not kept",
     ],
     [
-      "a file that is a directory with other things in it",
-      (ground) => {
-        ground.remove("b");
-        ground.write("b/mine.log", "mine\n");
-      },
+      "a file in whose place is a directory",
+      (ground) => putDirectory(ground, "b"),
       "b",
       "directory not empty (ENOTEMPTY)",
     ],
+    ["a file that git pruned in the same turn", (ground) => prune(ground, "c"), "c", "its content was not kept"],
   ];
-  test.each(rows)("%s", async (_name, change, path, reason) => {
-    await using ground = makeGround({ ".gitignore": "*.log\n", a: "a\n", b: "b\n", huge: "" });
-    truncateSync(join(ground.root, "huge"), 65 * mebibyte);
-    await using snapshot = await ground.snapshot({ searchPath: "/nowhere" });
-    ground.write("a", "changed\n");
-    change(ground);
-    const restored = await snapshot.restore(live);
-    expect(restored.map(({ path, problem }) => [path, problem?.reason])).toEqual(
-      expect.arrayContaining([
-        [path, reason],
-        ["a", undefined],
-      ]),
-    );
-    expect(readFileSync(join(ground.root, "a"), "utf8")).toBe("a\n");
-  });
-
-  test("what git pruned during the turn", async () => {
-    await using ground = makeGround({ a: "a\n", b: "b\n" });
+  test.each(rows)("%s", async (_name, act, path, reason) => {
+    await using ground = makeGround({ ".gitignore": "*.log\n", b: "b\n", c: "c\n", huge: "" });
     ground.git("init", "-q");
     ground.git("add", "-A");
-    ground.write("b", "dirty\n");
+    ground.write("a", "a\n");
+    fs.truncateSync(join(ground.root, "huge"), 65 * mebibyte);
     await using snapshot = await ground.snapshot();
-    ground.write("a", "2\n");
-    ground.write("b", "2\n");
-    ground.git("add", "-A");
-    ground.git("gc", "-q", "--prune=now");
-    expect(await snapshot.restore(live)).toEqual([
-      { path: "a", problem: { kind: "lost", reason: "its content was not kept" } },
-      { path: "b" },
-    ]);
+    ground.write("a", "changed\n");
+    act(ground);
+    const restored = (await snapshot.restore(live)).map(
+      ({ path, problem }) => `${path} ${problem?.reason ?? "restored"}`,
+    );
+    expect(restored.sort()).toEqual([`${path} ${reason}`, "a restored"].sort());
   });
 
-  test("what lies outside of the writable directories", async () => {
-    await using ground = makeGround({ a: "a\n" });
-    await using snapshot = await ground.snapshot({ rules: { write: [] } });
-    ground.write("a", "changed\n");
-    const [restored] = await snapshot.restore(live);
-    expect(restored?.problem).toEqual({ kind: "refused", reason: '"a" is outside the writable directories' });
-    expect(readFileSync(join(ground.root, "a"), "utf8")).toBe("changed\n");
-  });
+  function putDirectory(ground: Ground, path: string): void {
+    ground.remove(path);
+    ground.write(`${path}/mine.log`, "mine\n");
+  }
+
+  function prune(ground: Ground, path: string): void {
+    ground.write(path, "2\n");
+    ground.git("add", path);
+    ground.git("gc", "-q", "--prune=now");
+  }
 });
 
-test("nothing is written in .git, whatever was stored", async () => {
+test("nothing is written in .git or outside of the writable directories, whatever was stored", async () => {
   await using ground = makeGround({ ".git/config": "mine\n" });
   const storeIn = join(ground.home, "stored");
-  mkdirSync(storeIn);
-  writeFileSync(join(storeIn, "contents"), "evil");
+  fs.mkdirSync(storeIn);
+  fs.writeFileSync(join(storeIn, "contents"), "evil");
   const file = { kind: "file", mode: 0o100755, content: { offset: 0, length: 4 } };
-  const entries = [
-    { path: ".git/config", kind: "missing" },
-    { path: ".git/hooks/pre-commit", ...file },
-    { path: "sub/.GIT/x", ...file },
-  ];
-  writeFileSync(join(storeIn, "manifest.json"), JSON.stringify({ takenAtMs: 0, entries }));
-  await using stored = openSnapshot(storeIn, policyOf(ground, {}));
+  const paths = [".git/hooks/pre-commit", "sub/.GIT/x", "x"];
+  const entries = [{ path: ".git/config", kind: "missing" }, ...paths.map((path) => ({ path, ...file }))];
+  fs.writeFileSync(join(storeIn, "manifest.json"), JSON.stringify({ takenAtMs: 0, entries }));
+  await using stored = openSnapshot(storeIn, policyOf(ground, { write: [join(ground.root, "sub")] }));
   const restored = (await stored?.restore(live)) ?? [];
-  expect(restored.map(({ problem }) => problem?.kind)).toEqual(["refused", "refused", "refused"]);
-  expect(Object.keys(pictureOf(ground.root))).toEqual([]);
-  expect(readdirSync(join(ground.root, ".git"))).toEqual(["config"]);
+  expect(restored.map(({ problem }) => problem?.kind)).toEqual(entries.map(() => "refused"));
+  expect(pictureOf(ground.root)).toEqual({});
+  expect(fs.readdirSync(join(ground.root, ".git"))).toEqual(["config"]);
 });
 
 test.each(["outside", "inside"])("a symlink to %s, put in the place of a directory, leads nowhere", async (target) => {
   await using ground = makeGround({ "dir/a": "a\n", "inside/a": "mine\n" });
   const targets = { outside: join(ground.home, "outside"), inside: join(ground.root, "inside") };
-  mkdirSync(targets.outside);
-  writeFileSync(join(targets.outside, "a"), "mine\n");
+  fs.mkdirSync(targets.outside);
+  fs.writeFileSync(join(targets.outside, "a"), "mine\n");
   const storeIn = join(ground.home, "stored");
   {
     await using snapshot = await ground.snapshot();
@@ -310,14 +233,13 @@ test.each(["outside", "inside"])("a symlink to %s, put in the place of a directo
     ground.write("dir/b", "b\n");
     await snapshot.changes(live, { storeIn });
   }
-  renameSync(join(ground.root, "dir"), join(ground.root, "old"));
-  symlinkSync(target === "outside" ? targets.outside : "inside", join(ground.root, "dir"));
+  fs.renameSync(join(ground.root, "dir"), join(ground.root, "old"));
+  fs.symlinkSync(target === "outside" ? targets.outside : "inside", join(ground.root, "dir"));
   await using stored = openSnapshot(storeIn, policyOf(ground, {}));
-  expect(await stored?.restore(live)).toEqual([
-    { path: "dir/a", problem: { kind: "refused", reason: "not a directory (ENOTDIR)" } },
-  ]);
+  const problem = { kind: "refused", reason: "not a directory (ENOTDIR)" } as const;
+  expect(await stored?.restore(live)).toEqual([{ path: "dir/a", problem }]);
   for (const directory of Object.values(targets)) {
-    expect(readdirSync(directory)).toEqual(["a"]);
-    expect(readFileSync(join(directory, "a"), "utf8")).toBe("mine\n");
+    expect(fs.readdirSync(directory)).toEqual(["a"]);
+    expect(fs.readFileSync(join(directory, "a"), "utf8")).toBe("mine\n");
   }
 });
