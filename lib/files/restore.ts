@@ -111,7 +111,9 @@ async function restoreEntry(before: Entry, { way, path, restoring }: Spot): Prom
   const target = { directory, name: basename(path) };
   const at = directory.at(target.name);
   const now = entryAt(at);
-  if (isSameEntry(before, now, at)) return false;
+  // A socket and its like hold nothing that could be restored.
+  const isSpecial = /^(fifo|socket|device)$/.test(before.kind);
+  if (isSameEntry(before, now, at) || (isSpecial && (now.kind === "missing" || now.kind === before.kind))) return false;
   const content = contentOf(before);
   const isInTheWay = now.kind !== "missing" && (now.kind !== before.kind || now.kind === "symlink");
   if (isInTheWay) await restoring.clear(target);
@@ -123,7 +125,7 @@ async function restoreEntry(before: Entry, { way, path, restoring }: Spot): Prom
 
 /** Throws where there should be some and it was not kept: what is there now then stays. */
 function contentOf(entry: Entry): Content | undefined {
-  if (entry.kind === "missing" || entry.kind === "directory") return undefined;
+  if (entry.kind !== "file" && entry.kind !== "symlink") return undefined;
   if (entry.content === undefined) throw new Unrestorable({ kind: "lost", reason: "its content was not kept" });
   return entry.content;
 }

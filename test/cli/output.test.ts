@@ -271,7 +271,7 @@ describe("-o that cannot be written is said before the model is asked", () => {
     [".", "it is a directory"],
     ["/", "it is a directory"],
     ["file.txt/answer.md", "is not a directory"],
-    ["link", "loop"],
+    ["link", "too many levels of symbolic links"],
     ["socket", "it is a socket"],
     ["/dev/fd/99", "file descriptor 99 is not open"],
   ];

@@ -28,7 +28,9 @@ async function add({ parent, path }: Place, entries: Map<string, Entry>, work: R
   try {
     const entry = entryAt(at);
     if (entry.kind === "missing") return forget(path, entries);
-    if (entry.kind !== "directory") return void entries.set(path, withContent(entry, { at, path, ...work }));
+    if (entry.kind === "file" || entry.kind === "symlink")
+      return void entries.set(path, withContent(entry, { at, path, ...work }));
+    if (entry.kind !== "directory") return void entries.set(path, entry);
 
     using directory = parent.child(basename(path));
     await yieldToEventLoop();

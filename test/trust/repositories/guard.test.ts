@@ -190,6 +190,17 @@ describe("nothing is said", () => {
   });
 });
 
+test("a FIFO may go, but nothing may take its place", async () => {
+  await using run = await guarded(() => undefined);
+  Bun.spawnSync(["mkfifo", run.at(".git/fifo")]);
+  await run.guard.begin();
+  rmSync(run.at(".git/fifo"));
+  expect(await run.guard.restore()).toEqual([]);
+  writeFileSync(run.at(".git/fifo"), "evil");
+  expect(parts(await run.guard.end())).toEqual(["fifo"]);
+  expect(existsSync(run.at(".git/fifo"))).toBe(false);
+});
+
 test("what a command added is kept in the quarantine", async () => {
   await using run = await guarded((at) => writeFileSync(at(".git/hooks/post-commit"), "evil"));
   expect(run.quarantined()).toEqual(["post-commit"]);
