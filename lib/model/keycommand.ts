@@ -6,8 +6,9 @@ import type { Env } from "../config/paths.ts";
 import { formatDuration } from "../config/units.ts";
 import { KodaError, messageOf, unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
-import { marked, markVariable, newFamily } from "../shell/marks.ts";
+import { marked, markVariable, newUsersMark } from "../shell/marks.ts";
 import { terminate } from "../system/kill.ts";
+import { withSoftLimits } from "../system/limits.ts";
 import { sanitize } from "./errorbody.ts";
 import type { ApiKey } from "./providers.ts";
 
@@ -105,8 +106,9 @@ type RunOptions = {
 
 /** Runs the program in the user's home with the user's environment and an empty stdin. */
 async function run(argv: string[], { env, home, limitMs, signal, fail }: RunOptions) {
-  const mark = newFamily();
-  const child = spawn(argv, { env: { ...env, [markVariable]: mark.toString() }, home, fail });
+  const mark = newUsersMark();
+  const own = { ...env, [markVariable]: mark.toString() };
+  const child = withSoftLimits({ realTime: mark }, () => spawn(argv, { env: own, home, fail }));
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const done = Promise.all([child.exited, stdout.ended, stderr.ended]).then(([code]) => child.signalCode ?? code);
   const limit = AbortSignal.timeout(limitMs);

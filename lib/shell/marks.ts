@@ -28,6 +28,19 @@ export function memberOf(family: Mark, n: number): Mark {
   return family | (((BigInt(n) - 1n) % memberBits) + 1n);
 }
 
+const usersFamily = newFamily();
+
+/** For a program that the user's own settings run. */
+export function newUsersMark(): Mark {
+  return memberOf(usersFamily, Math.ceil(Math.random() * Number(memberBits)));
+}
+
+/** Such a program started it, like the agent that a key command needs: it is not koda's to end. */
+export function isUsers({ pid }: ProcessStat): boolean {
+  const found = limitMark(pid) ?? environmentMark(pid);
+  return found !== undefined && familyOf(found) === usersFamily;
+}
+
 /** The living processes of a command, or of a whole family. */
 export function marked(mark: Mark): ProcessStat[] {
   // The processes found are going to be killed, and a smaller number could be another program's own limit.
@@ -37,8 +50,12 @@ export function marked(mark: Mark): ProcessStat[] {
     // Reading marks takes long, and most processes of a machine are older than koda.
     if (Number(started) < since) return false;
     const found = limitMark(pid) ?? environmentMark(pid);
-    return found !== undefined && (found === mark || (found & ~memberBits) === mark);
+    return found === mark || (found !== undefined && familyOf(found) === mark);
   });
+}
+
+function familyOf(mark: Mark): Mark {
+  return mark & ~memberBits;
 }
 
 function isMark(number: bigint): boolean {
@@ -46,13 +63,13 @@ function isMark(number: bigint): boolean {
 }
 
 /** The mark that a process has as its limit. Koda's own does not count: in a command of koda everything inherits it. */
-export function limitMark(pid: number): Mark | undefined {
+function limitMark(pid: number): Mark | undefined {
   const found = realTimeLimit(pid);
   return found !== undefined && isMark(found) && found !== realTimeLimit(process.pid) ? found : undefined;
 }
 
-/** The mark in the environment that a process was started with; 0 when that of another version of koda is there. */
-export function environmentMark(pid: number): Mark | undefined {
+/** The mark in the environment that a process was started with; 0 when something else stands there. */
+function environmentMark(pid: number): Mark | undefined {
   const start = `${markVariable}=`;
   const environment = unlessRefused(() => readFileSync(`/proc/${pid}/environ`, "latin1"));
   const value = environment

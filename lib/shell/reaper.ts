@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { unlessRefused } from "../errors.ts";
 import { becomeSubreaper } from "../system/libc.ts";
 import { livingProcesses, type ProcessStat } from "../system/procstat.ts";
-import { environmentMark, limitMark } from "./marks.ts";
+import { isUsers } from "./marks.ts";
 
 /**
  * Makes this process the parent of every orphan below it, so that none gets out of sight: for a program whose children
@@ -33,8 +33,7 @@ export class Reaper {
     const own = all.find(({ pid }) => pid === process.pid);
     if (own === undefined) return [];
     const outside = descendants(all, own.pid).filter(({ session }) => sharesSession || session !== own.session);
-    // A mark in the environment alone belongs to a program that the user's own settings run.
-    return outside.filter(({ pid }) => limitMark(pid) !== undefined || environmentMark(pid) === undefined);
+    return outside.filter((process) => !isUsers(process));
   }
 
   /** False only where it is certain: an adopting process without children has nothing below it. */

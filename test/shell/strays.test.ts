@@ -30,6 +30,7 @@ const rows: readonly [name: string, line: string, lives: readonly boolean[][]][]
   ["that looks like a zombie", headless, [both, onlyOther, none]],
   ["with another limit", `ulimit -R unlimited; ${sleeper}`, [both, onlyOther, none]],
   ["that cannot be told apart", `ulimit -R unlimited; ${bare}`, [both, both, none]],
+  ["with a mark of its own making", `ulimit -R unlimited; export KODA_CALL=1; ${sleeper}`, [both, both, none]],
 ];
 
 for (const [tier, missing] of await findTiers()) {

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { keyFromCommand } from "../../lib/model/keycommand.ts";
 import { Reaper } from "../../lib/shell/reaper.ts";
 import { Shell } from "../../lib/shell/shell.ts";
 import { openBackend } from "./backends.ts";
@@ -27,6 +28,7 @@ const reaper = new Reaper();
 const { backend, policy } = await openBackend(tier, place);
 using _ = backend;
 const shells = [0, 1].map(() => new Shell({ backend, policy, env: place.env, reaper }));
+const daemon = await leaveDaemon();
 const strays = await Promise.all(shells.map(leaveStray));
 const lives = [strays.map(isAlive)];
 for (const [index, shell] of shells.entries()) {
@@ -36,7 +38,16 @@ for (const [index, shell] of shells.entries()) {
   if (stop === "killNow") await until(() => JSON.stringify(strays.map(isAlive)) === wanted);
   lives.push(strays.map(isAlive));
 }
+if (!isAlive(daemon)) throw new Error("A daemon that the user's key command started was killed");
+process.kill(daemon);
 console.log(JSON.stringify(lives));
+
+/** As `gpg-agent` does, which is the user's and no command's. */
+async function leaveDaemon(): Promise<number> {
+  const line = "env -i setsid sleep 1000 >/dev/null 2>&1 & echo key-of-$!";
+  const key = await keyFromCommand(["sh", "-c", line], { provider: "p", writable: [], env: place.env });
+  return Number(key.value?.slice("key-of-".length));
+}
 
 async function leaveStray(shell: Shell, index: number): Promise<number> {
   const file = join(place.project, `pid-${index}`);
