@@ -103,26 +103,24 @@ export function policyOf(grants: Grants): Policy {
   refuseState([root, ...grants.write, ...all(grants.read)], state);
   refuseHiddenRoot(root, { hide, show: read, denied });
 
-  const write = unique(mode === "plan" ? [tmp] : [root, tmp, ...grants.write]);
-  // git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change.
-  const own = [join(root, ".git"), join(root, ".koda")];
+  const write = unique([root, tmp, ...grants.write]);
   // A copy that a command replaced by a symlink would show the next command the link's target.
   const places = unique(grants.copies.map(({ copy }) => dirname(copy)));
   const fixed = all([
-    ...own,
+    ...ownDirectories(root),
     ...grants.gitPlaces,
     ...present(grants.configDirectory),
     ...readonlyByDefault(grants),
     ...places,
   ]);
   const covered = hiddenFrom({ hide, privateTmp });
-  return {
+  const policy: Policy = {
     root,
     home,
     tmp,
     privateTmp,
     write,
-    readonly: fixed.filter((path) => own.includes(path) || isIn(path, write)),
+    readonly: relevant(fixed, { root, write }),
     hide,
     show: unique([root, ...read]).filter((path) => isIn(path, covered)),
     copies: grants.copies.filter(
@@ -132,6 +130,22 @@ export function policyOf(grants: Grants): Policy {
     network,
     limits: { ...standardLimits, ...limits },
   };
+  return mode === "plan" ? readOnly(policy) : policy;
+}
+
+/** The same policy as mode plan has it: nothing but the private directory for temporary files can be written. */
+export function readOnly(policy: Policy): Policy {
+  const write = [policy.tmp];
+  return { ...policy, write, readonly: relevant(policy.readonly, { root: policy.root, write }) };
+}
+
+/** git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change. */
+function ownDirectories(root: string): readonly string[] {
+  return [join(root, ".git"), join(root, ".koda")];
+}
+
+function relevant(paths: readonly string[], { root, write }: Pick<Policy, "root" | "write">): readonly string[] {
+  return paths.filter((path) => ownDirectories(root).includes(path) || isIn(path, write));
 }
 
 function refuseState(opened: readonly string[], state: readonly string[]): void {
