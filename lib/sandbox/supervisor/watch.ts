@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import { receive } from "../descriptors.ts";
 import type { Attempt } from "./attempt.ts";
-import { close, nowhere, poll, pollEnd, POLLIN, POLLOUT, readLink } from "./calls.ts";
+import { close, nowhere, poll, pollEnd, POLLIN, POLLOUT, readLink, type Wanted } from "./calls.ts";
 import { handle, type Report } from "./handle.ts";
 import { answer, type Call, stillWaits, takeCall } from "./notification.ts";
 import type { ConnectRules } from "./rules.ts";
@@ -13,103 +13,154 @@ const mostAttempts = 256;
 /** How soon there may be room in a queue, and how soon it matters that a command that waited is dead. */
 const [retryMs, checkMs] = [5, 250] as const;
 
-/**
- * Answers the calls of all commands whose listeners arrive at the socket, until nobody is left who could send one.
- * It waits in one place, for everything, and blocks nowhere else.
- */
-export function watch(socket: number, rules: ConnectRules, report: Report): void {
-  const listeners = new Set<number>();
-  const attempts = new Set<Attempt>();
-  try {
-    for (;;) {
-      const tried = [...attempts];
-      const asked = [...listeners];
-      const wanted = [
-        { descriptor: socket, events: POLLIN },
-        ...asked.map((descriptor) => ({ descriptor, events: POLLIN })),
-        // A negative descriptor is passed over.
-        ...tried.map(({ writable = -1 }) => ({ descriptor: writable, events: POLLOUT })),
-      ];
-      const [arrived = 0, ...ready] = poll(wanted, patience(attempts));
+/** A socket at which listeners arrive: only programs that were given its other end can send any. */
+export type RuledSocket = { socket: number; rules: ConnectRules };
 
-      for (const [index, attempt] of tried.entries())
-        if (isDue(attempt, ready[asked.length + index] ?? 0)) proceed(attempt, attempts);
-      for (const [index, listener] of asked.entries()) {
-        const events = ready[index] ?? 0;
-        if (events & POLLIN) take(listener);
-        if (events & pollEnd) forget(listener);
-      }
-      if (arrived & POLLIN) welcome(socket, listeners);
-      if (arrived & pollEnd) return;
-    }
-  } finally {
-    for (const attempt of attempts) attempt[Symbol.dispose]();
-    for (const listener of listeners) close(listener);
+type Reports = {
+  report: Report;
+  /** No listener can come from that socket any more. */
+  abandon(socket: number): void;
+};
+
+/**
+ * Answers the calls of all commands whose listeners arrive, each by the rules of the socket that its listener came
+ * through, until `control` ends. It waits in one place, for everything; at each byte of `control` it takes one more
+ * socket.
+ */
+export async function watch(
+  control: number,
+  sockets: AsyncIterator<RuledSocket, void>,
+  reports: Reports,
+): Promise<void> {
+  using watched = new Watched(reports);
+  for (;;) {
+    const events = watched.wait(control);
+    if (events === 0) continue;
+    // All that was announced before the end is taken.
+    if (receive(control, { wait: false }) === undefined) return;
+    const { value } = await sockets.next();
+    if (value !== undefined) watched.add(value);
+  }
+}
+
+type Source = Wanted & { act(events: number): void };
+
+class Watched implements Disposable {
+  readonly #reports: Reports;
+  readonly #sockets = new Map<number, ConnectRules>();
+  readonly #listeners = new Map<number, ConnectRules>();
+  readonly #attempts = new Set<Attempt>();
+
+  constructor(reports: Reports) {
+    this.#reports = reports;
   }
 
-  function take(listener: number): void {
-    const call = takeCall(listener);
-    if (call === undefined) return;
-    const isTooMany = call.name === "connect" && attempts.size >= mostAttempts;
-    const result = isTooMany ? -EAGAIN : safely(call);
+  add({ socket, rules }: RuledSocket): void {
+    this.#sockets.set(socket, rules);
+  }
+
+  /** Waits until something happens and deals with it; returns the events of `control`. */
+  wait(control: number): number {
+    const sources = this.#sources();
+    const events = poll([...sources, { descriptor: control, events: POLLIN }], timeoutFor(this.#attempts));
+    for (const [index, { act }] of sources.entries()) act(events[index] ?? 0);
+    return events.at(-1) ?? 0;
+  }
+
+  /** Attempts come first: one that is over may have waited longest. */
+  #sources(): Source[] {
+    return [
+      ...[...this.#attempts].map((attempt): Source => {
+        // A negative descriptor is passed over.
+        const { writable = -1 } = attempt;
+        return { descriptor: writable, events: POLLOUT, act: (events) => this.#continue(attempt, events) };
+      }),
+      ...[...this.#listeners].map(([descriptor, rules]): Source => {
+        return { descriptor, events: POLLIN, act: (events) => this.#serve(descriptor, rules, events) };
+      }),
+      ...[...this.#sockets].map(([descriptor, rules]): Source => {
+        return { descriptor, events: POLLIN, act: (events) => this.#accept(descriptor, rules, events) };
+      }),
+    ];
+  }
+
+  /** An attempt whose command is gone is due as well: it ends. */
+  #continue(attempt: Attempt, events: number): void {
+    const isDue = attempt.writable === undefined || events !== 0 || !stillWaits(attempt.call);
+    if (isDue) this.#proceed(attempt);
+  }
+
+  #proceed(attempt: Attempt): void {
+    if (!stillWaits(attempt.call)) {
+      this.#end(attempt);
+      return;
+    }
+    const result = attempt.try();
+    if (result === undefined) return;
+    // The command's socket is as it was before the command goes on.
+    this.#end(attempt);
+    answer(attempt.call, result);
+  }
+
+  #end(attempt: Attempt): void {
+    this.#attempts.delete(attempt);
+    attempt[Symbol.dispose]();
+  }
+
+  #serve(listener: number, rules: ConnectRules, events: number): void {
+    const call = events & POLLIN ? takeCall(listener) : undefined;
+    if (call !== undefined) this.#take(call, rules);
+    if (events & pollEnd) this.#forget(listener);
+  }
+
+  #take(call: Call, rules: ConnectRules): void {
+    const isTooMany = call.name === "connect" && this.#attempts.size >= mostAttempts;
+    const result = isTooMany ? -EAGAIN : this.#handle(call, rules);
     if (typeof result === "number") {
       answer(call, result);
       return;
     }
-    attempts.add(result);
-    proceed(result, attempts);
+    this.#attempts.add(result);
+    this.#proceed(result);
   }
 
   /** A defect here must neither allow anything nor end the supervision of all other commands. */
-  function safely(call: Call): number | Attempt {
+  #handle(call: Call, rules: ConnectRules): number | Attempt {
     try {
-      return handle(call, rules, report);
+      return handle(call, rules, this.#reports.report);
     } catch {
       return -EACCES;
     }
   }
 
   /** No process is left that the filter is about. */
-  function forget(listener: number): void {
-    for (const attempt of attempts) if (attempt.call.listener === listener) end(attempt, attempts);
-    listeners.delete(listener);
+  #forget(listener: number): void {
+    for (const attempt of this.#attempts) if (attempt.call.listener === listener) this.#end(attempt);
+    this.#listeners.delete(listener);
     close(listener);
   }
-}
 
-/** Takes what is sent; anything but a listener has no business here. */
-function welcome(socket: number, listeners: Set<number>): void {
-  for (const descriptor of receive(socket, { wait: false })?.descriptors ?? []) {
-    const isListener = readLink(nowhere, `/proc/self/fd/${descriptor}`) === "anon_inode:seccomp notify";
-    if (isListener) listeners.add(descriptor);
-    else close(descriptor);
+  /** Anything but a listener has no business here. */
+  #accept(socket: number, rules: ConnectRules, events: number): void {
+    const message = events === 0 ? undefined : receive(socket, { wait: false });
+    for (const descriptor of message?.descriptors ?? []) {
+      const isListener = readLink(nowhere, `/proc/self/fd/${descriptor}`) === "anon_inode:seccomp notify";
+      if (isListener) this.#listeners.set(descriptor, rules);
+      else close(descriptor);
+    }
+    if (message !== undefined || !(events & pollEnd)) return;
+    this.#sockets.delete(socket);
+    this.#reports.abandon(socket);
+  }
+
+  [Symbol.dispose](): void {
+    for (const attempt of this.#attempts) attempt[Symbol.dispose]();
+    for (const listener of this.#listeners.keys()) close(listener);
   }
 }
 
 /** For how long nothing has to be done unless something happens. */
-function patience(attempts: ReadonlySet<Attempt>): number {
+function timeoutFor(attempts: ReadonlySet<Attempt>): number {
   if (attempts.size === 0) return -1;
   return [...attempts].some(({ writable }) => writable === undefined) ? retryMs : checkMs;
-}
-
-/** One whose command is gone is due as well: it ends. */
-function isDue(attempt: Attempt, events: number): boolean {
-  return attempt.writable === undefined || events !== 0 || !stillWaits(attempt.call);
-}
-
-function proceed(attempt: Attempt, attempts: Set<Attempt>): void {
-  if (!stillWaits(attempt.call)) {
-    end(attempt, attempts);
-    return;
-  }
-  const result = attempt.try();
-  if (result === undefined) return;
-  // The command's socket is as it was before the command goes on.
-  end(attempt, attempts);
-  answer(attempt.call, result);
-}
-
-function end(attempt: Attempt, attempts: Set<Attempt>): void {
-  attempts.delete(attempt);
-  attempt[Symbol.dispose]();
 }
