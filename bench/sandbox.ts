@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { landlockAbi } from "../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../lib/sandbox/layout/layout.ts";
-import { look } from "../lib/sandbox/layout/scenery.ts";
+import { look } from "../lib/sandbox/layout/host.ts";
 import { type Policy, policyOf } from "../lib/sandbox/policy/policy.ts";
-import { Failed } from "../lib/sandbox/probe.ts";
+import { ProbeFailure } from "../lib/sandbox/probe.ts";
 import { openBwrapTier } from "../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../lib/sandbox/tiers/namespaces/tier.ts";
@@ -95,7 +95,7 @@ async function openTiers(place: Place, floors: string): Promise<AsyncDisposable 
       opened.push({ ...tier, shell });
     } catch (error) {
       // A machine without it has one row less.
-      if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
+      if (!(error instanceof Unavailable) && !(error instanceof ProbeFailure)) throw error;
     }
   }
   const all = held.move();

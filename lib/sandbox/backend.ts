@@ -1,5 +1,6 @@
 import { KodaError } from "../errors.ts";
 import type { Pipe } from "../shell/pipe.ts";
+import type { Policy } from "./policy/policy.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 
 /** A command line with nothing left to look up: the program is an absolute path. */
@@ -26,6 +27,16 @@ export type Confined = Command & {
  */
 export type Manner = "watched" | "attached";
 
+export type ConfineOptions = {
+  /**
+   * For this command alone: it may do what both this policy and the backend's own allow. A caller that has several
+   * commands under one policy passes the same record each time, since what is made of it is kept.
+   */
+  policy?: Policy;
+  /** "watched" when absent. */
+  manner?: Manner;
+};
+
 /** Where commands find the proxies. */
 export type Proxies = { http: Endpoint; socks: Endpoint };
 
@@ -46,10 +57,10 @@ export type Enforcement = {
  */
 export type Backend = Enforcement &
   Disposable & {
+    /** The policy of all commands that have no narrower one. Absent where commands are not confined. */
+    policy?: Policy;
     /** Absent where commands have no way out, or need none. */
     proxies?: Proxies;
-    /** Commands find the run's own directory as `/tmp`. */
-    privateTmp: boolean;
     /** Commands find copies of settings in the place of hidden ones; otherwise only where variables lead them there. */
     placesCopies: boolean;
     /** Nothing that a command started can outlive it. */
@@ -58,15 +69,10 @@ export type Backend = Enforcement &
     guards: boolean;
     /** A command may be in koda's own process group: what it signals to all of that reaches nobody but itself. */
     mayShareGroup: boolean;
-    /**
-     * The users whose files commands of user 0 may write although modes say otherwise, beside user 0. Absent where
-     * nothing but koda's own rights counts.
-     */
-    owners?: readonly number[];
     /** Paths below the writable roots that no command may change from now on: repositories that were found. */
     protect(paths: readonly string[]): void;
     /** Throws a KodaError when it cannot be confined. */
-    confine(command: Command, manner?: Manner): Confined;
+    confine(command: Command, options?: ConfineOptions): Confined;
   };
 
 /** What `--no-sandbox` asks for: the command runs with the user's own rights. */
@@ -75,7 +81,6 @@ export const unconfined: Backend = {
   filesystem: "open",
   network: "open",
   notes: ["commands run with your own rights: the sandbox is off (--no-sandbox)"],
-  privateTmp: false,
   placesCopies: false,
   ownProcesses: false,
   guards: false,

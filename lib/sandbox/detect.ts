@@ -1,10 +1,10 @@
 import { landlockAbi } from "./abi.ts";
 import { type Backend, noCommands } from "./backend.ts";
 import { canReplaceTmp } from "./layout/layout.ts";
-import { look } from "./layout/scenery.ts";
+import { look } from "./layout/host.ts";
 import { described, merged, type Missed } from "./missed.ts";
 import type { Policy } from "./policy/policy.ts";
-import { Failed } from "./probe.ts";
+import { ProbeFailure } from "./probe.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 import { whyStepFailed } from "./tiers/failures.ts";
 import type { Shape } from "./tiers/namespaces/tier.ts";
@@ -28,6 +28,8 @@ export type Detected = {
 
 type Tier = {
   name: string;
+  /** Commands can find the run's own directory as `/tmp`. */
+  replacesTmp: boolean;
   open(policy: Policy, options: TierOptions, openEndpoints: DetectOptions["openEndpoints"]): Promise<Backend>;
 };
 
@@ -40,10 +42,11 @@ const inNamespaces =
 
 /** The strongest first; each is opened, with a command run in it, until one works. */
 const tiers: readonly Tier[] = [
-  { name: "namespaces", open: inNamespaces({ processes: true }) },
-  { name: "namespaces without a process namespace", open: inNamespaces({ processes: false }) },
+  { name: "namespaces", replacesTmp: true, open: inNamespaces({ processes: true }) },
+  { name: "namespaces without a process namespace", replacesTmp: true, open: inNamespaces({ processes: false }) },
   {
     name: "bwrap",
+    replacesTmp: true,
     async open(policy, options) {
       const { openBwrapTier } = await import("./tiers/bwrap/tier.ts");
       return await openBwrapTier(policy, options);
@@ -51,6 +54,7 @@ const tiers: readonly Tier[] = [
   },
   {
     name: "landlock",
+    replacesTmp: false,
     async open(policy, options, openEndpoints) {
       const { openLandlockTier } = await import("./tiers/landlock/tier.ts");
       return await openLandlockTier(policy, { ...options, endpoints: (await openEndpoints?.()) ?? [] });
@@ -64,14 +68,14 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
   if (process.platform !== "linux" || arch === undefined) return nothing(policyFor, [notHere()]);
   const options: TierOptions = { ...given, arch, abi: landlockAbi() };
   const missed: Missed[] = [];
-  for (const { name, open } of tiers) {
+  const shared = policyFor(false);
+  const replacing = canReplaceTmp(shared, look) ? policyFor(true) : shared;
+  for (const { name, replacesTmp, open } of tiers) {
     try {
-      const inTmp = policyFor(true);
-      const policy = canReplaceTmp(inTmp, look) ? inTmp : policyFor(false);
-      const backend = await open(policy, options, openEndpoints);
-      const { privateTmp, notes: gaps, owners } = backend;
-      const held = { ...(privateTmp ? policy : policyFor(false)), ...(owners && { owners }) };
-      return { backend: withReasons(backend, missed), policy: held, missed, gaps };
+      const given = replacesTmp ? replacing : shared;
+      const backend = await open(given, options, openEndpoints);
+      const { policy = given, notes: gaps } = backend;
+      return { backend: withReasons(backend, missed), policy, missed, gaps };
     } catch (error) {
       missed.push({ tier: name, ...whyMissed(error) });
     }
@@ -81,8 +85,8 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
 
 /** The tier says it itself, or its command does, at its first step or in its own words. */
 function whyMissed(error: unknown): Omit<Missed, "tier"> {
-  if (error instanceof Failed && error.step !== undefined) return whyMissed(whyStepFailed(error.step));
-  if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
+  if (error instanceof ProbeFailure && error.step !== undefined) return whyMissed(whyStepFailed(error.step));
+  if (!(error instanceof Unavailable) && !(error instanceof ProbeFailure)) throw error;
   const fix = error instanceof Unavailable ? error.fix : undefined;
   return { reason: error.message, ...(fix !== undefined && { fix }) };
 }

@@ -4,7 +4,7 @@ import { closePipe } from "../shell/pipe.ts";
 import { type FailedStep, failedStep } from "./assembly/failure.ts";
 import type { Command, Confined } from "./backend.ts";
 import { socketPair } from "./descriptors.ts";
-import { look } from "./layout/scenery.ts";
+import { look } from "./layout/host.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
 
 /** Does nothing, and is on every system in one of these places. */
@@ -40,7 +40,7 @@ async function runToItsEnd({ argv, cwd, env, descriptors, status, release }: Con
     // A tier's own helpers may end a moment after it.
     await isGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
     if (exit === 0) return;
-    throw new Failed(said.trim(), exit);
+    throw new ProbeFailure(said.trim(), exit);
   } finally {
     closePipe(status);
     release();
@@ -48,8 +48,8 @@ async function runToItsEnd({ argv, cwd, env, descriptors, status, release }: Con
 }
 
 /** The tier's own programs say which step failed; others say something else. */
-export class Failed extends Error {
-  override readonly name = "Failed";
+export class ProbeFailure extends Error {
+  override readonly name = "ProbeFailure";
   readonly step: FailedStep | undefined;
 
   constructor(said: string, exit: number) {

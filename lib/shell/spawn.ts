@@ -66,7 +66,7 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
 
     start(line, options) {
       const mark = nextMark();
-      const command = backend.confine(commandOf(line, surroundings(mark, options)));
+      const command = backend.confine(commandOf(line, surroundings(mark, options)), { policy });
       const launched = withOpenFilesLimit(openFiles, () => launch(line, command, options));
 
       const started = supervise({ ...launched, mark }, options);
@@ -81,7 +81,7 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
 
     attach(line, where = {}) {
       const mark = nextMark();
-      const command = backend.confine(commandOf(line, surroundings(mark, where)), "attached");
+      const command = backend.confine(commandOf(line, surroundings(mark, where)), { policy, manner: "attached" });
       const sharesGroup = backend.mayShareGroup && terminalOf(process.pid) !== undefined;
       sharesSession ||= sharesGroup;
       const attached = withOpenFilesLimit(openFiles, () => attach(line, { command, mark, sharesGroup }));

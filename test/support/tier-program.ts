@@ -11,8 +11,8 @@ import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../../lib/sandbox/layout/layout.ts";
 import { type Policy, policyOf } from "../../lib/sandbox/policy/policy.ts";
-import { Failed } from "../../lib/sandbox/probe.ts";
-import { look } from "../../lib/sandbox/layout/scenery.ts";
+import { ProbeFailure } from "../../lib/sandbox/probe.ts";
+import { look } from "../../lib/sandbox/layout/host.ts";
 import { openBwrapTier } from "../../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../../lib/sandbox/tiers/namespaces/tier.ts";
@@ -39,17 +39,17 @@ try {
   const { env } = childEnv({ ...process.env, ...wanted.env }, rules);
   const shell = createShell({ backend, policy, env });
   held.defer(async () => shell.stopAll());
-  const { name, filesystem, network, notes, privateTmp, placesCopies, ownProcesses, guards, mayShareGroup } = backend;
+  const { name, filesystem, network, notes, placesCopies, ownProcesses, guards, mayShareGroup } = backend;
   tell({
     kind: "open",
     policy,
-    backend: { name, filesystem, network, notes, privateTmp, placesCopies, ownProcesses, guards, mayShareGroup },
+    backend: { name, filesystem, network, notes, placesCopies, ownProcesses, guards, mayShareGroup },
   });
   // Where a tier cannot hold repositories as they are, whoever runs commands puts them back.
   const care = careForRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
   await obey(shell, backend, backend.guards ? care : undefined);
 } catch (error) {
-  if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
+  if (!(error instanceof Unavailable) && !(error instanceof ProbeFailure)) throw error;
   tell({ kind: "unavailable", reason: error.message });
 }
 
@@ -65,9 +65,12 @@ async function openTier({ tier, grants, circumstances }: Wanted): Promise<{ back
     onRefusal: ({ what }) => tell({ kind: "refusal", what }),
     ...circumstances,
   };
-  const inTmp = canReplaceTmp(draft, look) ? policyFor(true) : draft;
-  const backend = await open(tier, inTmp, options);
-  return { backend, policy: backend.privateTmp ? inTmp : draft };
+  const backend = await open(
+    tier,
+    tier !== "landlock" && canReplaceTmp(draft, look) ? policyFor(true) : draft,
+    options,
+  );
+  return { backend, policy: backend.policy ?? draft };
 }
 
 async function open(tier: Exclude<TierName, "none">, policy: Policy, options: TierOptions): Promise<Backend> {

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { KodaError } from "../../errors.ts";
 import type { Policy, SettingsCopy } from "../policy/policy.ts";
-import { isBelow } from "../policy/reach.ts";
+import { isBelow, isHidden } from "../policy/reach.ts";
 
 /**
  * What a command sees of the file system, as data: the host's tree, read-only, and over it, in this order, what is
@@ -35,38 +35,41 @@ export type Mount =
 export type Inside = { path: string; kind: "directory" | "file" };
 
 export type Kind = "directory" | "file" | "link";
+/** What lies at a path, a symlink not followed; undefined when there is nothing, or nobody may look. */
+export type Look = (path: string) => Kind | undefined;
 
-export type Scenery = {
-  /** What lies at a path, a symlink not followed; undefined when there is nothing, or nobody may look. */
-  look(path: string): Kind | undefined;
+/** What a layout depends on beside the policy. */
+export type LayoutContext = {
+  look: Look;
   /** What must stay as it is in this command, beside what the policy names: repositories that were found. */
   protect: readonly string[];
   /** Where file systems of the kernel's own (proc, sysfs, …) are mounted. */
   kernelMounts: readonly string[];
   /** What `waysToHidden` found before the first command ran. */
   ways: readonly string[];
-  /** As `Lent` has it. */
+  /** As `OwnerRights` has it. */
   cover?: string | undefined;
 };
 
 /** Directories that a sandbox makes anew, whatever the host has there. */
 const madeAnew = ["/dev", "/proc", "/sys"];
 
-export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, cover }: Scenery): Layout {
-  const replacesTmp = canReplaceTmp(policy, look);
-  const roots = rootsOf(policy, replacesTmp);
+export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, cover }: LayoutContext): Layout {
+  const kept = [...protectedIn(policy), ...protect];
+  const isKept = (path: string) => kept.some((place) => isBelow(path, place));
+  const roots = rootsOf(policy).filter((root) => !isKept(root));
   const isWritten = (path: string) => roots.some((root) => isBelow(path, root));
 
   const fixed = [...ways, ...between(roots, policy.readonly)].filter((path) => look(path) === "directory");
   const trees: Placed[] = [...new Set([...roots, ...fixed])]
-    .filter((path) => path !== "/")
+    .filter((path) => path !== "/" && !isKept(path))
     .map((at) => treeOf(at, { writable: true }));
-  if (replacesTmp) trees.push({ kind: "tree", from: policy.tmp, at: "/tmp", writable: true, rank: 0 });
+  if (policy.privateTmp) trees.push(privateTmpOf(policy));
   const copies = policy.copies.filter(({ at }) => look(at) === "file").map(copyOf);
   const covers = policy.hide
     .filter((path) => !policy.show.includes(path) && !isMadeAnew(path) && !copies.some(({ at }) => at === path))
     .flatMap((at) => coverOf(at, look(at)));
-  const lost = [...covers.map(({ at }) => at), ...(replacesTmp ? ["/tmp"] : [])];
+  const lost = [...covers.map(({ at }) => at), ...(policy.privateTmp ? ["/tmp"] : [])];
   const shown = policy.show
     .filter((path) => look(path) !== undefined && lost.some((above) => isBelow(path, above) && path !== above))
     .filter((path) => !trees.some(({ at }) => at === path))
@@ -76,7 +79,7 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, co
 
   const placed = [...trees, ...covers, ...copies, ...shown].sort(fromTheTop);
   const frozen = frozenIn(
-    [...protectedIn(policy), ...protect, ...kernelMounts].filter((path) => isWritten(path)),
+    [...kept, ...kernelMounts].filter((path) => isWritten(path)),
     look,
   );
   const inDevices = placed
@@ -94,20 +97,28 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, co
  * lies in could be, and then the next command would find it by a name that no rule is about. They are looked for before
  * the first command runs: of a later one a command could make a symlink, and what that leads to would be writable.
  */
-export function waysToHidden(policy: Policy, look: Scenery["look"]): readonly string[] {
-  const replacesTmp = canReplaceTmp(policy, look);
-  const roots = rootsOf(policy, replacesTmp);
-  const tmp = replacesTmp && roots.some((root) => isBelow(policy.tmp, root)) ? [policy.tmp] : [];
+export function waysToHidden(policy: Policy, look: Look): readonly string[] {
+  const roots = rootsOf(policy);
+  const tmp = policy.privateTmp && roots.some((root) => isBelow(policy.tmp, root)) ? [policy.tmp] : [];
   return [...between(roots, [...policy.hide, ...tmp]), ...tmp].filter((path) => look(path) === "directory");
 }
 
 /** A root in another root needs no place of its own, and has none that a command could not make a symlink of. */
-function rootsOf({ write, tmp, hide }: Policy, replacesTmp: boolean): readonly string[] {
-  const roots = write.filter((root) => !(replacesTmp && root === tmp));
+function rootsOf({ write, tmp, privateTmp, hide }: Policy): readonly string[] {
+  const roots = write.filter((root) => !(privateTmp && root === tmp));
   const isHiddenIn = (root: string, other: string) => hide.some((path) => isBelow(root, path) && isBelow(path, other));
   return roots.filter(
     (root) => !roots.some((other) => other !== root && isBelow(root, other) && !isHiddenIn(root, other)),
   );
+}
+
+/** The run's own directory; an empty one where a part of the run has no right to that. */
+function privateTmpOf(policy: Policy): Placed {
+  const { tmp, write } = policy;
+  const isOpen = write.some((root) => isBelow(tmp, root)) && !isHidden(tmp, policy);
+  return isOpen
+    ? { kind: "tree", from: tmp, at: "/tmp", writable: true, rank: 0 }
+    : { kind: "cover", at: "/tmp", rank: 0 };
 }
 
 function between(roots: readonly string[], paths: readonly string[]): string[] {
@@ -115,7 +126,7 @@ function between(roots: readonly string[], paths: readonly string[]): string[] {
 }
 
 /** What the policy names is real; a symlink has been put there since, and may lead anywhere. */
-function refuseLink(path: string, look: Scenery["look"]): void {
+function refuseLink(path: string, look: Look): void {
   const link = [...wayDown("/", path), path].find((each) => look(each) === "link");
   if (link !== undefined)
     throw new KodaError("sandbox", `Cannot run a command: "${link}" was a directory, and has become a symlink`);
@@ -131,7 +142,7 @@ export function protectedIn({
 }
 
 /** Only where there is a directory to put it on, and not where that would hide a writable root from itself. */
-export function canReplaceTmp({ write, tmp }: Pick<Policy, "write" | "tmp">, look: Scenery["look"]): boolean {
+export function canReplaceTmp({ write, tmp }: Pick<Policy, "write" | "tmp">, look: Look): boolean {
   return look("/tmp") === "directory" && !write.some((root) => root !== tmp && isBelow("/tmp", root));
 }
 
@@ -169,7 +180,7 @@ function depth(path: string): number {
   return path.split("/").length;
 }
 
-function withInside(mount: Placed, placed: readonly Placed[], look: Scenery["look"]): Mount {
+function withInside(mount: Placed, placed: readonly Placed[], look: Look): Mount {
   const { kind, at } = mount;
   if (kind === "sealed") return { kind, at };
   if (kind === "cover") return { kind, at, inside: placesIn(at, placed, look) };
@@ -183,7 +194,7 @@ function closed(mount: Mount, cover: string | undefined): Mount {
 }
 
 /** The places whose nearest mount above is the one at `at`. */
-function placesIn(at: string, placed: readonly Placed[], look: Scenery["look"]): Inside[] {
+function placesIn(at: string, placed: readonly Placed[], look: Look): Inside[] {
   const nearest = (path: string) =>
     placed.map((mount) => mount.at).findLast((other) => other !== path && isBelow(path, other));
   const inside = placed.filter(({ at: path }) => path !== at && nearest(path) === at);
@@ -191,7 +202,7 @@ function placesIn(at: string, placed: readonly Placed[], look: Scenery["look"]):
 }
 
 /** The place of a mount, and the directories on the way to it. */
-function placeOf({ at }: { at: string }, top: string, look: Scenery["look"]): Inside[] {
+function placeOf({ at }: { at: string }, top: string, look: Look): Inside[] {
   const way = wayDown(top, at).map((path): Inside => ({ path, kind: "directory" }));
   return [...way, { path: at, kind: look(at) === "directory" ? "directory" : "file" }];
 }
@@ -202,7 +213,7 @@ function wayDown(top: string, path: string): string[] {
 }
 
 /** What lies in something frozen is frozen with it. */
-function frozenIn(paths: readonly string[], look: Scenery["look"]): Mount[] {
+function frozenIn(paths: readonly string[], look: Look): Mount[] {
   const kept: string[] = [];
   for (const path of [...new Set(paths)].sort((a, b) => depth(a) - depth(b)))
     if (look(path) !== undefined && !kept.some((above) => isBelow(path, above))) kept.push(path);

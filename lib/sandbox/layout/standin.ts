@@ -16,7 +16,7 @@ import { tryLock } from "../descriptors.ts";
 import type { Policy } from "../policy/policy.ts";
 import { isBelow } from "../policy/reach.ts";
 import { protectedIn } from "./layout.ts";
-import { look } from "./scenery.ts";
+import { look } from "./host.ts";
 
 /**
  * What stands where something protected is missing, so that a command cannot make it: a mount needs a place. It is

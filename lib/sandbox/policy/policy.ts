@@ -31,7 +31,10 @@ export type Policy = {
   readonly allowGit: boolean;
   readonly network: Network;
   readonly limits: ResourceLimits;
-  /** The users in whose directories commands of user 0 may write, as `Backend` has it. */
+  /**
+   * The users whose files commands of user 0 may write although modes say otherwise, beside user 0. Absent where nothing
+   * but koda's own rights counts.
+   */
   readonly owners?: readonly number[];
 };
 

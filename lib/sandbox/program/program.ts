@@ -32,7 +32,7 @@ export type Plan = {
     /** A process namespace too. Without a report what the command leaves running is killed. */
     processes?: { report?: number; most?: number };
   };
-  /** Rights of user 0 that the command keeps: none, but for `Lent`. */
+  /** Rights of user 0 that the command keeps: none, but for `OwnerRights`. */
   capabilities?: readonly Capability[];
   landlock?: Restriction;
   limits: ResourceLimits;

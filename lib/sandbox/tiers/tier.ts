@@ -1,7 +1,11 @@
+import type { Network } from "../../config/config.ts";
 import type { Arch } from "../assembly/processors.ts";
-import type { Proxies } from "../backend.ts";
-import type { Policy } from "../policy/policy.ts";
+import type { Backend, BackendName, Command, Manner } from "../backend.ts";
+import type { Policy, ResourceLimits } from "../policy/policy.ts";
+import type { Plan } from "../program/program.ts";
+import type { ProgramFile } from "../program/programfile.ts";
 import type { ConnectRules, Endpoint, Refusal } from "../supervisor/rules.ts";
+import type { OwnerRights } from "./ownerrights.ts";
 
 /** What every tier is given beside the policy. */
 export type TierOptions = {
@@ -19,29 +23,64 @@ export type TierOptions = {
   onRefusal: (refusal: Refusal) => void;
 };
 
-/** The filter where commands have a network namespace of their own; each tier adds whether they see other processes. */
-export const ownNetwork = {
-  network: "tcp",
-  unixSockets: true,
-  superviseConnect: true,
-  superviseListen: false,
-  foreignIpc: false,
-} as const;
+/** What is known of a tier before anything is confined in it. */
+export type TierFacts = {
+  name: BackendName;
+  /** Known gaps. */
+  notes: readonly string[];
+  rights: OwnerRights;
+  /** Where commands find the proxies, in this order: HTTP, SOCKS. */
+  endpoints: readonly Endpoint[];
+  /** What commands see of files is made by mounts; otherwise Landlock alone holds them. */
+  hasMounts: boolean;
+  ownProcesses: boolean;
+  protect: Backend["protect"];
+};
 
-/** Where commands find the proxies in a network of their own. */
-export function proxiesAt([http, socks]: readonly number[]): Proxies | undefined {
-  if (http === undefined || socks === undefined) return undefined;
-  const at = (port: number): Endpoint => ({ address: "127.0.0.1", port });
-  return { http: at(http), socks: at(socks) };
-}
+/**
+ * A tier: its facts, and the steps in which it differs from the others. A view is what a command sees of the file
+ * system, as data.
+ */
+export type Tier<View, Resources extends Disposable | undefined> = TierFacts & {
+  /** Makes what the session needs; the first program is built meanwhile. */
+  open(): Promise<Resources>;
+  /** A command has run in it. */
+  opened?(resources: Resources): void;
+  /** Looks at a policy's places before its first command; the result looks again for each, since files come and go. */
+  viewer(policy: Policy): () => View;
+  connectRules(policy: Policy): ConnectRules;
+  channelFor(manner: Manner): Channel | undefined;
+  /** The number of the channel's descriptor: the last one that a command's program gets. */
+  channelAt(source: Source<View>): number;
+  plan(source: Source<View>): TierPlan;
+  launch(parts: LaunchParts<View, Resources>): Launch;
+};
 
-/** Who may be connected to where commands have a network namespace of their own. */
-export function connectRulesOf(policy: Policy, replacesTmp: boolean): ConnectRules {
-  return {
-    sockets: policy.write,
-    except: policy.hide,
-    names: replacesTmp ? [{ from: "/tmp", to: policy.tmp }] : [],
-    tcp: "any",
-    abstract: true,
-  };
-}
+/** The purpose of a pipe from a command's program to koda, as `Confined` has them. */
+export type Channel = "status" | "complaints";
+
+/** All that a command's program depends on: commands of equal sources share one program. */
+export type Source<View> = {
+  view: View;
+  channel: Channel | undefined;
+  limits: ResourceLimits;
+  network: Network;
+};
+
+/** The descriptor of the supervisor's socket in every program; those of the tier follow. */
+export const supervisorAt = 3;
+
+/** What is the tier's own in the plan for a program. */
+export type TierPlan = Omit<Plan, "arch" | "capabilities" | "limits" | "supervisor" | "complaints">;
+
+export type LaunchParts<View, Resources> = {
+  command: Command;
+  program: ProgramFile;
+  source: Source<View>;
+  resources: Resources;
+  /** Disposed of when nothing of the command is left. */
+  held: DisposableStack;
+};
+
+/** How a command's program is started: the arguments before the command's, and the descriptors after the supervisor's. */
+export type Launch = { argv: readonly [program: string, ...args: string[]]; descriptors: readonly number[] };

@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unlessRefused } from "../../../errors.ts";
-import { look } from "../../layout/scenery.ts";
+import { look } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { folded, isBelow } from "../../policy/reach.ts";
 import { Unavailable } from "../unavailable.ts";

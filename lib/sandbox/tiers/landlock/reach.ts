@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { unlessRefused } from "../../../errors.ts";
-import { kernelMounts } from "../../layout/scenery.ts";
+import { kernelMounts } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { folded, isBelow, isHidden } from "../../policy/reach.ts";
 import { listing, reading, type Restriction, usingDevice, writing } from "../../program/steps/landlock.ts";

@@ -4,7 +4,7 @@ import type { Arch } from "../../assembly/processors.ts";
 import { receive, socketPair } from "../../descriptors.ts";
 import { ProgramFile } from "../../program/programfile.ts";
 import { whyStepFailed } from "../failures.ts";
-import type { Lent } from "../lent.ts";
+import type { OwnerRights } from "../ownerrights.ts";
 import { Unavailable } from "../unavailable.ts";
 import { makerProgram } from "./maker.ts";
 
@@ -18,7 +18,7 @@ export type SessionNamespaces = Disposable & {
 
 const forMessages = 3;
 
-type SessionOptions = { arch: Arch; ports: readonly number[]; maps: Lent["maps"] };
+type SessionOptions = { arch: Arch; ports: readonly number[]; maps: OwnerRights["maps"] };
 
 /** Without maps koda's own user is the only one there. */
 export async function openNamespaces({ arch, ports, maps }: SessionOptions): Promise<SessionNamespaces> {
