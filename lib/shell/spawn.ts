@@ -26,6 +26,8 @@ type Where = {
   cwd?: string;
   /** Variables on top of the shell's environment. */
   env?: Readonly<Record<string, string>>;
+  /** For this command alone, instead of the shell's: the sandbox holds it to what its own policy allows as well. */
+  policy?: Policy;
 };
 
 /** The one place where programs are started. */
@@ -58,15 +60,15 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
   const openFiles = originalOpenFiles();
   let count = 0;
   let sharesSession = false;
-  const isSeen = (path: string) => backend.filesystem !== "confined" || isSeenBy(path, policy);
-
   return {
     maxSeconds,
     confined: backend.filesystem === "confined",
 
     start(line, options) {
       const mark = nextMark();
-      const command = backend.confine(commandOf(line, surroundings(mark, options)), { policy });
+      const command = backend.confine(commandOf(line, surroundings(mark, options)), {
+        policy: options.policy ?? policy,
+      });
       const launched = withOpenFilesLimit(openFiles, () => launch(line, command, options));
 
       const started = supervise({ ...launched, mark }, options);
@@ -81,7 +83,10 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
 
     attach(line, where = {}) {
       const mark = nextMark();
-      const command = backend.confine(commandOf(line, surroundings(mark, where)), { policy, manner: "attached" });
+      const command = backend.confine(commandOf(line, surroundings(mark, where)), {
+        policy: where.policy ?? policy,
+        manner: "attached",
+      });
       const sharesGroup = backend.mayShareGroup && terminalOf(process.pid) !== undefined;
       sharesSession ||= sharesGroup;
       const attached = withOpenFilesLimit(openFiles, () => attach(line, { command, mark, sharesGroup }));
@@ -105,7 +110,8 @@ export function createShell({ backend, policy, env, maxSeconds = 300 }: ShellOpt
     return `${family}${++count}/`;
   }
 
-  function surroundings(mark: string, { cwd = policy.root, env: more }: Where) {
+  function surroundings(mark: string, { policy: seenBy = policy, cwd = seenBy.root, env: more }: Where) {
+    const isSeen = (path: string) => backend.filesystem !== "confined" || isSeenBy(path, seenBy);
     return { cwd, env: { ...env, ...more, [markVariable]: mark }, isSeen };
   }
 

@@ -26,6 +26,7 @@ import { realPaths } from "../../lib/trust/real.ts";
 import { hereArch } from "./assembled.ts";
 import type { Order, Report, TierName, Wanted } from "./tiers.ts";
 
+const policies = new Map<string, Policy>();
 const wanted: Wanted = JSON.parse(process.argv[2] ?? "");
 adoptOrphans();
 await using held = new AsyncDisposableStack();
@@ -123,7 +124,12 @@ type Start = Extract<Order, { do: "start" }>;
 function start(shell: Shell, { id, command, options }: Start, care: Repositories | undefined): Running {
   const listen = (stream: "stdout" | "stderr") => (bytes: Uint8Array) =>
     tell({ kind: "output", id, stream, text: Buffer.from(bytes).toString("latin1") });
-  const running = shell.start(command, { stdout: listen("stdout"), stderr: listen("stderr"), ...options });
+  const streams = { stdout: listen("stdout"), stderr: listen("stderr") };
+  const running = shell.start(command, {
+    ...streams,
+    ...options,
+    ...(options.policy && { policy: same(options.policy) }),
+  });
   tell({ kind: "started", id, pid: running.pid });
   void finish();
   return running;
@@ -133,6 +139,14 @@ function start(shell: Shell, { id, command, options }: Start, care: Repositories
     await care?.after();
     tell({ kind: "ended", id, ended });
   }
+}
+
+/** The record that was given first: those who have a policy pass the same one for each command. */
+function same(policy: Policy): Policy {
+  const key = JSON.stringify(policy);
+  const known = policies.get(key) ?? policy;
+  policies.set(key, known);
+  return known;
 }
 
 function tell(report: Report): void {

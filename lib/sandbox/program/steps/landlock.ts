@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import type { Assembly } from "../../assembly/assembly.ts";
+import { openPath, openWithoutLinks } from "./place.ts";
 
 /** What Landlock can hold back in the file system, in the order of its bits. */
 const bits = [
@@ -66,9 +67,6 @@ export type Restriction = {
 };
 
 const [pathRule, portRule] = [1, 2] as const;
-const currentDirectory = -100;
-/** O_PATH | O_CLOEXEC */
-const asPlace = 0o12000000;
 
 /** Adds the steps that restrict what comes after them, for good. */
 export function restrict(program: Assembly, { abi, paths, ports }: Restriction): void {
@@ -87,11 +85,8 @@ export function restrict(program: Assembly, { abi, paths, ports }: Restriction):
     const rule = program.words(allowed, 0);
     const [place, missing] = [program.variable(), program.label(`${path} is missing`)];
     // What is not there needs no permission; it will not be there with one either.
-    program.step("openat", [currentDirectory, program.text(path), asPlace, 0], {
-      onError: missing,
-      into: place,
-      into32: rule + 8,
-    });
+    const open = (access & writing) === writing ? openWithoutLinks : openPath;
+    open(program, path, { onError: missing, into: place, into32: rule + 8 });
     program.step("landlock_add_rule", [ruleset, pathRule, rule, 0], { must: `landlock_add_rule ${path}` });
     program.step("close", [place]);
     program.place(missing);

@@ -1,5 +1,6 @@
-import type { Assembly, Variable } from "../../assembly/assembly.ts";
+import type { Assembly, Value, Variable } from "../../assembly/assembly.ts";
 import type { Inside, Layout, Mount } from "../../layout/layout.ts";
+import { openWithoutLinks } from "./place.ts";
 
 const here = -100;
 const [AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_RECURSIVE] = [0x100, 0x1000, 0x8000] as const;
@@ -60,7 +61,7 @@ function limitProcesses(program: Assembly, most: number): void {
 function take(program: Assembly, mount: Mount): Variable | undefined {
   switch (mount.kind) {
     case "tree": {
-      const tree = takeTree(program, mount.from);
+      const tree = (mount.writable ? takeWritable : takeTree)(program, mount.from);
       restrictTaken(program, tree, mount.writable ? NOSUID | NODEV : READONLY | NOSUID | NODEV);
       return tree;
     }
@@ -103,9 +104,22 @@ function place(program: Assembly, mount: Mount, tree: Variable | undefined): voi
 
 /** A copy of what is mounted at a path, and in it, that is mounted nowhere yet. */
 function takeTree(program: Assembly, path: string): Variable {
+  return openTree(program, path, [here, program.text(path), 0]);
+}
+
+/** The same of what commands are to write, which is no symlink, whatever others do at that moment. */
+function takeWritable(program: Assembly, path: string): Variable {
+  const place = program.variable();
+  openWithoutLinks(program, path, { must: `openat2(${path})`, into: place });
+  const tree = openTree(program, path, [place, program.text(""), AT_EMPTY_PATH]);
+  program.step("close", [place]);
+  return tree;
+}
+
+function openTree(program: Assembly, path: string, [at, name, flags]: readonly [Value, number, number]): Variable {
   const tree = program.variable();
-  const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
-  program.step("open_tree", [here, program.text(path), flags], { must: `open_tree(${path})`, into: tree });
+  const all = flags | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+  program.step("open_tree", [at, name, all], { must: `open_tree(${path})`, into: tree });
   return tree;
 }
 

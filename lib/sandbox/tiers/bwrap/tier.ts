@@ -43,7 +43,7 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
   const parts = { bwrap, rights, options };
   return await openTier({
     tier: {
-      ...viewsIn(rights.cover),
+      ...viewsIn({ cover: rights.cover, followsLinks: true }),
       name: "bwrap",
       notes: [...notes, ...unlimitedForRoot()],
       rights,

@@ -34,7 +34,7 @@ export async function openNamespacesTier(policy: Policy, options: TierOptions, {
   const rights = held.use(rightsInNamespace(policy));
   return await openTier({
     tier: {
-      ...viewsIn(rights.cover),
+      ...viewsIn({ cover: rights.cover, followsLinks: false }),
       name: "namespaces",
       notes: notesOf(abi, processes),
       rights,
