@@ -5,7 +5,6 @@ import { type Backend, unconfined } from "../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../lib/sandbox/layout/layout.ts";
 import { look } from "../lib/sandbox/layout/host.ts";
 import { type Policy, policyOf, readOnly } from "../lib/sandbox/policy/policy.ts";
-import { ProbeFailure } from "../lib/sandbox/probe.ts";
 import { openBwrapTier } from "../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../lib/sandbox/tiers/namespaces/tier.ts";
@@ -98,7 +97,7 @@ async function openTiers(place: Place, floors: string): Promise<AsyncDisposable 
       opened.push({ ...tier, shell, policy: backend.policy });
     } catch (error) {
       // A machine without it has one row less.
-      if (!(error instanceof Unavailable) && !(error instanceof ProbeFailure)) throw error;
+      if (!(error instanceof Unavailable)) throw error;
     }
   }
   const all = held.move();

@@ -4,9 +4,7 @@ import { canReplaceTmp } from "./layout/layout.ts";
 import { look } from "./layout/host.ts";
 import { described, merged, type Missed } from "./missed.ts";
 import type { Policy } from "./policy/policy.ts";
-import { ProbeFailure } from "./probe.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
-import { whyStepFailed } from "./tiers/failures.ts";
 import type { Shape } from "./tiers/namespaces/tier.ts";
 import type { TierOptions } from "./tiers/tier.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
@@ -77,18 +75,12 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
       const { policy = given, notes: gaps } = backend;
       return { backend: withReasons(backend, missed), policy, missed, gaps };
     } catch (error) {
-      missed.push({ tier: name, ...whyMissed(error) });
+      if (!(error instanceof Unavailable)) throw error;
+      const { message: reason, fix } = error;
+      missed.push({ tier: name, reason, ...(fix !== undefined && { fix }) });
     }
   }
   return nothing(policyFor, missed);
-}
-
-/** The tier says it itself, or its command does, at its first step or in its own words. */
-function whyMissed(error: unknown): Omit<Missed, "tier"> {
-  if (error instanceof ProbeFailure && error.step !== undefined) return whyMissed(whyStepFailed(error.step));
-  if (!(error instanceof Unavailable) && !(error instanceof ProbeFailure)) throw error;
-  const fix = error instanceof Unavailable ? error.fix : undefined;
-  return { reason: error.message, ...(fix !== undefined && { fix }) };
 }
 
 function nothing(policyFor: DetectOptions["policyFor"], missed: readonly Missed[]): Detected {

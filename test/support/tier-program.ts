@@ -11,7 +11,6 @@ import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../../lib/sandbox/layout/layout.ts";
 import { type Policy, policyOf } from "../../lib/sandbox/policy/policy.ts";
-import { ProbeFailure } from "../../lib/sandbox/probe.ts";
 import { look } from "../../lib/sandbox/layout/host.ts";
 import { openBwrapTier } from "../../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../../lib/sandbox/tiers/landlock/tier.ts";
@@ -50,7 +49,7 @@ try {
   const care = careForRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
   await obey(shell, backend, backend.guards ? care : undefined);
 } catch (error) {
-  if (!(error instanceof Unavailable) && !(error instanceof ProbeFailure)) throw error;
+  if (!(error instanceof Unavailable)) throw error;
   tell({ kind: "unavailable", reason: error.message });
 }
 

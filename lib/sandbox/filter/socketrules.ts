@@ -4,8 +4,6 @@ import { allowed, type NamedRule, noSuchFamily, noSuchProtocol, notAllowed, notP
 export type SocketOptions = {
   /** "tcp": TCP and what looks names up; "none": no sockets but those of this machine. */
   network: "tcp" | "none";
-  /** Sockets in the file system. Closed where nobody supervises what they connect to. */
-  unixSockets: boolean;
   /** Asks the supervisor about every connect(). */
   superviseConnect: boolean;
   /** And about every listen(): in the machine's own network others would be let in. */
@@ -46,13 +44,13 @@ const socketPairs: NamedRule = {
 };
 
 /** What may be opened is listed; whatever else the kernel knows is no such family. */
-function sockets({ network, unixSockets }: Pick<SocketOptions, "network" | "unixSockets">): NamedRule {
+function sockets({ network }: Pick<SocketOptions, "network">): NamedRule {
   return {
     call: "socket",
     cases: [
       // Which addresses this machine has: name look-ups ask for that. Other protocols of netlink change things.
       allowed(isFamily(netlink), isProtocol(anyProtocol)),
-      ...(unixSockets ? connectedUnix : []),
+      ...connectedUnix,
       ...(network === "tcp" ? [...internet(inet), ...internet(inet6)] : []),
     ],
     otherwise: refuse(noSuchFamily),

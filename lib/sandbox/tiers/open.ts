@@ -1,4 +1,5 @@
-import type { Backend } from "../backend.ts";
+import { openPipe } from "../../shell/libc.ts";
+import type { Backend, Command, Confined, Manner } from "../backend.ts";
 import { standInsFor } from "../layout/standin.ts";
 import type { Policy } from "../policy/policy.ts";
 import { probe } from "../probe.ts";
@@ -6,84 +7,94 @@ import { confiningProgram } from "../program/program.ts";
 import { Programs } from "../program/programs.ts";
 import { neededAbi } from "../program/steps/landlock.ts";
 import { Supervisor } from "../supervisor/supervisor.ts";
-import { launch, sourceFor } from "./launch.ts";
-import { PreparedPolicies } from "./prepared.ts";
-import { type Source, supervisorAt, type Tier, type TierFacts, type TierOptions } from "./tier.ts";
-import { orRefuse } from "./unavailable.ts";
+import { type Prepared, PreparedPolicies } from "./prepared.ts";
+import { type Source, supervisorAt, type Tier, type TierOptions } from "./tier.ts";
+import { orRefuse, Unavailable } from "./unavailable.ts";
 
-type Opening<View, Resources extends Disposable | undefined> = {
-  tier: Tier<View, Resources>;
-  policy: Policy;
+type Opening = {
   options: TierOptions;
   /** Disposed of with the backend. */
   held: DisposableStack;
 };
 
-/** Opens a tier; a command has run in it when this settles. Throws Unavailable or ProbeFailure where it does not work. */
-export async function openTier<View, Resources extends Disposable | undefined>({
-  tier,
-  policy,
-  options,
-  held,
-}: Opening<View, Resources>): Promise<Backend> {
+/** Opens a tier; a command has run in it when this settles. Throws Unavailable where it does not work. */
+export async function openTier<View>(tier: Tier<View>, policy: Policy, { options, held }: Opening): Promise<Backend> {
   const policies = new PreparedPolicies(tier, policy);
-  const { own } = policies;
   const programs = held.use(new Programs<Source<View>>((source) => build(tier, source, options)));
-  // With these the view is already the one of the first command.
+  // With these the view is already that of the first command.
   using _ = tier.hasMounts ? standInsFor(policy) : undefined;
   const opening = tier.open();
   try {
-    programs.of(sourceFor(tier, own, "watched"));
+    programs.of(sourceFor(policies.own, "watched"));
   } finally {
     held.use(await opening);
   }
-  const session = { tier, programs, resources: await opening };
-  await probe((command, socket) => launch(session, command, { prepared: own, socket, manner: "watched" }), policy.root);
-
-  tier.opened?.(session.resources);
+  const session = await opening;
+  await probe((command, socket) => confine(command, policies.own, { socket, manner: "watched" }), policy.root);
+  session.begin?.();
   const supervisor = held.use(new Supervisor(options.onRefusal));
   const opened = held.move();
   return {
-    ...factsOf(tier, options.abi),
-    policy: own.policy,
+    ...factsOf(tier, options),
+    policy: policies.own.policy,
     confine: (command, { policy: narrower, manner = "watched" } = {}) =>
       orRefuse(() => {
         const prepared = policies.for(narrower);
-        return launch(session, command, { prepared, socket: supervisor.socketFor(prepared.rules), manner });
+        return confine(command, prepared, { socket: supervisor.socketFor(prepared.rules), manner });
       }),
     [Symbol.dispose]: () => opened.dispose(),
   };
+
+  function confine(command: Command, prepared: Prepared<View>, { socket, manner }: Connection): Confined {
+    using taken = new DisposableStack();
+    if (tier.hasMounts) taken.use(standInsFor(prepared.policy));
+    const source = sourceFor(prepared, manner);
+    const { channel, view } = source;
+    const { argv, descriptors } = session.start(programs.of(source), { cwd: command.cwd, view, held: taken });
+    const pipe = channel && openPipe();
+    if (channel !== undefined && pipe === undefined) throw new Unavailable("no pipe could be made");
+    const held = taken.move();
+    return {
+      ...command,
+      argv: [...argv, ...command.argv],
+      descriptors: [socket, ...descriptors, ...(pipe ? [pipe.write] : [])],
+      ...(pipe && channel && { [channel]: pipe }),
+      release: () => held.dispose(),
+    };
+  }
+
+  function sourceFor({ policy: { limits, network }, look }: Prepared<View>, manner: Manner): Source<View> {
+    const channel = manner === "attached" ? "complaints" : tier.reportsStatus ? "status" : undefined;
+    return { view: look(), channel, limits, network };
+  }
 }
 
-function build<View>(
-  tier: Pick<Tier<View, undefined>, "rights" | "channelAt" | "plan">,
-  source: Source<View>,
-  { arch }: TierOptions,
-): Uint8Array {
-  const { channel, limits } = source;
+type Connection = { socket: number; manner: Manner };
+
+function build<View>(tier: Tier<View>, source: Source<View>, { arch }: TierOptions): Uint8Array {
   return confiningProgram({
     arch,
     capabilities: tier.rights.capabilities,
-    limits,
+    limits: source.limits,
     supervisor: supervisorAt,
-    ...(channel === "complaints" && { complaints: tier.channelAt(source) }),
+    ...(source.channel === "complaints" && { complaints: tier.channel }),
     ...tier.plan(source),
   });
 }
 
-function factsOf({ name, notes, rights, endpoints, hasMounts, ownProcesses, protect }: TierFacts, abi: number) {
+function factsOf<View>(tier: Tier<View>, { abi }: TierOptions) {
+  const { name, notes, rights, endpoints, hasMounts, ownProcesses, protect } = tier;
   const [http, socks] = endpoints;
-  const proxies = http && socks && { http, socks };
   return {
     name,
     filesystem: "confined",
     network: endpoints.length === 0 ? "none" : "proxies",
-    ...(proxies && { proxies }),
+    ...(http && socks && { proxies: { http, socks } }),
     notes: [...notes, ...rights.notes],
     placesCopies: hasMounts,
     guards: !hasMounts,
     ownProcesses,
     mayShareGroup: abi >= neededAbi,
     protect,
-  } satisfies Partial<Backend>;
+  } as const;
 }

@@ -7,7 +7,6 @@ export function ownNetworkFilter({ network }: Pick<Source<unknown>, "network">, 
   return {
     // Where the proxies listen in it, nothing else keeps a command without a network from them.
     network: network === "none" && ports.length > 0 ? "none" : "tcp",
-    unixSockets: true,
     superviseConnect: true,
     superviseListen: false,
     foreignIpc: false,

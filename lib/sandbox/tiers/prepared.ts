@@ -6,7 +6,7 @@ import type { Tier } from "./tier.ts";
 /** A policy with what is the same for all of its commands. */
 export type Prepared<View> = { policy: Policy; look: () => View; rules: ConnectRules };
 
-type Preparing<View> = Pick<Tier<View, undefined>, "rights" | "viewer" | "connectRules">;
+type Preparing<View> = Pick<Tier<View>, "rights" | "viewer" | "connectRules">;
 
 /** The workspace's policy, and narrower ones for as long as somebody has them. */
 export class PreparedPolicies<View> {

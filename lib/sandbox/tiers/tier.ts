@@ -1,6 +1,6 @@
 import type { Network } from "../../config/config.ts";
 import type { Arch } from "../assembly/processors.ts";
-import type { Backend, BackendName, Command, Manner } from "../backend.ts";
+import type { Backend, BackendName } from "../backend.ts";
 import type { Policy, ResourceLimits } from "../policy/policy.ts";
 import type { Plan } from "../program/program.ts";
 import type { ProgramFile } from "../program/programfile.ts";
@@ -23,37 +23,37 @@ export type TierOptions = {
   onRefusal: (refusal: Refusal) => void;
 };
 
-/** What is known of a tier before anything is confined in it. */
-export type TierFacts = {
+/**
+ * A tier: what is known of it, and the steps in which it differs from the others. A view is what a command sees of the
+ * file system, as data.
+ */
+export type Tier<View> = {
   name: BackendName;
   /** Known gaps. */
   notes: readonly string[];
   rights: OwnerRights;
   /** Where commands find the proxies, in this order: HTTP, SOCKS. */
   endpoints: readonly Endpoint[];
-  /** What commands see of files is made by mounts; otherwise Landlock alone holds them. */
+  /** Views are made by mounts; otherwise Landlock alone holds them. */
   hasMounts: boolean;
   ownProcesses: boolean;
+  /** The number of the channel's descriptor: the last one that a command's program gets. */
+  channel: number;
+  /** What is spawned outlives a watched command, and reports its status. */
+  reportsStatus: boolean;
   protect: Backend["protect"];
-};
-
-/**
- * A tier: its facts, and the steps in which it differs from the others. A view is what a command sees of the file
- * system, as data.
- */
-export type Tier<View, Resources extends Disposable | undefined> = TierFacts & {
-  /** Makes what the session needs; the first program is built meanwhile. */
-  open(): Promise<Resources>;
-  /** A command has run in it. */
-  opened?(resources: Resources): void;
   /** Looks at a policy's places before its first command; the result looks again for each, since files come and go. */
   viewer(policy: Policy): () => View;
   connectRules(policy: Policy): ConnectRules;
-  channelFor(manner: Manner): Channel | undefined;
-  /** The number of the channel's descriptor: the last one that a command's program gets. */
-  channelAt(source: Source<View>): number;
   plan(source: Source<View>): TierPlan;
-  launch(parts: LaunchParts<View, Resources>): Launch;
+  /** Makes what the session needs; the first program is built meanwhile. */
+  open(): Promise<Session<View>>;
+};
+
+export type Session<View> = Disposable & {
+  /** Called when a command has run in it. */
+  begin?(): void;
+  start(program: ProgramFile, command: Starting<View>): Start;
 };
 
 /** The purpose of a pipe from a command's program to koda, as `Confined` has them. */
@@ -73,14 +73,8 @@ export const supervisorAt = 3;
 /** What is the tier's own in the plan for a program. */
 export type TierPlan = Omit<Plan, "arch" | "capabilities" | "limits" | "supervisor" | "complaints">;
 
-export type LaunchParts<View, Resources> = {
-  command: Command;
-  program: ProgramFile;
-  source: Source<View>;
-  resources: Resources;
-  /** Disposed of when nothing of the command is left. */
-  held: DisposableStack;
-};
+/** A command that is to be started; `held` is disposed of when nothing of it is left. */
+type Starting<View> = { cwd: string; view: View; held: DisposableStack };
 
-/** How a command's program is started: the arguments before the command's, and the descriptors after the supervisor's. */
-export type Launch = { argv: readonly [program: string, ...args: string[]]; descriptors: readonly number[] };
+/** The arguments before the command's, and the descriptors after the supervisor's. */
+export type Start = { argv: readonly [program: string, ...args: string[]]; descriptors: readonly number[] };

@@ -12,7 +12,7 @@ type ViewOptions = {
 };
 
 /** The views of a tier with mounts. The first policy is the workspace's. */
-export function viewsIn({ cover, followsLinks }: ViewOptions): Pick<Tier<Layout, undefined>, "viewer" | "protect"> {
+export function viewsIn({ cover, followsLinks }: ViewOptions): Pick<Tier<Layout>, "viewer" | "protect"> {
   const mounts = kernelMounts();
   let protect: readonly string[] = [];
   let fixed: readonly string[] | undefined;

@@ -119,7 +119,6 @@ type FilterName = "whole" | "sharing" | "asking";
 const numberOf = (call: Syscall) => syscalls[call][hereArch === "x64" ? 0 : 1];
 const usual: FilterOptions = {
   network: "tcp",
-  unixSockets: true,
   superviseConnect: true,
   superviseListen: false,
   foreignProcesses: false,

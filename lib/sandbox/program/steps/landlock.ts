@@ -62,18 +62,17 @@ export type Restriction = {
   abi: number;
   /** What is not named is held back. */
   paths: readonly PathRule[];
-  /** TCP ports that may be connected to, at whatever address; undefined leaves the network to others. */
-  ports?: readonly number[];
+  /** No TCP connections; otherwise the network is left to others. */
+  closesTcp?: boolean;
 };
 
-const [pathRule, portRule] = [1, 2] as const;
+const pathRule = 1;
 
 /** Adds the steps that restrict what comes after them, for good. */
-export function restrict(program: Assembly, { abi, paths, ports }: Restriction): void {
+export function restrict(program: Assembly, { abi, paths, closesTcp = false }: Restriction): void {
   const handled = handledBy(abi);
-  const network = ports === undefined ? 0n : handled.network;
   const ruleset = program.variable();
-  const attributes = program.words(handled.files, network, handled.scope);
+  const attributes = program.words(handled.files, closesTcp ? handled.network : 0n, handled.scope);
   program.step("landlock_create_ruleset", [attributes, handled.structBytes, 0], {
     must: "landlock_create_ruleset",
     into: ruleset,
@@ -91,11 +90,6 @@ export function restrict(program: Assembly, { abi, paths, ports }: Restriction):
     program.step("close", [place]);
     program.place(missing);
   }
-  for (const port of network === 0n ? [] : (ports ?? []))
-    program.step("landlock_add_rule", [ruleset, portRule, program.words(connectTcp, port), 0], {
-      must: `landlock_add_rule for port ${port}`,
-    });
-
   program.step("landlock_restrict_self", [ruleset, 0], { must: "landlock_restrict_self" });
   program.step("close", [ruleset]);
 }

@@ -75,6 +75,6 @@ export function restrictionTo({ readable, writable }: Reach, abi: number): Restr
       ...devices.map((path) => ({ path, access: usingDevice })),
     ],
     // The supervisor connects in the command's stead, and is not restricted itself.
-    ports: [],
+    closesTcp: true,
   };
 }

@@ -6,14 +6,11 @@ import type { ConnectRules, Endpoint } from "../../supervisor/rules.ts";
 import { noLandlock } from "../nolandlock.ts";
 import { openTier } from "../open.ts";
 import { rightsHere } from "../ownerrights.ts";
-import type { Source, TierOptions, TierPlan } from "../tier.ts";
+import { type Source, supervisorAt, type Tier, type TierOptions, type TierPlan } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { unlimitedForRoot } from "../unlimited.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
-
-/** The number of its descriptor, after the supervisor's socket. */
-const channel = 4;
 
 /** Where no namespaces can be had: Landlock, a filter, and a supervisor that connects to nothing but the proxies, and lets nobody in. */
 export async function openLandlockTier(policy: Policy, options: TierOptions): Promise<Backend> {
@@ -21,28 +18,26 @@ export async function openLandlockTier(policy: Policy, options: TierOptions): Pr
   using held = new DisposableStack();
   const rights = held.use(rightsHere(policy));
   const endpoints = policy.network === "none" ? [] : (options.endpoints ?? []);
-  return await openTier({
-    tier: {
-      name: "landlock",
-      notes: [...gaps, ...unlimitedForRoot()],
-      rights,
-      endpoints,
-      hasMounts: false,
-      ownProcesses: false,
-      // Whoever guards has been told as well.
-      protect: () => {},
-      open: async () => undefined,
-      viewer: (each) => () => reachOf(each),
-      connectRules: (each) => connectRulesOf(each, endpoints),
-      channelFor: (manner) => (manner === "attached" ? "complaints" : undefined),
-      channelAt: () => channel,
-      plan: (source) => planFor(source, options),
-      launch: ({ program }) => ({ argv: [program.path], descriptors: [] }),
-    },
-    policy,
-    options,
-    held,
-  });
+  const tier: Tier<Reach> = {
+    name: "landlock",
+    notes: [...gaps, ...unlimitedForRoot()],
+    rights,
+    endpoints,
+    hasMounts: false,
+    ownProcesses: false,
+    channel: supervisorAt + 1,
+    reportsStatus: false,
+    // Whoever guards has been told as well.
+    protect: () => {},
+    viewer: (each) => () => reachOf(each),
+    connectRules: (each) => connectRulesOf(each, endpoints),
+    plan: (source) => planFor(source, options),
+    open: async () => ({
+      start: ({ path }) => ({ argv: [path], descriptors: [] }),
+      [Symbol.dispose]: () => {},
+    }),
+  };
+  return await openTier(tier, policy, { options, held });
 }
 
 function mustSuffice(abi: number): void {
@@ -65,7 +60,6 @@ function planFor({ view, network }: Source<Reach>, { arch, abi }: TierOptions): 
     landlock: restrictionTo(view, abi),
     filter: seccompFilter(arch, {
       network: network === "none" ? "none" : "tcp",
-      unixSockets: true,
       superviseConnect: true,
       superviseListen: true,
       foreignProcesses: true,

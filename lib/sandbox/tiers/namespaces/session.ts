@@ -1,9 +1,8 @@
 import { closeSync } from "node:fs";
-import { failedStep } from "../../assembly/failure.ts";
 import type { Arch } from "../../assembly/processors.ts";
 import { receive, socketPair } from "../../descriptors.ts";
+import { runToEnd } from "../../probe.ts";
 import { ProgramFile } from "../../program/programfile.ts";
-import { whyStepFailed } from "../failures.ts";
 import type { OwnerRights } from "../ownerrights.ts";
 import { Unavailable } from "../unavailable.ts";
 import { makerProgram } from "./maker.ts";
@@ -29,7 +28,7 @@ export async function openNamespaces({ arch, ports, maps }: SessionOptions): Pro
   const given = maps === undefined ? ownMaps : { ...maps, fromOutside: true };
   using maker = new ProgramFile(makerProgram({ arch, maps: given, ports, socket: forMessages }));
   try {
-    await make(maker, pair.there);
+    await runToEnd({ argv: [maker.path], cwd: "/", env: {}, descriptors: [pair.there] });
     const [userNamespace, network, ...listeners] = receive(pair.here, { wait: false })?.descriptors ?? [];
     if (userNamespace === undefined || network === undefined || listeners.length < ports.length)
       throw new Unavailable("the namespaces were not handed over");
@@ -43,14 +42,4 @@ export async function openNamespaces({ arch, ports, maps }: SessionOptions): Pro
     closeSync(pair.here);
     closeSync(pair.there);
   }
-}
-
-async function make(maker: ProgramFile, socket: number): Promise<void> {
-  const child = Bun.spawn([maker.path], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", socket] });
-  const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
-  if (exit === 0) return;
-  const failed = failedStep(said);
-  throw failed === undefined
-    ? new Unavailable(`making namespaces ended with exit ${exit}${said === "" ? "" : `: ${said.trim()}`}`)
-    : whyStepFailed(failed);
 }

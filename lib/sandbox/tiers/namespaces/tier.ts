@@ -1,4 +1,4 @@
-import type { Backend, Manner } from "../../backend.ts";
+import type { Backend } from "../../backend.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
 import { isOlderThan } from "../../kernel.ts";
 import type { Layout } from "../../layout/layout.ts";
@@ -8,8 +8,8 @@ import { accessIn } from "../access.ts";
 import { mustHoldRoot } from "../nolandlock.ts";
 import { openTier } from "../open.ts";
 import { ownEndpoints, ownNetworkFilter, ownNetworkRules } from "../ownnetwork.ts";
-import { rightsInNamespace } from "../ownerrights.ts";
-import type { Channel, Source, TierOptions, TierPlan } from "../tier.ts";
+import { type OwnerRights, rightsInNamespace } from "../ownerrights.ts";
+import type { Session, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { unlimitedForRoot } from "../unlimited.ts";
 import { viewsIn } from "../views.ts";
@@ -28,42 +28,37 @@ export type Shape = {
 
 /** The strongest tier: namespaces that koda makes by itself, Landlock and a filter inside of them. */
 export async function openNamespacesTier(policy: Policy, options: TierOptions, { processes }: Shape): Promise<Backend> {
-  const { arch, abi, ports, onSockets } = options;
+  const { abi, ports } = options;
   mustSuffice(abi, processes);
   using held = new DisposableStack();
   const rights = held.use(rightsInNamespace(policy));
-  return await openTier({
-    tier: {
-      ...viewsIn({ cover: rights.cover, followsLinks: false }),
-      name: "namespaces",
-      notes: notesOf(abi, processes),
-      rights,
-      endpoints: ownEndpoints(ports),
-      hasMounts: true,
-      ownProcesses: processes,
-      open: async () => await openNamespaces({ arch, ports, maps: rights.maps }),
-      opened: (namespaces) => {
-        if (ports.length > 0) onSockets?.(namespaces.takeListeners());
-      },
-      connectRules: ownNetworkRules,
-      channelFor: (manner) => channelFor(manner, processes),
-      channelAt: () => channel,
-      plan: (source) => planFor(source, options, processes),
-      launch: ({ program, resources }) => ({
-        argv: [program.path],
-        descriptors: [resources.user, resources.network],
-      }),
-    },
-    policy,
-    options,
-    held,
-  });
+  const tier: Tier<Layout> = {
+    ...viewsIn({ cover: rights.cover, followsLinks: false }),
+    name: "namespaces",
+    notes: notesOf(abi, processes),
+    rights,
+    endpoints: ownEndpoints(ports),
+    hasMounts: true,
+    ownProcesses: processes,
+    channel,
+    // A namespace that dies with its command has no more to report than its exit code.
+    reportsStatus: processes,
+    connectRules: ownNetworkRules,
+    plan: (source) => planFor(source, options, processes),
+    open: async () => await openSession(options, rights),
+  };
+  return await openTier(tier, policy, { options, held });
 }
 
-/** A namespace that dies with its command has no more to report than its exit code. */
-function channelFor(manner: Manner, processes: boolean): Channel | undefined {
-  if (manner === "attached") return "complaints";
-  return processes ? "status" : undefined;
+async function openSession({ arch, ports, onSockets }: TierOptions, { maps }: OwnerRights): Promise<Session<Layout>> {
+  const namespaces = await openNamespaces({ arch, ports, maps });
+  return {
+    begin() {
+      if (ports.length > 0) onSockets?.(namespaces.takeListeners());
+    },
+    start: ({ path }) => ({ argv: [path], descriptors: [namespaces.user, namespaces.network] }),
+    [Symbol.dispose]: () => namespaces[Symbol.dispose](),
+  };
 }
 
 function planFor(source: Source<Layout>, { arch, abi, ports }: TierOptions, processes: boolean): TierPlan {
