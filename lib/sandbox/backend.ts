@@ -11,11 +11,11 @@ export type Confined = Command & {
   /** Descriptors that it gets beside its streams: the first one is 3 for it. */
   descriptors: readonly number[];
   /**
-   * Where the command's own status comes from, four bytes as wait() gives them, when the spawned process outlives it:
-   * that of what it left running.
+   * Delivers the command's own status, four bytes as wait() gives them, when the spawned process outlives it, and ends
+   * when nothing of it is left running.
    */
   status?: Pipe;
-  /** Where it is said that the command could not be confined, when its stderr is not koda's to read. */
+  /** Delivers the message of a command that could not be confined, when its stderr is not koda's to read. */
   complaints?: Pipe;
   /** Lets go of all that, when nothing of the command is left or it could not be started. */
   release(): void;
@@ -37,12 +37,12 @@ export type ConfineOptions = {
   manner?: Manner;
 };
 
-/** Where commands find the proxies. */
+/** The addresses of the proxies, as commands reach them. */
 export type Proxies = { http: Endpoint; socks: Endpoint };
 
 export type BackendName = "namespaces" | "bwrap" | "landlock" | "none";
 
-/** What a command may do, in a word, for the first event and for people. */
+/** The rights of commands, each in a word, for the first event and for people. */
 export type Enforcement = {
   name: BackendName;
   filesystem: "confined" | "open" | "no commands";
@@ -65,9 +65,9 @@ export type Backend = Enforcement &
     placesCopies: boolean;
     /** Nothing that a command started can outlive it. */
     ownProcesses: boolean;
-    /** It cannot hold protected paths as they are: whoever runs commands has to put them back. */
+    /** It cannot hold protected paths as they are: they have to be restored after each command. */
     guards: boolean;
-    /** A command may be in koda's own process group: what it signals to all of that reaches nobody but itself. */
+    /** A command may be in koda's own process group: its signals to all of that reach itself alone. */
     mayShareGroup: boolean;
     /** Paths below the writable roots that no command may change from now on: repositories that were found. */
     protect(paths: readonly string[]): void;
@@ -75,7 +75,7 @@ export type Backend = Enforcement &
     confine(command: Command, options?: ConfineOptions): Confined;
   };
 
-/** What `--no-sandbox` asks for: the command runs with the user's own rights. */
+/** For `--no-sandbox`: commands run with the user's own rights. */
 export const unconfined: Backend = {
   name: "none",
   filesystem: "open",

@@ -20,7 +20,7 @@ export type Detected = {
   backend: Backend;
   policy: Policy;
   missed: readonly Missed[];
-  /** What this tier does not hold: the backend's notes without the reasons why stronger ones were not taken. */
+  /** Known gaps of this tier: the backend's notes without the reasons why stronger ones were not taken. */
   gaps: readonly string[];
 };
 

@@ -6,7 +6,7 @@ export function described({ tier, reason, fix }: Missed): string {
   return `${tier}: ${reason}${fix === undefined ? "" : ` (fix: ${fix})`}`;
 }
 
-/** What was missed for the same reason is told together. */
+/** Tiers that were missed for the same reason become one. */
 export function merged(missed: readonly Missed[]): readonly Missed[] {
   const byReason = Map.groupBy(missed, ({ reason, fix }) => JSON.stringify([reason, fix]));
   return [...byReason.values()].flatMap((same) => {

@@ -14,8 +14,8 @@ const nothing = look("/bin/true") === undefined ? (["/bin/sh", "-c", ":"] as con
 const lastMomentMs = 1_000;
 
 /**
- * Whether a tier works is seen by running a command in it, never by looking for a file. `prepare` is the tier's own
- * way to confine a command; nobody supervises this one, since it connects to nothing.
+ * Runs a command in a tier: only that shows that it works. `prepare` is the tier's own way to confine a command; this
+ * one has no supervisor, since it connects to nothing.
  */
 export async function probe(prepare: (command: Command, supervisor: number) => Confined, cwd: string): Promise<void> {
   const pair = socketPair();

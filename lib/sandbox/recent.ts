@@ -1,4 +1,4 @@
-/** What was used last, up to a number; what is unused for longest is dropped. */
+/** A cache of the values that were used last; the one that is unused for longest is dropped. */
 export class Recent<Key, Value> {
   readonly #most: number;
   readonly #drop: (value: Value) => void;

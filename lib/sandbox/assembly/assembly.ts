@@ -13,11 +13,11 @@ export type Half = { readonly half: number };
 export type Value = number | bigint | Variable | Half;
 
 export type StepOptions = {
-  /** What the step is for, in words: when it fails the program says so and exits 126. */
+  /** The step in words: when it fails the program names it and exits 126. */
   must?: string;
-  /** Where to go on when it fails. */
+  /** Jumps there when it fails. */
   onError?: Label;
-  /** Where to go on when it fails in one particular way; it goes before `onError` and `must`. */
+  /** Jumps there when it fails in one of these ways; goes before `onError` and `must`. */
   onErrno?: { errno: readonly number[]; to: Label };
   /** Keeps the result. */
   into?: Variable;
@@ -183,7 +183,7 @@ export class Assembly {
     const end = this.label("failure");
     for (const { label, message } of this.#failures) {
       this.place(label);
-      // What to write and how much of it: the last two arguments of the call that follows. The result stays as it is.
+      // The message and its length: the last two arguments of the call that follows. The result stays as it is.
       this.#set(1, this.text(message));
       this.#set(2, Buffer.byteLength(message));
       this.jump("always", end);

@@ -36,14 +36,14 @@ export function socketRules({ superviseConnect, superviseListen, ...options }: S
 /** Of the types, only those that must connect before they can send: for unix sockets, raw is another word for datagram. */
 const connectedUnix: readonly Case[] = [stream, wholeMessages].map((type) => allowed(isFamily(unix), isType(type)));
 
-/** A pair stays within the process and its children; but datagram ones can be connected anew, to anything. */
+/** A pair stays within the process and its children; but datagram ones can be connected again, to anything. */
 const socketPairs: NamedRule = {
   call: "socketpair",
   cases: [...connectedUnix, notAllowed(isFamily(unix))],
   otherwise: refuse(noSuchFamily),
 };
 
-/** What may be opened is listed; whatever else the kernel knows is no such family. */
+/** Sockets that may be opened are listed; of all others the family does not exist. */
 function sockets({ network }: Pick<SocketOptions, "network">): NamedRule {
   return {
     call: "socket",

@@ -4,14 +4,14 @@ import type { Policy, SettingsCopy } from "../policy/policy.ts";
 import { isBelow, isHidden } from "../policy/reach.ts";
 
 /**
- * What a command sees of the file system, as data: the host's tree, read-only, and over it, in this order, what is
+ * A command's view of the file system, as data: the host's tree, read-only, and over it, in this order, what is
  * different. The tiers with mounts carry it out, each in its own way.
  */
 export type Layout = {
   /** False only where the whole tree is a writable root. */
   readonlyTree: boolean;
   mounts: readonly Mount[];
-  /** What has to be made in the new `/dev`, for roots that lie there (in shared memory). */
+  /** Places to make in the new `/dev`, for roots that lie there (in shared memory). */
   inDevices: readonly Inside[];
 };
 
@@ -28,31 +28,31 @@ export type Mount =
    * everyone. An empty file would be read as settings that say nothing.
    */
   | { kind: "sealed"; at: string }
-  /** What is there stays there, and stays as it is. */
+  /** The file or directory stays there, and stays as it is. */
   | { kind: "frozen"; at: string };
 
-/** What has to be made inside of a mount, so that later ones find their place. */
+/** A place to make inside of a mount, so that later ones find theirs. */
 export type Inside = { path: string; kind: "directory" | "file" };
 
 export type Kind = "directory" | "file" | "link";
-/** What lies at a path, a symlink not followed; undefined when there is nothing, or nobody may look. */
+/** The kind of file at a path, a symlink not followed; undefined when there is none, or koda may not look. */
 export type Look = (path: string) => Kind | undefined;
 
-/** What a layout depends on beside the policy. */
+/** A layout depends on this beside the policy. */
 export type LayoutContext = {
   look: Look;
-  /** What must stay as it is in this command, beside what the policy names: repositories that were found. */
+  /** Paths that must stay as they are, beside those of the policy: repositories that were found. */
   protect: readonly string[];
-  /** Where file systems of the kernel's own (proc, sysfs, …) are mounted. */
+  /** Mount points of the kernel's own file systems (proc, sysfs, …). */
   kernelMounts: readonly string[];
-  /** What `waysToHidden` found before the first command ran. */
+  /** The result of `waysToHidden` before the first command ran. */
   ways: readonly string[];
   /** As `OwnerRights` has it. */
   cover?: string | undefined;
 };
 
-/** Directories that a sandbox makes anew, whatever the host has there. */
-const madeAnew = ["/dev", "/proc", "/sys"];
+/** Directories that a sandbox replaces, whatever the host has there. */
+const replaced = ["/dev", "/proc", "/sys"];
 
 export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, cover }: LayoutContext): Layout {
   const kept = [...protectedIn(policy), ...protect];
@@ -67,7 +67,7 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, co
   if (policy.privateTmp) trees.push(privateTmpOf(policy));
   const copies = policy.copies.filter(({ at }) => look(at) === "file").map(copyOf);
   const covers = policy.hide
-    .filter((path) => !policy.show.includes(path) && !isMadeAnew(path) && !copies.some(({ at }) => at === path))
+    .filter((path) => !policy.show.includes(path) && !isReplaced(path) && !copies.some(({ at }) => at === path))
     .flatMap((at) => coverOf(at, look(at)));
   const lost = [...covers.map(({ at }) => at), ...(policy.privateTmp ? ["/tmp"] : [])];
   const shown = policy.show
@@ -125,14 +125,14 @@ function between(roots: readonly string[], paths: readonly string[]): string[] {
   return paths.flatMap((path) => roots.filter((root) => isBelow(path, root)).flatMap((root) => wayDown(root, path)));
 }
 
-/** What the policy names is real; a symlink has been put there since, and may lead anywhere. */
+/** The policy's paths are real: a symlink has been put there since, and may lead anywhere. */
 function refuseLink(path: string, look: Look): void {
   const link = [...wayDown("/", path), path].find((each) => look(each) === "link");
   if (link !== undefined)
     throw new KodaError("sandbox", `Cannot run a command: "${link}" was a directory, and has become a symlink`);
 }
 
-/** What has to stay as it is wherever it lies; where commands may commit, of the root's own `.git` only its parts. */
+/** Paths that stay as they are wherever they lie; where commands may commit, of the root's own `.git` only its parts. */
 export function protectedIn({
   root,
   readonly,
@@ -167,11 +167,11 @@ function coverOf(at: string, kind: Kind | undefined): Placed[] {
   return kind === "file" ? [{ kind: "sealed", at, rank: 1 }] : [];
 }
 
-function isMadeAnew(path: string): boolean {
-  return madeAnew.some((directory) => isBelow(path, directory));
+function isReplaced(path: string): boolean {
+  return replaced.some((directory) => isBelow(path, directory));
 }
 
-/** What holds other places comes before them. */
+/** A directory comes before the places in it. */
 function fromTheTop(a: Placed, b: Placed): number {
   return depth(a.at) - depth(b.at) || a.rank - b.rank;
 }
@@ -212,7 +212,7 @@ function wayDown(top: string, path: string): string[] {
   return parent === top || !isBelow(parent, top) ? [] : [...wayDown(top, parent), parent];
 }
 
-/** What lies in something frozen is frozen with it. */
+/** Paths in something frozen are frozen with it. */
 function frozenIn(paths: readonly string[], look: Look): Mount[] {
   const kept: string[] = [];
   for (const path of [...new Set(paths)].sort((a, b) => depth(a) - depth(b)))

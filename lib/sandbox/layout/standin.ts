@@ -19,8 +19,8 @@ import { protectedIn } from "./layout.ts";
 import { look } from "./host.ts";
 
 /**
- * What stands where something protected is missing, so that a command cannot make it: a mount needs a place. It is
- * empty, and there as long as any command of any koda needs it, which each says by a lock on it. Its mode tells it from
+ * A placeholder for something protected that is missing, so that a command cannot make it: a mount needs a place. It is
+ * empty, and there as long as any command of any koda holds a lock on it. Its mode tells it from
  * something empty of the user's own; one that a killed koda left is used and removed by the next.
  */
 const modes = { directory: 0o500, file: 0o400 } as const;
@@ -85,7 +85,7 @@ class StandIn implements Disposable {
       const opened = open(path, kind);
       if (opened === "something else") return undefined;
       if (opened === "gone") continue;
-      // Between the two somebody may have removed it.
+      // It may have been removed between the two.
       if (tryLock(opened, "shared") && isStill(path, opened)) return new StandIn(path, { kind, parents, opened });
       closeSync(opened);
     }
@@ -98,7 +98,7 @@ class StandIn implements Disposable {
     if (opened === undefined) return;
     this.#opened = undefined;
     try {
-      // Whoever is the last to need it takes it away.
+      // The last one removes it.
       if (!tryLock(opened, "alone") || !isStill(this.#path, opened)) return;
       if (this.#kind === "directory") removeIfEmpty(this.#path);
       else if (fstatSync(opened).size === 0) unlessRefused(() => unlinkSync(this.#path));
@@ -169,7 +169,7 @@ function isStill(path: string, opened: number): boolean {
   return now?.ino === then.ino && now.dev === then.dev;
 }
 
-/** It may have become somebody's directory, with something in it; or a command took the right to remove it. */
+/** It may have something in it by now, or a command took the right to remove it. */
 function removeIfEmpty(directory: string): void {
   unlessRefused(() => rmdirSync(directory));
 }

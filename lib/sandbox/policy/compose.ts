@@ -32,7 +32,7 @@ export function compose(parent: Policy, child: Policy): Policy {
   };
 }
 
-/** Where one's root lies below the other's both allow it, unless one of them protects that very place. */
+/** Both allow a root of one that lies below a root of the other, unless one of them protects that very place. */
 function deeperRoots(parent: Policy, child: Policy): readonly string[] {
   const below = (paths: readonly string[], roots: readonly string[]) =>
     paths.filter((path) => roots.some((root) => isBelow(path, root)));

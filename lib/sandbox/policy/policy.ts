@@ -5,7 +5,7 @@ import { hiddenByDefault, readonlyByDefault, shownByDefault } from "./defaults.t
 import { folded, hiddenFrom, isBelow, isHiddenBy } from "./reach.ts";
 
 /**
- * What a run may touch, as data: file tools and the sandbox obey the same record. All paths are absolute, and real
+ * The rights of a run, as data: file tools and the sandbox obey the same record. All paths are absolute, and real
  * (no symlink in them), and an empty list means nothing, never everything.
  */
 export type Policy = {
@@ -32,8 +32,8 @@ export type Policy = {
   readonly network: Network;
   readonly limits: ResourceLimits;
   /**
-   * The users whose files commands of user 0 may write although modes say otherwise, beside user 0. Absent where nothing
-   * but koda's own rights counts.
+   * The users whose files commands of user 0 may write although modes say otherwise, beside user 0. Absent where
+   * nothing but koda's own rights counts.
    */
   readonly owners?: readonly number[];
 };
@@ -57,7 +57,7 @@ export type ResourceLimits = {
   readonly processes?: number;
 };
 
-/** What a run was granted. Every path is absolute, and real but for those that go through `resolve`. */
+/** The grants to a run. Every path is absolute, and real but for those that go through `resolve`. */
 export type Grants = {
   readonly mode: Mode;
   readonly root: string;
@@ -67,7 +67,7 @@ export type Grants = {
   /** Homes of other accounts, where commands may have the right to read what their owners alone may read. */
   readonly otherHomes?: readonly string[];
   readonly tmp: string;
-  /** Whether commands will find `tmp` in the place of `/tmp`. */
+  /** Commands will find `tmp` in the place of `/tmp`. */
   readonly privateTmp: boolean;
   /** `--allow-write`: writable roots beside the project and `tmp`. */
   readonly write: readonly string[];
@@ -78,7 +78,7 @@ export type Grants = {
   /** koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`. */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
-  /** Where the project's repository is when its `.git` is a file (`gitPlaces` in lib/trust). Goes through `resolve`. */
+  /** The project's repository when its `.git` is a file (`gitPlaces` in lib/trust). Goes through `resolve`. */
   readonly gitPlaces: readonly string[];
   /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
   readonly copies: readonly SettingsCopy[];
@@ -101,7 +101,7 @@ export function policyOf(grants: Grants): Policy {
   // Headers and commands of providers may hold keys.
   const configFile = present(grants.configDirectory).map((path) => join(path, "config.json"));
   const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants)])]);
-  // What may be written may be read, and what the user hides by name is not shown by that name.
+  // Writable paths are readable, but for those that the user hides by name.
   const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));
   refuseState([root, ...grants.write, ...all(grants.read)], state);
   refuseHiddenRoot(root, { hide, show: read, denied });

@@ -1,8 +1,8 @@
 import type { Policy } from "./policy.ts";
 
 /**
- * What a policy says of one real path: file tools and `compose` ask here, so both mean the same by the same lists. The
- * deepest rule wins: a hidden directory inside of a project stays hidden, and one may work inside of a hidden one.
+ * The verdict of a policy on one real path: file tools and `compose` ask here, so both mean the same by the same lists.
+ * The deepest rule wins: a hidden directory inside of a project stays hidden, and one may work inside of a hidden one.
  */
 export function isHidden(real: string, policy: Policy): boolean {
   return isHiddenBy(real, { hide: refusalsOf(policy).hide, show: policy.show, write: policy.write });
@@ -28,7 +28,7 @@ export function writeRefusal(real: string, policy: Policy): WriteRefusal | undef
   const name = roots.map((root) => protectedName(real.slice(root.length))).find((found) => found !== undefined);
   if (name !== undefined) return { kind: "protected", name };
   if (deepestAbove(folded(real), refusalsOf(policy).readonly) !== nowhere) return { kind: "readonly" };
-  // With a project at `/` these lie in a writable root, and what is written there changes the machine.
+  // In a project at `/` these lie in a writable root, and writing there changes the machine.
   return isInKernelTree(real) && !roots.some(isInKernelTree) ? { kind: "kernel" } : undefined;
 }
 
@@ -36,7 +36,7 @@ function isInKernelTree(path: string): boolean {
   return ["/proc", "/sys", "/dev"].some((tree) => isBelow(path, tree));
 }
 
-/** Is it the directory itself, or something in it? Both without a symlink. */
+/** True for the directory itself and for all in it. Both paths are without symlinks. */
 export function isBelow(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
 }
@@ -51,7 +51,7 @@ export function protectedName(path: string): string | undefined {
 
 /**
  * Refusals are compared without capitals and Unicode forms: on a file system that does not tell `.GIT` from `.git`
- * they are the same directory, and on the others nobody misses it.
+ * they are the same directory, and on the others hardly anything has both names.
  */
 export function folded(path: string): string {
   return path.normalize("NFC").toLowerCase();

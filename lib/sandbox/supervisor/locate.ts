@@ -7,8 +7,8 @@ import type { ConnectRules } from "./rules.ts";
 const { EACCES, ELOOP, ENAMETOOLONG, ENOENT } = constants.errno;
 
 /**
- * Where a path leads: to a file that is held, by its real path on the host, or to an error, with the real path of what
- * could not be reached. Who has a located file closes it.
+ * The end of a path: a file that is held, by its real path on the host, or an error, with the real path of what could
+ * not be reached. The caller closes a held file.
  */
 export type Located = { held: number; real: string } | { errno: number; real: string };
 
@@ -73,7 +73,7 @@ class Trail implements Disposable {
   /** Takes hold of what the command finds by a name where it is; a negative errno when there is nothing to find. */
   look(name: string): number {
     const here = this.#path();
-    // What processes have open is theirs: a command looks into its own, and /proc/self would be koda's.
+    // A command may look into its own process alone, and /proc/self would be koda's.
     if (here === "/proc")
       return name === "self" || name === "thread-self" ? hold(nowhere, `/proc/${this.#view.pid}`) : -EACCES;
     const elsewhere = placeOf(readable(`${here === "/" ? "" : here}/${name}`), this.#view);
@@ -100,7 +100,7 @@ class Trail implements Disposable {
     return path === "/" ? "" : path;
   }
 
-  /** What it came to, which outlives the trail. */
+  /** The located file outlives the trail. */
   end(): Located {
     const last = this.#steps.pop();
     if (last === undefined) return { errno: EACCES, real: "/" };

@@ -3,7 +3,7 @@ import type { Report } from "./handle.ts";
 import { stillWaits } from "./notification.ts";
 import type { Refusal } from "./rules.ts";
 
-/** A command can be refused a hundred thousand times a second; nobody wants to hear it all. */
+/** A command can be refused a hundred thousand times a second. */
 const mostPerSecond = 100;
 
 /** Tells of refusals, but of no more than a fixed number in any second. */

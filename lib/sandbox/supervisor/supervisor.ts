@@ -12,11 +12,11 @@ import type { FromThread, ToThread } from "./worker.ts";
 const mostRules = 32;
 
 /**
- * Answers every connect() of the commands of a session, and every listen() where the filter asks about that, in a thread
- * of its own: it decides by the rules, and connects the command's socket itself, to its own copy of the address. A
- * command's program installs the filter, sends the listener that it got for it over the socket, and closes its end before
- * it becomes the command. Each set of rules has a socket of its own, so the socket alone says which rules hold: nothing
- * that is sent through it could name others.
+ * Answers every connect() of the commands of a session, and every listen() where the filter asks about that, in a
+ * thread of its own: it decides by the rules, and connects the command's socket itself, to its own copy of the address.
+ * A command's program installs the filter, sends the listener that it got for it over the socket, and closes its end
+ * before it becomes the command. Each set of rules has a socket of its own, so the socket alone says which rules hold:
+ * nothing that is sent through it could name others.
  *
  * The other side of a unix socket sees koda's process, not the command's, as the one that connected or listens.
  */
@@ -34,7 +34,7 @@ export class Supervisor implements Disposable {
 
   constructor(onRefusal: (refusal: Refusal) => void) {
     this.#onRefusal = onRefusal;
-    // Without its thread no command is started any more, which says why.
+    // No command is started without the thread, and the error says why.
     this.#ready.promise.catch(() => undefined);
   }
 
@@ -53,7 +53,7 @@ export class Supervisor implements Disposable {
     if (this.#control === undefined) {
       needCalls();
       this.#control = openPair();
-      // Making a thread takes a while, in which whoever asked for it can start a command already.
+      // Making a thread takes a while, in which the caller can start a command already.
       this.#beginning = setImmediate(() => this.#begin());
     }
     const pair = openPair();

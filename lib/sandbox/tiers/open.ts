@@ -21,7 +21,7 @@ type Opening = {
 export async function openTier<View>(tier: Tier<View>, policy: Policy, { options, held }: Opening): Promise<Backend> {
   const policies = new PreparedPolicies(tier, policy);
   const programs = held.use(new Programs<Source<View>>((source) => build(tier, source, options)));
-  // With these the view is already that of the first command.
+  // The stand-ins make this view that of the first command.
   using _ = tier.hasMounts ? standInsFor(policy) : undefined;
   const opening = tier.open();
   try {

@@ -23,7 +23,8 @@ export type OwnerRights = Disposable & {
 
 /**
  * In a user namespace. Its map leaves out all users but 0 and the owners, so that what belongs to others is as closed
- * as ever; mounts keep everything outside of the writable roots as it is, and what is hidden belongs to an unmapped user.
+ * as ever; mounts keep everything outside of the writable roots as it is, and what is hidden belongs to an unmapped
+ * user.
  */
 export function rightsInNamespace(policy: Policy): OwnerRights {
   return rightsFor(policy, (owners) => {
@@ -42,8 +43,8 @@ export function rightsInNamespace(policy: Policy): OwnerRights {
 }
 
 /**
- * Without a namespace the kept right holds for every file, and only Landlock limits it, which knows reading and writing
- * but neither modes nor owners: so those are not to be changed.
+ * Outside of a namespace the kept right holds for every file, and only Landlock limits it, which knows reading and
+ * writing but neither modes nor owners: so those are not to be changed.
  */
 export function rightsHere(policy: Policy): OwnerRights {
   return rightsFor(policy, (owners) => {

@@ -5,7 +5,7 @@ import type { Source } from "./tier.ts";
 /** The filter where commands have a network namespace of their own; each tier adds whether they see other processes. */
 export function ownNetworkFilter({ network }: Pick<Source<unknown>, "network">, ports: readonly number[]) {
   return {
-    // Where the proxies listen in it, nothing else keeps a command without a network from them.
+    // The proxies listen in the shared network: only the filter keeps a command without a network from them.
     network: network === "none" && ports.length > 0 ? "none" : "tcp",
     superviseConnect: true,
     superviseListen: false,
@@ -13,12 +13,12 @@ export function ownNetworkFilter({ network }: Pick<Source<unknown>, "network">, 
   } as const;
 }
 
-/** Where commands find the proxies in a network of their own. */
+/** The proxies' addresses in a network of the commands' own. */
 export function ownEndpoints(ports: readonly number[]): readonly Endpoint[] {
   return ports.map((port) => ({ address: "127.0.0.1", port }));
 }
 
-/** What may be connected to where commands have a network namespace of their own. */
+/** The rules where commands have a network namespace of their own. */
 export function ownNetworkRules({ write, hide, privateTmp, tmp }: Policy): ConnectRules {
   return {
     sockets: write,

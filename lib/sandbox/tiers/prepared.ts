@@ -8,7 +8,7 @@ export type Prepared<View> = { policy: Policy; look: () => View; rules: ConnectR
 
 type Preparing<View> = Pick<Tier<View>, "rights" | "viewer" | "connectRules">;
 
-/** The workspace's policy, and narrower ones for as long as somebody has them. */
+/** The workspace's policy, and narrower ones for as long as their callers keep them. */
 export class PreparedPolicies<View> {
   readonly #tier: Preparing<View>;
   readonly #known = new WeakMap<Policy, Prepared<View>>();
@@ -32,7 +32,7 @@ export class PreparedPolicies<View> {
     return made;
   }
 
-  /** The proxies go by the workspace's rules: whoever may reach less reaches nothing. */
+  /** The proxies go by the workspace's rules, so a stricter network is none. */
   #networkOf({ network }: Policy): Policy["network"] {
     return network === this.own.policy.network ? network : "none";
   }

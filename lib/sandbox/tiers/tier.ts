@@ -7,16 +7,16 @@ import type { ProgramFile } from "../program/programfile.ts";
 import type { ConnectRules, Endpoint, Refusal } from "../supervisor/rules.ts";
 import type { OwnerRights } from "./ownerrights.ts";
 
-/** What every tier is given beside the policy. */
+/** Given to every tier beside the policy. */
 export type TierOptions = {
   arch: Arch;
   /** The version of this kernel's Landlock; 0 where there is none. */
   abi: number;
-  /** Where the proxies listen in a network of the commands' own, in this order: HTTP, SOCKS. */
+  /** The ports of the proxies in a network of the commands' own, in this order: HTTP, SOCKS. */
   ports: readonly number[];
   /** Takes the sockets that listen there, in the order of the ports, and closes them when it is disposed of. */
   onSockets?: (sockets: readonly number[]) => Disposable;
-  /** Where the proxies listen on this machine, where a tier has no network of its own. */
+  /** The proxies' addresses on this machine, for a tier without a network of its own. */
   endpoints?: readonly Endpoint[];
   /** The PATH on which programs of the system are looked for. */
   searchPath: string | undefined;
@@ -32,14 +32,14 @@ export type Tier<View> = {
   /** Known gaps. */
   notes: readonly string[];
   rights: OwnerRights;
-  /** Where commands find the proxies, in this order: HTTP, SOCKS. */
+  /** The proxies' addresses for commands, in this order: HTTP, SOCKS. */
   endpoints: readonly Endpoint[];
   /** Views are made by mounts; otherwise Landlock alone holds them. */
   hasMounts: boolean;
   ownProcesses: boolean;
   /** The number of the channel's descriptor: the last one that a command's program gets. */
   channel: number;
-  /** What is spawned outlives a watched command, and reports its status. */
+  /** The spawned process outlives a watched command, and reports its status. */
   reportsStatus: boolean;
   protect: Backend["protect"];
   /** Looks at a policy's places before its first command; the result looks again for each, since files come and go. */
@@ -70,7 +70,7 @@ export type Source<View> = {
 /** The descriptor of the supervisor's socket in every program; those of the tier follow. */
 export const supervisorAt = 3;
 
-/** What is the tier's own in the plan for a program. */
+/** The tier's own part of the plan for a program. */
 export type TierPlan = Omit<Plan, "arch" | "capabilities" | "limits" | "supervisor" | "complaints">;
 
 /** A command that is to be started; `held` is disposed of when nothing of it is left. */

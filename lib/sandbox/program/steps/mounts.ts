@@ -145,7 +145,7 @@ function cover(program: Assembly, { at, inside }: Cover, tree: Variable | undefi
   const isSeen = inside.length > 0;
   const options = program.text(isSeen ? "mode=755,size=64k" : "mode=0,size=4k");
   const flags = NOSUID | NODEV | NOEXEC | (isSeen ? 0 : READONLY);
-  // Somebody removed it since it was looked at: nothing is left to hide.
+  // It was removed since it was looked at: nothing is left to hide.
   program.step("mount", [type, program.text(at), type, flags, options], {
     onErrno: { errno: outOfReach, to: gone },
     must: `mount(cover ${at})`,
@@ -201,7 +201,7 @@ function makeInside(program: Assembly, inside: readonly Inside[]): void {
   for (const { path, kind } of inside) (kind === "directory" ? makeDirectory : makeFile)(program, path);
 }
 
-/** What cannot be made is missed where it is needed. */
+/** A failure shows where the directory is needed. */
 function makeDirectory(program: Assembly, path: string): void {
   program.step("mkdirat", [here, program.text(path), directoryMode]);
 }

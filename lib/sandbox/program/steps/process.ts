@@ -11,7 +11,7 @@ export function dieWithParent(program: Assembly): void {
   program.step("prctl", [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0], { must: "prctl(PDEATHSIG)" });
 }
 
-/** The parent may have ended before it could be asked for: then there is nobody to work for. */
+/** The parent may have ended before its death signal was set. */
 export function leaveUnlessChildOf(program: Assembly, parent: number): void {
   const isChild = program.label("its parent is there");
   program.step("getppid");
@@ -20,7 +20,7 @@ export function leaveUnlessChildOf(program: Assembly, parent: number): void {
   program.place(isChild);
 }
 
-/** Signals to the group are for the command; whoever only waits for it must outlive them. */
+/** Signals to the group are for the command; processes that only wait for it must outlive them. */
 export function holdSignals(program: Assembly): void {
   program.step("rt_sigprocmask", [SIG_SETMASK, program.words(~0n), 0, maskBytes], { must: "rt_sigprocmask" });
 }

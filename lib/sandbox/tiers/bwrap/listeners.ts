@@ -40,7 +40,7 @@ export class Listeners implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isOver = true;
-    // What came too late is closed with the rest.
+    // Sockets that came late are closed with the rest.
     if (this.#listening === undefined) this.#take();
     this.#listening?.[Symbol.dispose]();
     closeSync(this.#pair.here);

@@ -24,7 +24,8 @@ import { Listeners } from "./listeners.ts";
 
 /**
  * The numbers of the descriptors that each command is given after the supervisor's socket; bubblewrap hands on what it
- * does not use itself. Then come the user namespace, the socket for listeners and the channel, as far as they are needed.
+ * does not use itself. Then come the user namespace, the socket for listeners and the channel, as far as they are
+ * needed.
  */
 const [argumentList, program, firstOther] = [4, 5, 6] as const;
 

@@ -12,7 +12,7 @@ import { unlimitedForRoot } from "../unlimited.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
 
-/** Where no namespaces can be had: Landlock, a filter, and a supervisor that connects to nothing but the proxies, and lets nobody in. */
+/** For machines without namespaces: Landlock, a filter, and a supervisor that connects to nothing but the proxies. */
 export async function openLandlockTier(policy: Policy, options: TierOptions): Promise<Backend> {
   mustSuffice(options.abi);
   using held = new DisposableStack();
@@ -27,7 +27,7 @@ export async function openLandlockTier(policy: Policy, options: TierOptions): Pr
     ownProcesses: false,
     channel: supervisorAt + 1,
     reportsStatus: false,
-    // Whoever guards has been told as well.
+    // The guard, which restores them, has the list too.
     protect: () => {},
     viewer: (each) => () => reachOf(each),
     connectRules: (each) => connectRulesOf(each, endpoints),
@@ -49,7 +49,7 @@ function mustSuffice(abi: number): void {
   );
 }
 
-/** Exactly these: in the host's own network everything else is somebody else's. */
+/** In the host's own network everything but the proxies belongs to others. */
 function connectRulesOf({ write, hide, network }: Policy, endpoints: readonly Endpoint[]): ConnectRules {
   return { sockets: write, except: hide, names: [], tcp: network === "none" ? [] : endpoints, abstract: false };
 }

@@ -11,7 +11,7 @@ import { makerProgram } from "./maker.ts";
 export type SessionNamespaces = Disposable & {
   user: number;
   network: number;
-  /** Sockets that listen inside, in the order of the ports; whoever takes them closes them. */
+  /** Sockets that listen inside, in the order of the ports; the caller closes them. */
   takeListeners(): readonly number[];
 };
 
@@ -19,7 +19,7 @@ const forMessages = 3;
 
 type SessionOptions = { arch: Arch; ports: readonly number[]; maps: OwnerRights["maps"] };
 
-/** Without maps koda's own user is the only one there. */
+/** Maps koda's own user alone, unless there are other maps. */
 export async function openNamespaces({ arch, ports, maps }: SessionOptions): Promise<SessionNamespaces> {
   const pair = socketPair();
   if (pair === undefined) throw new Unavailable("no socket could be made");

@@ -22,7 +22,7 @@ const [user, network, channel] = [4, 5, 6] as const;
 const firstWithPidLimits = [6, 14] as const;
 
 export type Shape = {
-  /** With a process namespace, or without where no new /proc can be mounted. */
+  /** False where no new /proc can be mounted: then there is no process namespace either. */
   processes: boolean;
 };
 
