@@ -131,32 +131,17 @@ export class Assembly {
     this.#emit(this.#processor.store(address, 4));
   }
 
-  /** Makes the signal that ended a process the result; zero where it exited. */
-  takeSignal(status: Variable): void {
-    this.take(status);
-    this.#emit(this.#processor.lowSevenBits());
-  }
-
-  /** Makes the exit code of a process that exited the result. */
-  takeExitCode(status: Variable): void {
-    this.take(status);
-    this.#emit(this.#processor.secondByte());
-  }
-
-  /** Adds a small number to the result. */
-  add(constant: number): void {
-    this.#emit(this.#processor.add(constant));
-  }
-
   /** Ends the program as a shell would that had waited for the status: its exit code, or 128 and the signal. */
   exitLike(status: Variable): void {
     const [signalled, exit] = [this.label("signalled"), this.label("exit")];
-    this.takeSignal(status);
+    this.take(status);
+    this.#emit(this.#processor.lowSevenBits());
     this.jump("nonzero", signalled);
-    this.takeExitCode(status);
+    this.take(status);
+    this.#emit(this.#processor.secondByte());
     this.jump("always", exit);
     this.place(signalled);
-    this.add(128);
+    this.#emit(this.#processor.add(128));
     this.place(exit);
     this.save(status);
     this.step("exit_group", [status]);
