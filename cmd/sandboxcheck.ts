@@ -5,7 +5,7 @@ import { wantedOf } from "../lib/engine/allowance.ts";
 import { findConfinement, isMissing } from "../lib/engine/confinement.ts";
 import type { BackendName } from "../lib/sandbox/backend.ts";
 import type { Detected } from "../lib/sandbox/detect.ts";
-import { merged, type Missed } from "../lib/sandbox/missed.ts";
+import { mergeMissed, type Missed } from "../lib/sandbox/missed.ts";
 import type { Finding } from "./checks.ts";
 import type { Here } from "./here.ts";
 
@@ -30,7 +30,7 @@ export async function checkSandbox(config: Config, places: Here): Promise<Findin
   const { backend, missed, gaps } = found;
   return {
     status: statusOf(found, config),
-    message: [firstLine(found, config), ...merged(missed).flatMap(linesOf), ...gaps.map(gapLine)].join("\n"),
+    message: [firstLine(found, config), ...mergeMissed(missed).flatMap(linesOf), ...gaps.map(gapLine)].join("\n"),
     backend: backend.name,
     missed,
     notes: gaps,

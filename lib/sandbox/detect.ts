@@ -2,7 +2,7 @@ import { landlockAbi } from "./abi.ts";
 import { type Backend, noCommands } from "./backend.ts";
 import { canReplaceTmp } from "./layout/layout.ts";
 import { look } from "./layout/host.ts";
-import { described, merged, type Missed } from "./missed.ts";
+import { describeMissed, mergeMissed, type Missed } from "./missed.ts";
 import type { Policy } from "./policy/policy.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 import type { Shape } from "./tiers/namespaces/tier.ts";
@@ -84,11 +84,13 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
 }
 
 function nothing(policyFor: DetectOptions["policyFor"], missed: readonly Missed[]): Detected {
-  return { backend: noCommands(merged(missed).map(described)), policy: policyFor(false), missed, gaps: [] };
+  return { backend: noCommands(mergeMissed(missed).map(describeMissed)), policy: policyFor(false), missed, gaps: [] };
 }
 
 function withReasons(backend: Backend, missed: readonly Missed[]): Backend {
-  return missed.length === 0 ? backend : { ...backend, notes: [...backend.notes, ...merged(missed).map(described)] };
+  return missed.length === 0
+    ? backend
+    : { ...backend, notes: [...backend.notes, ...mergeMissed(missed).map(describeMissed)] };
 }
 
 function notHere(): Missed {

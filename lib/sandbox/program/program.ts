@@ -12,9 +12,9 @@ import { inOwnProcessTree } from "./steps/pids.ts";
 import {
   closeOnExecFrom,
   dieWithParent,
-  holdSignals,
-  leaveUnlessChildOf,
-  letSignalsThrough,
+  blockSignals,
+  exitUnlessChildOf,
+  unblockSignals,
   limitResources,
 } from "./steps/process.ts";
 
@@ -55,9 +55,9 @@ export function confiningProgram(plan: Plan): Uint8Array {
   const program = new Assembly(processors[plan.arch], {
     ...(complaints !== undefined && { complaints }),
   });
-  holdSignals(program);
+  blockSignals(program);
   dieWithParent(program);
-  if (plan.parent !== undefined) leaveUnlessChildOf(program, plan.parent);
+  if (plan.parent !== undefined) exitUnlessChildOf(program, plan.parent);
   if (plan.namespaces !== undefined) enterNamespaces(program, plan.namespaces);
 
   keepOnly(program, plan.capabilities ?? []);
@@ -69,7 +69,7 @@ export function confiningProgram(plan: Plan): Uint8Array {
   limitResources(program, plan.limits);
   filterCalls(program, { filter: plan.filter, ...(plan.supervisor !== undefined && { listener: plan.supervisor }) });
   closeOnExecFrom(program, firstDescriptor);
-  letSignalsThrough(program);
+  unblockSignals(program);
   program.step("execve", [program.program, program.argv, program.environment], { must: "execve" });
   return program.finish();
 }

@@ -5,7 +5,7 @@ import { Unavailable } from "./unavailable.ts";
 const firstWithLandlock = [5, 13] as const;
 
 /** User 0 could change the machine through /proc if Landlock did not prevent it. */
-export function mustHoldRoot(abi: number): void {
+export function requireLandlockAsRoot(abi: number): void {
   if (abi === 0 && process.getuid?.() === 0) throw noLandlock();
 }
 

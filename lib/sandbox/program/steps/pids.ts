@@ -10,7 +10,7 @@ const anyChild = -1;
 /** Waiting processes move the descriptors that they need here, so that all others can be closed at once. */
 const [pipeEnd, reportEnd] = [100, 101] as const;
 
-type Family = {
+type ProcessTree = {
   /**
    * Gets the command's status (four bytes, as wait() gives it), and its end when nothing of the command is left: the
    * kernel then still takes the mounts down, and there is no need to wait for that. Without a report all that is left
@@ -26,7 +26,7 @@ type Family = {
  * it; its child becomes the command. The outer one is killed with koda, the first one with the outer one, and all
  * others with the first.
  */
-export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: Family): void {
+export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: ProcessTree): void {
   const [first, command] = [program.label("first process"), program.label("command")];
   const ends = program.bytes(new Uint8Array(8));
   const [status, namespace] = [program.variable(), program.variable()];
@@ -42,7 +42,7 @@ export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: F
   const child = program.variable();
   program.step("clone", [SIGCHLD, 0, 0, 0, 0], { must: "clone", into: child });
   program.jump("zero", command);
-  collectTheDead(program, { status, child, pipe: { half: ends + 4 } });
+  reapChildren(program, { status, child, pipe: { half: ends + 4 } });
 
   program.place(command);
 }
@@ -73,7 +73,7 @@ function waitOutside(program: Assembly, { status, namespace, pipe, report }: Out
   program.exitLike(status);
 }
 
-function collectTheDead(
+function reapChildren(
   program: Assembly,
   { status, child, pipe }: { status: Variable; child: Variable; pipe: End },
 ): void {

@@ -12,7 +12,7 @@ export function dieWithParent(program: Assembly): void {
 }
 
 /** The parent may have ended before its death signal was set. */
-export function leaveUnlessChildOf(program: Assembly, parent: number): void {
+export function exitUnlessChildOf(program: Assembly, parent: number): void {
   const isChild = program.label("its parent is there");
   program.step("getppid");
   program.jump({ is: parent }, isChild);
@@ -21,11 +21,11 @@ export function leaveUnlessChildOf(program: Assembly, parent: number): void {
 }
 
 /** Signals to the group are for the command; processes that only wait for it must outlive them. */
-export function holdSignals(program: Assembly): void {
+export function blockSignals(program: Assembly): void {
   program.step("rt_sigprocmask", [SIG_SETMASK, program.words(~0n), 0, maskBytes], { must: "rt_sigprocmask" });
 }
 
-export function letSignalsThrough(program: Assembly): void {
+export function unblockSignals(program: Assembly): void {
   program.step("rt_sigprocmask", [SIG_SETMASK, program.words(0), 0, maskBytes], { must: "rt_sigprocmask" });
 }
 

@@ -7,16 +7,16 @@ import { seccompFilter } from "../../filter/seccomp.ts";
 import type { Layout } from "../../layout/layout.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { ProgramFile } from "../../program/programfile.ts";
-import { holdSignals } from "../../program/steps/process.ts";
+import { blockSignals } from "../../program/steps/process.ts";
 import { accessIn } from "../access.ts";
 import { openNamespaces } from "../namespaces/session.ts";
-import { mustHoldRoot } from "../nolandlock.ts";
+import { requireLandlockAsRoot } from "../nolandlock.ts";
 import { openTier } from "../open.ts";
 import { ownEndpoints, ownNetworkFilter, ownNetworkRules } from "../ownnetwork.ts";
 import { type OwnerRights, rightsInNamespace } from "../ownerrights.ts";
 import type { Session, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
-import { unlimitedForRoot } from "../unlimited.ts";
+import { processLimitNotes } from "../processlimit.ts";
 import { viewsIn } from "../views.ts";
 import { bwrapArguments } from "./arguments.ts";
 import { findBwrap } from "./find.ts";
@@ -35,7 +35,7 @@ const [argumentList, program, firstOther] = [4, 5, 6] as const;
  */
 export async function openBwrapTier(policy: Policy, options: TierOptions): Promise<Backend> {
   const { abi, ports, searchPath } = options;
-  mustHoldRoot(abi);
+  requireLandlockAsRoot(abi);
   const bwrap = findBwrap(searchPath, policy.write);
   using held = new DisposableStack();
   const rights = held.use(rightsInNamespace(policy));
@@ -43,7 +43,7 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
   const tier: Tier<Layout> = {
     ...viewsIn({ cover: rights.cover, followsLinks: true }),
     name: "bwrap",
-    notes: [...gaps, ...unlimitedForRoot()],
+    notes: [...gaps, ...processLimitNotes()],
     rights,
     endpoints: ownEndpoints(ports),
     hasMounts: true,
@@ -101,7 +101,7 @@ async function openSession(
 /** Bubblewrap would end at a signal to the group, and everything in it at once; like this it waits for its command. */
 function waitingProgram(arch: Arch): Uint8Array {
   const assembly = new Assembly(processors[arch]);
-  holdSignals(assembly);
+  blockSignals(assembly);
   assembly.step("execve", [assembly.program, assembly.argv, assembly.environment], { must: "execve bwrap" });
   return assembly.finish();
 }

@@ -8,19 +8,19 @@ import { openTier } from "../open.ts";
 import { rightsHere } from "../ownerrights.ts";
 import { type Source, supervisorAt, type Tier, type TierOptions, type TierPlan } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
-import { unlimitedForRoot } from "../unlimited.ts";
+import { processLimitNotes } from "../processlimit.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
 
 /** For machines without namespaces: Landlock, a filter, and a supervisor that connects to nothing but the proxies. */
 export async function openLandlockTier(policy: Policy, options: TierOptions): Promise<Backend> {
-  mustSuffice(options.abi);
+  requireAbi(options.abi);
   using held = new DisposableStack();
   const rights = held.use(rightsHere(policy));
   const endpoints = policy.network === "none" ? [] : (options.endpoints ?? []);
   const tier: Tier<Reach> = {
     name: "landlock",
-    notes: [...gaps, ...unlimitedForRoot()],
+    notes: [...gaps, ...processLimitNotes()],
     rights,
     endpoints,
     hasMounts: false,
@@ -40,7 +40,7 @@ export async function openLandlockTier(policy: Policy, options: TierOptions): Pr
   return await openTier(tier, policy, { options, held });
 }
 
-function mustSuffice(abi: number): void {
+function requireAbi(abi: number): void {
   if (abi >= neededAbi) return;
   if (abi === 0) throw noLandlock();
   throw new Unavailable(

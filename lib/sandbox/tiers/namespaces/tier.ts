@@ -5,13 +5,13 @@ import type { Layout } from "../../layout/layout.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { neededAbi } from "../../program/steps/landlock.ts";
 import { accessIn } from "../access.ts";
-import { mustHoldRoot } from "../nolandlock.ts";
+import { requireLandlockAsRoot } from "../nolandlock.ts";
 import { openTier } from "../open.ts";
 import { ownEndpoints, ownNetworkFilter, ownNetworkRules } from "../ownnetwork.ts";
 import { type OwnerRights, rightsInNamespace } from "../ownerrights.ts";
 import type { Session, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
-import { unlimitedForRoot } from "../unlimited.ts";
+import { processLimitNotes } from "../processlimit.ts";
 import { viewsIn } from "../views.ts";
 import { openNamespaces } from "./session.ts";
 
@@ -29,7 +29,7 @@ export type Shape = {
 /** The strongest tier: namespaces that koda makes by itself, Landlock and a filter inside of them. */
 export async function openNamespacesTier(policy: Policy, options: TierOptions, { processes }: Shape): Promise<Backend> {
   const { abi, ports } = options;
-  mustSuffice(abi, processes);
+  requireAbi(abi, processes);
   using held = new DisposableStack();
   const rights = held.use(rightsInNamespace(policy));
   const tier: Tier<Layout> = {
@@ -82,8 +82,8 @@ function planFor(source: Source<Layout>, { arch, abi, ports }: TierOptions, proc
   };
 }
 
-function mustSuffice(abi: number, processes: boolean): void {
-  mustHoldRoot(abi);
+function requireAbi(abi: number, processes: boolean): void {
+  requireLandlockAsRoot(abi);
   if (!processes && abi < neededAbi)
     throw new Unavailable(
       `without a process namespace Landlock version ${neededAbi} is needed, this kernel has ${abi}`,
@@ -93,7 +93,7 @@ function mustSuffice(abi: number, processes: boolean): void {
 function notesOf(abi: number, processes: boolean): string[] {
   return [
     ...(abi === 0 ? ["no Landlock: what commands may write is held by mounts alone"] : []),
-    ...(processes && !isOlderThan(firstWithPidLimits) ? [] : unlimitedForRoot()),
+    ...(processes && !isOlderThan(firstWithPidLimits) ? [] : processLimitNotes()),
     ...(processes
       ? []
       : [
