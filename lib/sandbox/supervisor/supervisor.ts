@@ -22,7 +22,6 @@ const mostRules = 32;
  */
 export class Supervisor implements Disposable {
   readonly #onRefusal: (refusal: Refusal) => void;
-  readonly #ready = Promise.withResolvers<void>();
   /** Their numbers stay taken until the thread uses them no more, those of retired ones too. */
   readonly #pairs = new Recent<ConnectRules, SocketPair>(mostRules, (pair) => this.#retire(pair));
   readonly #retired = new Set<number>();
@@ -34,16 +33,12 @@ export class Supervisor implements Disposable {
 
   constructor(onRefusal: (refusal: Refusal) => void) {
     this.#onRefusal = onRefusal;
-    // No command is started without the thread, and the error says why.
-    this.#ready.promise.catch(() => undefined);
   }
 
-  /** Settles when the thread runs, which begins with the first rules. Until then a connect() waits. */
-  get ready(): Promise<void> {
-    return this.#ready.promise;
-  }
-
-  /** The commands' end for these rules: given to a command's program as an extra descriptor. */
+  /**
+   * The commands' end for these rules: given to a command's program as an extra descriptor. The first one begins the
+   * thread; until it runs a connect() waits.
+   */
   socketFor(rules: ConnectRules): number {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#pairs.get(rules, () => this.#open(rules)).there;
@@ -73,8 +68,6 @@ export class Supervisor implements Disposable {
 
   #hear(message: FromThread): void {
     switch (message.kind) {
-      case "ready":
-        return this.#ready.resolve();
       case "refusal":
         return this.#onRefusal(message.refusal);
       case "abandoned":
@@ -118,7 +111,6 @@ export class Supervisor implements Disposable {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#failure ??= failure;
-    this.#ready.reject(failure);
     const pairs = [...this.#pairs.entries()].map(([, pair]) => pair);
     if (this.#control !== undefined) pairs.push(this.#control);
     const descriptors = [...pairs.flatMap(({ here, there }) => [here, there]), ...this.#retired];

@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import { receive } from "../descriptors.ts";
 import type { Attempt } from "./attempt.ts";
-import { close, nowhere, poll, pollEnd, POLLIN, POLLOUT, readLink, type Wanted } from "./calls.ts";
+import { close, nowhere, poll, pollEnd, POLLIN, POLLOUT, readLink } from "./calls.ts";
 import { handle, type Report } from "./handle.ts";
 import { answer, type Call, stillWaits, takeCall } from "./notification.ts";
 import type { ConnectRules } from "./rules.ts";
@@ -43,8 +43,6 @@ export async function watch(
   }
 }
 
-type Source = Wanted & { act(events: number): void };
-
 class Watched implements Disposable {
   readonly #reports: Reports;
   readonly #sockets = new Map<number, ConnectRules>();
@@ -61,27 +59,21 @@ class Watched implements Disposable {
 
   /** Waits until something happens and deals with it; returns the events of `control`. */
   wait(control: number): number {
-    const sources = this.#sources();
-    const events = poll([...sources, { descriptor: control, events: POLLIN }], timeoutFor(this.#attempts));
-    for (const [index, { act }] of sources.entries()) act(events[index] ?? 0);
-    return events.at(-1) ?? 0;
-  }
-
-  /** Attempts come first: one that is over may have waited longest. */
-  #sources(): Source[] {
-    return [
-      ...[...this.#attempts].map((attempt): Source => {
+    const [attempts, listeners, sockets] = [[...this.#attempts], [...this.#listeners], [...this.#sockets]];
+    const inputs = [...listeners, ...sockets].map(([descriptor]) => descriptor);
+    const events = poll(
+      [
         // A negative descriptor is passed over.
-        const { writable = -1 } = attempt;
-        return { descriptor: writable, events: POLLOUT, act: (events) => this.#continue(attempt, events) };
-      }),
-      ...[...this.#listeners].map(([descriptor, rules]): Source => {
-        return { descriptor, events: POLLIN, act: (events) => this.#serve(descriptor, rules, events) };
-      }),
-      ...[...this.#sockets].map(([descriptor, rules]): Source => {
-        return { descriptor, events: POLLIN, act: (events) => this.#accept(descriptor, rules, events) };
-      }),
-    ];
+        ...attempts.map(({ writable = -1 }) => ({ descriptor: writable, events: POLLOUT })),
+        ...[...inputs, control].map((descriptor) => ({ descriptor, events: POLLIN })),
+      ],
+      timeoutFor(this.#attempts),
+    ).values();
+    const next = () => events.next().value ?? 0;
+    for (const attempt of attempts) this.#continue(attempt, next());
+    for (const [listener, rules] of listeners) this.#serve(listener, rules, next());
+    for (const [socket, rules] of sockets) this.#accept(socket, rules, next());
+    return next();
   }
 
   /** An attempt whose command is gone is due as well: it ends. */

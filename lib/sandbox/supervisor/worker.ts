@@ -1,5 +1,7 @@
 import { Channel } from "../../async/channel.ts";
-import { reporting } from "./refusals.ts";
+import type { Report } from "./handle.ts";
+import { stillWaits } from "./notification.ts";
+import { sessionOf } from "./process.ts";
 import type { Refusal } from "./rules.ts";
 import { type RuledSocket, watch } from "./watch.ts";
 
@@ -7,7 +9,7 @@ import { type RuledSocket, watch } from "./watch.ts";
 export type ToThread = { control: number } | RuledSocket;
 /** From the thread. An abandoned socket is one that no listener can come from any more. */
 export type FromThread =
-  { kind: "ready" } | { kind: "refusal"; refusal: Refusal } | { kind: "abandoned"; socket: number } | { kind: "ended" };
+  { kind: "refusal"; refusal: Refusal } | { kind: "abandoned"; socket: number } | { kind: "ended" };
 
 declare const self: Worker;
 
@@ -19,12 +21,25 @@ self.addEventListener("message", ({ data }: MessageEvent<ToThread>) => {
 });
 
 async function work(control: number): Promise<void> {
-  tell({ kind: "ready" });
   await watch(control, sockets[Symbol.asyncIterator](), {
-    report: reporting((refusal) => tell({ kind: "refusal", refusal })),
+    report: limited((refusal) => tell({ kind: "refusal", refusal })),
     abandon: (socket) => tell({ kind: "abandoned", socket }),
   });
   tell({ kind: "ended" });
+}
+
+/** A command can be refused a hundred thousand times a second. */
+const mostPerSecond = 100;
+
+function limited(report: (refusal: Refusal) => void): Report {
+  let [second, count] = [0, 0];
+  return (call, what) => {
+    // Of a call that is gone the number may be another process's by now.
+    if (!stillWaits(call)) return;
+    const now = Math.floor(performance.now() / 1000);
+    if (now !== second) [second, count] = [now, 0];
+    if (++count <= mostPerSecond) report({ pid: call.pid, session: sessionOf(call.pid), what });
+  };
 }
 
 function tell(message: FromThread): void {

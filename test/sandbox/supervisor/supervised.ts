@@ -43,8 +43,6 @@ export async function supervised(rulesFor: (directories: Directories) => Partial
   const none: ConnectRules = { sockets: [inside], except: [], names: [], tcp: [], abstract: false };
   const usual = { ...none, ...rulesFor({ inside, outside }) };
   const supervisor = new Supervisor((refusal) => refusals.push(refusal));
-  supervisor.socketFor(usual);
-  await supervisor.ready;
   const running = new Set<Bun.Subprocess>();
 
   const start: Supervised["start"] = (program, { filter = "whole", rules = usual } = {}) => {
