@@ -5,7 +5,7 @@ import { startModelServer } from "../test/support/model-server.ts";
 import { makePlace } from "../test/support/place.ts";
 import { cost, type Figure, interleaved, median } from "./measure.ts";
 
-/** One short answer, the whole process, against a program that only fetches and prints. */
+/** One short answer: the whole process, compared with a program that only fetches and prints. */
 export async function measure(floors: string): Promise<Figure[]> {
   await using place = makePlace();
   await using server = await startModelServer(() => say("The answer is four."));

@@ -4,9 +4,9 @@ import { startModelServer } from "../test/support/model-server.ts";
 import { makePlace } from "../test/support/place.ts";
 import type { Figure } from "./measure.ts";
 
-const crowd = 50;
+const runCount = 50;
 
-/** Many runs begin at once on a database that does not exist yet: none fails, and nothing of any is missing. */
+/** Many runs start at once on a new database: none fails, and all of their items are stored. */
 export async function measure(): Promise<Figure[]> {
   await using place = makePlace();
   await using server = await startModelServer(({ lines }) =>
@@ -14,28 +14,28 @@ export async function measure(): Promise<Figure[]> {
   );
   const started = performance.now();
   const runs = await Promise.all(
-    Array.from({ length: crowd }, (_, n) =>
+    Array.from({ length: runCount }, (_, n) =>
       koda(place, ["exec", ...using(server), "--session", `s${n}`, `number ${n}`]),
     ),
   );
   const wallMs = performance.now() - started;
 
-  const whole = await Promise.all(
-    Array.from({ length: crowd }, async (_, n) => {
+  const isComplete = await Promise.all(
+    Array.from({ length: runCount }, async (_, n) => {
       const { stdout } = await koda(place, ["session", "show", `s${n}`, "--json"]);
       return stdout.includes(`number ${n}"`) && stdout.includes(`heard number ${n}"`) && stdout.includes('"turn_end"');
     }),
   );
-  const good = runs.filter(({ exit }, n) => exit === 0 && whole[n]).length;
+  const good = runs.filter(({ exit }, n) => exit === 0 && isComplete[n]).length;
   return [
     {
-      what: `${crowd} runs at once on one new database, whole`,
+      what: `${runCount} runs at once on a new database, complete`,
       value: good,
       unit: "",
-      floor: crowd,
+      floor: runCount,
       bar: "all",
-      holds: good === crowd,
+      holds: good === runCount,
     },
-    { what: `${crowd} runs at once, wall`, value: wallMs, unit: "ms", bar: "", holds: true },
+    { what: `${runCount} runs at once, wall`, value: wallMs, unit: "ms", bar: "", holds: true },
   ];
 }

@@ -7,7 +7,7 @@ import { cost, type Figure, interleaved, median } from "./measure.ts";
 
 const count = 20_000;
 
-/** A long answer in many small pieces, each printed as a line of its own, against a program that only prints them. */
+/** A long answer in many small pieces, one event each, compared with a program that only prints them. */
 export async function measure(floors: string): Promise<Figure[]> {
   await using place = makePlace();
   const many = say(...Array.from({ length: count }, (_, n) => `word ${n} `));

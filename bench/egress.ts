@@ -16,12 +16,12 @@ const idleTunnels = 1000;
 const host = "127.0.0.1";
 
 type Proxy = Ports & { pid: number };
-/** One way to the server, beside others: a connection that is ready for its first byte. */
-type Road = { name: string; isOurs: boolean; pid: number; open(): Promise<Socket> };
+/** A route to the server; `open` gives a connection that is ready for its first byte. */
+type Route = { name: string; isOurs: boolean; pid: number; open(): Promise<Socket> };
 
 /**
- * What a proxy costs beside none at all, and beside squid where that is installed. Server and proxies are processes of
- * their own.
+ * The cost of the proxies, compared with a direct connection, and with squid where it is installed. Server and proxies
+ * run in their own processes.
  */
 export async function measure(): Promise<Figure[]> {
   await using server = await startServer();
@@ -30,23 +30,23 @@ export async function measure(): Promise<Figure[]> {
   {
     await using koda = await startProxyProcess(`${host}:${port}`);
     await using squid = await startSquid();
-    const through = (way: Way, proxy: Proxy, name: string): Road => ({
+    const through = (way: Way, proxy: Proxy, name: string): Route => ({
       name,
       isOurs: proxy === koda,
       pid: proxy.pid,
       open: async () => (await ask(way, proxy, port, { host })).socket,
     });
     const direct = { name: "direct", isOurs: false, pid: server.pid, open: () => connected(port) };
-    const roads = [
+    const routes = [
       through(connectWay, koda, "CONNECT"),
       through(socksWay, koda, "SOCKS5"),
       ...(squid === undefined ? [] : [through(connectWay, squid, "CONNECT by squid")]),
     ];
     figures.push(
-      ...(await speeds("1 GB down", { roads, direct, pass: download })),
-      ...(await speeds("512 MB up", { roads, direct, pass: upload })),
+      ...(await speeds("1 GB down", { routes, direct, pass: download })),
+      ...(await speeds("512 MB up", { routes, direct, pass: upload })),
       await plainSpeed(port, koda),
-      ...(await setUps(roads, direct)),
+      ...(await setUps(routes, direct)),
     );
   }
   for (const { name, pass } of slowPassages)
@@ -55,20 +55,20 @@ export async function measure(): Promise<Figure[]> {
   return figures;
 }
 
-type Race = { roads: readonly Road[]; direct: Road; pass(socket: Socket): Promise<number> };
+type Comparison = { routes: readonly Route[]; direct: Route; pass(socket: Socket): Promise<number> };
 
-async function speeds(what: string, { roads, direct, pass }: Race): Promise<Figure[]> {
-  const run = (road: Road) => async () => {
-    const socket = await road.open();
-    const [start, cpu] = [performance.now(), cpuMs(road.pid)];
+async function speeds(what: string, { routes, direct, pass }: Comparison): Promise<Figure[]> {
+  const run = (route: Route) => async () => {
+    const socket = await route.open();
+    const [start, cpu] = [performance.now(), cpuMs(route.pid)];
     const bytes = await pass(socket);
-    return { speed: bytes / 1e6 / ((performance.now() - start) / 1000), cpu: cpuMs(road.pid) - cpu };
+    return { speed: bytes / 1e6 / ((performance.now() - start) / 1000), cpu: cpuMs(route.pid) - cpu };
   };
-  const [floors = [], ...results] = await interleaved(rounds, run(direct), ...roads.map(run));
+  const [floors = [], ...results] = await interleaved(rounds, run(direct), ...routes.map(run));
   const floor = median(floors.map(({ speed }) => speed));
   const costs = results.map((runs) => median(runs.map(({ cpu }) => cpu)));
-  const theirs = costs[roads.findIndex(({ isOurs }) => !isOurs)];
-  return roads.flatMap(({ name, isOurs }, index): Figure[] => {
+  const theirs = costs[routes.findIndex(({ isOurs }) => !isOurs)];
+  return routes.flatMap(({ name, isOurs }, index): Figure[] => {
     const value = median(results[index]?.map(({ speed }) => speed) ?? []);
     const speed = { what: `${what}, ${name}`, value, unit: "MB/s", floor };
     if (!isOurs) return [{ ...speed, bar: "", holds: true }];
@@ -118,9 +118,9 @@ async function plainSpeed(port: number, { httpPort }: Ports): Promise<Figure> {
   return { what: "1 GB down, a plain request", value, unit: "MB/s", floor, bar: "", holds: true };
 }
 
-async function setUps(roads: readonly Road[], direct: Road): Promise<Figure[]> {
+async function setUps(routes: readonly Route[], direct: Route): Promise<Figure[]> {
   const timeOf =
-    ({ open }: Road) =>
+    ({ open }: Route) =>
     async () => {
       const start = performance.now();
       const socket = await open();
@@ -130,8 +130,8 @@ async function setUps(roads: readonly Road[], direct: Road): Promise<Figure[]> {
       socket.destroy();
       return ms;
     };
-  const [floors = [], ...times] = await interleaved(1000, timeOf(direct), ...roads.map(timeOf));
-  return roads.map(({ name, isOurs }, index): Figure => {
+  const [floors = [], ...times] = await interleaved(1000, timeOf(direct), ...routes.map(timeOf));
+  return routes.map(({ name, isOurs }, index): Figure => {
     const value = median(times[index] ?? []);
     return {
       what: `a tunnel and one byte back, ${name}`,
@@ -144,7 +144,7 @@ async function setUps(roads: readonly Road[], direct: Road): Promise<Figure[]> {
   });
 }
 
-/** By how much a proxy that has just been started grows, code that it loads included. */
+/** The growth of a new proxy process, including code that it loads. */
 async function slow(name: string, pass: (proxy: Proxy) => Promise<void>, port: number): Promise<Figure> {
   await using koda = await startProxyProcess(`${host}:${port}`);
   const before = memoryOf(koda.pid);
@@ -161,8 +161,8 @@ async function idle(way: Way, port: number): Promise<Figure> {
     await once(socket.resume(), "data");
     return socket;
   };
-  // One, for what the first one loads; more would make room that the tunnels then need not pay for. Anonymous memory,
-  // since the pages of the program that are read on the way are no tunnel's.
+  // The first tunnel loads code; more would reserve memory that the measured ones then use. Anonymous memory only,
+  // since pages of the program do not belong to a tunnel.
   (await open()).destroy();
   const before = memoryOf(koda.pid, "RssAnon");
   const tunnels: Socket[] = [];
@@ -184,7 +184,7 @@ async function startServer(): Promise<AsyncDisposable & { pid: number; port: num
   };
 }
 
-/** Undefined where there is none to compare with. */
+/** Undefined where squid is not installed. */
 async function startSquid(): Promise<Awaited<ReturnType<typeof startPeer>> | undefined> {
   const peer = { program: "squid", args: squidArgs };
   return isMissing(peer) ? undefined : await startPeer(peer);
@@ -196,7 +196,7 @@ async function connected(port: number): Promise<Socket> {
   return socket;
 }
 
-/** What a process has used up to now, in ticks of 10 ms. */
+/** The CPU time of a process so far, in ticks of 10 ms. */
 function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
     .replace(/^.*\) /, "")

@@ -5,17 +5,17 @@ import { makePlace } from "../test/support/place.ts";
 import type { Figure } from "./measure.ts";
 
 const kills = 200;
-const together = 4;
+const parallel = 4;
 const longestMs = 150;
 
-/** `kill -9` at random moments: every session goes on, and a server that pairs calls with results takes its history. */
+/** `kill -9` at random moments: every session can be continued, with calls and results in pairs. */
 export async function measure(): Promise<Figure[]> {
   let good = 0;
-  for (let done = 0; done < kills; done += together)
-    good += (await Promise.all(Array.from({ length: together }, (_, n) => survives(done + n)))).filter(Boolean).length;
+  for (let done = 0; done < kills; done += parallel)
+    good += (await Promise.all(Array.from({ length: parallel }, (_, n) => survives(done + n)))).filter(Boolean).length;
   return [
     {
-      what: "sessions that go on after kill -9",
+      what: "sessions that continue after kill -9",
       value: good,
       unit: "",
       floor: kills,
@@ -34,7 +34,7 @@ async function survives(n: number): Promise<boolean> {
     call("Write", { path: `new-${index}.txt`, content: `${index}\n` }),
   ]);
   const child = start(place, ["exec", "--json", "--session", "victim", ...using(busy), "Work."]);
-  // The moments are spread evenly over start-up and the first rounds, with a random part.
+  // Spread evenly over start-up and the first rounds, with a random part.
   await Bun.sleep(((n + Math.random()) / kills) * longestMs);
   child.kill("SIGKILL");
   await child.exited;

@@ -7,7 +7,7 @@ import { type Figure, median } from "./measure.ts";
 const pieces = 20;
 const pauseMs = 40;
 
-/** How long a piece of text is inside koda: from the moment its frame is sent to the moment it can be read. */
+/** The latency of a piece of text: from the time its frame is sent to the time it can be read. */
 export async function measure(): Promise<Figure[]> {
   return [
     await delays("first text of a slow stream, --output jsonl", ["--json"]),

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** One row of the report. `value` and `floor` are in `unit`; the bar says what `value`, or their ratio, should be. */
+/** One row of the report. `value` and `floor` are in `unit`; `bar` is the goal, and `holds` says if it is met. */
 export type Figure = {
   what: string;
   value: number;
@@ -15,15 +15,15 @@ export type Cost = { wallMs: number; cpuMs: number; peakMb: number; stdout: stri
 type RunOptions = {
   cwd?: string;
   env?: Record<string, string>;
-  /** False: what it prints is thrown away. */
+  /** False discards the output. */
   keep?: boolean;
-  /** Watch its memory; that takes time away from it and from a server in this process, so times are taken without. */
+  /** Sample the memory. This slows down the program and a server in this process, so times are measured without. */
   peak?: boolean;
 };
 
 /**
- * Runs a program to its end. The peak is read from the kernel's own high-water mark while the program lives: what the
- * system reports at its end is inherited from the parent and says nothing about a small child of a large one.
+ * Runs a program to its end. The peak is the kernel's high-water mark, read while the program runs: the value after its
+ * end includes the memory of the parent that it was forked from.
  */
 export async function cost(
   argv: readonly string[],
@@ -57,7 +57,7 @@ export function watchPeak(pid: number): { stop(): number } {
     try {
       kilobytes = Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? kilobytes);
     } catch {
-      // It is gone; the last look stands.
+      // The process has ended; the last sample counts.
     }
   };
   const timer = setInterval(look, 1);
@@ -74,7 +74,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** Takes turns, so that whatever else the machine does falls on all alike. */
+/** Runs the functions in turn, so that other load on the machine affects all of them equally. */
 export async function interleaved<T>(times: number, ...runs: (() => Promise<T>)[]): Promise<T[][]> {
   const results: T[][] = runs.map(() => []);
   for (let round = 0; round < times; round++)

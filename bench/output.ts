@@ -9,7 +9,7 @@ const cases = [
   { what: "a command that prints 2 GB without a newline", command: "head -c 2000000000 /dev/zero | tr '\\0' 'x'" },
 ] as const;
 
-/** What a talkative command costs in memory, and in time against `cat` reading the same through a pipe. */
+/** The memory and time of a command with much output, compared with `cat` reading it from a pipe. */
 export async function measure(): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const { what, command } of cases) {
@@ -35,7 +35,7 @@ export async function measure(): Promise<Figure[]> {
   return figures;
 }
 
-/** How long the command itself took, without what a run takes anyway. */
+/** The duration of the command itself, without the rest of the run. */
 async function commandMs(place: Place): Promise<number> {
   const { stdout } = await koda(place, ["session", "show", "printed", "--json"]);
   const { items } = JSON.parse(stdout) as { items: { kind: string; duration_ms?: number }[] };

@@ -4,7 +4,7 @@ import { startModelServer } from "../test/support/model-server.ts";
 import { makePlace } from "../test/support/place.ts";
 import type { Figure } from "./measure.ts";
 
-/** How large the first request is with every built-in tool, and whether each request begins with the one before. */
+/** The size of the first request with all tools, and the requests that begin with the one before. */
 export async function measure(): Promise<Figure[]> {
   await using place = makePlace({ "a.txt": "one\n" });
   await using server = await startModelServer([
@@ -15,12 +15,12 @@ export async function measure(): Promise<Figure[]> {
   ]);
   await exec(place, server, ["Turn one into two."]);
   const bodies = server.requests.map(({ raw }) => raw);
-  const shared = bodies.slice(1).map((body, k) => sharedPart(bodies[k] ?? "", body));
+  const shared = bodies.slice(1).map((body, k) => beginsWith(bodies[k] ?? "", body));
   const kilobytes = (bodies[0]?.length ?? 0) / 1000;
   return [
     { what: "first request with all tools", value: kilobytes, unit: "kB", bar: "≤ 12 kB", holds: kilobytes <= 12 },
     {
-      what: "requests that begin with the whole one before",
+      what: "requests that begin with the one before",
       value: shared.filter(Boolean).length,
       unit: "",
       floor: shared.length,
@@ -30,7 +30,7 @@ export async function measure(): Promise<Figure[]> {
   ];
 }
 
-/** A request ends by closing its list of messages; up to there the next one has to be the same, byte for byte. */
-function sharedPart(before: string, after: string): boolean {
+/** True when the next request is the same, byte for byte, up to the end of the list of messages. */
+function beginsWith(before: string, after: string): boolean {
   return after.startsWith(before.replace(/[\]}]+$/, ""));
 }

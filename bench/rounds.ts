@@ -8,12 +8,12 @@ import { cost, type Figure, median } from "./measure.ts";
 
 const rounds = 20;
 
-/** From the end of a reply that calls `echo` to the end of the next request, results committed in between. */
+/** The time from the end of a reply that calls `echo` to the end of the next request; results are committed between. */
 export async function measure(floors: string): Promise<Figure[]> {
   return [await round(floors, "sh"), await round(floors, "bash"), await sandboxed(floors)];
 }
 
-/** What the sandbox adds to a round: its own rows say more (bench/sandbox.ts), and what is left for git is looked for. */
+/** The cost of the sandbox in a round, including the search for new repositories; bench/sandbox.ts has the details. */
 async function sandboxed(floors: string): Promise<Figure> {
   await using place = makePlace({ ".git/HEAD": "ref: refs/heads/main\n" }, "/var/tmp");
   const [value, floor] = [
@@ -31,7 +31,7 @@ async function sandboxed(floors: string): Promise<Figure> {
   };
 }
 
-/** With a PATH that has no bash on it koda and the floor both take sh. */
+/** Without bash on PATH, koda and the floor both use sh. */
 async function round(floors: string, shell: "sh" | "bash"): Promise<Figure> {
   await using place = makePlace();
   if (shell === "sh") {
@@ -49,7 +49,7 @@ async function round(floors: string, shell: "sh" | "bash"): Promise<Figure> {
 }
 
 async function gaps(place: Place, program: (url: string) => string[]): Promise<number[]> {
-  // The commands differ, or koda would rightly take them for a loop.
+  // The same command in every round would be a loop.
   await using server = await startModelServer((_request, index) =>
     index < rounds ? call("Bash", { command: `echo ${index}` }) : say("Done."),
   );

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [NAME…]`: what koda costs, each figure beside the least it could cost in the same run. A report, not
- * a test: machines differ and are shared, so it always exits 0 unless a measurement itself broke.
+ * `npm run bench [NAME…]`: measures koda, each figure beside its floor: the least that it could be on this machine.
+ * This is a report, not a test: machines differ, so it exits 0 unless a measurement itself fails.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

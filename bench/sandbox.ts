@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { realPaths } from "../lib/files/real.ts";
 import { landlockAbi } from "../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../lib/sandbox/layout/layout.ts";
@@ -10,8 +11,7 @@ import { openLandlockTier } from "../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../lib/sandbox/tiers/namespaces/tier.ts";
 import type { TierOptions } from "../lib/sandbox/tiers/tier.ts";
 import { Unavailable } from "../lib/sandbox/tiers/unavailable.ts";
-import { createShell, type Shell } from "../lib/shell/spawn.ts";
-import { realPaths } from "../lib/trust/real.ts";
+import { Shell } from "../lib/shell/shell.ts";
 import { hereArch } from "../test/support/assembled.ts";
 import { binary, using } from "../test/support/koda.ts";
 import { call, say } from "../test/support/model-reply.ts";
@@ -26,12 +26,12 @@ const runs = 31;
 const nothing = ["/bin/sh", "-c", "true"] as const;
 const bareBwrap = "bwrap --unshare-all --ro-bind / / --dev /dev --proc /proc".split(" ");
 
-/** Not below /tmp, where hardly a project lies and a sandbox has more to make. */
-const usualPlace = "/var/tmp";
+/** Not below /tmp, where few projects are and a sandbox needs more mounts. */
+const projectParent = "/var/tmp";
 
-/** What the sandbox costs: a command in each tier, the opening of the strongest one, and who asks before a command connects. */
+/** The cost of the sandbox: a command in each tier, a supervised connect, and whole runs. */
 export async function measure(floors: string): Promise<Figure[]> {
-  await using place = makePlace({ ".git/HEAD": "ref: refs/heads/main\n" }, usualPlace);
+  await using place = makePlace({ ".git/HEAD": "ref: refs/heads/main\n" }, projectParent);
   await using opened = await openTiers(place, floors);
   return [
     ...(await commandTimes(opened.tiers)),
@@ -43,7 +43,7 @@ export async function measure(floors: string): Promise<Figure[]> {
 
 type OpenTier = { name: string; shell: Shell; policy: Policy | undefined; most?: number };
 
-/** The bars are what a command may take longer than without koda. */
+/** `most` is the bar: the additional milliseconds of a command, compared with no sandbox. */
 const tiers = [
   { name: "no sandbox", open: async () => unconfined },
   {
@@ -55,7 +55,7 @@ const tiers = [
   { name: "bwrap", open: openBwrapTier },
 ] satisfies { name: string; open(policy: Policy, options: TierOptions): Promise<Backend>; most?: number }[];
 
-/** All that this machine has. */
+/** Opens all tiers that this machine has. */
 async function openTiers(place: Place, floors: string): Promise<AsyncDisposable & { tiers: readonly OpenTier[] }> {
   await using held = new AsyncDisposableStack();
   const tmp = join(place.home, "tmp");
@@ -92,11 +92,11 @@ async function openTiers(place: Place, floors: string): Promise<AsyncDisposable 
     try {
       const policy = canReplaceTmp(draft, look) && open !== openLandlockTier ? policyFor(true) : draft;
       const backend = held.use(await open(policy, options));
-      const shell = createShell({ backend, policy, env: place.env });
+      const shell = new Shell({ backend, policy, env: place.env });
       held.defer(async () => shell.stopAll());
       opened.push({ ...tier, shell, policy: backend.policy });
     } catch (error) {
-      // A machine without it has one row less.
+      // This machine does not have the tier.
       if (!(error instanceof Unavailable)) throw error;
     }
   }
@@ -133,32 +133,32 @@ async function commandTimes(opened: readonly OpenTier[]): Promise<Figure[]> {
     await Bun.spawn([...argv], { stdio: ["ignore", "ignore", "ignore"] }).exited;
     return performance.now() - started;
   };
-  const ways: readonly Way[] = [
+  const variants: readonly Variant[] = [
     ...opened.map(({ shell, ...tier }) => ({ ...tier, run: inShell(shell) })),
     ...(Bun.which("bwrap") === null ? [] : [{ name: "bwrap alone", run: bare([...bareBwrap, ...nothing]) }]),
   ];
-  // The kernel takes namespaces down while the next command runs already: those keep to themselves.
+  // The kernel removes namespaces while the next command already runs, so tiers with namespaces run separately.
   const kinds = [/^namespaces/, /^bwrap/];
-  const kindOf = ({ name }: Way) => kinds.findIndex((kind) => kind.test(name));
+  const kindOf = ({ name }: Variant) => kinds.findIndex((kind) => kind.test(name));
   const figures: Figure[] = [];
   for (const kind of [-1, 0, 1])
     figures.push(
-      ...(await sideBySide(
-        ways.filter((way) => kindOf(way) === kind),
+      ...(await compare(
+        variants.filter((variant) => kindOf(variant) === kind),
         bare(nothing),
       )),
     );
   return figures;
 }
 
-type Way = { name: string; run: () => Promise<number>; most?: number };
+type Variant = { name: string; run: () => Promise<number>; most?: number };
 
-async function sideBySide(ways: readonly Way[], bare: () => Promise<number>): Promise<Figure[]> {
-  // The first one of each builds its program and starts the supervisor's thread.
-  for (const { run } of ways) await run();
-  const [floors = [], ...times] = await interleaved(commands, bare, ...ways.map(({ run }) => run));
+async function compare(variants: readonly Variant[], bare: () => Promise<number>): Promise<Figure[]> {
+  // The first command of each builds its program and starts the supervisor's thread.
+  for (const { run } of variants) await run();
+  const [floors = [], ...times] = await interleaved(commands, bare, ...variants.map(({ run }) => run));
   const floor = median(floors);
-  return ways.map(({ name, most }, index): Figure => {
+  return variants.map(({ name, most }, index): Figure => {
     const value = median(times[index] ?? []);
     return { what: `\`sh -c true\`, ${name}`, value, unit: "ms", floor, ...over(value - floor, most, "ms") };
   });
@@ -181,7 +181,7 @@ async function connectTimes(opened: readonly OpenTier[], floors: string): Promis
   return [{ what: "a supervised connect, namespaces", value, unit: "µs", floor, ...over(value - floor, 300, "µs") }];
 }
 
-/** Whole runs of the binary, with the sandbox and without: the one opens it, the other also runs a first command in it. */
+/** Whole runs of the binary, with and without the sandbox: an answer, and an answer after one command. */
 async function runTimes(place: Place): Promise<Figure[]> {
   await using server = await startModelServer(({ lines }) =>
     lines.some(({ text }) => text === "Answer.") || lines.at(-1)?.role === "tool"
@@ -222,7 +222,7 @@ async function runTimes(place: Place): Promise<Figure[]> {
   ];
 }
 
-/** Without `most` there is no bar. */
+/** The bar of a difference; without `most` there is none. */
 function over(more: number, most: number | undefined, unit: string): Pick<Figure, "bar" | "holds"> {
   const measured = `${more.toFixed(more < 10 ? 2 : 0)} ${unit} over`;
   return most === undefined ? { bar: measured, holds: true } : { bar: `${measured} (≤ ${most})`, holds: more <= most };

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { binary } from "../test/support/koda.ts";
 import { cost, type Figure, interleaved, median } from "./measure.ts";
 
-/** How long it takes to say one's version, against a program that does nothing. */
+/** The time of `koda --version`, compared with a program that does nothing. */
 export async function measure(floors: string): Promise<Figure[]> {
   const [koda = [], empty = []] = await interleaved(
     30,

@@ -1,58 +1,58 @@
-import { constants, type Stats, writeSync } from "node:fs";
-import { access, open, rename, rm, stat, writeFile } from "node:fs/promises";
+import { constants, fchmodSync, type Stats, writeSync } from "node:fs";
+import { access, open, rm, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
-import { HeldDirectory } from "../lib/trust/held.ts";
-import { look, walk } from "../lib/trust/walk.ts";
+import { HeldDirectory } from "../lib/files/held.ts";
+import { putFile } from "../lib/files/save.ts";
+import { look, walk } from "../lib/files/walk.ts";
 
-/** Where the answer goes (`-o`). */
-export type AnswerFile = {
+/** The file of `-o`. */
+type AnswerFile = {
   /**
-   * Writes the final answer in one step: whoever reads the file sees the whole of it or what was there before. What is
-   * no file (a pipe, /dev/null) is written to; putting a file in its place would take it away from everyone.
+   * Writes the final answer atomically: a reader sees the whole of it or the old content. A pipe or a device is written
+   * to, not replaced by a file.
    */
   write(text: string, signal: AbortSignal): Promise<void>;
-  /** After a failure no file is better than an old answer that looks new. */
+  /** After a failure, so that an old answer does not look new. */
   remove(): Promise<void>;
 };
 
 /**
- * Settles where the name leads, which has to happen before the first command: koda writes with rights that commands do
- * not have, so a symlink that one of them puts in the way is not followed. Throws when nothing can be written there, so
- * that no model is paid for an answer that would be lost.
+ * Resolves the path before the first command: koda may write where commands may not, so it must not follow a symlink
+ * that one of them creates. Throws when the answer could not be written, before the user pays for it.
  */
-export async function settleAnswer(file: string): Promise<AnswerFile> {
+export async function openAnswerFile(file: string): Promise<AnswerFile> {
   const place = await placeOf(file).catch((error: unknown) => {
-    throw cannot("write the answer to", file, error);
+    throw writeError("write the answer to", file, error);
   });
   return {
     async write(text, signal) {
       try {
         await put(place, Buffer.from(text), signal);
       } catch (error) {
-        throw cannot("write the answer to", file, error);
+        throw writeError("write the answer to", file, error);
       }
     },
     async remove() {
       try {
         await removeAt(place);
       } catch (error) {
-        throw cannot("remove the old answer", file, error);
+        throw writeError("remove the old answer", file, error);
       }
     },
   };
 }
 
 type Place =
-  /** The path has no symlink in it. */
+  /** A path without symlinks. */
   | { kind: "file"; path: string; mode?: number }
-  /** A file that this process was given open, as in `-o /dev/stdout >log`: the log is not koda's to replace. */
+  /** A file that koda was given open, as in `-o /dev/stdout >log`: it must not be replaced. */
   | { kind: "descriptor"; fd: number }
   | { kind: "device"; path: string; isPipe: boolean };
 
-/** A link stays a link, also one that leads to nothing yet. */
+/** A symlink is followed, not replaced, even when its target does not exist yet. */
 async function placeOf(file: string): Promise<Place> {
-  // A pipe behind /dev/stderr has no path of its own, and what comes after its descriptor is no path.
+  // A pipe behind /dev/stderr has no path, so its descriptor is not followed any further.
   const isOwn = (path: string) => ownDescriptor.test(path);
   const { real, fault } = walk(resolve(file), {
     follow: true,
@@ -74,12 +74,12 @@ async function placeOf(file: string): Promise<Place> {
   return { kind: "file", path: real, ...(stats && { mode: stats.mode & 0o777 }) };
 }
 
-/** The file is replaced, so its directory is what has to be writable. */
+/** The file is replaced, so its directory must be writable. */
 async function checkDirectory(path: string): Promise<void> {
   try {
     await access(path, constants.W_OK | constants.X_OK);
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") throw new Error(`there is no directory "${path}"`, { cause: error });
+    if (errnoOf(error) === "ENOENT") throw new Error(`no such directory "${path}"`, { cause: error });
     throw error;
   }
 }
@@ -98,11 +98,11 @@ async function statOf(path: string): Promise<Stats | undefined> {
 async function put(place: Place, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   switch (place.kind) {
     case "file":
-      return await replace(place, bytes);
+      return replace(place, bytes);
     case "descriptor":
       return append(place.fd, bytes);
     case "device":
-      return await feed(place, bytes, signal);
+      return await writeToDevice(place, bytes, signal);
     default:
       place satisfies never;
   }
@@ -114,16 +114,12 @@ async function removeAt(place: Place): Promise<void> {
   await rm(directory.at(basename(place.path)), { force: true });
 }
 
-/** Who may read the answer does not change with it. */
-async function replace({ path, mode }: { path: string; mode?: number }, bytes: Uint8Array): Promise<void> {
+/** Keeps the permissions of the file. */
+function replace({ path, mode }: { path: string; mode?: number }, bytes: Uint8Array): void {
   using directory = HeldDirectory.open(dirname(path));
-  const draft = directory.at(`.${basename(path)}.${process.pid}.tmp`);
-  try {
-    await writeFile(draft, bytes, { flag: "wx", ...(mode !== undefined && { mode }) });
-    await rename(draft, directory.at(basename(path)));
-  } finally {
-    await rm(draft, { force: true });
-  }
+  const target = { directory, name: basename(path) };
+  if (mode === undefined) putFile(target, bytes, { mode: 0o666 });
+  else putFile(target, bytes, { finish: (descriptor) => fchmodSync(descriptor, mode) });
 }
 
 function append(fd: number, bytes: Uint8Array): void {
@@ -132,10 +128,14 @@ function append(fd: number, bytes: Uint8Array): void {
 
 const pauseMs = 20;
 
-/** Without blocking: a pipe that nobody opens or reads is waited for, but a signal or a time limit ends that. */
-async function feed({ path, isPipe }: { path: string; isPipe: boolean }, bytes: Uint8Array, signal: AbortSignal) {
+/** Waits for a reader of a pipe without blocking, so that a signal or a time limit can end the wait. */
+async function writeToDevice(
+  { path, isPipe }: { path: string; isPipe: boolean },
+  bytes: Uint8Array,
+  signal: AbortSignal,
+) {
   const { O_WRONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
-  // Of koda's own descriptors the system makes up a link, which no command can change.
+  // The links in /proc for koda's own descriptors are the system's: no command can change them.
   const flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | (ownDescriptor.test(path) ? 0 : O_NOFOLLOW);
   using directory = HeldDirectory.open(dirname(path));
   const handle = await untilReady(
@@ -165,7 +165,7 @@ async function untilReady<T>(attempt: () => Promise<T>, notYet: string | undefin
   }
 }
 
-function cannot(what: string, file: string, error: unknown): KodaError {
+function writeError(action: string, file: string, error: unknown): KodaError {
   if (error instanceof KodaError) return error;
-  return new KodaError("output", `Cannot ${what} "${file}" (-o): ${reasonOf(error)}`, { cause: error });
+  return new KodaError("output", `Cannot ${action} "${file}" (-o): ${reasonOf(error)}`, { cause: error });
 }

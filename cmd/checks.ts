@@ -8,51 +8,50 @@ import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/p
 import { counted } from "../lib/counted.ts";
 import { KodaError, reasonOf } from "../lib/errors.ts";
 import { endpointOf } from "../lib/model/address.ts";
-import { offerOf } from "../lib/model/offer.ts";
-import { sourceOf } from "../lib/model/providers.ts";
+import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
+import { keySource } from "../lib/model/providers.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
 import { checkEgress } from "./egresscheck.ts";
-import { type Here, loadHere } from "./here.ts";
-import { isOnThisMachine } from "../lib/model/local.ts";
+import { type CurrentProject, projectConfig } from "./project.ts";
 import { checkSandbox, type SandboxDetails } from "./sandboxcheck.ts";
 
-/** `warn`: a run works without it, if not as well. `fail`: it would not begin. */
-export type Check = {
+/** `warn`: a run works, but not as well. `fail`: a run would not start. */
+export type DoctorCheck = {
   readonly name: string;
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
-  /** What to do about it, where the message does not say so itself. */
+  /** The remedy, if the message does not name it. */
   readonly fix?: string;
 } & Partial<SandboxDetails>;
 
-export type Finding = Omit<Check, "name">;
+export type CheckResult = Omit<DoctorCheck, "name">;
 
-/** Everything that `koda exec` in this directory would need, looked at without changing anything. */
-export async function checkAll(places: Here, signal: AbortSignal): Promise<Check[]> {
-  const { config } = await loadAsFarAsPossible(places);
-  const checks: readonly [name: string, check: () => Promise<Finding[]>][] = [
-    ["configuration", async () => await checkConfiguration(places)],
-    ["database", async () => [await checkDatabase(places)]],
-    ["model", async () => [await checkModel(config, places, signal)]],
-    ["sandbox", async () => [await checkSandbox(config, places)]],
-    ["egress", async () => [checkEgress(config, places)]],
+/** Checks everything that `koda exec` in this directory needs, without changing anything. */
+export async function checkAll(project: CurrentProject, signal: AbortSignal): Promise<DoctorCheck[]> {
+  const { config } = await configOrDefaults(project);
+  const checks: readonly [name: string, check: () => Promise<CheckResult[]>][] = [
+    ["configuration", async () => await checkConfiguration(project)],
+    ["database", async () => [await checkDatabase(project)]],
+    ["model", async () => [await checkModel(config, project, signal)]],
+    ["sandbox", async () => [await checkSandbox(config, project)]],
+    ["egress", async () => [checkEgress(config, project)]],
     ["temporary files", async () => [checkTemporary()]],
-    ["git", async () => [checkGit(places)]],
-    ["shell", async () => [checkShell(places)]],
+    ["git", async () => [checkProgram("git", project, "koda finds changed files by comparing them, which is slower")]],
+    ["shell", async () => [checkProgram("bash", project, "commands run in sh, but models usually write for bash")]],
     ["search", async () => [await checkSearch()]],
   ];
-  const found: Check[] = [];
+  const found: DoctorCheck[] = [];
   for (const [name, check] of checks) {
-    found.push(...(await checked(name, check, signal)));
+    found.push(...(await run(name, check, signal)));
     signal.throwIfAborted();
   }
   return found;
 }
 
-/** What the user can act on is a finding; anything else is a defect, of koda and not of this machine. */
-async function checked(name: string, check: () => Promise<Finding[]>, signal: AbortSignal): Promise<Check[]> {
+/** A KodaError is a failed check; any other error is a bug in koda. */
+async function run(name: string, check: () => Promise<CheckResult[]>, signal: AbortSignal): Promise<DoctorCheck[]> {
   try {
     return (await check()).map((finding) => ({ name, ...finding }));
   } catch (error) {
@@ -61,52 +60,52 @@ async function checked(name: string, check: () => Promise<Finding[]>, signal: Ab
   }
 }
 
-/** With a file that cannot be read, the other checks go by what holds without it. */
-async function loadAsFarAsPossible(places: Here): Promise<LoadedConfig> {
+/** With a broken file the other checks use the defaults. */
+async function configOrDefaults(project: CurrentProject): Promise<LoadedConfig> {
   try {
-    return await loadHere(places);
+    return await projectConfig(project);
   } catch (error) {
     if (!(error instanceof KodaError)) throw error;
-    return await loadConfig({ ...places, env: {}, bare: true, sets: [], overrides: {} });
+    return await loadConfig({ ...project, env: {}, bare: true, sets: [], overrides: {} });
   }
 }
 
-async function checkConfiguration(places: Here): Promise<Finding[]> {
-  const { skipped } = await loadHere(places);
-  const files = [userConfigFile(places), projectConfigFile(places.root)].filter((file) => file !== undefined);
+async function checkConfiguration(project: CurrentProject): Promise<CheckResult[]> {
+  const { skipped } = await projectConfig(project);
+  const files = [userConfigFile(project), projectConfigFile(project.root)].filter((file) => file !== undefined);
   const found = files.filter((file) => existsSync(file));
-  const message = found.length === 0 ? "no configuration file, so the defaults apply" : found.join(", ");
+  const message = found.length === 0 ? "no configuration file: the defaults apply" : found.join(", ");
   return [
     { status: "ok", message },
-    ...skipped.map((setting): Finding => ({ status: "warn", message: describeSkipped(setting) })),
+    ...skipped.map((setting): CheckResult => ({ status: "warn", message: describeSkipped(setting) })),
   ];
 }
 
-async function checkDatabase(places: Here): Promise<Finding> {
-  const path = databaseFile(places);
+async function checkDatabase(project: CurrentProject): Promise<CheckResult> {
+  const path = databaseFile(project);
   if (!existsSync(path)) return checkNewDatabase(path);
   await using store = openStore(path);
   const sessions = store.list().length;
   return { status: "ok", message: `${path} (${counted(sessions, "session")})` };
 }
 
-/** It is made by the first run, with its directory; here it is only seen whether that will work. */
-function checkNewDatabase(path: string): Finding {
-  let above = dirname(path);
-  while (!existsSync(above)) above = dirname(above);
+/** The first run creates the database and its directory; this checks whether it can. */
+function checkNewDatabase(path: string): CheckResult {
+  let directory = dirname(path);
+  while (!existsSync(directory)) directory = dirname(directory);
   try {
-    accessSync(above, constants.W_OK | constants.X_OK);
+    accessSync(directory, constants.W_OK | constants.X_OK);
     return { status: "ok", message: `${path} (created by the first run)` };
   } catch (error) {
     return {
       status: "fail",
-      message: `Cannot make ${path}: "${above}" cannot be written to (${reasonOf(error)})`,
+      message: `Cannot create ${path}: "${directory}" is not writable: ${reasonOf(error)}`,
       fix: "set KODA_HOME to a writable directory, or run with --ephemeral",
     };
   }
 }
 
-async function checkModel(config: Config, { env, root }: Here, signal: AbortSignal): Promise<Finding> {
+async function checkModel(config: Config, { env, root }: CurrentProject, signal: AbortSignal): Promise<CheckResult> {
   const wanted = config.model === undefined ? {} : { model: config.model };
   const { provider, info, key } = await resolveModel(wanted, {
     config,
@@ -115,9 +114,9 @@ async function checkModel(config: Config, { env, root }: Here, signal: AbortSign
     writable: [root, ...config.sandbox.write],
   });
   const name = `${info.provider}/${info.name}`;
-  if (key !== undefined) return { status: "ok", message: `${name}, key from ${sourceOf(key)}` };
+  if (key !== undefined) return { status: "ok", message: `${name}, key from ${keySource(key)}` };
   if (!isOnThisMachine(provider)) return { status: "ok", message: `${name}, needs no key` };
-  if ((await offerOf(provider, { timeoutMs: 500 })) !== undefined)
+  if ((await listModels(provider)) !== undefined)
     return { status: "ok", message: `${name}, answers at ${endpointOf(provider)}` };
   return {
     status: "fail",
@@ -126,7 +125,7 @@ async function checkModel(config: Config, { env, root }: Here, signal: AbortSign
   };
 }
 
-function checkTemporary(): Finding {
+function checkTemporary(): CheckResult {
   const directory = tmpdir();
   try {
     rmSync(mkdtempSync(join(directory, "koda-doctor-")), { recursive: true });
@@ -134,34 +133,21 @@ function checkTemporary(): Finding {
   } catch (error) {
     return {
       status: "fail",
-      message: `Cannot write to "${directory}" (${reasonOf(error)})`,
+      message: `Cannot write to "${directory}": ${reasonOf(error)}`,
       fix: "set TMPDIR to a writable directory",
     };
   }
 }
 
-function checkGit({ env }: Here): Finding {
-  const git = Bun.which("git", { PATH: env["PATH"] ?? "" });
-  if (git !== null) return { status: "ok", message: git };
-  return {
-    status: "warn",
-    message: "not found: koda compares files to see what a run changed, which is slower",
-    fix: "install git",
-  };
+/** A program that a run uses if it is installed. */
+function checkProgram(name: string, { env }: CurrentProject, withoutIt: string): CheckResult {
+  const program = Bun.which(name, { PATH: env["PATH"] ?? "" });
+  if (program !== null) return { status: "ok", message: program };
+  return { status: "warn", message: `not found: ${withoutIt}`, fix: `install ${name}` };
 }
 
-function checkShell({ env }: Here): Finding {
-  const bash = Bun.which("bash", { PATH: env["PATH"] ?? "" });
-  if (bash !== null) return { status: "ok", message: bash };
-  return {
-    status: "warn",
-    message: "not found: commands run in sh, and models usually write for bash",
-    fix: "install bash",
-  };
-}
-
-async function checkSearch(): Promise<Finding> {
+async function checkSearch(): Promise<CheckResult> {
   using ripgrep = await ripgrepProgram();
   if (ripgrep !== undefined) return { status: "ok", message: "ripgrep, built in" };
-  return { status: "warn", message: "ripgrep is not in this build or cannot be started: koda's own search is slower" };
+  return { status: "warn", message: "ripgrep is not in this build or does not start: koda's own search is slower" };
 }

@@ -1,13 +1,13 @@
-import { dispatch, type Handlers } from "./dispatch.ts";
+import { dispatchCommand, type Handlers } from "./dispatch.ts";
 import { print, report } from "./print.ts";
 import { type Stopper, stopOnSignals } from "./signals.ts";
 
-/** One command line to its exit code. Each command's own code is imported when it is called. */
+/** Runs a command line and returns its exit code. A command's code is loaded when it is called. */
 export async function runCommandLine(argv: readonly string[], leave: (code: number) => never): Promise<number> {
   let stopper: Stopper | undefined;
   const signals = () => (stopper ??= stopOnSignals(leave));
   try {
-    return await dispatch(argv, handlers(signals), { columns: () => process.stdout.columns ?? 80, print });
+    return await dispatchCommand(argv, handlers(signals), { columns: () => process.stdout.columns ?? 80, print });
   } catch (error) {
     if (argv[0] !== "exec") return await report(error);
     const { endUnread } = await import("./deliver.ts");
@@ -15,16 +15,16 @@ export async function runCommandLine(argv: readonly string[], leave: (code: numb
   }
 }
 
-/** A command that asks for the signals stops in its own way, from before its code is loaded; a signal ends the others. */
+/** Commands with a stopper handle signals from before their code is loaded; a signal ends the others. */
 function handlers(signals: () => Stopper): Handlers {
   return {
     exec: async (options, stopper = signals()) => (await import("./exec.ts")).exec(options, stopper),
-    "session list": async (options) => (await import("./session.ts")).list(options),
-    "session show": async (options) => (await import("./session.ts")).show(options),
+    "session list": async (options) => (await import("./session.ts")).listSessions(options),
+    "session show": async (options) => (await import("./session.ts")).showSession(options),
     "session export": async (options) => (await import("./session.ts")).exportDocument(options),
-    "session search": async (options) => (await import("./session.ts")).search(options),
-    "session rm": async (options) => (await import("./session.ts")).remove(options),
-    "session prune": async (options) => (await import("./session.ts")).prune(options),
+    "session search": async (options) => (await import("./session.ts")).searchSessions(options),
+    "session rm": async (options) => (await import("./session.ts")).removeSession(options),
+    "session prune": async (options) => (await import("./session.ts")).pruneSessions(options),
     sandbox: async (options, stopper = signals()) => (await import("./sandbox.ts")).sandbox(options, stopper),
     proxy: async (options, stopper = signals()) => (await import("./proxy.ts")).proxy(options, stopper),
     models: async (options) => (await import("./models.ts")).models(options),

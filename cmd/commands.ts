@@ -1,56 +1,56 @@
-import { helpFlag, json, policyFlags, proxyFlags, runFlags, type Flags } from "./flags.ts";
+import { grouped, helpFlag, json, policyFlags, proxyFlags, runFlags, type Flags } from "./flags.ts";
 import * as value from "./values.ts";
-import type { Value } from "./values.ts";
+import type { ArgumentType } from "./values.ts";
 
 /**
- * An argument that is known by its place. Only the last ones may be optional. With `line` it is a whole command line,
- * which takes everything behind `--`, and is the command's only argument.
+ * A positional argument. Only the last ones may be optional. With `line` it is a whole command line, which takes
+ * everything after `--`, and is the command's only argument.
  */
-export type Positional = {
-  readonly value: Value<unknown>;
+type Positional = {
+  readonly value: ArgumentType<unknown>;
   readonly about: string;
   readonly optional?: true;
   readonly line?: true;
 };
-export type Positionals = { readonly [name: string]: Positional };
+type Positionals = { readonly [name: string]: Positional };
 
 export type Example = { readonly line: string; readonly about: string };
 
-export type Command = {
+export type CommandSpec = {
   /** One line, for the list of commands. */
   readonly about: string;
-  /** More, for the command's own page. */
+  /** More, for the command's help page. */
   readonly details?: string;
   readonly positionals: Positionals;
   readonly flags: Flags;
-  /** It does a task with a model, as other agents do: their words for flags and commands are answered with its own. */
+  /** The command runs a model, so flags and commands of other agents get an answer. */
   readonly runsModel?: true;
-  /** Of each set at most one may be given; names of flags and of positionals. */
+  /** Sets of flags and positionals of which at most one may be given. */
   readonly exclusive?: readonly (readonly string[])[];
-  /** Of each set at least one has to be given; names of flags and of positionals. */
+  /** Sets of flags and positionals of which at least one must be given. */
   readonly atLeastOne?: readonly (readonly string[])[];
-  /** A flag that says nothing without the other. */
+  /** Flags that require another flag. */
   readonly needs?: readonly { readonly flag: string; readonly other: string }[];
-  /** Flags that only go with one value of another. */
+  /** Flags that require a certain value of another flag. */
   readonly onlyWith?: readonly { readonly flag: string; readonly other: string; readonly value: string }[];
   readonly examples: readonly Example[];
 };
 
-/** Or --last. */
 const optionalId = {
-  id: { value: value.sessionId, about: "A session, or the beginning of its id", optional: true },
+  id: { value: value.sessionId, about: "A session id, or a unique prefix of it", optional: true },
 } as const;
-const last = { last: { group: "Session", about: "This directory's latest session" } } as const satisfies Flags;
-const limit = (standard: string) =>
-  ({ limit: { short: "n", value: value.count, group: "Output", about: "How many at most", standard } }) as const;
-const id = { id: { value: value.sessionId, about: "A session, or the beginning of its id" } } as const;
+const last = grouped("Session", { last: { about: "This directory's latest session" } });
+const limit = (usual: string) =>
+  grouped("Output", { limit: { short: "n", value: value.count, about: "Show at most N", default: usual } });
+const id = { id: { value: value.sessionId, about: "A session id, or a unique prefix of it" } } as const;
 
-/** Every command by the words that call it. Help, completions, the parser and the dispatcher all read this table. */
+/** All commands by their words. Help, completions, the parser and the dispatcher read this table. */
 export const commands = {
   exec: {
     about: "Do one task to its end, without asking a question",
     details:
-      "The prompt is one argument, or the content of a file (-f FILE), or stdin (-). Piped input is appended to it; in a loop that reads its own stdin, --stdin ignore leaves that alone. The final answer goes to stdout, everything for people to stderr.",
+      "The prompt is one argument, a file (-f FILE) or stdin (-). Piped input is appended to it; in a loop that " +
+      "reads its own stdin, use --stdin ignore. The final answer goes to stdout, everything else to stderr.",
     positionals: {
       prompt: {
         value: { ...value.sentence("PROMPT"), ifEmpty: "The prompt is empty: say what to do" },
@@ -65,19 +65,19 @@ export const commands = {
       ["session", "resume", "last", "fork", "ephemeral"],
       ["record", "replay"],
       ["quiet", "verbose"],
-      // Nothing would hold commands to it.
+      // Without a sandbox nothing enforces it.
       ["no-sandbox", "net"],
       ["no-sandbox", "deny-net"],
     ],
     needs: [{ flag: "replay-loose", other: "replay" }],
     onlyWith: [{ flag: "stream", other: "output", value: "text" }],
     examples: [
-      { line: 'koda exec "make the tests pass"', about: "One task in this directory" },
-      { line: 'npm test 2>&1 | koda exec "why does this fail?"', about: "Ask about what a command prints" },
-      { line: 'koda exec --last "now write the changelog"', about: "Go on where the last run here stopped" },
+      { line: 'koda exec "make the tests pass"', about: "Do one task in this directory" },
+      { line: 'npm test 2>&1 | koda exec "why does this fail?"', about: "Ask about the output of a command" },
+      { line: 'koda exec --last "now write the changelog"', about: "Continue the last run in this directory" },
       { line: 'koda exec --json "fix the lint errors" | jq -r .type', about: "Follow the run as events" },
-      { line: 'koda exec --mode plan --timeout 10m -o review.md "review src/"', about: "Read only, with a limit" },
-      { line: "koda exec -m demo", about: "See it work, without a key and without a network" },
+      { line: 'koda exec --mode plan --timeout 10m -o review.md "review src/"', about: "Only read, with a time limit" },
+      { line: "koda exec -m demo", about: "Watch the demo, without a key and a network" },
     ],
   },
   "session list": {
@@ -90,17 +90,17 @@ export const commands = {
       ...helpFlag,
     },
     examples: [
-      { line: "koda session list --here -n 5", about: "The five latest of this directory" },
+      { line: "koda session list --here -n 5", about: "The five latest sessions of this directory" },
       { line: "koda session list --json | jq -r '.[0].id'", about: "The id of the latest session" },
     ],
   },
   "session show": {
-    about: "Show what was said and done in a session",
+    about: "Show the messages and calls of a session",
     positionals: optionalId,
     flags: { ...last, ...json, ...helpFlag },
     exclusive: [["id", "last"]],
     atLeastOne: [["id", "last"]],
-    examples: [{ line: "koda session show 019a9c3e", about: "The beginning of an id will do when it is unique" }],
+    examples: [{ line: "koda session show 019a9c3e", about: "A unique prefix of the id is enough" }],
   },
   "session export": {
     about: "Write a session to stdout as a document",
@@ -111,7 +111,7 @@ export const commands = {
         value: value.oneOf("markdown", "html", "jsonl"),
         group: "Output",
         about: "The document's format",
-        standard: "markdown",
+        default: "markdown",
       },
       json: { means: { flag: "format", value: "jsonl" }, group: "Output", about: "Short for --format jsonl" },
       ...helpFlag,
@@ -121,71 +121,71 @@ export const commands = {
     examples: [{ line: "koda session export 019a9c3e --format html > session.html", about: "One self-contained page" }],
   },
   "session search": {
-    about: "Find sessions by what was said in them",
+    about: "Search the messages and calls of all sessions",
     positionals: { query: { value: value.sentence("QUERY"), about: "Words to look for" } },
     flags: { ...limit("20"), ...json, ...helpFlag },
-    examples: [
-      { line: 'koda session search "race condition"', about: "Items with both words, or else with one of them" },
-    ],
+    examples: [{ line: 'koda session search "race condition"', about: "Items with both words, else with one of them" }],
   },
   "session rm": {
     about: "Delete a session and its outputs",
     positionals: id,
     flags: { ...json, ...helpFlag },
-    examples: [{ line: "koda session rm 019a9c3e", about: "It cannot be brought back" }],
+    examples: [{ line: "koda session rm 019a9c3e", about: "This cannot be undone" }],
   },
   "session prune": {
     about: "Delete sessions not used recently",
     positionals: {},
     flags: {
-      "older-than": { value: value.age, required: true, group: "General", about: "Those not used for so long" },
-      "dry-run": { group: "General", about: "Only show what would be deleted" },
+      "older-than": { value: value.age, required: true, group: "General", about: "Sessions not used for this long" },
+      "dry-run": { group: "General", about: "Only list the sessions that would be deleted" },
       ...json,
       ...helpFlag,
     },
-    examples: [{ line: "koda session prune --older-than 30d", about: "Keep one month" }],
+    examples: [{ line: "koda session prune --older-than 30d", about: "Keep the sessions of the last month" }],
   },
   sandbox: {
     about: "Run a command in the sandbox that the model's commands get",
     details:
-      "The command has koda's terminal, input and output, and its exit code is koda's. What it leaves running is killed. docs/sandbox.md says what holds, and how to see it for yourself.",
+      "The command uses koda's terminal, stdin and stdout, and koda exits with its exit code. Processes that it " +
+      "leaves behind are killed. docs/sandbox.md has the guarantees, each with a command that checks it.",
     positionals: {
       command: {
         value: value.program,
-        about: "A program and its arguments; nothing in them is interpreted",
+        about: "A program and its arguments, run without a shell",
         line: true,
       },
     },
     flags: {
       ...policyFlags,
-      json: { group: "Output", about: "First print what is enforced to stderr, as one line of JSON" },
+      json: { group: "Output", about: "First print the enforced policy to stderr, as one line of JSON" },
       ...helpFlag,
     },
     examples: [
-      { line: "koda sandbox -- sh -c 'echo x > ~/x'", about: "Nothing outside the project can be written" },
-      { line: "koda sandbox -- bash", about: "Look around in it" },
+      { line: "koda sandbox -- sh -c 'echo x > ~/x'", about: "Only the project is writable" },
+      { line: "koda sandbox -- bash", about: "Look around in the sandbox" },
       { line: "koda sandbox --json -- true 2>&1 | jq .missed", about: "Why a stronger sandbox is not available" },
     ],
   },
   proxy: {
     about: "Run the two egress proxies alone",
     details:
-      "An HTTP and a SOCKS5 proxy with the rules that the model's commands get. Prints the lines to export once both listen, then one line per request on stderr, until it is stopped.",
+      "An HTTP and a SOCKS5 proxy with the same rules as for the model's commands. Prints the lines to export once " +
+      "both listen, then one line per request on stderr, until it is stopped.",
     positionals: {},
     flags: proxyFlags,
     examples: [
-      { line: "koda proxy --allow-net example.com", about: "The hosts of development, and one more" },
-      { line: "koda proxy --listen 127.0.0.1:3128 --socks-listen 127.0.0.1:1080", about: "On ports of your choice" },
+      { line: "koda proxy --allow-net example.com", about: "Allow the hosts of development, and one more" },
+      { line: "koda proxy --listen 127.0.0.1:3128 --socks-listen 127.0.0.1:1080", about: "Choose the ports" },
     ],
   },
   models: {
-    about: "List providers and models, and which can be used from here",
+    about: "List providers and models, and the ones available here",
     positionals: {},
     flags: { ...json, ...helpFlag },
-    examples: [{ line: "koda models", about: "What -m accepts, which keys are set, which local servers answer" }],
+    examples: [{ line: "koda models", about: "Show models for -m, keys that are set, local servers that answer" }],
   },
   doctor: {
-    about: "Check everything a run needs, and say how to fix what is missing",
+    about: "Check everything a run needs, and say how to fix it",
     positionals: {},
     flags: {
       config: { group: "General", about: "Show each configuration value and where it comes from" },
@@ -193,8 +193,8 @@ export const commands = {
       ...helpFlag,
     },
     examples: [
-      { line: "koda doctor", about: "Exit 0 when a run would work, else 1" },
-      { line: "koda doctor --config", about: "Which file or variable set what" },
+      { line: "koda doctor", about: "Exits with 0 when a run would work, else with 1" },
+      { line: "koda doctor --config", about: "Show the file, variable or flag behind each value" },
     ],
   },
   completions: {
@@ -212,9 +212,9 @@ export const commands = {
       },
     ],
   },
-} as const satisfies Readonly<Record<string, Command>>;
+} as const satisfies Readonly<Record<string, CommandSpec>>;
 
-/** Words that only lead to other commands. */
+/** Words that only lead to other commands, with one line about each. */
 export const families: Readonly<Record<string, string>> = {
   session: "List, show, export, search and delete sessions",
 };

@@ -1,14 +1,14 @@
 import { KodaError } from "../lib/errors.ts";
 import { decodeUtf8 } from "../lib/config/utf8.ts";
 
-/** The text of what was read: UTF-8, or UTF-16 that says so by its byte order mark, which is no part of the text. */
+/** Decodes UTF-8, or UTF-16 with a byte order mark, which is removed. */
 export function decodeInput(bytes: Uint8Array, name: string): string {
   const text = isUtf16(bytes) ? decodeUtf16(bytes) : decodeUtf8(bytes);
   if (text !== undefined) return text;
-  throw new KodaError("usage", `Cannot read ${name}: it is not UTF-8 text (iconv converts to it)`);
+  throw new KodaError("usage", `Cannot read ${name}: it is not UTF-8 text (iconv can convert it)`);
 }
 
-/** FF FE 00 00 would be UTF-32. */
+/** FF FE 00 00 is UTF-32. */
 function isUtf16([first, second, third, fourth]: Uint8Array): boolean {
   const isLittle = first === 0xff && second === 0xfe && !(third === 0 && fourth === 0);
   return isLittle || (first === 0xfe && second === 0xff);

@@ -1,37 +1,37 @@
-import { endEvent, failedAfterAll, isEnd, noTotals, undelivered } from "../lib/engine/end.ts";
-import type { Event, EventOf } from "../lib/engine/event.ts";
-import { outcomeOfError } from "../lib/engine/outcome.ts";
+import { endEvent, noTotals, type Totals, undelivered } from "../lib/engine/end.ts";
+import type { Event } from "../lib/engine/event.ts";
+import { exitOf, failedAfterwards, type Outcome, outcomeOfError } from "../lib/engine/outcome.ts";
 import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
 import type { Sink } from "../lib/sink/sink.ts";
 import { sinkFor } from "./stdio.ts";
 
-type End = EventOf<"end">;
+/** The last step before the end event; it may change the outcome. */
+export type Conclude = (outcome: Outcome, totals: Totals) => Promise<Outcome>;
 
-/** What is done before the last event is told, and may change it. */
-export type Conclude = (end: End) => Promise<End>;
+type Delivery = { sink: Sink; stop: AbortController; conclude?: Conclude | undefined };
 
 /**
- * Writes a run's events and returns its exit code. A sink that takes no more stops the run, which is then followed to
- * its end all the same: what happened is recorded, and nothing it started is left behind.
+ * Writes the events of a run and returns its exit code. A sink that fails stops the run, which is still followed to its
+ * end: its outcome is recorded and its processes are stopped.
  */
 export async function deliver(
-  events: AsyncIterable<Event>,
-  { sink, stop, conclude }: { sink: Sink; stop: AbortController; conclude?: Conclude },
+  events: (conclude: Conclude) => AsyncIterable<Event>,
+  { sink, stop, conclude }: Delivery,
 ): Promise<number> {
   let broken: KodaError | undefined;
-  // What cannot be told on stdout any more is still told to people, so the sink is asked to the end.
+  // stderr may still work when stdout does not, so every event is written.
   const stopped = (error: unknown) => {
     broken ??= error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
     stop.abort(broken);
   };
+  const concluded: Conclude = async (outcome, totals) => {
+    const delivered = broken === undefined ? outcome : undelivered(outcome, broken, totals);
+    return (await conclude?.(delivered, totals)) ?? delivered;
+  };
 
   let exit: number = exitByCode.internal;
-  for await (let event of events) {
-    if (isEnd(event)) {
-      if (broken !== undefined) event = undelivered(event, broken);
-      event = (await conclude?.(event)) ?? event;
-      ({ exit } = event);
-    }
+  for await (const event of events(concluded)) {
+    if (event.type === "end") ({ exit } = event);
     try {
       await sink.write(event);
     } catch (error) {
@@ -39,38 +39,38 @@ export async function deliver(
     }
   }
   await sink.flush().catch(stopped);
-  // The sink has told people of it with the end.
+  // The sink has reported this on stderr with the end.
   return broken === undefined ? exit : exitByCode[broken.code];
 }
 
 /**
- * Before the end is told, the answer is in its file (`-o`), or what was there before is gone. Which file that is has to
- * be settled before there are any events.
+ * Writes the answer to the file of `-o`, or removes the old file after a failure. The path is resolved before the run
+ * starts.
  */
 export async function answerInto(file: string, signal: AbortSignal): Promise<Conclude> {
-  const { settleAnswer } = await import("./answerfile.ts");
-  const answer = await settleAnswer(file);
-  return async (end) => {
-    if (end.status === "done") {
+  const { openAnswerFile } = await import("./answerfile.ts");
+  const answer = await openAnswerFile(file);
+  return async (outcome, { session }) => {
+    if (outcome.status === "done") {
       try {
-        await answer.write(end.text, signal);
-        return end;
+        await answer.write(outcome.text, signal);
+        return outcome;
       } catch (error) {
-        end = failedAfterAll(end, error);
+        outcome = failedAfterwards(outcome, error);
       }
     }
-    // A command line that is refused changes nothing.
-    if (end.session === null && end.exit === exitByCode.usage) return end;
-    // What cannot be removed either is no news: the end says already that there is no answer.
+    // A refused command line changes nothing.
+    if (session === null && exitOf(outcome) === exitByCode.usage) return outcome;
+    // The end already says that there is no answer.
     await answer.remove().catch(() => undefined);
-    return end;
+    return outcome;
   };
 }
 
-/** A command line that could not be read ends like every other run, in the form that it seems to ask for. */
+/** The end of a command line that could not be parsed, in the format that it seems to ask for. */
 export async function endUnread(error: unknown, argv: readonly string[], stop: AbortController): Promise<number> {
-  const end = endEvent(outcomeOfError(error, stop.signal, ""), noTotals(0));
-  return await deliver(only(end), { sink: await sinkFor({ output: outputIn(argv) }), stop });
+  const end = endEvent(outcomeOfError(error, stop.signal, ""), { ...noTotals(), durationMs: 0 });
+  return await deliver(() => only(end), { sink: await sinkFor({ output: outputIn(argv) }), stop });
 }
 
 async function* only(event: Event): AsyncGenerator<Event, void> {

@@ -1,30 +1,34 @@
 import { defineCommand, runCommand, type CommandDef } from "citty";
-import { helpWanted, readOptions, suggestion, usageError } from "./arguments.ts";
+import { helpRequested, parseArguments, suggestion, usageError } from "./arguments.ts";
 import type { CommandName } from "./commands.ts";
-import { isCommand, isFamily, join, wordsBelow } from "./commandtree.ts";
+import { commandPath, isCommand, isFamily, wordsBelow } from "./commandtree.ts";
 import { helpFlag, rootFlags } from "./flags.ts";
-import { ownWord } from "./foreign.ts";
-import type { Options } from "./options.ts";
+import { answerForWord } from "./foreign.ts";
+import type { CommandOptions } from "./options.ts";
 
-/** What each command does with its options; the number is the process's exit code. */
-export type Handlers = { readonly [N in CommandName]: (options: Options<N>) => Promise<number> };
+/** The implementation of each command; it returns the exit code. */
+export type Handlers = { readonly [N in CommandName]: (options: CommandOptions<N>) => Promise<number> };
 
-/** Where help goes. */
-export type Page = { readonly columns: () => number; readonly print: (text: string) => Promise<void> };
+/** The terminal that help pages are for. */
+type HelpOutput = { readonly columns: () => number; readonly print: (text: string) => Promise<void> };
 
 /**
- * Finds the command that the arguments name, reads its options strictly and hands them over. citty walks the tree;
- * since it takes any flag for granted, every word is checked here before citty looks at it.
+ * Finds the command that the arguments name, parses its options and runs it. citty walks the command tree; it would
+ * accept any flag, so every word is checked here first.
  */
-export async function dispatch(argv: readonly string[], handlers: Handlers, page: Page): Promise<number> {
+export async function dispatchCommand(
+  argv: readonly string[],
+  handlers: Handlers,
+  output: HelpOutput,
+): Promise<number> {
   const topic = helpTopic(argv);
-  if (topic !== undefined) return await showHelp(topic, page);
+  if (topic !== undefined) return await showHelp(topic, output);
 
   let exit = 0;
   const leaf = (name: CommandName): CommandDef =>
     defineCommand({
       run: async ({ rawArgs }) => {
-        exit = await perform(name, rawArgs, handlers, page);
+        exit = await perform(name, rawArgs, { handlers, output });
       },
     });
   const branch = (path: string): CommandDef =>
@@ -32,7 +36,7 @@ export async function dispatch(argv: readonly string[], handlers: Handlers, page
       setup: ({ rawArgs }) => checkWord(path, rawArgs),
       subCommands: Object.fromEntries(
         wordsBelow(path).map((word) => {
-          const below = join(path, word);
+          const below = commandPath(path, word);
           return [word, isCommand(below) ? leaf(below) : branch(below)];
         }),
       ),
@@ -44,16 +48,15 @@ export async function dispatch(argv: readonly string[], handlers: Handlers, page
 async function perform<N extends CommandName>(
   name: N,
   argv: readonly string[],
-  handlers: Handlers,
-  page: Page,
+  { handlers, output }: { handlers: Handlers; output: HelpOutput },
 ): Promise<number> {
-  const options = readOptions(name, argv);
-  return options === helpWanted ? await showHelp(name, page) : await handlers[name](options);
+  const options = parseArguments(name, argv);
+  return options === helpRequested ? await showHelp(name, output) : await handlers[name](options);
 }
 
 /**
- * The page asked for by `koda`, `koda --help`, `koda help CMD`, `koda session --help` or `koda session help CMD`; a
- * command's own -h it finds itself.
+ * The topic of `koda`, `koda --help`, `koda help CMD`, `koda session --help` or `koda session help CMD`. A command's
+ * own -h is found by its parser.
  */
 function helpTopic(argv: readonly string[]): string | undefined {
   const isHelp = (word: string | undefined) => word === "-h" || word === "--help";
@@ -68,19 +71,19 @@ function helpTopic(argv: readonly string[]): string | undefined {
   return words.join(" ");
 }
 
-async function showHelp(topic: string, page: Page): Promise<number> {
+async function showHelp(topic: string, output: HelpOutput): Promise<number> {
   const { helpPage } = await import("./help.ts");
-  await page.print(helpPage(topic, page.columns()));
+  await output.print(helpPage(topic, output.columns()));
   return 0;
 }
 
-/** Refuses whatever is no command here, before it is looked up. */
+/** Throws a usage error for a word that is not a command here. */
 function checkWord(path: string, [word, ...rest]: readonly string[]): void {
   const words = wordsBelow(path);
   if (word !== undefined && words.includes(word)) return;
-  const known = `expected ${words.join(", ")}`;
+  const expected = `expected ${words.join(", ")}`;
   if (words.length === 0) throw usageError(path, `Unexpected argument "${word}"`);
-  if (word === undefined) throw usageError(path, `No command given: ${known}`);
+  if (word === undefined) throw usageError(path, `No command given: ${expected}`);
   if (isVersion(word)) throw usageError(path, `${word} takes no argument, but "${rest[0]}" follows`);
   const answer = foreignAnswer(path, word, rest[0]);
   if (word.startsWith("-")) {
@@ -90,20 +93,20 @@ function checkWord(path: string, [word, ...rest]: readonly string[]): void {
     const order = `a command comes first (${words.join(", ")}), then its flags`;
     throw usageError(path, `Unknown flag "${word}"${suggestion(word, flags)}: ${order}`);
   }
-  const unknown = `Unknown command "${join(path, word)}"`;
+  const unknown = `Unknown command "${commandPath(path, word)}"`;
   if (answer !== undefined) throw usageError(path, `${unknown}: ${answer}`);
   const quoted = path === "" && /\s/.test(word) ? `; for a task write koda exec "${word}"` : "";
-  throw usageError(path, `${unknown}${suggestion(word, words)}: ${known}${quoted}`);
+  throw usageError(path, `${unknown}${suggestion(word, words)}: ${expected}${quoted}`);
 }
 
-/** Flags of other agents are answered where they stand before a command; behind one they are its own. */
+/** Flags of other agents get an answer only before a command; after one, its parser has the answer. */
 function foreignAnswer(path: string, word: string, next: string | undefined): string | undefined {
-  if (!word.startsWith("-")) return ownWord(join(path, word));
+  if (!word.startsWith("-")) return answerForWord(commandPath(path, word));
   const [written = "", attached] = word.split("=", 2);
-  return path === "" ? ownWord(written, attached ?? next) : undefined;
+  return path === "" ? answerForWord(written, attached ?? next) : undefined;
 }
 
-/** `-v` is the version only before any command. */
+/** `-v` means --version only before a command. */
 function isVersion(word: string | undefined): boolean {
   return word === "--version" || word === "-V" || word === "-v";
 }

@@ -1,38 +1,39 @@
 import type { ProviderConfig } from "../lib/config/config.ts";
 import { type ConfigLine, describeConfig } from "../lib/config/describe.ts";
 import { formatPath } from "../lib/config/keypath.ts";
-import { type Environment, withoutSecrets } from "../lib/model/address.ts";
+import type { Env } from "../lib/config/paths.ts";
+import { withoutSecrets } from "../lib/model/address.ts";
 import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { openPaint, plain, wantsColor, type Paint } from "../lib/sink/style.ts";
-import { checkAll, type Check } from "./checks.ts";
+import { checkAll, type DoctorCheck } from "./checks.ts";
 import { describeRefusals, latestRefusals } from "./egresscheck.ts";
-import { type Here, here, loadHere } from "./here.ts";
+import { type CurrentProject, currentProject, projectConfig } from "./project.ts";
 import { isTerminal } from "./terminal.ts";
-import type { Options } from "./options.ts";
+import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
 import type { Stopper } from "./signals.ts";
 import { tableOf } from "./table.ts";
 
-/** `koda doctor`: exit 0 when a run here would begin, else 1, and what to do about it. */
-export async function doctor({ json, config }: Options<"doctor">, { controller }: Stopper): Promise<number> {
-  const places = here();
-  if (config) return await showConfig(places, json);
+/** `koda doctor`: exit 0 when a run in this directory would start, else 1. */
+export async function doctor({ json, config }: CommandOptions<"doctor">, { controller }: Stopper): Promise<number> {
+  const project = currentProject();
+  if (config) return await showConfig(project, json);
 
-  const checks = await checkAll(places, controller.signal);
+  const checks = await checkAll(project, controller.signal);
   const ok = checks.every(({ status }) => status !== "fail");
   const paint = openPaint(wantsColor("auto", await isTerminal(1), process.env));
-  const refusals = latestRefusals(places);
+  const refusals = latestRefusals(project);
   const lines = checks.map((check) => describe(check, paint)).join("");
   await print(json ? asJson({ ok, checks, refusals }) : `${lines}${describeRefusals(refusals)}`);
   return ok ? 0 : 1;
 }
 
-/** `koda doctor --config`: each value in force and where it comes from, without any key. */
-async function showConfig(places: Here, json: boolean): Promise<number> {
-  const loaded = await loadHere(places);
+/** `koda doctor --config`: each effective value and its origin, without keys. */
+async function showConfig(project: CurrentProject, json: boolean): Promise<number> {
+  const loaded = await projectConfig(project);
   const { providers } = loaded.config;
-  const fromVariables = providersOf(providers, places.env).flatMap((row) =>
-    linesOf(row, places.env, providers.get(row.name)),
+  const fromVariables = providersOf(providers, project.env).flatMap((row) =>
+    variableLines(row, project.env, providers.get(row.name)),
   );
   const replaced = new Set(fromVariables.map(({ key }) => key));
   const lines = [...describeConfig(loaded).filter(({ key }) => !replaced.has(key)), ...fromVariables];
@@ -41,13 +42,13 @@ async function showConfig(places: Here, json: boolean): Promise<number> {
   return 0;
 }
 
-/** The address and the key of a provider, where an environment variable has them; of a key only that variable's name. */
-function linesOf(provider: Provider, env: Environment, configured: ProviderConfig | undefined): ConfigLine[] {
-  const { name, baseUrl, addressFrom } = provider;
+/** The base URL of a provider's variable, and the name of the variable with its key. */
+function variableLines(provider: Provider, env: Env, configured: ProviderConfig | undefined): ConfigLine[] {
+  const { name, baseUrl, baseUrlVariable } = provider;
   const at = (key: string) => formatPath(["providers", name, key]);
   const variable = keyOf(provider, env)?.variable;
   return [
-    ...lineFrom(addressFrom, { key: at("base_url"), value: withoutSecrets(baseUrl) }),
+    ...lineFrom(baseUrlVariable, { key: at("base_url"), value: withoutSecrets(baseUrl) }),
     ...lineFrom(variable === configured?.apiKeyEnv ? undefined : variable, { key: at("api_key_env"), value: variable }),
   ];
 }
@@ -56,7 +57,7 @@ function lineFrom(variable: string | undefined, line: Omit<ConfigLine, "origin">
   return variable === undefined ? [] : [{ ...line, origin: `environment ${variable}` }];
 }
 
-function describe({ name, status, message, fix }: Check, paint: Paint): string {
+function describe({ name, status, message, fix }: DoctorCheck, paint: Paint): string {
   const marks = { ok: paint.green("✓"), warn: paint.yellow("!"), fail: paint.red("✗") } as const;
   const [first = "", ...rest] = plain(message).split("\n");
   const margin = " ".repeat(nameWidth + 3);

@@ -1,35 +1,35 @@
 import type { Config } from "../lib/config/config.ts";
 import { findDataDirectory } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
+import type { EgressRefusal } from "../lib/egress/refusals/log.ts";
 import { readRefusals } from "../lib/egress/refusals/read.ts";
-import type { Refusal } from "../lib/egress/refusals/refusal.ts";
-import { nameOf, parseUpstream, type Upstream, type UpstreamProxy } from "../lib/egress/route/upstream.ts";
+import { parseUpstream, proxyName, type Upstream, type UpstreamProxy } from "../lib/egress/route/upstream.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
 import { KodaError } from "../lib/errors.ts";
 import { plain } from "../lib/sink/style.ts";
-import type { Here } from "./here.ts";
+import type { CurrentProject } from "./project.ts";
 
-/** What commands may reach, and which way. A pattern or a proxy that is not understood throws, as it would end a run. */
-export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<Here, "env">) {
-  const [rules] = parseRules(egress);
-  const way = wayOut(parseUpstream(env));
+/** The doctor's line about hosts and the way to them. Throws for a bad pattern or proxy, which would end a run. */
+export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<CurrentProject, "env">) {
+  const rules = parseRules(egress);
+  const way = describeUpstream(parseUpstream(env));
   const allowed = `${counted(rules.allow.length, "pattern")} allowed`;
   const denied = rules.deny.length === 0 ? "" : `, ${rules.deny.length} denied`;
   const reach = {
     none: "none: commands reach nothing",
     allowlist: `allowlist: ${allowed}${denied}, ${way}`,
-    open: `open: every public host, ${allowed} beside${denied}, ${way}`,
+    open: `open: every public host and ${allowed}${denied}, ${way}`,
   } as const;
   return { status: "ok", message: reach[egress.mode] } as const;
 }
 
-/** The last of what was refused to anybody; nothing where nobody knows where it would be written. */
-export function latestRefusals(places: Here): readonly Refusal[] {
+/** The latest refusals of all runs; none where there is no directory for them. */
+export function latestRefusals(project: CurrentProject): readonly EgressRefusal[] {
   try {
-    const directory = findDataDirectory(places);
+    const directory = findDataDirectory(project);
     return directory === undefined ? [] : readRefusals(directory);
   } catch (error) {
-    // The check of the database says what is wrong with the place.
+    // The check of the database reports a bad directory.
     if (error instanceof KodaError) return [];
     throw error;
   }
@@ -38,24 +38,24 @@ export function latestRefusals(places: Here): readonly Refusal[] {
 const mostShown = 5;
 
 /** For people: the last few, below the checks. */
-export function describeRefusals(refusals: readonly Refusal[]): string {
+export function describeRefusals(refusals: readonly EgressRefusal[]): string {
   const shown = refusals.slice(-mostShown).map(({ at, reason }) => `  ${plain(at)} ${plain(reason)}\n`);
   return shown.length === 0 ? "" : `\nRecently refused (--json shows more):\n${shown.join("")}`;
 }
 
-function wayOut(upstream: Upstream | undefined): string {
+function describeUpstream(upstream: Upstream | undefined): string {
   const { request, tunnel } = upstream ?? {};
   if (request === undefined && tunnel === undefined) return "direct";
   if (request !== undefined && tunnel !== undefined && urlOf(request) === urlOf(tunnel))
     return `through ${urlOf(request)}`;
-  return `HTTP ${wayThrough(request)}, all else ${wayThrough(tunnel)}`;
+  return `HTTP ${describeProxy(request)}, all else ${describeProxy(tunnel)}`;
 }
 
-function wayThrough(proxy: UpstreamProxy | undefined): string {
+function describeProxy(proxy: UpstreamProxy | undefined): string {
   return proxy === undefined ? "direct" : `through ${urlOf(proxy)}`;
 }
 
 /** Without the credentials. */
 function urlOf(proxy: UpstreamProxy): string {
-  return `${proxy.protocol}://${nameOf(proxy)}`;
+  return `${proxy.protocol}://${proxyName(proxy)}`;
 }

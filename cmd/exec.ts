@@ -1,20 +1,17 @@
-import { endEvent, failedAfterAll, isEnd, noTotals } from "../lib/engine/end.ts";
-import type { Event, EventOf } from "../lib/engine/event.ts";
-import { type OpenRun, openRun } from "../lib/engine/open.ts";
-import { outcomeOfError } from "../lib/engine/outcome.ts";
-import { assertUnfinished } from "../lib/engine/sessions.ts";
-import { run } from "../lib/engine/run.ts";
+import { runTask } from "../lib/conversation/exec.ts";
+import { Host } from "../lib/conversation/host.ts";
+import { openConversation } from "../lib/conversation/open.ts";
+import { assertUnfinished } from "../lib/conversation/sessions.ts";
+import type { Event } from "../lib/engine/event.ts";
 import { KodaError } from "../lib/errors.ts";
-import { adoptOrphans } from "../lib/shell/processes.ts";
-import type { Prompt } from "../lib/engine/turn.ts";
-import { Clocks } from "./clocks.ts";
-import { answerInto, deliver } from "./deliver.ts";
+import { Reaper } from "../lib/shell/reaper.ts";
+import { answerInto, type Conclude, deliver } from "./deliver.ts";
 import { refuseOverwriting } from "./inputfiles.ts";
 import type { ExecOptions } from "./options.ts";
 import { ownOutput } from "./ownoutput.ts";
 import { asJson, print, report } from "./print.ts";
 import { readPrompt } from "./prompt.ts";
-import { settingsOf } from "./settings.ts";
+import { cassetteOf, settingsOf } from "./settings.ts";
 import type { Stopper } from "./signals.ts";
 import { sinkFor } from "./stdio.ts";
 
@@ -23,20 +20,21 @@ export async function exec(options: ExecOptions, stopper: Stopper): Promise<numb
   if (options.printSchema) return await printSchema();
   refuseOverwriting(options);
   const file = answerFile(options);
-  return await deliver(task(options, stopper), {
+  const { controller } = stopper;
+  return await deliver((conclude) => task(options, stopper, conclude), {
     sink: await sinkFor(options),
-    stop: stopper.controller,
-    ...(file !== undefined && { conclude: await answerInto(file, stopper.controller.signal) }),
+    stop: controller,
+    conclude: file === undefined ? undefined : await answerInto(file, controller.signal),
   });
 }
 
-/** Undefined when there is none, also with `-o -`: in text mode stdout has the answer anyhow. */
+/** The file of `-o`; undefined for `-o -`, since in text mode stdout has the answer anyway. */
 function answerFile({ outputLastMessage: file, output = "text" }: ExecOptions): string | undefined {
   if (file !== "-") return file;
   if (output === "text") return undefined;
   throw new KodaError(
     "usage",
-    `-o - cannot be used with --output ${output}, which has stdout to itself: name a file, or read "text" in the end event`,
+    `-o - cannot be used with --output ${output}, which writes to stdout: name a file, or read "text" in the end event`,
   );
 }
 
@@ -46,74 +44,52 @@ async function printSchema(): Promise<number> {
   return 0;
 }
 
-/** Everything that happens, from reading the prompt to the end of the last process. */
-async function* task(options: ExecOptions, stopper: Stopper): AsyncGenerator<Event, void> {
-  const startedAt = performance.now();
-  // All that koda starts is its own to take down again, so it becomes the parent of whatever loses its parent.
-  adoptOrphans();
-  const { signal } = stopper.controller;
-  const clocks = new Clocks(stopper.controller);
-  try {
-    const { prompt, opened } = await prepare(options, { clocks, startedAt }, signal);
-    // The build starts with a reluctant compiler, for what runs once; from here on things run often.
-    Bun.unsafe.setJITPolicy(1);
-    stopper.lastWill = () => opened.killNow();
-    for await (const event of run(prompt, opened, signal)) {
-      // What the run started is gone before its end is told.
-      if (isEnd(event)) yield* closed(opened, event);
-      else yield event;
-    }
-  } catch (error) {
-    if (!(error instanceof KodaError)) await report(error);
-    yield endEvent(outcomeOfError(error, signal, ""), noTotals(performance.now() - startedAt));
-  } finally {
-    clocks.stop();
-  }
+/** The events of the run, from reading the prompt to the end of the last process. */
+function task(options: ExecOptions, stopper: Stopper, conclude: Conclude): AsyncGenerator<Event, void> {
+  const host = new Host({ stop: stopper.controller, cassette: cassetteOf(options), reaper: new Reaper() });
+  stopper.killNow = () => host.killNow();
+  return runTask(host, {
+    open: () => open(options, host),
+    conclude,
+    report: async (error) => void (await report(error)),
+  });
 }
-
-async function* closed(opened: OpenRun, end: EventOf<"end">): AsyncGenerator<Event, void> {
-  try {
-    yield* await opened.close();
-    yield end;
-  } catch (error) {
-    if (!(error instanceof KodaError)) await report(error);
-    yield failedAfterAll(end, error);
-  }
-}
-
-type Moment = { clocks: Clocks; startedAt: number };
 
 /**
- * Reads the prompt and opens the run. A command line that is refused changes nothing, so nothing is opened before all
- * that can be read at once has been; while a pipe is waited for, both happen together, and when one of them fails the
- * other is given up.
+ * Reads the prompt and opens the conversation. A refused command line must change nothing, so the prompt is read first
+ * unless that has to wait for a pipe. Then both happen at once, and when one fails the other is abandoned.
  */
-async function prepare(
-  options: ExecOptions,
-  { clocks, startedAt }: Moment,
-  signal: AbortSignal,
-): Promise<{ prompt: Prompt; opened: OpenRun }> {
+async function open(options: ExecOptions, host: Host) {
   const failed = new AbortController();
   const waits = Promise.withResolvers<void>();
-  const reading = readPrompt(options, { signal: AbortSignal.any([signal, failed.signal]), onWait: waits.resolve });
+  const reading = readPrompt(options, { signal: AbortSignal.any([host.signal, failed.signal]), onWait: waits.resolve });
   await Promise.race([reading, waits.promise]);
 
-  const open = async () => {
-    const settings = await settingsOf(options);
-    clocks.start(settings.loaded.config.limits);
-    return await openRun(settings, { startedAt, heard: () => clocks.heard(), own: ownOutput(options) }, signal);
-  };
-  const opening = open();
-  // A pipe may take hours to its end, which is too long to learn that a key is missing.
-  opening.catch((error: unknown) => failed.abort(error));
+  const opening = openFor(options, host);
+  // A pipe may stay open for hours, which is too long to learn that a key is missing.
+  opening.catch(async (error: unknown) => {
+    await Bun.sleep(patienceMs);
+    failed.abort(error);
+  });
   const [prompt, opened] = await Promise.allSettled([reading, opening]);
+  // A missing prompt is reported first, whatever else is wrong.
+  if (prompt.status === "rejected" && !failed.signal.aborted) throw prompt.reason;
   if (opened.status === "rejected") throw opened.reason;
-  try {
-    if (prompt.status === "rejected") throw prompt.reason;
-    if (prompt.value.length === 0) assertUnfinished(opened.value.engine.session);
-    return { prompt: prompt.value, opened: opened.value };
-  } catch (error) {
-    await opened.value.close();
-    throw error;
-  }
+  if (prompt.status === "rejected") throw prompt.reason;
+  // The build makes the JIT reluctant, which suits start-up code. From here on code runs often.
+  Bun.unsafe.setJITPolicy(1);
+  const { conversation, settings } = opened.value;
+  if (prompt.value.length === 0) assertUnfinished(conversation.session);
+  const request = { prompt: prompt.value, schema: settings.answerSchema };
+  return { conversation, request, failOn: settings.failOn };
+}
+
+/** The time in which an empty pipe ends, so that the missing prompt is reported and not the model. */
+const patienceMs = 50;
+
+async function openFor(options: ExecOptions, host: Host) {
+  const settings = await settingsOf(options);
+  host.clocks.start(settings.loaded.config.limits);
+  const conversation = await openConversation(host, { settings, own: ownOutput(options) }, host.signal);
+  return { conversation, settings };
 }

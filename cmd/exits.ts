@@ -1,15 +1,15 @@
-/** What each exit code of a run means, for people. That a code exists at all is decided by `exitByCode`. */
+/** The exit codes for the help page; `exitByCode` decides which exist. */
 export const exits: readonly (readonly [code: number, meaning: string])[] = [
   [0, "done"],
-  [1, "the model or the provider refused: a bad request, an unknown model, a context too long, a loop"],
+  [1, "the model or the provider refused: bad request, unknown model, context too long, loop"],
   [2, "the command line or the configuration is wrong"],
-  [3, "an outcome that --fail-on names"],
-  [4, "credentials are missing or refused"],
+  [3, "an outcome named by --fail-on"],
+  [4, "credentials are missing or were refused"],
   [5, "a limit on turns or tokens"],
   [6, "the answer is empty or does not match --output-schema"],
   [7, "the sandbox cannot be enforced here"],
-  [9, "the provider cannot be used now, after all retries: try later"],
-  [10, "the session does not exist or is held by another process, or the database cannot be used"],
+  [9, "the provider is unavailable after all retries: try later"],
+  [10, "the session does not exist or is held by another process, or the database is unusable"],
   [11, "the output cannot be written"],
   [12, "a request differs from the one recorded in the --replay file"],
   [70, "a bug in koda"],

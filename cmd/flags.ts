@@ -1,19 +1,18 @@
 import { modes, wires } from "../lib/config/config.ts";
-import { egress, places, rights } from "./policyflags.ts";
 import * as value from "./values.ts";
-import type { Value } from "./values.ts";
+import type { ArgumentType } from "./values.ts";
 
-/** One flag, as the parser, the help and the shell completions see it. Without `value` it is a switch. */
+/** A flag, for the parser, the help and the shell completions. Without `value` it is a switch. */
 export type Flag = {
   readonly group: Group;
   readonly about: string;
-  /** What holds when neither this flag nor the configuration says anything. */
-  readonly standard?: string;
+  /** The default, when the configuration does not set it either. */
+  readonly default?: string;
   readonly short?: string;
-  /** Other spellings that are taken for it, and are not advertised. */
+  /** Other accepted spellings, not shown in the help. */
   readonly aliases?: readonly string[];
-  readonly value?: Value<unknown>;
-  /** May be given again; all values count. */
+  readonly value?: ArgumentType<unknown>;
+  /** May be repeated; all values count. */
   readonly many?: true;
   readonly required?: true;
   /** Short for another flag with this value. */
@@ -22,7 +21,7 @@ export type Flag = {
 
 export type Flags = { readonly [name: string]: Flag };
 
-/** The headings of a help page, in their order there. */
+/** The headings of a help page, in order. */
 export const groups = [
   "Input",
   "Model",
@@ -33,196 +32,178 @@ export const groups = [
   "Record and replay",
   "General",
 ] as const;
-export type Group = (typeof groups)[number];
+type Group = (typeof groups)[number];
 
-export const helpFlag = {
-  help: { short: "h", group: "General", about: "Show this help" },
-} as const satisfies Flags;
+/** The flags of one heading. */
+export function grouped<const F extends { readonly [name: string]: Omit<Flag, "group"> }>(group: Group, flags: F) {
+  const entries = Object.entries(flags).map(([name, flag]) => [name, { ...flag, group }]);
+  // Object.fromEntries loses the names.
+  return Object.fromEntries(entries) as { readonly [K in keyof F]: F[K] & { readonly group: Group } };
+}
+
+/** A flag with a list of values, which may be repeated. */
+function repeated<T>(item: ArgumentType<T>) {
+  return { value: value.list(item), many: true } as const;
+}
+
+export const helpFlag = grouped("General", { help: { short: "h", about: "Show this help" } });
 
 export const rootFlags = {
   ...helpFlag,
-  version: { short: "V", group: "General", about: "Print the version" },
+  ...grouped("General", { version: { short: "V", about: "Print the version" } }),
 } as const satisfies Flags;
 
-export const json = {
-  json: { group: "Output", about: "Print JSON for scripts" },
-} as const satisfies Flags;
+export const json = grouped("Output", { json: { about: "Print JSON for scripts" } });
 
-const input = {
-  file: { short: "f", value: value.file, group: "Input", about: "Read the prompt from FILE" },
-  image: {
-    short: "i",
-    value: value.file,
-    many: true,
-    group: "Input",
-    about: "Show the model an image; may be repeated",
-  },
+const input = grouped("Input", {
+  file: { short: "f", value: value.file, about: "Read the prompt from FILE" },
+  image: { short: "i", value: value.file, many: true, about: "Attach an image" },
   stdin: {
     value: value.oneOf("auto", "append", "require", "ignore"),
-    group: "Input",
     about:
-      "How to use stdin when a prompt is given. auto reads a file or a pipeline to its end, and a pipe that only a parent process holds when something comes within 3 s; append and require read to the end; ignore leaves it unread",
-    standard: "auto",
+      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and waits up to 3 s for a pipe " +
+      "that only a parent process holds open; append and require read to the end; ignore reads nothing",
+    default: "auto",
   },
-} as const satisfies Flags;
+});
 
-const model = {
+const model = grouped("Model", {
   model: {
     short: "m",
     value: value.model,
-    group: "Model",
     about: "PROVIDER/MODEL, or a model of the configured provider; also KODA_MODEL. `demo` needs no key and no network",
   },
-  "base-url": { value: value.url, group: "Model", about: "An OpenAI-compatible endpoint" },
-  "api-key-env": { value: value.variable, group: "Model", about: "The environment variable that holds its key" },
-  wire: { value: value.oneOf(...wires), group: "Model", about: "The protocol it speaks" },
-  "reasoning-effort": {
-    value: value.oneOf("low", "medium", "high"),
-    group: "Model",
-    about: "Passed on to a model that takes it",
+  "base-url": { value: value.url, about: "An OpenAI-compatible endpoint" },
+  "api-key-env": { value: value.variable, about: "The environment variable that holds its key" },
+  wire: { value: value.oneOf(...wires), about: "The protocol it speaks" },
+  "reasoning-effort": { value: value.oneOf("low", "medium", "high"), about: "Sent to models that support it" },
+  temperature: { value: value.fraction, about: "Sent to models that support it" },
+  "max-output-tokens": { value: value.count, about: "The longest reply, in tokens" },
+});
+
+/** The hosts that commands may reach, through koda's proxies. */
+const egress = grouped("Trust", {
+  "allow-net": {
+    ...repeated(value.host),
+    aliases: ["allow-host"],
+    about: "One more host that commands may reach, such as *.example.com or example.com:22",
   },
-  temperature: { value: value.fraction, group: "Model", about: "Passed on to a model that takes it" },
-  "max-output-tokens": { value: value.count, group: "Model", about: "The longest reply, in tokens" },
+  "deny-net": {
+    ...repeated(value.host),
+    aliases: ["deny-host"],
+    about: "A host that commands may not reach, even if it is allowed",
+  },
+  net: {
+    value: value.oneOf("allowlist", "none", "open"),
+    about: "The hosts that commands may reach: those of development and of --allow-net, none, or every public host",
+    default: "allowlist",
+  },
+});
+
+/** The project and what commands may touch: the same for a run and for `koda sandbox`. */
+const access = {
+  ...grouped("Trust", {
+    cd: { short: "C", value: value.directory, about: "The project's root", default: "the current directory" },
+    "allow-write": { ...repeated(value.directory), aliases: ["add-dir"], about: "One more writable directory" },
+    "allow-read": { ...repeated(value.path), about: "Make a hidden path readable, such as ~/.ssh" },
+    "deny-read": { ...repeated(value.path), about: "Hide one more path" },
+    "allow-git": { about: "Let commands commit in the project's repository; its hooks and settings stay protected" },
+  }),
+  ...egress,
+  ...grouped("Trust", {
+    "allow-env": {
+      ...repeated(value.variable),
+      aliases: ["pass-env"],
+      about: "Pass one more environment variable to commands",
+    },
+  }),
 } as const satisfies Flags;
 
-const trust = {
-  ...places,
+const sandbox = grouped("Trust", {
+  "no-sandbox": { about: "Run commands with your own permissions, without kernel enforcement" },
+});
+
+const calls = grouped("Trust", {
   mode: {
     value: value.oneOf(...modes),
-    group: "Trust",
     about:
-      "What may run without approval: plan only reads, and the sandbox keeps the project read-only; safe only reads, and denies what would need approval; auto works inside the project",
-    standard: "auto",
+      "The calls that may run without approval. plan and safe: only reads, and in plan the sandbox makes the project " +
+      "read-only; auto: everything inside the project",
+    default: "auto",
   },
-  "allow-tool": {
-    value: value.list(value.tool),
-    many: true,
-    group: "Trust",
-    about: "Give the run this tool and no other; may be repeated",
-  },
-  "deny-tool": {
-    value: value.list(value.tool),
-    many: true,
-    group: "Trust",
-    about: "Take this tool away, whatever --allow-tool says; may be repeated",
-  },
-  ...rights,
-} as const satisfies Flags;
+  "allow-tool": { ...repeated(value.tool), about: "Use only this tool" },
+  "deny-tool": { ...repeated(value.tool), about: "Remove this tool, even if --allow-tool names it" },
+});
 
-const session = {
-  session: { value: value.sessionName, group: "Session", about: "Open the session with this id, or create it" },
-  resume: { value: value.sessionId, group: "Session", about: "Continue a session; the beginning of its id will do" },
-  last: { group: "Session", about: "Continue this directory's latest session" },
-  fork: { value: value.sessionId, group: "Session", about: "Start a new session from a copy of this one" },
-  ephemeral: { group: "Session", about: "Write no session" },
-  wait: {
-    value: value.wait,
-    group: "Session",
-    about: "How long to wait for a session that another process holds",
-    standard: "0",
-  },
-} as const satisfies Flags;
+const session = grouped("Session", {
+  session: { value: value.sessionName, about: "Open the session with this id, or create it" },
+  resume: { value: value.sessionId, about: "Continue a session; a unique prefix of its id is enough" },
+  last: { about: "Continue this directory's latest session" },
+  fork: { value: value.sessionId, about: "Start a new session from a copy of this one" },
+  ephemeral: { about: "Do not store the session" },
+  wait: { value: value.wait, about: "Wait this long for a session that another process holds", default: "0" },
+});
 
-const output = {
+const output = grouped("Output", {
   output: {
     value: value.oneOf("text", "json", "jsonl"),
-    group: "Output",
     about: "text: the final answer; json: one object at the end; jsonl: one event a line",
-    standard: "text",
+    default: "text",
   },
-  json: { means: { flag: "output", value: "jsonl" }, group: "Output", about: "Short for --output jsonl" },
+  json: { means: { flag: "output", value: "jsonl" }, about: "Short for --output jsonl" },
   "output-last-message": {
     short: "o",
     value: value.file,
-    group: "Output",
-    about: "Write the final answer to FILE (- is stdout); a run that fails removes FILE",
+    about: "Write the final answer to FILE (- is stdout); a failed run removes FILE",
   },
-  "output-schema": {
-    value: value.file,
-    group: "Output",
-    about: "A JSON Schema that the final answer must match",
-  },
-  stream: { group: "Output", about: "Write text as it comes, also into a pipe" },
-  "print-schema": { group: "Output", about: "Print the JSON Schema of the jsonl events and exit" },
-  quiet: { short: "q", group: "Output", about: "Nothing but errors and safety warnings on stderr" },
-  verbose: { short: "v", group: "Output", about: "Thinking and whole tool inputs too on stderr" },
+  "output-schema": { value: value.file, about: "A JSON Schema that the final answer must match" },
+  stream: { about: "Write text as it comes, even into a pipe" },
+  "print-schema": { about: "Print the JSON Schema of the jsonl events and exit" },
+  quiet: { short: "q", about: "Show only errors and safety warnings on stderr" },
+  verbose: { short: "v", about: "Show thinking and whole tool inputs on stderr" },
   color: {
     value: value.oneOf("auto", "always", "never"),
-    group: "Output",
-    about: "Colours on stderr; auto also respects NO_COLOR",
-    standard: "auto",
+    about: "Colours on stderr; auto respects NO_COLOR",
+    default: "auto",
   },
-} as const satisfies Flags;
+});
 
-const limits = {
-  "max-turns": { value: value.count, group: "Limits", about: "Model requests", standard: "200" },
-  "max-tokens": { value: value.count, group: "Limits", about: "Input and output tokens together" },
-  timeout: { value: value.duration, group: "Limits", about: "Wall-clock time of the whole run" },
-  "idle-timeout": {
-    value: value.duration,
-    group: "Limits",
-    about: "Time without a byte from the model or a tool",
-  },
-  "max-command-time": {
-    value: value.duration,
-    group: "Limits",
-    about: "The longest that one command may run",
-    standard: "300s",
-  },
-  "fail-on": {
-    value: value.list(value.oneOf("denied", "tool-error")),
-    many: true,
-    group: "Limits",
-    about: "Exit 3 when a call was denied, or failed; may be repeated",
-  },
-} as const satisfies Flags;
+const limits = grouped("Limits", {
+  "max-turns": { value: value.count, about: "Model requests", default: "200" },
+  "max-tokens": { value: value.count, about: "Input and output tokens together" },
+  timeout: { value: value.duration, about: "Wall-clock time of the whole run" },
+  "idle-timeout": { value: value.duration, about: "Time without output from the model or a tool" },
+  "max-command-time": { value: value.duration, about: "Time of one command", default: "300s" },
+  "fail-on": { ...repeated(value.oneOf("denied", "tool-error")), about: "Exit 3 when a call was denied, or failed" },
+});
 
-const cassette = {
-  record: {
-    value: value.file,
-    group: "Record and replay",
-    about: "Write all model traffic to FILE; keys never get into it",
-  },
-  replay: {
-    value: value.file,
-    group: "Record and replay",
-    about: "Take the model's replies from FILE, offline and without a key",
-  },
-  "replay-loose": {
-    group: "Record and replay",
-    about: "A request that differs from the recorded one is only a notice",
-  },
-} as const satisfies Flags;
+const cassette = grouped("Record and replay", {
+  record: { value: value.file, about: "Write all model traffic to FILE, without keys" },
+  replay: { value: value.file, about: "Take the model's replies from FILE, offline and without a key" },
+  "replay-loose": { about: "Only report a request that differs from the recorded one" },
+});
 
-const configuration = {
-  config: {
-    value: value.setting,
-    many: true,
-    group: "General",
-    about: "One configuration value for this run; may be repeated",
-  },
-  bare: { group: "General", about: "Read no configuration and no instructions of the user's or the project's" },
-} as const satisfies Flags;
+const configuration = grouped("General", {
+  config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
+  bare: { about: "Ignore the configuration and instructions of the user and the project" },
+});
 
-/** The flags of what runs a command and no model. */
+/** The flags of a command that runs no model. */
 export const policyFlags = {
-  ...places,
-  mode: {
-    value: value.oneOf(...modes),
-    group: "Trust",
-    about: "In plan the project is read-only",
-    standard: "auto",
-  },
-  ...rights,
+  ...access,
+  mode: { ...calls.mode, about: "plan makes the project read-only" },
+  ...sandbox,
   config: configuration.config,
-  bare: { ...configuration.bare, about: "Read no configuration of the user's or the project's" },
+  bare: { ...configuration.bare, about: "Ignore the configuration of the user and the project" },
 } as const satisfies Flags;
 
-/** The flags of everything that runs a model. */
+/** The flags of a command that runs a model. */
 export const runFlags = {
   ...input,
   ...model,
-  ...trust,
+  ...access,
+  ...calls,
+  ...sandbox,
   ...session,
   ...output,
   ...limits,
@@ -231,21 +212,17 @@ export const runFlags = {
   ...helpFlag,
 } as const satisfies Flags;
 
-/** The flags of the two proxies on their own. */
+/** The flags of `koda proxy`. */
 export const proxyFlags = {
   ...egress,
-  listen: {
-    value: value.place,
-    group: "General",
-    about: "Where the HTTP proxy listens; with port 0 the system chooses one",
-    standard: "127.0.0.1:0",
-  },
-  "socks-listen": {
-    value: value.place,
-    group: "General",
-    about: "Where the SOCKS5 proxy listens",
-    standard: "127.0.0.1:0",
-  },
+  ...grouped("General", {
+    listen: {
+      value: value.listenAddress,
+      about: "The address of the HTTP proxy; port 0 lets the system choose one",
+      default: "127.0.0.1:0",
+    },
+    "socks-listen": { value: value.listenAddress, about: "The address of the SOCKS5 proxy", default: "127.0.0.1:0" },
+  }),
   ...json,
   ...helpFlag,
 } as const satisfies Flags;

@@ -6,19 +6,19 @@ import { loadConfig } from "../lib/config/load.ts";
 import type { Overrides } from "../lib/config/overrides.ts";
 import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
-import type { Settings } from "../lib/engine/settings.ts";
-import type { Options } from "./options.ts";
+import type { Settings } from "../lib/conversation/settings.ts";
+import type { CommandOptions } from "./options.ts";
 
-/** The flags that say where commands run and what they may touch. */
-export type PolicyOptions = Omit<Options<"sandbox">, "command" | "json">;
+/** Flags for the project and the policy of commands. */
+type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json">;
 
-/** What holds for every command that is run, whoever wants it: a model or the user. */
+/** Settings of every command, whether a model or the user runs it. */
 export type Ground = Pick<
   Settings,
   "root" | "home" | "accountHome" | "env" | "loaded" | "dataDirectory" | "configDirectory" | "sandboxed" | "bare"
 >;
 
-/** From flags, environment and files; `overrides` are those of other flags. */
+/** Reads flags, environment and files; `overrides` come from further flags. */
 export async function groundOf(options: PolicyOptions, overrides: Overrides = {}): Promise<Ground> {
   const places = { env: process.env, home: homedir() };
   const root = rootOf(options.cd);
@@ -36,7 +36,7 @@ export async function groundOf(options: PolicyOptions, overrides: Overrides = {}
   };
 }
 
-/** The project, as its real path: everything that is compared with it is real too. */
+/** The real path of the project. */
 export function rootOf(directory: string | undefined): string {
   const shown = directory ?? ".";
   try {
@@ -53,7 +53,7 @@ export function rootOf(directory: string | undefined): string {
   }
 }
 
-/** What was given on the command line, and with which flag. */
+/** The value of a flag, with its name. */
 export function given<T>(value: T | undefined, flag: `-${string}`): { value: T; flag: `-${string}` } | undefined {
   return value === undefined ? undefined : { value, flag };
 }
@@ -71,9 +71,9 @@ function policyOf(options: PolicyOptions): Overrides {
   };
 }
 
-type EgressOptions = Pick<Options<"proxy">, "net" | "allowNet" | "denyNet">;
+type EgressOptions = Pick<CommandOptions<"proxy">, "net" | "allowNet" | "denyNet">;
 
-/** What the flags about hosts say, for every command that has them. */
+/** Overrides from the network flags. */
 export function egressOverrides({ net, allowNet, denyNet }: EgressOptions): Overrides {
   return {
     "egress.mode": given(net, "--net"),

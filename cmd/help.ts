@@ -1,16 +1,16 @@
-import { commands, type Command, type CommandName, type Example } from "./commands.ts";
-import { aboutOf, isCommand, join, wordsBelow } from "./commandtree.ts";
+import { commands, type CommandName, type CommandSpec, type Example } from "./commands.ts";
+import { aboutOf, commandPath, isCommand, wordsBelow } from "./commandtree.ts";
 import { exits } from "./exits.ts";
 import { groups, rootFlags, type Flag, type Flags } from "./flags.ts";
 
 const narrowest = 40;
-/** Lines longer than this are hard to read, however wide the terminal is. */
+/** Longer lines are hard to read. */
 const widest = 100;
 const aboutColumn = 30;
 
 type Row = { readonly name: string; readonly about: string };
 
-/** The help page of a command, of a family of them (`session`), or of koda itself (""). */
+/** The help page of a command, of a family of commands (`session`), or of koda itself (""). */
 export function helpPage(topic: string, columns: number): string {
   const width = Math.max(narrowest, Math.min(widest, columns));
   const sections = isCommand(topic) ? commandPage(topic, width) : familyPage(topic, width);
@@ -19,7 +19,7 @@ export function helpPage(topic: string, columns: number): string {
 
 function familyPage(path: string, width: number): string[] {
   const call = path === "" ? "koda" : `koda ${path}`;
-  const rows = wordsBelow(path).map((word) => ({ name: word, about: aboutOf(join(path, word)) }));
+  const rows = wordsBelow(path).map((word) => ({ name: word, about: aboutOf(commandPath(path, word)) }));
   return [
     wrap(
       path === ""
@@ -30,22 +30,22 @@ function familyPage(path: string, width: number): string[] {
     `Usage: ${call} COMMAND [FLAGS]`,
     list("Commands", rows, width),
     list("Flags", flagRows(path === "" ? rootFlags : { help: rootFlags.help }), width),
-    examples(path === "" ? rootExamples : rows.flatMap(({ name }) => examplesOf(join(path, name))), width),
+    examples(path === "" ? rootExamples : rows.flatMap(({ name }) => examplesOf(commandPath(path, name))), width),
     path === "" ? list("Environment", environment, width) : "",
     wrap(`Each command's own page: ${call} COMMAND --help`, width),
   ];
 }
 
 const rootExamples: readonly Example[] = [
-  { line: "koda exec -m demo", about: "See it work, without a key and without a network" },
-  { line: 'koda exec "make the tests pass"', about: "One task in this directory" },
-  { line: "koda doctor", about: "What is missing for a run, and how to fix it" },
+  { line: "koda exec -m demo", about: "Watch the demo, without a key and a network" },
+  { line: 'koda exec "make the tests pass"', about: "Do one task in this directory" },
+  { line: "koda doctor", about: "Check this machine, and how to fix it" },
 ];
 
 const environment: readonly Row[] = [
   { name: "KODA_MODEL", about: "The model, when -m is not given" },
-  { name: "KODA_HOME", about: "The directory of koda's configuration and database, in place of those of XDG" },
-  { name: "OPENAI_API_KEY, …", about: "The providers' keys; `koda models` names them all" },
+  { name: "KODA_HOME", about: "The directory of the configuration and the database, instead of the XDG ones" },
+  { name: "OPENAI_API_KEY, …", about: "The providers' keys; `koda models` lists them" },
   { name: "NO_COLOR, FORCE_COLOR", about: "Colours on stderr, when --color is not given" },
 ];
 
@@ -54,15 +54,15 @@ function examplesOf(name: string): readonly Example[] {
 }
 
 function commandPage(name: CommandName, width: number): string[] {
-  const command: Command = commands[name];
-  const places = Object.values(command.positionals);
+  const command: CommandSpec = commands[name];
+  const positionals = Object.values(command.positionals);
   return [
     wrap(`${command.about}.`, width),
     wrap(command.details ?? "", width),
     `Usage: ${usage(name, command)}`,
     list(
       "Arguments",
-      places.map(({ value, about }) => ({ name: value.placeholder, about: withChoices(about, value.choices) })),
+      positionals.map(({ value, about }) => ({ name: value.placeholder, about: withChoices(about, value.choices) })),
       width,
     ),
     ...groups.map((group) => list(group, flagRows(command.flags, group), width)),
@@ -78,7 +78,7 @@ function commandPage(name: CommandName, width: number): string[] {
 }
 
 /** `koda session prune --older-than AGE [FLAGS]` */
-function usage(name: CommandName, { positionals, flags }: Command): string {
+function usage(name: CommandName, { positionals, flags }: CommandSpec): string {
   const all = Object.values(positionals);
   const line = all.find((place) => place.line);
   if (line !== undefined) return `koda ${name} [FLAGS] -- ${line.value.placeholder} [ARGS]`;
@@ -92,17 +92,17 @@ function usage(name: CommandName, { positionals, flags }: Command): string {
 function flagRows(flags: Flags, group?: string): Row[] {
   return Object.entries(flags)
     .filter(([, flag]) => group === undefined || flag.group === group)
-    .map(([name, flag]) => ({ name: written(name, flag), about: withStandard(flag) }));
+    .map(([name, flag]) => ({ name: flagName(name, flag), about: fullAbout(flag) }));
 }
 
-/** `-m, --model NAME`; a flag without a short form stands where the long ones do. */
-function written(name: string, { short, value }: Flag): string {
+/** `-m, --model NAME`; without a short form, the long one is indented to the same column. */
+function flagName(name: string, { short, value }: Flag): string {
   const names = `${short === undefined ? "    " : `-${short}, `}--${name}`;
   return value === undefined ? names : `${names} ${value.placeholder}`;
 }
 
-function withStandard({ about, standard }: Flag): string {
-  return standard === undefined ? about : `${about} (default: ${standard})`;
+function fullAbout({ about, many, default: usual }: Flag): string {
+  return `${about}${many ? "; may be repeated" : ""}${usual === undefined ? "" : ` (default: ${usual})`}`;
 }
 
 function withChoices(about: string, choices: readonly string[] | undefined): string {
@@ -127,7 +127,7 @@ function section(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? "" : [title, ...lines].join("\n");
 }
 
-/** The name, and beside it the explanation; below it where the name takes the room or the page has no room beside. */
+/** The name with its explanation beside it, or below it when the name or the page leaves no room. */
 function layOut({ name, about }: Row, width: number): string[] {
   const column = width < 2 * aboutColumn ? 8 : aboutColumn;
   const [first = "", ...rest] = indent(wrap(about, width - column), column);

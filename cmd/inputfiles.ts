@@ -5,7 +5,7 @@ import type { ExecOptions } from "./options.ts";
 
 type Files = Pick<ExecOptions, "file" | "image" | "outputSchema" | "replay" | "record" | "outputLastMessage">;
 
-/** A file that is read is not written as well: a run that fails removes its answer's file. */
+/** Refuses to write a file that is also read: a failed run removes the file of -o. */
 export function refuseOverwriting({ file, image, outputSchema, replay, record, outputLastMessage }: Files): void {
   const inputs = { "-f": file, "--output-schema": outputSchema, "--replay": replay };
   const read = [...Object.entries(inputs), ...image.map((path) => ["-i", path] as const)];
@@ -14,7 +14,7 @@ export function refuseOverwriting({ file, image, outputSchema, replay, record, o
       if (written !== undefined && path !== undefined && isSameFile(written, path))
         throw new KodaError(
           "usage",
-          `${output} "${written}" would overwrite the file that ${input} reads: name another`,
+          `${output} "${written}" would overwrite the file that ${input} reads: use another file`,
         );
 }
 

@@ -1,34 +1,33 @@
 /**
- * The process: arguments in, exit code out. It answers `--version` before it knows any
- * command, since that is how scripts ask whether koda is there; ssh waits for its tunnel in
- * the same way. It alone calls process.exit.
+ * The process: arguments in, exit code out. `--version` (which scripts use to check for koda) and ssh's tunnel are
+ * answered without loading the other commands. Only this file calls process.exit.
  */
 import { version } from "./version.ts";
 
-process.exit(await main(process.argv.slice(2)).catch(complain));
+process.exit(await main(process.argv.slice(2)).catch(reportError));
 
 async function main(argv: readonly string[]): Promise<number> {
-  if (argv.length === 1 && ["--version", "-V", "-v"].includes(argv[0] ?? "")) return await sayVersion();
+  if (argv.length === 1 && ["--version", "-V", "-v"].includes(argv[0] ?? "")) return await printVersion();
   if (argv[0] === "ssh-tunnel") return await (await import("./sshtunnel.ts")).sshTunnel(argv.slice(1));
-  if (argv[0] === "__complete") return await (await import("./completions/offer.ts")).offer(argv[1]);
+  if (argv[0] === "__complete") return await (await import("./completions/offer.ts")).printCompletions(argv[1]);
   const { runCommandLine } = await import("./commandline.ts");
   return await runCommandLine(argv, (code) => process.exit(code));
 }
 
-/** Written without lib/sink: loading node:fs for this one line would take longer than all the rest. */
-async function sayVersion(): Promise<number> {
+/** Without lib/sink: loading node:fs would take longer than everything else. */
+async function printVersion(): Promise<number> {
   const line = `koda ${version}\n`;
   try {
     await Bun.write(Bun.stdout, line);
   } catch {
-    // The long way fails as well, and knows what to say and which exit code that is.
+    // This fails too, but with a message and the right exit code.
     const { print } = await import("./print.ts");
     await print(line);
   }
   return 0;
 }
 
-async function complain(error: unknown): Promise<number> {
+async function reportError(error: unknown): Promise<number> {
   const { report } = await import("./print.ts");
   return await report(error);
 }

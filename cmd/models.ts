@@ -1,43 +1,43 @@
 import type { Config } from "../lib/config/config.ts";
-import { catalogedModels, describeModel } from "../lib/model/catalog.ts";
+import type { Env } from "../lib/config/paths.ts";
+import { catalogModels, describeModel } from "../lib/model/catalog.ts";
 import { demoProvider } from "../lib/model/demo.ts";
 import type { ModelInfo, Price } from "../lib/model/model.ts";
-import { offerOf } from "../lib/model/offer.ts";
-import { endpointOf, type Environment } from "../lib/model/address.ts";
+import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
+import { endpointOf } from "../lib/model/address.ts";
 import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
 import { plain } from "../lib/sink/style.ts";
-import { here, loadHere } from "./here.ts";
-import { isOnThisMachine } from "../lib/model/local.ts";
-import type { Options } from "./options.ts";
+import { currentProject, projectConfig } from "./project.ts";
+import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
 import { tableOf } from "./table.ts";
 
-/** A provider as it can be used from here, or not. */
 type Row = {
   provider: Provider;
   isUsable: boolean;
-  /** Why it can be used, or what is missing. Of a key only the name of its variable is ever told. */
+  /** Why it can be used, or what is missing. Keys are named only by their variable. */
   status: string;
   keyVariable: string | undefined;
-  /** Whether a server on this machine answers; undefined for one elsewhere, which is not asked. */
+  /** True when a server on this machine answers; undefined for a provider elsewhere, which is not asked. */
   answers: boolean | undefined;
   models: ModelInfo[];
 };
 
-/** `koda models`: what -m takes, and which of it can be used from here. Nothing but this machine is asked. */
-export async function models({ json }: Options<"models">): Promise<number> {
-  const places = here();
-  const { config } = await loadHere(places);
-  const providers = [...providersOf(config.providers, places.env), demoProvider];
-  const rows = await Promise.all(providers.map((provider) => rowOf(provider, config, places.env)));
+/** `koda models`: lists the models for -m. Only servers on this machine are asked. */
+export async function models({ json }: CommandOptions<"models">): Promise<number> {
+  const project = currentProject();
+  const { config } = await projectConfig(project);
+  const providers = [...providersOf(config.providers, project.env), demoProvider];
+  const rows = await Promise.all(providers.map((provider) => rowOf(provider, config, project.env)));
   await print(json ? asJson(rows.map(jsonOf)) : page(rows));
   return 0;
 }
 
-async function rowOf(provider: Provider, config: Config, env: Environment): Promise<Row> {
+async function rowOf(provider: Provider, config: Config, env: Env): Promise<Row> {
   const keyVariable = keyOf(provider, env)?.variable;
-  const offer = isOnThisMachine(provider) ? await offerOf(provider, { timeoutMs: 500 }) : undefined;
-  const answers = isOnThisMachine(provider) ? offer !== undefined : undefined;
+  const isLocal = isOnThisMachine(provider);
+  const offered = isLocal ? await listModels(provider) : undefined;
+  const answers = isLocal ? offered !== undefined : undefined;
   const hasKey = provider.keys.length === 0 || keyVariable !== undefined || provider.keyCommand !== undefined;
   return {
     provider,
@@ -45,19 +45,19 @@ async function rowOf(provider: Provider, config: Config, env: Environment): Prom
     status: statusOf(provider, keyVariable, answers),
     keyVariable,
     answers,
-    models: await describeAll(provider, offer?.models, config),
+    models: await describeAll(provider, offered, config),
   };
 }
 
-/** What the user describes, what is used unasked, and what the server or the catalog has, each once. */
+/** The models of the configuration, the default model, and those of the server or the catalog. */
 async function describeAll(
   provider: Provider,
   offered: readonly string[] | undefined,
   { providers, modelDefaults }: Config,
 ): Promise<ModelInfo[]> {
   const described = providers.get(provider.name)?.models;
-  const standard = provider.model === undefined ? [] : [provider.model];
-  const names = new Set([...(described?.keys() ?? []), ...standard, ...(offered ?? (await catalogedModels(provider)))]);
+  const usual = provider.model === undefined ? [] : [provider.model];
+  const names = new Set([...(described?.keys() ?? []), ...usual, ...(offered ?? (await catalogModels(provider)))]);
   const { contextWindow } = modelDefaults;
   return await Promise.all(
     [...names].map((name) => describeModel(provider, name, { configured: described?.get(name), contextWindow })),

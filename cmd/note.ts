@@ -1,15 +1,15 @@
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 
-/** Says something on stderr before a run has events for it. */
-export type Note = (text: string) => void;
+/** Prints a note on stderr before a run has events. */
+type Note = (text: string) => void;
 
 export function openNote({ quiet = false }: { quiet?: boolean } = {}): Note {
-  return quiet ? () => {} : (text) => void aside(`koda: ${text}`);
+  return quiet ? () => {} : (text) => void printNote(`koda: ${text}`);
 }
 
-/** A line for people: when it cannot be written, nothing is lost that a command depends on. */
-export async function aside(line: string): Promise<void> {
-  const stderr = new Output(2, "stderr");
+/** Prints a line for people on stderr; no command depends on it, so errors are ignored. */
+export async function printNote(line: string): Promise<void> {
+  const stderr = new OutputStream(2, "stderr");
   await stderr.write(`${line}\n`).catch(() => undefined);
   await stderr.flush().catch(() => undefined);
 }

@@ -1,24 +1,24 @@
-import type { Command, CommandName, commands } from "./commands.ts";
+import type { CommandName, CommandSpec, commands } from "./commands.ts";
 import type { Flags } from "./flags.ts";
-import type { Value } from "./values.ts";
+import type { ArgumentType } from "./values.ts";
 
 /**
- * What a command line asks for, typed from the command's table: a switch is a boolean, a repeatable flag an array, and
- * what was not given is absent, so that the environment and the configuration can fill it in.
+ * The parsed command line, typed from the command's table: a switch is a boolean and a repeatable flag an array. What
+ * was not given is absent, so that the environment and the configuration can fill it in.
  */
-type OptionsOf<C extends Command> = Flat<
-  Switches<C["flags"]> & Singles<C["flags"]> & Repeated<C["flags"]> & Places<C["positionals"]>
+type OptionsOf<C extends CommandSpec> = Flat<
+  Switches<C["flags"]> & Singles<C["flags"]> & Repeated<C["flags"]> & Positionals<C["positionals"]>
 >;
 
-export type Options<N extends CommandName> = OptionsOf<(typeof commands)[N]>;
-export type ExecOptions = Options<"exec">;
+export type CommandOptions<N extends CommandName> = OptionsOf<(typeof commands)[N]>;
+export type ExecOptions = CommandOptions<"exec">;
 
 type Flat<T> = { readonly [K in keyof T]: T[K] };
 type Camel<S> = S extends `${infer Head}-${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
-type Read<F> = F extends { value: Value<infer T> } ? T : never;
+type ValueOf<F> = F extends { value: ArgumentType<infer T> } ? T : never;
 type Item<T> = T extends readonly (infer I)[] ? I : T;
 
-/** `help` and shorthands are the parser's own business. */
+/** `help` and shorthands are handled by the parser. */
 type Switches<F extends Flags> = {
   [
     K in keyof F as K extends "help" ? never : F[K] extends { value: unknown } | { means: unknown } ? never : Camel<K>
@@ -31,18 +31,18 @@ type Singles<F extends Flags> = {
       : F[K] extends { value: unknown }
         ? Camel<K>
         : never
-  ]?: Read<F[K]>;
-} & { [K in keyof F as F[K] extends { required: true } ? Camel<K> : never]: Read<F[K]> };
+  ]?: ValueOf<F[K]>;
+} & { [K in keyof F as F[K] extends { required: true } ? Camel<K> : never]: ValueOf<F[K]> };
 type Repeated<F extends Flags> = {
-  [K in keyof F as F[K] extends { many: true } ? Camel<K> : never]: readonly Item<Read<F[K]>>[];
+  [K in keyof F as F[K] extends { many: true } ? Camel<K> : never]: readonly Item<ValueOf<F[K]>>[];
 };
-type Places<P extends Command["positionals"]> = {
+type Positionals<P extends CommandSpec["positionals"]> = {
   [K in keyof P as P[K] extends { optional: true } ? never : K]: P[K] extends { line: true }
-    ? readonly [Read<P[K]>, ...string[]]
-    : Read<P[K]>;
-} & { [K in keyof P as P[K] extends { optional: true } ? K : never]?: Read<P[K]> };
+    ? readonly [ValueOf<P[K]>, ...string[]]
+    : ValueOf<P[K]>;
+} & { [K in keyof P as P[K] extends { optional: true } ? K : never]?: ValueOf<P[K]> };
 
-/** `max-turns` as a property's name. */
+/** `maxTurns` for `max-turns`. */
 export function propertyOf(flag: string): string {
   return flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }

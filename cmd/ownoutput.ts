@@ -2,19 +2,19 @@ import { fstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { OwnOutput } from "../lib/engine/changes.ts";
 import { unlessRefused } from "../lib/errors.ts";
-import { allPids, statOf } from "../lib/shell/procstat.ts";
-import { realPaths } from "../lib/trust/real.ts";
+import { allPids, statOf } from "../lib/system/procstat.ts";
+import { realPaths } from "../lib/files/real.ts";
 import type { ExecOptions } from "./options.ts";
 import { ancestorsOf, type Descriptor, descriptorsOf, isOpenFor, linkOf } from "./pipe.ts";
 
 /**
- * The files that koda itself writes. Its standard streams and the tape are known by their inodes, so a file that the
- * model puts in place of one of them still counts as a change. The answer's file is known by its path: koda replaces it.
+ * The files that koda itself writes. Its standard streams and the cassette are identified by inode, so a file that the
+ * model puts in their place still counts as a change. The file of -o is identified by path, since koda replaces it.
  */
 export function ownOutput({ record, outputLastMessage }: Pick<ExecOptions, "record" | "outputLastMessage">): OwnOutput {
   const isFile = outputLastMessage !== undefined && outputLastMessage !== "-";
   const answer = isFile ? realPaths(resolve(outputLastMessage)).at(-1) : undefined;
-  // The path where each was first seen, before any command. Under a name that was another file's it is a change.
+  // The path of each inode before any command: moved over another file's name it is a change.
   const places = new Map<string, string>();
   const add = ({ stats, path }: OpenFile) => {
     if (stats.isFile() && !places.has(inodeOf(stats))) places.set(inodeOf(stats), path);
@@ -22,8 +22,8 @@ export function ownOutput({ record, outputLastMessage }: Pick<ExecOptions, "reco
   let isFirst = true;
   return {
     look() {
-      const tape = isFirst && record !== undefined ? [resolve(record)] : [];
-      const named = [...tape, "/proc/self/fd/1", "/proc/self/fd/2"].map(openFile);
+      const cassette = isFirst && record !== undefined ? [resolve(record)] : [];
+      const named = [...cassette, "/proc/self/fd/1", "/proc/self/fd/2"].map(openFile);
       for (const file of [...named, ...filesDownstream()]) if (file !== undefined) add(file);
       isFirst = false;
     },
@@ -47,9 +47,9 @@ function inodeOf({ dev, ino }: Pick<Stats, "dev" | "ino">): string {
 }
 
 /**
- * The files that the readers of our output hold open for writing, directly (`| tee log.txt`) or through further pipes
- * (`| jq . | tee log.txt`). Only processes of our own session and our ancestors count; the model's commands have
- * sessions of their own. A file that a reader opens for a moment, or behind a socket or a terminal, is not found.
+ * The files that readers of our output have open for writing, directly (`| tee log.txt`) or through more pipes
+ * (`| jq . | tee log.txt`). Only processes of our session and our ancestors count; the model's commands have their own
+ * sessions. A file that is open only for a moment, or behind a socket or a terminal, is not found.
  */
 function filesDownstream(): OpenFile[] {
   const streams = [1, 2].filter((fd) => unlessRefused(() => fstatSync(fd))?.isFIFO());
@@ -61,7 +61,7 @@ function filesDownstream(): OpenFile[] {
   const others = (allPids() ?? []).filter((pid) => pid !== own.pid && isBeside(pid)).map(descriptorsOf);
 
   const files: OpenFile[] = [];
-  // A set hands out what is added to it on the way, and each once.
+  // Iterating over a set includes the items that are added meanwhile.
   const pipes = new Set(streams.map((fd) => linkOf(`self/fd/${fd}`)));
   for (const pipe of pipes) {
     const isFed = (descriptor: Descriptor) => descriptor.link === pipe && isOpenFor(descriptor, "reading");

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { unlessRefused } from "../lib/errors.ts";
-import { allPids, statOf, type ProcessStat } from "../lib/shell/procstat.ts";
+import { allPids, statOf, type ProcessStat } from "../lib/system/procstat.ts";
 
 /**
- * Who could still write into the pipe on our standard input. A `pipeline` is a process that is no ancestor of ours: it
- * was started beside us to feed us. An `ancestor` is whoever started us and may have left the pipe open unawares.
+ * A process that can still write to the pipe on our stdin. A `pipeline` is not an ancestor of ours: it was started
+ * beside us to write to us. An `ancestor` started us and may have left the pipe open by accident.
  */
 export type Holder = { kind: "pipeline" | "ancestor"; name: string; pid: number } | { kind: "unseen" };
 
-/** Linux tells by /proc; elsewhere, and where other processes are hidden from us, nobody is seen. */
+/** Needs /proc with other processes visible; otherwise the holder is `unseen`. */
 export function findHolder(): Holder {
   const pipe = linkOf("self/fd/0");
   const own = statOf(process.pid);
@@ -28,22 +28,22 @@ export function findHolder(): Holder {
   return hidden === undefined ? { kind: "unseen" } : { kind: "pipeline", ...shown(hidden) };
 }
 
-/** Whoever runs in our own shell line: the best name for all of it is `npm`, rather than a test runner's worker. */
+/** A process started by one of our ancestors: `npm` is a better name for the pipeline than its test runner's worker. */
 function closest(processes: readonly ProcessStat[], ancestors: readonly ProcessStat[]): ProcessStat | undefined {
   return ancestors.flatMap(({ pid }) => processes.filter(({ parent }) => parent === pid))[0];
 }
 
-/** The nearest first. */
+/** Nearest first. */
 export function ancestorsOf(own: ProcessStat): ProcessStat[] {
   const ancestors: ProcessStat[] = [];
   for (let next = statOf(own.parent); next !== undefined; next = statOf(next.parent)) ancestors.push(next);
   return ancestors;
 }
 
-/** A file that a process holds open. A pipe's link (`pipe:[4711]`, or a FIFO's path) is the same behind each of them. */
+/** An open file of a process. All descriptors of a pipe have the same link (`pipe:[4711]`, or a FIFO's path). */
 export type Descriptor = { path: string; link: string | undefined };
 
-/** None of a process that is not ours to look into. */
+/** Empty for a process that we may not inspect. */
 export function descriptorsOf(pid: number): Descriptor[] {
   const names = contentsOf(`${pid}/fd`) ?? [];
   return names.map((fd) => ({ path: `/proc/${pid}/fd/${fd}`, link: linkOf(`${pid}/fd/${fd}`) }));
@@ -57,13 +57,13 @@ export function isOpenFor({ path }: Descriptor, use: "reading" | "writing"): boo
   const info = unlessRefused(() => readFileSync(path.replace("/fd/", "/fdinfo/"), "utf8"));
   const flags = /^flags:\s*([0-7]+)/m.exec(info ?? "")?.[1];
   if (flags === undefined) return false;
-  // The two lowest bits: 0 reads, 1 writes, 2 does both.
+  // The two lowest bits are 0 for reading, 1 for writing, 2 for both.
   return (Number.parseInt(flags, 8) & 3) !== (use === "reading" ? 1 : 0);
 }
 
 /**
- * When nobody is seen to hold the pipe although it is open, it is somebody whose descriptors are not ours to look at.
- * In `sudo journalctl | koda exec …` that is a process of our own group, started by a shell that is ours to look at.
+ * An open pipe without a visible holder is held by a process that we may not inspect. In
+ * `sudo journalctl | koda exec …` it is in our process group, and a shell that we may inspect started it.
  */
 function hiddenPartners(pids: readonly number[], own: ProcessStat): ProcessStat[] {
   const group = pids.flatMap((pid) => statOf(pid) ?? []).filter((other) => other.group === own.group);
@@ -74,7 +74,7 @@ function isVisible({ pid }: ProcessStat): boolean {
   return contentsOf(`${pid}/fd`) !== undefined;
 }
 
-/** A program may call itself anything, and this is for a message. */
+/** For a message: a program may have any name. */
 function shown({ pid, name }: ProcessStat): { name: string; pid: number } {
   return { name: name.replace(/\p{Cc}/gu, "?"), pid };
 }

@@ -3,71 +3,70 @@ import { decodeUtf8 } from "../lib/config/utf8.ts";
 import { KodaError, unlessRefused } from "../lib/errors.ts";
 import { isDemo } from "../lib/model/demoname.ts";
 import type { ImagePart, TextPart } from "../lib/model/message.ts";
-import type { Intake } from "./bytes.ts";
+import type { InputSource } from "./bytes.ts";
 import { decodeInput } from "./decode.ts";
 import { openNote } from "./note.ts";
 import { readStdin, type StdinMode, type StdinRole } from "./stdin.ts";
 
-export type PromptOptions = {
-  /** The argument; `-` is standard input. */
+type PromptOptions = {
+  /** The argument; `-` means stdin. */
   readonly prompt?: string;
-  /** `-f`; `-` is standard input here too. */
+  /** The file of -f; `-` means stdin. */
   readonly file?: string;
   readonly image: readonly string[];
   readonly stdin?: StdinMode;
   readonly model?: string;
   readonly quiet?: boolean;
-  /** A session to go on with, for which no prompt is needed. */
+  /** Continue a session, which needs no prompt. */
   readonly resume?: string;
   readonly last?: boolean;
 };
 
-type Circumstances = {
+type ReadOptions = {
   signal: AbortSignal;
-  /** Called before a read that may take as long as another process wants. */
+  /** Called before a read that may have to wait for another process. */
   onWait?: () => void;
 };
 
-/** Where the prompt's own words come from. */
-type Source =
+/** The source of the prompt itself. */
+type PromptSource =
   { kind: "argument"; text: string } | { kind: "file"; path: string } | { kind: "stdin" } | { kind: "none" };
 
-/** The scripted model does the same whatever it is asked, so it may be asked nothing. */
+/** The scripted model needs no prompt, since it always does the same. */
 const demoPrompt = "Write a small project with a failing test, and fix it.";
 
 /**
- * The user's request: the prompt, standard input added to it, and images; empty when a resumed session is to go on
- * without one. The signal ends the wait for a pipe.
+ * The user's request: the prompt with stdin appended, and images; empty when a session is continued without a prompt.
+ * The signal ends the wait for a pipe.
  */
 export async function readPrompt(
   options: PromptOptions,
-  { signal, onWait = () => {} }: Circumstances,
+  { signal, onWait = () => {} }: ReadOptions,
 ): Promise<(TextPart | ImagePart)[]> {
   const source = sourceOf(options);
   const mode = options.stdin ?? "auto";
   if (source.kind === "stdin" && mode === "ignore")
-    throw new KodaError("usage", "The prompt cannot be standard input (-) when that is ignored (--stdin ignore)");
+    throw new KodaError("usage", "The prompt cannot come from stdin (-) with --stdin ignore");
 
-  // Images first: they never wait, and a prompt from a pipe may.
+  // Images first: reading the prompt may wait for a pipe.
   const images = await imagesOf(options.image, signal);
-  const words = await wordsOf(source, { signal, onWait });
-  const goesOn = options.resume !== undefined || options.last === true;
+  const prompt = await promptText(source, { signal, onWait });
+  const continues = options.resume !== undefined || options.last === true;
   const bytes = await readStdin({
     mode,
-    role: roleBeside(source, goesOn),
+    role: stdinRole(source, continues),
     note: openNote(options),
     warn: openNote(),
     onWait,
     signal,
   });
-  const input = bytes === undefined ? undefined : decodeInput(bytes, "standard input");
-  if (mode === "require" && !input)
-    throw new KodaError("usage", "Standard input is empty, and --stdin require asks for something there");
-  if (words === undefined && !input && goesOn && images.length === 0 && source.kind === "none") return [];
-  return [{ type: "text", text: joined(words, input) }, ...images];
+  const input = bytes === undefined ? undefined : decodeInput(bytes, "stdin");
+  if (mode === "require" && !input) throw new KodaError("usage", "stdin is empty, but --stdin require needs input");
+  if (source.kind === "none" && continues && !input && images.length === 0) return [];
+  return [{ type: "text", text: joined(prompt, input) }, ...images];
 }
 
-function sourceOf({ prompt, file, model }: PromptOptions): Source {
+function sourceOf({ prompt, file, model }: PromptOptions): PromptSource {
   if (prompt !== undefined && file !== undefined)
     throw new KodaError("usage", `Two prompts were given, "${shortened(prompt)}" and -f "${file}": give one of them`);
   if (prompt === "-" || isStdin(file)) return { kind: "stdin" };
@@ -76,17 +75,17 @@ function sourceOf({ prompt, file, model }: PromptOptions): Source {
   return isDemo(model ?? process.env["KODA_MODEL"]) ? { kind: "argument", text: demoPrompt } : { kind: "none" };
 }
 
-/** Opened by these names it would be read as a file, and then once more as standard input. */
+/** Opened by one of these names, stdin would be read twice. */
 function isStdin(file: string | undefined): boolean {
   return file !== undefined && ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].includes(file);
 }
 
-function roleBeside(source: Source, goesOn: boolean): StdinRole {
+function stdinRole(source: PromptSource, continues: boolean): StdinRole {
   switch (source.kind) {
     case "stdin":
       return "asked";
     case "none":
-      return goesOn ? "optional" : "prompt";
+      return continues ? "optional" : "prompt";
     case "argument":
     case "file":
       return "addition";
@@ -95,8 +94,11 @@ function roleBeside(source: Source, goesOn: boolean): StdinRole {
   }
 }
 
-/** The prompt's own words; undefined when they come on standard input. */
-async function wordsOf(source: Source, { signal, onWait }: Required<Circumstances>): Promise<string | undefined> {
+/** The text of the argument or file; undefined when the prompt comes from stdin. */
+async function promptText(
+  source: PromptSource,
+  { signal, onWait }: Required<ReadOptions>,
+): Promise<string | undefined> {
   switch (source.kind) {
     case "stdin":
     case "none":
@@ -105,10 +107,10 @@ async function wordsOf(source: Source, { signal, onWait }: Required<Circumstance
       checkArgument(source.text);
       return source.text;
     case "file": {
-      const intake: Intake = { name: `prompt file "${source.path}"`, limit: 10 * 1024 * 1024, limitName: "10 MiB" };
+      const input: InputSource = { name: `prompt file "${source.path}"`, limit: 10 * 1024 * 1024, limitName: "10 MiB" };
       const { readNamedFile } = await import("./promptfile.ts");
       if (!isRegularFile(source.path)) onWait();
-      const text = decodeInput(await readNamedFile(source.path, intake, signal), intake.name);
+      const text = decodeInput(await readNamedFile(source.path, input, signal), input.name);
       if (isBlank(text)) throw new KodaError("usage", `The prompt is empty: there is no text in "${source.path}"`);
       return text;
     }
@@ -117,7 +119,7 @@ async function wordsOf(source: Source, { signal, onWait }: Required<Circumstance
   }
 }
 
-/** Anything else may be a pipe that has to be waited for; a file that is missing is told by reading it. */
+/** Another kind of file may be a pipe to wait for; reading a missing file reports the error. */
 function isRegularFile(path: string): boolean {
   return unlessRefused(() => statSync(path))?.isFile() ?? true;
 }
@@ -128,14 +130,14 @@ async function imagesOf(paths: readonly string[], signal: AbortSignal): Promise<
   return await readImages(paths, signal);
 }
 
-/** The runtime puts U+FFFD where an argument is not UTF-8; only then is it worth asking what was really there. */
+/** The runtime replaces invalid UTF-8 in arguments by U+FFFD; only then the raw arguments are checked. */
 function checkArgument(text: string): void {
   if (isBlank(text)) throw new KodaError("usage", `The prompt is empty: say what to do, as in ${example}`);
   if (text.includes("\uFFFD") && !areArgumentsText())
     throw new KodaError("usage", "Cannot read the prompt: the argument is not UTF-8 text");
 }
 
-/** Without /proc there is only the runtime's word for it. */
+/** True without /proc, where the raw arguments are not available. */
 function areArgumentsText(): boolean {
   const line = unlessRefused(() => readFileSync("/proc/self/cmdline"));
   return line === undefined || decodeUtf8(line) !== undefined;
@@ -143,14 +145,14 @@ function areArgumentsText(): boolean {
 
 const example = 'koda exec "fix the failing test"';
 
-function joined(words: string | undefined, input: string | undefined): string {
-  if (words !== undefined) return input ? `${words}\n\n${stdinBlock(input)}` : words;
+function joined(prompt: string | undefined, input: string | undefined): string {
+  if (prompt !== undefined) return input ? `${prompt}\n\n${stdinBlock(input)}` : prompt;
   if (input === undefined)
     throw new KodaError(
       "usage",
-      `No prompt was given: pass it as an argument (${example}), in a file (-f FILE), or on standard input (koda exec < FILE)`,
+      `No prompt was given: pass it as an argument (${example}), in a file (-f FILE) or on stdin (koda exec < FILE)`,
     );
-  if (isBlank(input)) throw new KodaError("usage", "The prompt is empty: there is no text on standard input");
+  if (isBlank(input)) throw new KodaError("usage", "The prompt is empty: there is no text on stdin");
   return input;
 }
 

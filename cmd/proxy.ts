@@ -1,67 +1,60 @@
+import { once } from "node:events";
 import { loadConfig } from "../lib/config/load.ts";
-import { proxyVariables, type Listener } from "../lib/egress/env.ts";
+import { proxyVariables, type ProxyAddress } from "../lib/egress/env.ts";
 import { EgressProxies } from "../lib/egress/proxy/proxy.ts";
 import { parseUpstream } from "../lib/egress/route/upstream.ts";
+import { bracketed } from "../lib/egress/rules/address.ts";
 import { parseRules } from "../lib/egress/rules/rules.ts";
 import type { EgressRequest } from "../lib/egress/wayout.ts";
 import { exitByCode, KodaError } from "../lib/errors.ts";
-import { Output } from "../lib/sink/output.ts";
+import { shellQuoted } from "../lib/quote.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 import { egressOverrides } from "./ground.ts";
-import { here } from "./here.ts";
-import type { Options } from "./options.ts";
+import { currentProject } from "./project.ts";
+import type { CommandOptions } from "./options.ts";
 import { print } from "./print.ts";
 import type { Stopper } from "./signals.ts";
 
-const anyPort: Listener = { host: "127.0.0.1", port: 0 };
+const anyPort: ProxyAddress = { host: "127.0.0.1", port: 0 };
 
-/** `koda proxy`: the two egress proxies, until a signal ends them. */
-export async function proxy(options: Options<"proxy">, { controller: { signal } }: Stopper): Promise<number> {
+/** `koda proxy`: runs the two egress proxies until a signal ends them. */
+export async function proxy(options: CommandOptions<"proxy">, { controller: { signal } }: Stopper): Promise<number> {
   const { listen = anyPort, socksListen = anyPort, json } = options;
-  const places = { ...here(), bare: false, sets: [] };
-  const { config } = await loadConfig({ ...places, overrides: egressOverrides(options) });
-  const upstream = parseUpstream(places.env);
-  const stderr = new Output(2, "stderr");
-  // A log that nobody takes is no reason to stop the traffic.
+  const project = { ...currentProject(), bare: false, sets: [] };
+  const { config } = await loadConfig({ ...project, overrides: egressOverrides(options) });
+  const stderr = new OutputStream(2, "stderr");
+  // An unread log is no reason to stop the traffic.
   const unread = () => {};
 
-  await using proxies = await EgressProxies.open(
-    {
-      rules: parseRules(config.egress),
-      ...(upstream && { upstream }),
-      onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(unread),
-    },
-    { http: listen, socks: socksListen },
-  );
-  const [http, socks] = [reachable(listen, proxies.httpPort), reachable(socksListen, proxies.socksPort)];
+  await using proxies = new EgressProxies({
+    rules: parseRules(config.egress),
+    upstream: parseUpstream(project.env),
+    onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(unread),
+  });
+  const ports = await proxies.listen({ http: listen, socks: socksListen });
+  const [http, socks] = [reachable(listen, ports.http), reachable(socksListen, ports.socks)];
   const env = proxyVariables({ http, socks });
   await print(
     json
       ? `${JSON.stringify({ http_port: http.port, socks_port: socks.port, env })}\n`
       : Object.entries(env).map(exportLine).join(""),
   );
-  await stopped(signal);
+  if (!signal.aborted) await once(signal, "abort");
   await stderr.flush().catch(unread);
   return signal.reason instanceof KodaError && signal.reason.code === "sighup" ? exitByCode.sighup : 0;
 }
 
 function describe({ via, host, port, ...rest }: EgressRequest): string {
-  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-  return rest.verdict === "allowed" ? `allowed ${via} ${place}` : `${rest.verdict} ${via} ${place}: ${rest.reason}`;
+  const line = `${rest.verdict} ${via} ${bracketed(host)}:${port}`;
+  return rest.verdict === "allowed" ? line : `${line}: ${rest.reason}`;
 }
 
-/** Who listens everywhere is found on this machine. */
-function reachable({ host }: Listener, port: number): Listener {
+/** A proxy that listens everywhere is reached at the loopback address. */
+function reachable({ host }: ProxyAddress, port: number): ProxyAddress {
   const isEverywhere = host === "0.0.0.0" || host === "::";
   return { host: isEverywhere ? anyPort.host : host, port };
 }
 
 function exportLine([name, value]: [string, string]): string {
-  return `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`;
-}
-
-function stopped(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  return `export ${name}=${shellQuoted(value)}\n`;
 }

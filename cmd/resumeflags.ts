@@ -1,26 +1,26 @@
 import { isPrintable } from "../lib/config/overrides.ts";
-import { shellQuoted } from "../lib/egress/env.ts";
+import { shellQuoted } from "../lib/quote.ts";
 import { withoutSecrets } from "../lib/model/address.ts";
 import { runFlags } from "./flags.ts";
 import { rootOf } from "./ground.ts";
 import { type ExecOptions, propertyOf } from "./options.ts";
 
 /**
- * The flags of this run that the command line for continuing it repeats: where the model is and what the run may do.
- * The session itself keeps the model's name and settings; limits and output are for each command line to choose.
+ * The flags of this run that the command line for continuing it repeats: endpoint and permissions. The session keeps
+ * the model and its settings; limits and output are up to each command line.
  */
 export function resumeFlags(options: ExecOptions): string[] {
   const { baseUrl, cd, config } = options;
   const repeated = {
     ...options,
     ...(baseUrl !== undefined && { baseUrl: withoutSecrets(baseUrl) }),
-    // The line may be used in another directory.
+    // The line may be run in another directory.
     ...(cd !== undefined && { cd: rootOf(cd) }),
     config: config.filter((set) => isPrintable(set) && !set.startsWith("limits.")),
   };
   return Object.entries(runFlags)
     .filter(([name, { group }]) => group === "Trust" || others.includes(name))
-    .flatMap(([name]) => written(name, valueOf(repeated, name)));
+    .flatMap(([name]) => flagWords(name, valueOf(repeated, name)));
 }
 
 const others: readonly string[] = ["base-url", "api-key-env", "config", "bare"];
@@ -29,15 +29,15 @@ function valueOf(options: object, name: string): unknown {
   return Object.entries(options).find(([key]) => key === propertyOf(name))?.[1];
 }
 
-function written(name: string, value: unknown): string[] {
+function flagWords(name: string, value: unknown): string[] {
   if (value === undefined || value === false) return [];
   if (value === true) return [`--${name}`];
-  if (Array.isArray(value)) return value.flatMap((one) => written(name, one));
+  if (Array.isArray(value)) return value.flatMap((one) => flagWords(name, one));
   const text = String(value);
-  return [`--${name}${text.startsWith("-") ? "=" : " "}${word(text)}`];
+  return [`--${name}${text.startsWith("-") ? "=" : " "}${quoteIfNeeded(text)}`];
 }
 
-/** As it stands where a shell reads it the same, quoted where it does not. */
-function word(text: string): string {
+/** Quoted only where a shell needs it. */
+function quoteIfNeeded(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : shellQuoted(text);
 }

@@ -1,66 +1,66 @@
 import { describeSkipped } from "../lib/config/describe.ts";
-import { wantedOf } from "../lib/engine/allowance.ts";
-import { type Confinement, findConfinement, isMissing, sandboxMissing } from "../lib/engine/confinement.ts";
+import { wantedOf } from "../lib/conversation/allowance.ts";
+import {
+  type Confinement,
+  findConfinement,
+  isMissing,
+  sandboxMissing,
+} from "../lib/conversation/workspace/confinement.ts";
 import type { Event } from "../lib/engine/event.ts";
-import { Reached } from "../lib/engine/reached.ts";
-import { surround, type Surroundings } from "../lib/engine/surroundings.ts";
+import { ConnectionLog } from "../lib/conversation/workspace/connectionlog.ts";
+import { Workspace } from "../lib/conversation/workspace.ts";
 import { KodaError } from "../lib/errors.ts";
 import { secretVariables } from "../lib/model/headers.ts";
 import { providersOf } from "../lib/model/providers.ts";
-import { adoptOrphans } from "../lib/shell/processes.ts";
+import { Reaper } from "../lib/shell/reaper.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { describeEgress } from "../lib/sink/egress.ts";
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 import { plain } from "../lib/sink/style.ts";
-import { groundOf } from "./ground.ts";
-import type { Options } from "./options.ts";
+import { type Ground, groundOf } from "./ground.ts";
+import type { CommandOptions } from "./options.ts";
 import { report } from "./print.ts";
 import type { Stopper } from "./signals.ts";
 import { isTerminal } from "./terminal.ts";
 
-type SandboxOptions = Options<"sandbox">;
+type SandboxOptions = CommandOptions<"sandbox">;
 
-/** `koda sandbox`: any command as a run's own commands are run, but with koda's streams; its exit code is koda's. */
+/** `koda sandbox`: runs a command as an agent's commands run, but with koda's own streams and exit code. */
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
-  // All that koda starts is the command's, so it becomes the parent of whatever loses its parent.
-  adoptOrphans();
-  const { exit, lastNotices } = await runConfined(options, stopper);
-  await say(lastNotices.flatMap(linesOf));
-  return exit;
+  const settings = await groundOf(options);
+  const post = (event: Event) => void say(linesOf(event));
+  await using held = new AsyncDisposableStack();
+  const workspace = held.use(await openWorkspace(options, settings, post));
+  return await attend(options.command, workspace, stopper);
 }
 
-type Done = { exit: number; lastNotices: readonly Event[] };
-
-/** The notices are complete when this is over, since nothing of the command is left then. */
-async function runConfined(options: SandboxOptions, stopper: Stopper): Promise<Done> {
-  await using held = new AsyncDisposableStack();
-  const settings = await groundOf(options);
+/** Opens the workspace after printing what it enforces. */
+async function openWorkspace(options: SandboxOptions, settings: Ground, post: (event: Event) => void) {
   const { config } = settings.loaded;
-  const tell = (event: Event) => void say(linesOf(event));
-  const reached = new Reached(undefined, tell);
-  const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), reached }));
+  await using held = new AsyncDisposableStack();
+  const connections = new ConnectionLog(undefined, post);
+  const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), connections }));
   if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
   await say(await introduction(confinement, options));
   await say(settings.loaded.skipped.map((skipped) => `koda: warning: ${describeSkipped(skipped)}`));
 
   const keyVariables = providersOf(config.providers, process.env).flatMap(secretVariables);
-  const surroundings = surround(confinement, { settings, keyVariables, tell, held });
-  const exit = await attend(options.command, surroundings, stopper);
-  return { exit, lastNotices: surroundings.lastNotices };
+  const reaper = new Reaper();
+  const workspace = new Workspace(confinement, { settings, connections, keyVariables, post, reaper });
+  held.move();
+  return workspace;
 }
 
-/** A signal before the command's start ends koda; later ones are the command's, which decides whether they end it. */
-async function attend(
-  command: SandboxOptions["command"],
-  { shell, repositories }: Pick<Surroundings, "shell" | "repositories">,
-  stopper: Stopper,
-): Promise<number> {
+/** A signal before the command starts ends koda; later ones are passed on to the command. */
+async function attend(command: SandboxOptions["command"], workspace: Workspace, stopper: Stopper): Promise<number> {
   const { signal } = stopper.controller;
+  const { repositories } = workspace;
+  const { shell } = workspace.open();
   await repositories.before(signal);
   try {
     const env = await terminalName();
     signal.throwIfAborted();
-    // Nothing is awaited between this check and the relay, so no signal is handled between them.
+    // No await between this check and the relay, so that no signal is handled between them.
     process.on("SIGQUIT", () => stopper.relay?.("SIGQUIT"));
     const attached = shell.attach(command, { env });
     stopper.relay = (name) => attached.forward(name);
@@ -74,13 +74,13 @@ async function attend(
   }
 }
 
-/** A run's commands have no terminal. What is at the other end of this one, only its name says. */
+/** An agent's commands have no terminal; a command that has one needs its name. */
 async function terminalName(): Promise<Record<string, string>> {
   const { TERM } = process.env;
   return TERM !== undefined && ((await isTerminal(0)) || (await isTerminal(1))) ? { TERM } : {};
 }
 
-/** What is enforced: all of it for scripts, a line for people who look, and always when it is nothing. */
+/** The policy in effect: in full with --json, one line on a terminal, and always a warning when there is none. */
 async function introduction(confinement: Confinement, { json }: SandboxOptions): Promise<string[]> {
   const { name, filesystem, network } = confinement.backend;
   const warnings = name === "none" ? confinement.gaps.map((gap) => `koda: warning: ${gap}`) : [];
@@ -96,7 +96,7 @@ function enforced({ backend, policy, missed, gaps }: Confinement): unknown {
   return { backend: name, filesystem, network, ...places, missed, notes: gaps };
 }
 
-/** What a run would tell beside its answer: that something was held back, or put aside. */
+/** Lines about refused connections and notices. */
 function linesOf(event: Event): string[] {
   if (event.type === "egress") return event.verdict === "allowed" ? [] : [`koda: ${describeEgress(event)}`];
   if (event.type !== "notice") return [];
@@ -106,12 +106,12 @@ function linesOf(event: Event): string[] {
 
 async function say(lines: readonly string[]): Promise<void> {
   if (lines.length === 0) return;
-  const stderr = new Output(2, "stderr");
+  const stderr = new OutputStream(2, "stderr");
   try {
     await stderr.write(lines.map((line) => `${plain(line)}\n`).join(""));
     await stderr.flush();
   } catch (error) {
-    // The command is not about koda's words: whether its stderr can be written to is for itself to find out.
+    // A broken stderr is the command's own business.
     if (!(error instanceof KodaError)) throw error;
   }
 }

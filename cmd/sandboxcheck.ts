@@ -1,32 +1,32 @@
 import { accountHome } from "../lib/config/account.ts";
 import type { Config } from "../lib/config/config.ts";
 import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
-import { wantedOf } from "../lib/engine/allowance.ts";
-import { findConfinement, isMissing } from "../lib/engine/confinement.ts";
+import { wantedOf } from "../lib/conversation/allowance.ts";
+import { findConfinement, isMissing } from "../lib/conversation/workspace/confinement.ts";
 import type { BackendName } from "../lib/sandbox/backend.ts";
 import type { Detected } from "../lib/sandbox/detect.ts";
 import { mergeMissed, type Missed } from "../lib/sandbox/missed.ts";
-import type { Finding } from "./checks.ts";
-import type { Here } from "./here.ts";
+import type { CheckResult } from "./checks.ts";
+import type { CurrentProject } from "./project.ts";
 
-/** What `--json` has beside the message. */
+/** Additional fields of `--json`. */
 export type SandboxDetails = {
   readonly backend: BackendName;
   readonly missed: readonly Missed[];
-  /** What this sandbox does not hold. */
+  /** Guarantees that this sandbox cannot give. */
   readonly notes: readonly string[];
 };
 
-/** The sandbox that a run here would have, seen by running a command in it, and why it would be no stronger. */
-export async function checkSandbox(config: Config, places: Here): Promise<Finding> {
+/** Tests the sandbox of a run in this project by running a command in it, and says why a stronger one is missing. */
+export async function checkSandbox(config: Config, project: CurrentProject): Promise<CheckResult> {
   const settings = {
-    ...places,
-    dataDirectory: findDataDirectory(places),
-    configDirectory: configDirectory(places),
+    ...project,
+    dataDirectory: findDataDirectory(project),
+    configDirectory: configDirectory(project),
     accountHome: accountHome(),
     sandboxed: true,
   };
-  await using found = await findConfinement({ settings, allowance: wantedOf(config), reached: nobody });
+  await using found = await findConfinement({ settings, allowance: wantedOf(config), connections: noLog });
   const { backend, missed, gaps } = found;
   return {
     status: statusOf(found, config),
@@ -37,10 +37,10 @@ export async function checkSandbox(config: Config, places: Here): Promise<Findin
   };
 }
 
-/** Nothing is reached by looking. */
-const nobody = { hear: () => {}, hearConnect: () => {}, hearFailure: () => {} };
+/** The test connects to nothing. */
+const noLog = { add: () => {}, addRefusedCall: () => {}, addFailure: () => {} };
 
-function statusOf(found: Detected, { mode }: Config): Finding["status"] {
+function statusOf(found: Detected, { mode }: Config): CheckResult["status"] {
   if (isMissing(found)) return mode === "auto" ? "fail" : "warn";
   return found.missed.length > 0 || found.gaps.length > 0 ? "warn" : "ok";
 }
@@ -49,7 +49,7 @@ function firstLine(found: Detected, { mode }: Config): string {
   const { name, filesystem, network } = found.backend;
   if (!isMissing(found)) return `${name}: files ${filesystem}, network ${network}`;
   if (mode !== "auto") return `none: mode "${mode}" works, but runs no commands`;
-  return 'none: mode "auto" needs --no-sandbox, and then commands have your own rights';
+  return 'none: mode "auto" needs --no-sandbox, and then commands have your own permissions';
 }
 
 function linesOf({ tier, reason, fix }: Missed): string[] {
@@ -57,5 +57,5 @@ function linesOf({ tier, reason, fix }: Missed): string[] {
 }
 
 function gapLine(gap: string): string {
-  return `not held: ${gap}`;
+  return `not guaranteed: ${gap}`;
 }

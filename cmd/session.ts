@@ -12,11 +12,11 @@ import type { SearchMatch } from "../lib/session/search.ts";
 import { shortIds } from "../lib/session/shortid.ts";
 import { openStore, type Store } from "../lib/session/store.ts";
 import { transcriptOf } from "../lib/session/transcript.ts";
-import { Output } from "../lib/sink/output.ts";
+import { OutputStream } from "../lib/sink/output.ts";
 import { oneLine, plain } from "../lib/sink/style.ts";
 import { rootOf } from "./ground.ts";
-import { aside } from "./note.ts";
-import type { Options } from "./options.ts";
+import { printNote } from "./note.ts";
+import type { CommandOptions } from "./options.ts";
 import { asJson } from "./print.ts";
 import { type Listed, sessionTable } from "./sessiontable.ts";
 import { isTerminal } from "./terminal.ts";
@@ -24,55 +24,55 @@ import { isTerminal } from "./terminal.ts";
 const mostListed = 30;
 const mostFound = 20;
 
-export function list({ json, here, limit }: Options<"session list">): Promise<number> {
-  return answer(async function* (store) {
+export function listSessions({ json, here, limit }: CommandOptions<"session list">): Promise<number> {
+  return withStore(async function* (store) {
     const root = here ? rootOf(undefined) : undefined;
     const all = listed(store).filter(({ info }) => root === undefined || info.cwd === root);
     const shown = all.slice(0, limit ?? (json ? Infinity : mostListed));
     if (json) yield asJson(shown.map(({ info, outcome }) => ({ ...sessionJson(info), outcome })));
     else yield sessionTable(shown, await columnsOfStdout());
-    if (all.length === 0) await aside(here ? "No sessions in this directory" : "No sessions");
-    else await sayLimit(shown.length, all.length);
+    if (all.length === 0) await printNote(here ? "No sessions in this directory" : "No sessions");
+    else await printLimit(shown.length, all.length);
   });
 }
 
-export function show({ id, json }: Options<"session show">): Promise<number> {
-  return answer(async function* (store) {
-    const info = chosen(store, id);
+export function showSession({ id, json }: CommandOptions<"session show">): Promise<number> {
+  return withStore(async function* (store) {
+    const info = sessionOf(store, id);
     const items = await store.items(info.id);
     if (json) yield asJson({ session: sessionJson(info), items: items.map(itemJson) });
     else yield plain(`${heading(info)}\n\n${transcriptOf(items)}\n`);
   });
 }
 
-export function exportDocument({ id, format = "markdown" }: Options<"session export">): Promise<number> {
-  return answer(async function* (store) {
-    const info = chosen(store, id);
+export function exportDocument({ id, format = "markdown" }: CommandOptions<"session export">): Promise<number> {
+  return withStore(async function* (store) {
+    const info = sessionOf(store, id);
     const pieces = exportSession({ info, items: await store.items(info.id) }, format);
-    // JSON has its own escapes for control characters; a document is better off without them.
+    // JSON escapes control characters; a document must not contain any.
     for (const piece of pieces) yield format === "jsonl" ? piece : plain(piece);
   });
 }
 
-export function search({ query, json, limit = mostFound }: Options<"session search">): Promise<number> {
-  return answer(async function* (store) {
+export function searchSessions({ query, json, limit = mostFound }: CommandOptions<"session search">): Promise<number> {
+  return withStore(async function* (store) {
     const { matches, total } = await store.search(query, limit);
     if (json) yield asJson(matches.map(({ session, seq, kind, snippet }) => ({ session, seq, kind, snippet })));
-    else yield hitsOf(matches, listed(store));
-    if (total === 0) await aside(`No matches for "${oneLine(query, 60)}"`);
-    else await sayLimit(matches.length, total);
+    else yield matchLines(matches, listed(store));
+    if (total === 0) await printNote(`No matches for "${oneLine(query, 60)}"`);
+    else await printLimit(matches.length, total);
   });
 }
 
-export function remove({ id, json }: Options<"session rm">): Promise<number> {
-  return answer(async function* (store) {
+export function removeSession({ id, json }: CommandOptions<"session rm">): Promise<number> {
+  return withStore(async function* (store) {
     const info = store.remove(id);
     yield json ? asJson({ removed: [info.id] }) : `Deleted ${info.id}  ${oneLine(info.title, 80)}`.trimEnd() + "\n";
   });
 }
 
-export function prune({ olderThan, dryRun, json }: Options<"session prune">): Promise<number> {
-  return answer(async function* (store) {
+export function pruneSessions({ olderThan, dryRun, json }: CommandOptions<"session prune">): Promise<number> {
+  return withStore(async function* (store) {
     const before = dryRun ? listed(store) : [];
     const old = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
     const ids = old.map(({ id }) => id);
@@ -88,16 +88,16 @@ export function prune({ olderThan, dryRun, json }: Options<"session prune">): Pr
   });
 }
 
-/** Everything is on stdout before the command is over. */
-async function answer(command: (store: Store) => AsyncGenerator<string, void>): Promise<number> {
+/** Runs a command on the store and prints its text. */
+async function withStore(command: (store: Store) => AsyncGenerator<string, void>): Promise<number> {
   await using store = openExisting();
-  const stdout = new Output(1, "stdout");
+  const stdout = new OutputStream(1, "stdout");
   for await (const text of command(store)) await stdout.write(text);
   await stdout.flush();
   return 0;
 }
 
-/** To ask after sessions where there are none makes no database. */
+/** Without a database an empty one in memory is used, so that none is created. */
 function openExisting(): Store {
   const path = databaseFile({ env: process.env, home: homedir() });
   return openStore(existsSync(path) ? path : inMemory);
@@ -118,33 +118,34 @@ async function columnsOfStdout(): Promise<number> {
   return ((await isTerminal(1)) && process.stdout.columns) || 80;
 }
 
-async function sayLimit(shown: number, total: number): Promise<void> {
-  if (shown < total) await aside(`Showing ${shown.toLocaleString("en")} of ${total.toLocaleString("en")}; -n for more`);
+async function printLimit(shown: number, total: number): Promise<void> {
+  if (shown < total)
+    await printNote(`Showing ${shown.toLocaleString("en")} of ${total.toLocaleString("en")}; -n N shows more`);
 }
 
-/** By its id, or this directory's latest one. */
-function chosen(store: Store, id: string | undefined): SessionInfo {
+/** The session with this id, or this directory's latest one. */
+function sessionOf(store: Store, id: string | undefined): SessionInfo {
   if (id !== undefined) return store.find(id);
   const root = rootOf(undefined);
   const latest = store.latest(root);
   if (latest !== undefined) return latest;
-  throw new KodaError("session_not_found", `No session of "${root}": see koda session list`);
+  throw new KodaError("session_not_found", `No sessions in "${root}": koda session list shows all`);
 }
 
-/** Two lines a hit: where and when it was said, and what. */
-function hitsOf(matches: readonly SearchMatch[], sessions: readonly Listed[]): string {
+/** Two lines a match: session and time, then the text. */
+function matchLines(matches: readonly SearchMatch[], sessions: readonly Listed[]): string {
   const known = new Map(sessions.map((session) => [session.info.id, session]));
   return matches
     .map(({ session, at, kind, snippet }) => {
       const { shortId = session, info } = known.get(session) ?? {};
       const title = oneLine(info?.title ?? "", 80);
-      return `${shortId}  ${minute(at)}  ${kind}  ${title}`.trimEnd() + `\n    ${plain(snippet)}\n`;
+      return `${shortId}  ${formatTime(at)}  ${kind}  ${title}`.trimEnd() + `\n    ${plain(snippet)}\n`;
     })
     .join("");
 }
 
-/** In local time, as a person would look for it. */
-function minute(ms: number): string {
+/** Local time. */
+function formatTime(ms: number): string {
   const at = new Date(ms);
   const two = (value: number) => String(value).padStart(2, "0");
   const date = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join("-");
@@ -153,5 +154,6 @@ function minute(ms: number): string {
 
 function heading(info: SessionInfo): string {
   const from = info.parent === undefined ? "" : `, forked from ${info.parent}`;
-  return `session ${info.id}${from}\n${info.provider}/${info.model} in ${info.cwd}, last used ${minute(info.updatedAt)}`;
+  const used = `in ${info.cwd}, last used ${formatTime(info.updatedAt)}`;
+  return `session ${info.id}${from}\n${info.provider}/${info.model} ${used}`;
 }

@@ -1,3 +1,4 @@
+import { formatAge } from "../lib/config/units.ts";
 import type { SessionInfo } from "../lib/session/log.ts";
 import type { SessionOutcome } from "../lib/session/outcome.ts";
 import { oneLine } from "../lib/sink/style.ts";
@@ -8,12 +9,12 @@ export type Listed = { info: SessionInfo; shortId: string; outcome: SessionOutco
 const mostOfModel = 20;
 const gap = 2;
 
-/** A line a session, none wider than `columns`: the title gets what the others leave. */
+/** One line a session, at most `columns` wide: the title gets the remaining width. */
 export function sessionTable(sessions: readonly Listed[], columns: number): string {
   if (sessions.length === 0) return "";
   const facts = sessions.map(({ info, shortId, outcome }) => [
     shortId,
-    ageOf(info.updatedAt),
+    formatAge(Date.now() - info.updatedAt),
     oneLine(info.model, mostOfModel),
     outcome,
   ]);
@@ -22,18 +23,4 @@ export function sessionTable(sessions: readonly Listed[], columns: number): stri
   const left = columns - used.reduce((sum, width) => sum + width);
   const titles = ["TITLE", ...sessions.map(({ info }) => oneLine(info.title, left))];
   return tableOf(table.map((row, at) => [...row, titles[at] ?? ""]));
-}
-
-const units = [
-  ["y", 365 * 86_400],
-  ["d", 86_400],
-  ["h", 3_600],
-  ["m", 60],
-] as const;
-
-/** `5m`, `3h`, `12d`: how long ago it was used last. */
-function ageOf(ms: number): string {
-  const seconds = Math.max(0, Math.floor((Date.now() - ms) / 1_000));
-  const [unit, size] = units.find(([, size]) => seconds >= size) ?? ["s", 1];
-  return `${Math.floor(seconds / size)}${unit}`;
 }

@@ -1,16 +1,17 @@
 import { resolve } from "node:path";
 import type { Overrides } from "../lib/config/overrides.ts";
 import { databaseFile } from "../lib/config/paths.ts";
-import type { SessionChoice, Settings } from "../lib/engine/settings.ts";
+import type { SessionChoice, Settings } from "../lib/conversation/settings.ts";
+import type { TrafficOptions } from "../lib/model/traffic.ts";
+import { realPaths } from "../lib/files/real.ts";
 import { inMemory } from "../lib/session/database.ts";
-import { realPaths } from "../lib/trust/real.ts";
 import { given, groundOf } from "./ground.ts";
 import { openNote } from "./note.ts";
 import type { ExecOptions } from "./options.ts";
 import { resumeFlags } from "./resumeflags.ts";
 import { version } from "./version.ts";
 
-/** What the flags, the environment and the configuration files ask of a run, in one record. */
+/** The settings of a run from flags, environment and configuration files. */
 export async function settingsOf(options: ExecOptions): Promise<Settings> {
   const ground = await groundOf(options, overridesOf(options));
   const { root, loaded } = ground;
@@ -39,15 +40,19 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       ...(options.temperature !== undefined && { temperature: options.temperature }),
       ...(options.maxOutputTokens !== undefined && { maxOutputTokens: options.maxOutputTokens }),
     },
-    cassette: {
-      loose: options.replayLoose,
-      ...(options.record !== undefined && { record: resolve(options.record) }),
-      ...(options.replay !== undefined && { replay: resolve(options.replay) }),
-    },
     hasImages: options.image.length > 0,
     answerSchema: await answerSchemaOf(options),
     resumeFlags: resumeFlags(options),
     failOn: options.failOn.map((name) => (name === "tool-error" ? "tool_error" : name)),
+  };
+}
+
+/** The cassettes of --record and --replay. */
+export function cassetteOf({ record, replay, replayLoose }: ExecOptions): TrafficOptions {
+  return {
+    loose: replayLoose,
+    ...(record !== undefined && { record: resolve(record) }),
+    ...(replay !== undefined && { replay: resolve(replay) }),
   };
 }
 

@@ -2,28 +2,27 @@ import { type ErrorCode, exitByCode, KodaError } from "../lib/errors.ts";
 
 const signals = { SIGHUP: "sighup", SIGINT: "sigint", SIGTERM: "sigterm" } as const satisfies Record<string, ErrorCode>;
 
-export type StopSignal = keyof typeof signals;
-
-/** What ends a run from outside, and what must still be done when there is no time left to do it properly. */
+/** Stops a run on signals. */
 export type Stopper = {
   readonly controller: AbortController;
-  lastWill: () => void;
-  /** Takes all signals once it is set: they are for the command that koda stands in for. */
+  /** Called when there is no time to stop properly. */
+  killNow: () => void;
+  /** Receives every signal once it is set, to pass it on to a command. */
   relay?: (signal: NodeJS.Signals) => void;
 };
 
 /**
- * The first signal asks the run to stop, which then says so in its own words. The second one means now: what runs is
- * killed and the process leaves, without its last line.
+ * The first signal stops the run, which reports it in its end event. The second kills everything and exits at once,
+ * without an end event.
  */
 export function stopOnSignals(leave: (code: number) => never): Stopper {
-  const stopper: Stopper = { controller: new AbortController(), lastWill: () => {} };
+  const stopper: Stopper = { controller: new AbortController(), killNow: () => {} };
   for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
     const code = signals[signal];
     process.on(signal, () => {
       if (stopper.relay !== undefined) return stopper.relay(signal);
       if (stopper.controller.signal.aborted) {
-        stopper.lastWill();
+        stopper.killNow();
         leave(exitByCode[code]);
       }
       stopper.controller.abort(new KodaError(code, `Stopped by ${signal}`, { retryable: true }));

@@ -3,30 +3,32 @@ import { closeSync } from "node:fs";
 import type { Socket } from "node:net";
 import { authorityOf } from "../lib/egress/rules/authority.ts";
 import { parseAuthority, parseHost, parsePort } from "../lib/egress/rules/host.ts";
-import { sshTunnelName } from "../lib/egress/sshcommand.ts";
-import { openTunnel, type TunnelWish } from "../lib/egress/tunnel.ts";
+import { sshTunnelName } from "../lib/egress/env.ts";
+import { openTunnel, type TunnelRequest } from "../lib/egress/tunnel.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 
 /**
  * `koda ssh-tunnel --proxy HOST:PORT HOST PORT`: ssh starts it, once for each connection, to get through the SOCKS
- * proxy. It is on no page: a command's variables call it, and nobody else needs to.
+ * proxy. No page of the help names it: only a command's variables call it.
  */
 export async function sshTunnel(argv: readonly string[]): Promise<number> {
-  const wish = readWish(argv);
-  const tunnel = await openTunnel(wish);
+  const request = parseOptions(argv);
+  const tunnel = await openTunnel(request);
   if ("reason" in tunnel) return await refuse(tunnel.reason);
   try {
-    // It closes when both sides have said their end, and fails here when it breaks while nobody reads or writes.
+    // "close" follows the end of both sides; `once` fails when the connection breaks while nothing is read or written.
     await Promise.all([send(tunnel), receive(tunnel), once(tunnel, "close")]);
     return 0;
   } catch (error) {
     tunnel.resetAndDestroy();
     if (error instanceof ReaderGone) return 1;
-    return await refuse(`${authorityOf(wish.target)} broke off (${errnoOf(error) ?? messageOf(error)})`);
+    return await refuse(
+      `the connection to ${authorityOf(request.target)} was lost (${errnoOf(error) ?? messageOf(error)})`,
+    );
   }
 }
 
-function readWish(argv: readonly string[]): TunnelWish {
+function parseOptions(argv: readonly string[]): TunnelRequest {
   const [flag, proxyText = "", hostText = "", portText = ""] = argv;
   if (flag !== "--proxy" || argv.length !== 4) throw usage(`usage: ${sshTunnelName} --proxy HOST:PORT HOST PORT`);
   const proxy = parseAuthority(proxyText);
@@ -47,7 +49,7 @@ async function refuse(reason: string): Promise<number> {
   return 1;
 }
 
-/** The end of our input is an end for the target alone, which may still have something to say. */
+/** The end of our input ends only that direction: the target may still send. */
 async function send(tunnel: Socket): Promise<void> {
   for await (const chunk of Bun.stdin.stream()) {
     if (!tunnel.write(chunk)) await once(tunnel, "drain");
@@ -55,7 +57,7 @@ async function send(tunnel: Socket): Promise<void> {
   tunnel.end();
 }
 
-/** ssh has left, and needs no words about it. */
+/** ssh closed our output, which is no error. */
 class ReaderGone extends Error {}
 
 async function receive(tunnel: Socket): Promise<void> {
@@ -65,10 +67,10 @@ async function receive(tunnel: Socket): Promise<void> {
       await output.write(chunk);
       await output.flush();
     } catch (error) {
-      throw new ReaderGone("nobody reads", { cause: error });
+      throw new ReaderGone("output closed", { cause: error });
     }
   }
   await output.end();
-  // The writer leaves standard output open, and ssh would wait for its end.
+  // The writer leaves standard output open, and ssh would wait for the end of it.
   closeSync(1);
 }

@@ -1,12 +1,12 @@
 import { fstatSync, writeSync } from "node:fs";
 import { errnoOf } from "../lib/errors.ts";
-import { type OutputMode, openSink } from "../lib/sink/open.ts";
-import { Output } from "../lib/sink/output.ts";
-import type { Sink } from "../lib/sink/sink.ts";
+import { openSink } from "../lib/sink/open.ts";
+import { OutputStream } from "../lib/sink/output.ts";
+import type { OutputMode, Sink } from "../lib/sink/sink.ts";
 import { wantsColor } from "../lib/sink/style.ts";
 import { isTerminal } from "./terminal.ts";
 
-export type SinkChoice = {
+type SinkChoice = {
   output?: OutputMode;
   stream?: boolean;
   outputSchema?: string;
@@ -15,14 +15,14 @@ export type SinkChoice = {
   color?: "auto" | "always" | "never";
 };
 
-/** The sink of this process's own streams. */
+/** The sink for this process's streams. */
 export async function sinkFor(choice: SinkChoice): Promise<Sink> {
   const { output, stream, outputSchema, quiet, verbose, color } = choice;
   const stderrIsTerminal = await isTerminal(2);
   const sink = openSink({
     mode: output ?? "text",
-    stdout: new Output(1, "stdout"),
-    stderr: new Output(2, "stderr"),
+    stdout: new OutputStream(1, "stdout"),
+    stderr: new OutputStream(2, "stderr"),
     stdoutIsTerminal: await isTerminal(1),
     stderrIsTerminal,
     isOneStream: isOneStream(),
@@ -31,21 +31,21 @@ export async function sinkFor(choice: SinkChoice): Promise<Sink> {
     quiet: quiet ?? false,
     verbose: verbose ?? false,
     color: wantsColor(color ?? "auto", stderrIsTerminal, process.env),
-    // Only a terminal has a width, and asking for it is slow at first.
+    // Only a terminal has a width, and the first query is slow.
     columns: stderrIsTerminal ? () => process.stderr.columns || 80 : () => 80,
   });
-  if (stderrIsTerminal) process.on("exit", () => leave(sink));
+  if (stderrIsTerminal) process.on("exit", () => clearLine(sink));
   return sink;
 }
 
-/** The second signal ends the process in the middle of a line. */
-function leave(sink: Sink): void {
-  const text = sink.leave();
+/** A second signal may exit in the middle of a line. */
+function clearLine(sink: Sink): void {
+  const text = sink.clearLine();
   if (text === "") return;
   try {
     writeSync(2, text);
   } catch (error) {
-    // The terminal is gone, or takes nothing at the moment.
+    // The terminal is gone or blocked.
     if (errnoOf(error) === undefined) throw error;
   }
 }
@@ -55,7 +55,7 @@ function isOneStream(): boolean {
     const [out, err] = [fstatSync(1), fstatSync(2)];
     return out.dev === err.dev && out.ino === err.ino;
   } catch (error) {
-    // One of them is closed.
+    // One of the streams is closed.
     if (errnoOf(error) !== undefined) return false;
     throw error;
   }

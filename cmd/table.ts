@@ -1,4 +1,4 @@
-/** Rows as columns of equal width, measured as a terminal shows them; the last column ends where its text does. */
+/** Aligns rows in columns, by their width on a terminal; the last column is not padded. */
 export function tableOf(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows)

@@ -1,9 +1,9 @@
 import { fstatSync } from "node:fs";
 
-/** On Linux: null, zero, full, random. They are no terminals, and one of them is most often what stands in for one. */
+/** The major number of /dev/null, zero, full and random on Linux: the usual devices that are not terminals. */
 const memoryDevices = 1;
 
-/** Asks node:tty only when it could be one: loading it takes longer than reading the configuration. */
+/** Loads node:tty only when `fd` may be a terminal: that takes longer than reading the configuration. */
 export async function isTerminal(fd: number): Promise<boolean> {
   if (!mayBeTerminal(fd)) return false;
   const { isatty } = await import("node:tty");
@@ -16,7 +16,7 @@ function mayBeTerminal(fd: number): boolean {
     const major = process.platform === "linux" ? (stats.rdev >> 8) & 0xfff : undefined;
     return stats.isCharacterDevice() && major !== memoryDevices;
   } catch {
-    // It is closed, and whoever writes to it will be told.
+    // It is closed; the first write will fail.
     return false;
   }
 }

@@ -1,11 +1,11 @@
 import { constants } from "node:os";
 
 /**
- * Every way a run can end badly, with the exit code it gives. The codes are part of what users script against:
- * `end.error.code` is one of these keys and the process's exit code is its value.
+ * Every way a run can fail, with its exit code. Users script against both: `end.error.code` is one of these keys, and
+ * the process exits with its value.
  */
 export const exitByCode = {
-  // The model or the provider said no to this request; trying the same again would not help.
+  // The model or the provider refused this request; repeating it would not help.
   request: 1,
   model_not_found: 1,
   context: 1,
@@ -16,7 +16,7 @@ export const exitByCode = {
   usage: 2,
   config: 2,
 
-  // Outcomes that the user named with --fail-on.
+  // Outcomes named by --fail-on.
   denied: 3,
   tool_error: 3,
 
@@ -31,7 +31,7 @@ export const exitByCode = {
 
   sandbox: 7,
 
-  // The provider cannot be used now, after all retries.
+  // The provider is unavailable, after all retries.
   unavailable: 9,
   overloaded: 9,
   rate_limit: 9,
@@ -62,14 +62,14 @@ export type ErrorCode = keyof typeof exitByCode;
 type ErrorDetails = {
   retryable?: boolean;
   httpStatus?: number;
-  /** What the provider asked us to wait, already parsed. */
+  /** The delay that the provider asked for. */
   retryAfterMs?: number;
-  /** How often koda itself repeats it, when that is less often than usual. */
+  /** The most retries, when that is less than usual. */
   maxRetries?: number;
   cause?: unknown;
 };
 
-/** A failure the user can act on. Anything thrown that is not one of these is a bug in koda. */
+/** A failure the user can act on. Any other thrown value is a bug in koda. */
 export class KodaError extends Error {
   override readonly name = "KodaError";
   readonly code: ErrorCode;
@@ -88,36 +88,36 @@ export class KodaError extends Error {
   }
 }
 
-/** The message of anything thrown, for building a sentence around it. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
 /**
- * What a look at the system shows; undefined when the system says no: what was looked for is gone meanwhile, is not
- * ours to look into, or does not exist on this platform. A defect of the look itself is thrown.
+ * The result of a system call, or undefined when it fails: the file or process is gone, is not ours to look at, or does
+ * not exist on this platform. A bug in `call` is thrown.
  */
-export function unlessRefused<T>(look: () => T): T | undefined {
+export function unlessRefused<T>(call: () => T): T | undefined {
   try {
-    return look();
+    return call();
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     return undefined;
   }
 }
 
-/** The name of an errno that is known by its number. */
+/** The name of an errno, given its number. */
 export function errnoName(errno: number): string {
   return Object.entries(constants.errno).find(([, number]) => number === errno)?.[0] ?? `errno ${errno}`;
 }
 
-/** The errno name (`ENOENT`) of a system error, if it is one. */
+/** The errno name (`ENOENT`) of a system error; undefined for other errors. */
 export function errnoOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const wordsByErrno: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EADDRINUSE: "address already in use",
   EADDRNOTAVAIL: "address not available on this machine",
@@ -146,9 +146,14 @@ const reasons: Readonly<Record<string, string>> = {
   ETXTBSY: "text file busy",
 };
 
-/** Why the system refused, in words; its own name for that too, since that is what one can look up. */
+/** `permission denied` for EACCES; the name itself when there are no words for it. */
+export function errnoWords(errno: string): string {
+  return wordsByErrno[errno] ?? errno;
+}
+
+/** Why a system call failed: words, and the errno to look up. */
 export function reasonOf(error: unknown): string {
   const errno = errnoOf(error);
   if (errno === undefined) return messageOf(error);
-  return errno in reasons ? `${reasons[errno]} (${errno})` : errno;
+  return errno in wordsByErrno ? `${wordsByErrno[errno]} (${errno})` : errno;
 }

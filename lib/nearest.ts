@@ -1,6 +1,6 @@
 /**
- * What a mistyped word was probably meant to be: the candidate with the fewest edits, when they are few enough for the
- * length of the word; the first one wins a tie. Capitals do not count, so `bash` finds `Bash`.
+ * The candidate that a misspelled word most likely stands for: the one with the fewest edits, if they are few for its
+ * length; the first one wins a tie. Case is ignored, so `bash` finds `Bash`.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase();
@@ -18,13 +18,13 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Of a short word nothing would be left with two edits: `-x` is no misspelling of `-o`. */
+/** Short words allow no edits: `-x` is not a misspelling of `-o`. */
 function tolerance(length: number): number {
   if (length <= 2) return 0;
   return Math.min(4, Math.max(1, Math.floor(length / 3)));
 }
 
-/** Edits from one word to the other: insert, delete, replace, or swap two neighbours. Three rows are enough for that. */
+/** The number of edits between two words: insert, delete, replace, or swap two neighbours (Damerau-Levenshtein). */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,4 +1,4 @@
-/** What `import about from "./read.md" with { type: "text" }` gives; in the compiled binary it is part of the code. */
+/** The type of `import about from "./read.md" with { type: "text" }`; the compiled binary contains the text. */
 declare module "*.md" {
   const text: string;
   export default text;

@@ -80,7 +80,7 @@ const isThere = (command: string) =>
     (program) => !new RegExp(`\\b${program}\\b`).test(command) || Bun.which(program) !== null,
   );
 
-/** What this machine gives, undisturbed and as in a container. */
+/** The sandbox of this machine, undisturbed and as in a container. */
 async function isTierHere(tier: Tier): Promise<boolean> {
   const { backend } = JSON.parse((await told("koda sandbox --json -- true", tier)).split("\n")[0] ?? "") as {
     backend: string;

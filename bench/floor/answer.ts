@@ -1,4 +1,4 @@
-/** The least that a streamed answer can cost: one fetch, its deltas printed as they come. `answer URL [each]` */
+/** The floor of a streamed answer: one fetch, with its deltas printed as they come. `answer URL [each]` */
 import { writeSync } from "node:fs";
 
 const [url = "", each] = process.argv.slice(2);

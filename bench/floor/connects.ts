@@ -1,5 +1,5 @@
-/** Prints how many microseconds a `connect()` takes, the median of many to a port of the loopback where nobody listens. */
-import { addressOf, openLibrary } from "../../lib/shell/clibrary.ts";
+/** Prints the median time of a `connect()` to a closed port on loopback, in microseconds. */
+import { addressOf, openLibrary } from "../../lib/system/clibrary.ts";
 import { median } from "../measure.ts";
 
 const times = 2000;
@@ -10,7 +10,7 @@ const libc = openLibrary({
   connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
   close: { args: ["i32"], returns: "i32" },
 });
-if (libc === undefined) throw new Error("There is no C library here to connect with");
+if (libc === undefined) throw new Error("The C library cannot be loaded here");
 
 const address = new Uint8Array([AF_INET, 0, 0, port, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
 const taken = Array.from({ length: times }, () => {

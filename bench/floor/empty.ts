@@ -1,2 +1,2 @@
-// The least that a compiled program can be.
+// The floor of a compiled program.
 void 0;

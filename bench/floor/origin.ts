@@ -1,4 +1,4 @@
-/** A server in a process of its own, for what is measured of the proxies: says its port, then obeys. */
+/** The server behind the proxies, in its own process: prints its port, then follows the orders that it receives. */
 import { startOrigin } from "../../test/support/egress.ts";
 import { obey } from "../../test/support/orders.ts";
 

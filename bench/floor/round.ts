@@ -1,6 +1,6 @@
 /**
- * The least that a tool round can cost: read a reply to its end, run `echo` in the shell that koda would take, ask
- * again. `round URL COUNT`. bash takes longer to start than sh, and that is not koda's.
+ * The floor of a tool round: read a reply to its end, run `echo` in the shell that koda would use, ask again.
+ * `round URL COUNT`.
  */
 import { argv } from "node:process";
 

@@ -2,23 +2,22 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { databaseFile } from "../../lib/config/paths.ts";
 import { KodaError } from "../../lib/errors.ts";
-import { catalogedModels } from "../../lib/model/catalog.ts";
+import { catalogModels } from "../../lib/model/catalog.ts";
 import { keyOf, providersOf } from "../../lib/model/providers.ts";
 import { readWithoutTrace } from "../../lib/session/database.ts";
 import { oneLine } from "../../lib/sink/style.ts";
-import { here, loadHere } from "../here.ts";
+import { currentProject, projectConfig } from "../project.ts";
 import { print } from "../print.ts";
-import { offered, type Offered } from "../values.ts";
+import { type DynamicCompletion, dynamicCompletions } from "../values.ts";
 
-/** A value, and what it is. */
 type Offer = readonly [value: string, about: string];
 
 /**
- * `koda __complete KIND`, which the completion scripts call at a key press: one value a line, then a tab and what it is.
- * It writes nothing and asks no one, and never fails: a person in the middle of a command line has no use for an error.
+ * `koda __complete KIND`, for the completion scripts: one value a line, then a tab and a description. It writes
+ * nothing, sends no request and never fails: an error would disturb the command line that is being typed.
  */
-export async function offer(kind: string | undefined): Promise<number> {
-  const known = offered.find((name) => name === kind);
+export async function printCompletions(kind: string | undefined): Promise<number> {
+  const known = dynamicCompletions.find((name) => name === kind);
   const offers = known === undefined ? [] : await sources[known]().catch((): Offer[] => []);
   const lines = offers.map(([value, about]) => `${value}${about === "" ? "" : `\t${oneLine(about, 60)}`}\n`);
   await print(lines.join("")).catch((error: unknown) => {
@@ -27,27 +26,27 @@ export async function offer(kind: string | undefined): Promise<number> {
   return 0;
 }
 
-const sources: Readonly<Record<Offered, () => Promise<readonly Offer[]>>> = { models, sessions, tools };
+const sources: Readonly<Record<DynamicCompletion, () => Promise<readonly Offer[]>>> = { models, sessions, tools };
 
 /** The models of every provider that is configured or has a key. */
 async function models(): Promise<Offer[]> {
-  const places = here();
-  const { config } = await loadHere(places);
-  const usable = providersOf(config.providers, places.env).filter(
-    (provider) => config.providers.has(provider.name) || keyOf(provider, places.env) !== undefined,
+  const project = currentProject();
+  const { config } = await projectConfig(project);
+  const usable = providersOf(config.providers, project.env).filter(
+    (provider) => config.providers.has(provider.name) || keyOf(provider, project.env) !== undefined,
   );
   const names = await Promise.all(
     usable.map(async (provider) => {
       const described = config.providers.get(provider.name)?.models.keys() ?? [];
-      const standard = provider.model === undefined ? [] : [provider.model];
-      const all = new Set([...standard, ...described, ...(await catalogedModels(provider))]);
+      const usual = provider.model === undefined ? [] : [provider.model];
+      const all = new Set([...usual, ...described, ...(await catalogModels(provider))]);
       return [...all].map((name): Offer => [`${provider.name}/${name}`, name === provider.model ? "the default" : ""]);
     }),
   );
   return [...names.flat(), ["demo", "scripted, needs no key and no network"]];
 }
 
-/** The latest first. */
+/** Latest first. */
 async function sessions(): Promise<Offer[]> {
   const path = databaseFile({ env: process.env, home: homedir() });
   if (!existsSync(path)) return [];

@@ -1,8 +1,8 @@
-import type { Environment } from "../session/item.ts";
+import type { EnvironmentFacts } from "../session/item.ts";
 import type { Instructions } from "./instructions.ts";
 
-/** What a session's model is told first: where it is, what it may do, and what the project wants of it. */
-export function describeEnvironment(now: Environment, { blocks, repository }: Instructions): string {
+/** The first message for a session's model: its environment, its permissions, and the project's instructions. */
+export function describeEnvironment(now: EnvironmentFacts, { blocks, repository }: Instructions): string {
   const lines = linesOf(now);
   const git = repository === undefined ? [] : [`git repository: ${oneLine(repository)}`];
   const unusual = [...lines].flatMap(([name, line]) => (line === lineOf(name, usual[name]) ? [] : [line]));
@@ -12,8 +12,8 @@ export function describeEnvironment(now: Environment, { blocks, repository }: In
   return [environment, instructionsHeader, ...files].join("\n\n");
 }
 
-/** What is different from what the model was told before; undefined when nothing is. */
-export function describeChanges(before: Environment, now: Environment): string | undefined {
+/** The message about a changed environment; undefined when nothing has changed. */
+export function describeChanges(before: EnvironmentFacts, now: EnvironmentFacts): string | undefined {
   const told = linesOf(before);
   const changed = [...linesOf(now)].filter(([name, line]) => told.get(name) !== line);
   const model =
@@ -29,9 +29,9 @@ const meaningOfMode = {
   plan: "only calls that read are allowed",
   safe: "calls that read are allowed; the others are denied",
   auto: "calls that read, write below the writable paths or use the network are allowed; destructive ones are denied",
-} as const satisfies Record<Environment["mode"], string>;
+} as const satisfies Record<EnvironmentFacts["mode"], string>;
 
-/** What is only worth a word where it is otherwise. */
+/** Values that are not mentioned. */
 const usual: Record<string, string> = {
   "also readable": "nothing",
   "also hidden": "nothing",
@@ -41,7 +41,7 @@ const usual: Record<string, string> = {
   "not reachable": "nothing",
 };
 
-function linesOf({ cwd, date, mode, sandbox, writable, granted }: Environment): Map<string, string> {
+function linesOf({ cwd, date, mode, sandbox, writable, granted }: EnvironmentFacts): Map<string, string> {
   const facts = {
     cwd,
     date,
@@ -66,7 +66,7 @@ function lineOf(name: string, value = ""): string {
   return `${name}: ${oneLine(value)}`;
 }
 
-function modelOf({ provider, model }: Environment): string {
+function modelOf({ provider, model }: EnvironmentFacts): string {
   return `${provider}/${model}`;
 }
 
@@ -74,7 +74,7 @@ function tagged(tag: string, lines: readonly string[]): string {
   return [`<${tag}>`, ...lines, `</${tag.split(" ", 1)[0]}>`].join("\n");
 }
 
-/** A directory may have any name: it is not to pass for a line of ours. */
+/** A directory may have any name, which must not pass for a line of ours. */
 function oneLine(value: string): string {
   return value.replace(/\p{Cc}/gu, "?");
 }

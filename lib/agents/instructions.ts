@@ -1,16 +1,14 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { readRegularFile } from "../config/file.ts";
 import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
 import { unlessRefused } from "../errors.ts";
+import { readRegularFile } from "../files/read.ts";
 import { findRepository, type Owner } from "./repository.ts";
 
-/** What a project tells whoever works on it, the most general first. */
+/** A project's instructions for the model, the most general first. */
 export type Instructions = {
   readonly blocks: readonly Block[];
-  /** The files whose text is in the blocks. */
-  readonly files: readonly string[];
-  /** What was left out, and why. */
+  /** Lines about instructions that were left out, and why. */
   readonly notices: readonly string[];
   /** The root of the git repository, where there is one. */
   readonly repository?: string;
@@ -18,7 +16,7 @@ export type Instructions = {
 
 type Block = { readonly path: string; readonly text: string };
 
-export const noInstructions: Instructions = { blocks: [], files: [], notices: [] };
+export const noInstructions: Instructions = { blocks: [], notices: [] };
 
 type Request = { cwd: string; user?: Owner; limitBytes?: number };
 
@@ -41,7 +39,7 @@ export function loadInstructions({ cwd, user = process.getuid?.(), limitBytes = 
     if (text.trim() !== "") blocks.push({ path, text });
     room = cut ? 0 : room - Buffer.byteLength(text);
   }
-  return { blocks, files: blocks.map(({ path }) => path), notices, ...(root !== undefined && { repository: root }) };
+  return { blocks, notices, ...(root !== undefined && { repository: root }) };
 }
 
 function directoriesBetween(root: string, cwd: string): string[] {
@@ -55,12 +53,12 @@ function directoriesBetween(root: string, cwd: string): string[] {
 
 export const instructionNames = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"] as const;
 
-/** The first that is there, usable or not: no other one is to stand in for a file that was meant to count. */
+/** The first that exists, usable or not: another file must not take the place of one that was meant to count. */
 function firstOf(directory: string): string | undefined {
   return instructionNames.map((name) => join(directory, name)).find(isThere);
 }
 
-/** A directory that may not be searched has nothing for us. */
+/** A file in a directory that may not be searched counts as missing. */
 function isThere(path: string): boolean {
   return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
 }
@@ -69,9 +67,9 @@ type Read = { text: string; cut: boolean; problem?: string };
 
 const nothing = { text: "", cut: false };
 
-/** At most `room` bytes of a file. What is linked from outside of the repository is somebody's private file, or worse. */
+/** At most `room` bytes of a file. A link out of the repository may lead to a private file. */
 function readInstructions(path: string, root: string, room: number): Read {
-  // When it leads nowhere, opening it tells why.
+  // If it leads nowhere, opening it fails with the reason.
   const real = unlessRefused(() => realpathSync(path));
   if (real !== undefined && isOutside(root, real)) return { ...nothing, problem: `it is a link out of "${root}"` };
   const bytes = readRegularFile(real ?? path, room + 1);

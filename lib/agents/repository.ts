@@ -1,37 +1,28 @@
 import { lstatSync, type Stats } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { unlessRefused } from "../errors.ts";
+import { ancestors } from "../files/path.ts";
 
-/** The user who is served; undefined where the system knows no such ids. */
+/** The user whom koda runs for; undefined on a system without user ids. */
 export type Owner = number | undefined;
 
-/** One that is not trusted is not ours to believe: git would not believe it either. */
-export type Repository = { root: string; trusted: boolean };
-
-/** Deeper than any project; a bound, so that no file system can make this long. */
-const deepest = 100;
+/** The instructions of a repository that is not trusted are ignored, as git ignores its configuration. */
+export type EnclosingRepository = { root: string; trusted: boolean };
 
 /**
- * The nearest directory, from `cwd` upwards, that holds a `.git`. One that some other user has put above ours, into
- * /tmp for example, would let them instruct the model: its `.git` has to belong to us, to root or to whom `cwd` belongs.
+ * The nearest directory, from `cwd` upwards, that has a `.git`. Another user could put one above ours, in /tmp for
+ * example, to instruct the model: the `.git` has to belong to this user, to root, or to the owner of `cwd`.
  */
-export function findRepository(cwd: string, user: Owner): Repository | undefined {
+export function findRepository(cwd: string, user: Owner): EnclosingRepository | undefined {
   const trusted = new Set([user, 0, statOf(cwd)?.uid]);
-  let directory = cwd;
-  for (let depth = 0; depth < deepest; depth++) {
-    const git = statOf(join(directory, ".git"));
-    if (git !== undefined) return { root: directory, trusted: trusted.has(git.uid) };
-    const parent = dirname(directory);
-    if (parent === directory) return undefined;
-    directory = parent;
+  for (const root of ancestors(cwd)) {
+    const git = statOf(join(root, ".git"));
+    if (git !== undefined) return { root, trusted: trusted.has(git.uid) };
   }
   return undefined;
 }
 
+/** A path that may not be looked at counts as missing. */
 function statOf(path: string): Stats | undefined {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    // What may not be looked at is nothing to go by.
-    return undefined;
-  }
+  return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false }));
 }

@@ -1,4 +1,4 @@
-/** Calls back once, when nothing was heard for the time. */
+/** Calls back once, after this time without a call of `heard`. */
 export class IdleTimer {
   readonly #ms: number;
   readonly #timer: ReturnType<typeof setInterval>;
@@ -6,7 +6,7 @@ export class IdleTimer {
 
   constructor(ms: number, onSilence: () => void) {
     this.#ms = ms;
-    // Looking now and then costs nothing on the way of every delta; restarting a timer there would.
+    // `heard` is called for every delta, so it must not restart a timer.
     const every = Math.max(10, Math.min(1000, ms / 10));
     this.#timer = setInterval(() => {
       if (performance.now() - this.#heardAt < this.#ms) return;

@@ -1,12 +1,24 @@
-/** What the promise comes to, or the signal's reason as soon as it has one: what was waited for is left behind then. */
-export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/**
+ * The result of the promise, or the signal's reason once it is aborted and the grace is over. The work itself is not
+ * stopped; its result is dropped then.
+ */
+export async function unlessAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  { graceMs }: { graceMs?: number } = {},
+): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const giveUp = () => reject(signal.reason);
+  let timer: Timer | undefined;
+  const giveUp = () => {
+    if (graceMs === undefined) reject(signal.reason);
+    else timer = setTimeout(() => reject(signal.reason), graceMs);
+  };
   signal.addEventListener("abort", giveUp, { once: true });
   if (signal.aborted) giveUp();
   try {
     return await Promise.race([promise, aborted]);
   } finally {
     signal.removeEventListener("abort", giveUp);
+    clearTimeout(timer);
   }
 }

@@ -1,13 +1,13 @@
 /**
  * The configuration as the program uses it: every key has a value, durations are milliseconds, paths are absolute.
- * How it is written in files and on the command line is schema.ts; where a value came from is `LoadedConfig.origins`.
+ * The keys of the files are in schema.ts; `LoadedConfig.origins` says where each value came from.
  */
 export type Config = {
   /** `provider/model`, or a model of the configured provider. */
   readonly model: string | undefined;
   readonly mode: Mode;
   readonly providers: ReadonlyMap<string, ProviderConfig>;
-  /** For a model that nobody describes. */
+  /** For a model that neither the configuration nor the catalog describes. */
   readonly modelDefaults: { readonly contextWindow: number; readonly streamIdleMs: number };
   readonly limits: {
     readonly maxTurns: number;
@@ -17,32 +17,32 @@ export type Config = {
     readonly maxCommandTimeMs: number;
   };
   readonly sandbox: {
-    /** More writable roots. */
+    /** Additional writable roots. */
     readonly write: readonly string[];
-    /** What may be read though it is hidden by default. */
+    /** Paths that commands may read although they are hidden by default. */
     readonly read: readonly string[];
-    /** What is hidden beside that. */
+    /** Additional hidden paths. */
     readonly hide: readonly string[];
-    /** Whether commands may commit. */
+    /** Commands may commit. */
     readonly allowGit: boolean;
-    /** Names of variables that commands may see. */
+    /** Names of additional environment variables for commands. */
     readonly passEnv: readonly string[];
   };
   readonly egress: EgressConfig;
 };
 
-/** How far a run is trusted, least first: a project file may only move it towards the front. */
+/** The levels of trust, lowest first: a project file can only lower it. */
 export const modes = ["plan", "safe", "auto"] as const;
 export type Mode = (typeof modes)[number];
 
-/** What commands may reach, least first: nothing, the hosts on a list, every public host. */
+/** The hosts that commands may reach, fewest first: none, those on a list, every public host. */
 export const networks = ["none", "allowlist", "open"] as const;
 export type Network = (typeof networks)[number];
 
-/** Patterns of hosts as they were written: lib/egress says what they mean, and which of them mean nothing. */
+/** Host patterns as they are written in the configuration; lib/egress parses them. */
 export type EgressConfig = {
   readonly mode: Network;
-  /** Beside the hosts of development. */
+  /** In addition to the hosts that development needs. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
 };
@@ -51,13 +51,13 @@ export type EgressConfig = {
 export const wires = ["chat", "responses"] as const;
 export type Wire = (typeof wires)[number];
 
-/** What the user says of a provider; what is absent comes from the built-in table, when it has a row of that name. */
+/** A provider as the user configures it; the built-in provider of that name, if any, supplies the rest. */
 export type ProviderConfig = {
   readonly baseUrl?: string;
   readonly apiKeyEnv?: string;
-  /** The program, with its arguments, that prints the key. */
+  /** The program that prints the key, and its arguments. */
   readonly apiKeyCommand?: readonly string[];
-  /** Sent with each request, by their lower-case names; `${VAR}` in a value stands for a variable. */
+  /** Headers for each request, by lower-case name; `${VAR}` in a value is replaced by that variable. */
   readonly headers?: ReadonlyMap<string, string>;
   readonly wire?: Wire;
   readonly models: ReadonlyMap<string, ModelConfig>;
@@ -78,8 +78,8 @@ export type LoadedConfig = {
   readonly config: Config;
   /** By dotted key, for every key that has a value or a default. */
   readonly origins: ReadonlyMap<string, Origin>;
-  /** The values as they were written, by dotted key, for people: what may be a key is masked. */
-  readonly written: ReadonlyMap<string, unknown>;
-  /** What the project file asked for and did not get: `.koda/config.json: providers`. */
+  /** The raw values for display, by dotted key: anything that may be a secret is masked. */
+  readonly display: ReadonlyMap<string, unknown>;
+  /** Keys of the project file that were ignored: `.koda/config.json: providers`. */
   readonly skipped: readonly string[];
 };

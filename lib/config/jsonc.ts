@@ -1,12 +1,12 @@
 import { parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 
-/** `problem` is where and what: `3:14: expected a comma`. */
-export type Parsed = { ok: true; value: unknown } | { ok: false; problem: string };
+/** `problem` begins with line and column: `3:14: expected a comma`. */
+type ParsedJsonc = { ok: true; value: unknown } | { ok: false; problem: string };
 
 type Duplicate = { key: string; offset: number };
 
-/** JSON with comments and trailing commas. A key that is there twice is an error: one of the two would have no effect. */
-export function parseJsonc(text: string): Parsed {
+/** JSON with comments and trailing commas. A duplicate key is an error, since one of the two would have no effect. */
+export function parseJsonc(text: string): ParsedJsonc {
   const errors: ParseError[] = [];
   const duplicates: Duplicate[] = [];
   try {
@@ -16,11 +16,9 @@ export function parseJsonc(text: string): Parsed {
     if (tree === undefined) return problemAt(text, text.length, wordsOf("ValueExpected"));
     const value = valueOf(tree, duplicates);
     const [twice] = duplicates;
-    return twice === undefined
-      ? { ok: true, value }
-      : problemAt(text, twice.offset, `the key "${twice.key}" is there twice`);
+    return twice === undefined ? { ok: true, value } : problemAt(text, twice.offset, `duplicate key "${twice.key}"`);
   } catch (error) {
-    // Both the parser and valueOf recurse: this is the stack's end.
+    // The parser and valueOf recurse, so deep nesting overflows the stack.
     if (error instanceof RangeError) return { ok: false, problem: "it is nested too deeply" };
     throw error;
   }
@@ -31,7 +29,7 @@ function valueOf(node: Node, duplicates: Duplicate[]): unknown {
   if (node.type === "array") return children.map((child) => valueOf(child, duplicates));
   if (node.type !== "object") return node.value;
 
-  // Without a prototype, so that a key named `__proto__` is a key like any other.
+  // Without a prototype, `__proto__` is a key like any other.
   const object: Record<string, unknown> = Object.create(null);
   for (const property of children) {
     const [name, value] = property.children ?? [];
@@ -42,7 +40,8 @@ function valueOf(node: Node, duplicates: Duplicate[]): unknown {
   }
   return object;
 }
-function problemAt(text: string, offset: number, problem: string): Parsed {
+
+function problemAt(text: string, offset: number, problem: string): ParsedJsonc {
   const before = text.slice(0, offset).split(/\r\n|\r|\n/);
   const column = [...(before.at(-1) ?? "")].length + 1;
   return { ok: false, problem: `${before.length}:${column}: ${problem}` };

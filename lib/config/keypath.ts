@@ -1,6 +1,6 @@
 import { keys, type KeyName } from "./schema.ts";
 
-/** The way to a value: `["providers", "my.corp", "base_url"]`, whose place in the schema is `providers.*.base_url`. */
+/** The names that lead to a value: `["providers", "my.corp", "base_url"]`, in the schema `providers.*.base_url`. */
 export type KeyPath = readonly string[];
 
 /** `providers."my.corp".base_url`: only a name with a dot or a quote in it needs quotes. */
@@ -9,22 +9,22 @@ export function formatPath(path: KeyPath): string {
 }
 
 /**
- * The path that a dotted key names. A name of the user's may have dots without quotes (`providers.my.corp.wire`) as long
- * as something known follows it; the shortest name that makes sense of the rest is meant.
+ * Parses a dotted key. A name of the user's may contain dots without quotes (`providers.my.corp.wire`) as long as a
+ * known name follows; of several readings the one with the shortest name wins.
  */
 export function parsePath(dotted: string): KeyPath {
   const names = splitAtDots(dotted);
   return match("", names) ?? names;
 }
 
-/** What may follow a place (`limits`, `providers.*`); `*` for any name. Nothing follows a key itself. */
+/** The names that may follow a place in the schema (`limits`, `providers.*`); `*` is any name. None follows a key. */
 export function namesBelow(place: string): readonly string[] {
   const prefix = place === "" ? "" : `${place}.`;
   const below = Object.keys(keys).filter((key) => key.startsWith(prefix));
   return [...new Set(below.map((key) => key.slice(prefix.length).split(".", 1)[0] ?? ""))];
 }
 
-/** The place of a name below another one, or undefined when there is no such name. */
+/** The place of a name below another place; undefined when the schema has no such name. */
 export function placeBelow(place: string, name: string): string | undefined {
   const below = namesBelow(place);
   const step = below.includes("*") ? "*" : below.find((known) => known === name);
@@ -35,7 +35,7 @@ export function isKeyName(place: string): place is KeyName {
   return Object.hasOwn(keys, place);
 }
 
-/** A quoted name stands as it is. */
+/** A quoted name may contain dots. */
 function splitAtDots(dotted: string): string[] {
   const names = dotted.match(/"(?:[^"\\]|\\.)*"(?=\.|$)|[^.]+|(?<=^|\.)(?=\.|$)/g) ?? [];
   return names.map((name) => (name.length > 1 && name.startsWith('"') ? unquoted(name) : name));
@@ -49,7 +49,7 @@ function match(place: string, names: KeyPath): KeyPath | undefined {
   if (names.length === 0) return [];
   const isFree = namesBelow(place).includes("*");
   for (let taken = 1; taken <= names.length; taken++) {
-    // The last name of a key takes no dots: what looks like one is more likely a misspelling of what may follow.
+    // The last name takes no dots: it is more likely a misspelled key.
     if (taken > 1 && (!isFree || taken === names.length)) return undefined;
     const name = names.slice(0, taken).join(".");
     const next = placeBelow(place, name);

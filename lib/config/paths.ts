@@ -1,55 +1,56 @@
 import { isAbsolute, join } from "node:path";
 import { KodaError } from "../errors.ts";
 
-/** Where koda is told where things are: the environment and the home directory (empty when there is none). */
-export type Places = { readonly env: Readonly<Record<string, string | undefined>>; readonly home: string };
+/** Environment variables by name. */
+export type Env = Readonly<Record<string, string | undefined>>;
 
-/** koda's own state: the database lies here, and commands may neither read nor write it. */
-export function dataDirectory(places: Places): string {
-  const directory = findDataDirectory(places);
-  if (directory !== undefined) return directory;
+/** The user's variables and home directory (empty when there is none): they decide where koda's files are. */
+export type UserEnvironment = { readonly env: Env; readonly home: string };
+
+export function databaseFile(user: UserEnvironment): string {
+  const directory = findDataDirectory(user);
+  if (directory !== undefined) return join(directory, "koda.db");
   throw new KodaError(
     "config",
-    "Cannot tell where sessions are kept: none of KODA_HOME, XDG_DATA_HOME and HOME is an absolute path. " +
-      "Set one of them, or keep nothing with --ephemeral.",
+    "Cannot find the directory for sessions: none of KODA_HOME, XDG_DATA_HOME and HOME is an absolute path. " +
+      "Set one of them, or store nothing with --ephemeral.",
   );
 }
 
-/** Undefined where nothing says where it is, which is no error for a run that keeps nothing. */
-export function findDataDirectory(places: Places): string | undefined {
-  return kodaHome(places) ?? baseDirectory(places, "XDG_DATA_HOME", ".local/share");
+/**
+ * The directory of koda's own state, which commands may neither read nor write. Undefined when no variable names it,
+ * which is no error for a run that stores nothing.
+ */
+export function findDataDirectory(user: UserEnvironment): string | undefined {
+  return kodaHome(user) ?? baseDirectory(user, "XDG_DATA_HOME", ".local/share");
 }
 
-export function databaseFile(places: Places): string {
-  return join(dataDirectory(places), "koda.db");
+/** Undefined without a home directory: then there is no user configuration. */
+export function configDirectory(user: UserEnvironment): string | undefined {
+  return kodaHome(user) ?? baseDirectory(user, "XDG_CONFIG_HOME", ".config");
 }
 
-/** Undefined where there is no home to look in: then there is no user configuration. */
-export function configDirectory(places: Places): string | undefined {
-  return kodaHome(places) ?? baseDirectory(places, "XDG_CONFIG_HOME", ".config");
-}
-
-export function userConfigFile(places: Places): string | undefined {
-  const directory = configDirectory(places);
+export function userConfigFile(user: UserEnvironment): string | undefined {
+  const directory = configDirectory(user);
   return directory && join(directory, "config.json");
 }
 
-/** How messages call it; it lies in the project's root, which is the directory that the run works in. */
+/** Relative to the project's root, and what messages call it. */
 export const projectConfigName = ".koda/config.json";
 
 export function projectConfigFile(root: string): string {
   return join(root, projectConfigName);
 }
 
-/** A relative one would move state and configuration with every change of the directory, so it is refused. */
-function kodaHome({ env }: Places): string | undefined {
+/** A relative KODA_HOME would be another directory in every project, so it is refused. */
+function kodaHome({ env }: UserEnvironment): string | undefined {
   const given = env.KODA_HOME;
   if (given === undefined || given === "" || isAbsolute(given)) return given || undefined;
   throw new KodaError("config", `Cannot use KODA_HOME "${given}": expected an absolute path.`);
 }
 
-/** The XDG specification: a relative path in its variables is invalid, and read as if the variable were not set. */
-function baseDirectory({ env, home }: Places, variable: string, fallback: string): string | undefined {
+/** By the XDG specification a relative path is invalid and ignored. */
+function baseDirectory({ env, home }: UserEnvironment, variable: string, fallback: string): string | undefined {
   const base = env[variable] ?? "";
   if (isAbsolute(base)) return join(base, "koda");
   return isAbsolute(home) ? join(home, fallback, "koda") : undefined;

@@ -1,119 +1,84 @@
 import { modes, networks, wires } from "./config.ts";
-import {
-  address,
-  amount,
-  command,
-  count,
-  denials,
-  header,
-  oneOf,
-  optional,
-  text,
-  texts,
-  timeout,
-  variable,
-  variables,
-  yesNo,
-  type Kind,
-} from "./kinds.ts";
+import * as t from "./types.ts";
 
-export type Key<T = unknown> = {
-  readonly kind: Kind<T>;
+type ConfigKey<T = unknown> = {
+  readonly type: t.ConfigType<T>;
   /** A sentence for docs/configuration.md. */
   readonly about: string;
-  /** As it would be written; a key below `*` has none. */
-  readonly standard?: unknown;
-  /** A project file has no say in it, not even to narrow: it would choose whom the user's code and money go to. */
-  readonly usersOnly?: true;
+  /** The raw default; keys below `*` have none. */
+  readonly default?: unknown;
+  /** Ignored in a project file, even to narrow it: the project would choose who gets the user's code and money. */
+  readonly userOnly?: true;
 };
 
-const ofUser = <T>(kind: Kind<T>, about: string) => ({ kind, about, usersOnly: true }) as const;
+const row = <T>(type: t.ConfigType<T>, value: unknown, about: string) => ({ type, default: value, about }) as const;
+const ofUser = <T>(type: t.ConfigType<T>, about: string) => ({ type, about, userOnly: true }) as const;
 const price = "in US dollars per million tokens";
 
-/** Every key there is; `*` stands for a name that the user gives. Files, `--config` and flags are checked against it. */
+/** All keys; `*` is a name that the user chooses. Files, `--config` and flags are checked against this table. */
 export const keys = {
   model: {
-    ...ofUser(optional(text), "The model to use, as `PROVIDER/MODEL`; also `-m` and `KODA_MODEL`."),
-    standard: null,
+    ...ofUser(t.nullable(t.nonEmptyString), "The model to use, as `PROVIDER/MODEL`; also `-m` and `KODA_MODEL`."),
+    default: null,
   },
-  mode: {
-    kind: oneOf(modes),
-    standard: "auto",
-    about: "The calls that run without a human; also `--mode`.",
-  },
+  mode: row(t.choiceOf(modes), "auto", "The calls that may run without approval; also `--mode`."),
 
-  "providers.*.base_url": ofUser(address, "The address of the API; a query in it is sent with each request."),
-  "providers.*.api_key_env": ofUser(variable, "The environment variable that holds the key; also `--api-key-env`."),
-  "providers.*.api_key_command": ofUser(command, "The program that prints the key, started without a shell."),
-  "providers.*.headers.*": ofUser(header, "A header to send with each request; `${VAR}` is replaced by that variable."),
-  "providers.*.wire": ofUser(oneOf(wires), "The protocol: Chat Completions or Responses; also `--wire`."),
-  "providers.*.models.*.context_window": ofUser(count, "The size of the model's context window, in tokens."),
-  "providers.*.models.*.max_output": ofUser(count, "The longest reply that the model gives, in tokens."),
-  "providers.*.models.*.images": ofUser(yesNo, "Whether the model takes images."),
-  "providers.*.models.*.price.input": ofUser(amount, `The price of input, ${price}.`),
-  "providers.*.models.*.price.cached": ofUser(amount, `The price of input that the provider has cached, ${price}.`),
-  "providers.*.models.*.price.output": ofUser(amount, `The price of output, ${price}.`),
+  "providers.*.base_url": ofUser(t.httpUrl, "The URL of the API; a query in it is sent with each request."),
+  "providers.*.api_key_env": ofUser(t.variableName, "The environment variable with the key; also `--api-key-env`."),
+  "providers.*.api_key_command": ofUser(t.argumentVector, "The program that prints the key, run without a shell."),
+  "providers.*.headers.*": ofUser(t.headerValue, "A header for each request; `${VAR}` is replaced by that variable."),
+  "providers.*.wire": ofUser(t.choiceOf(wires), "The protocol: Chat Completions or Responses; also `--wire`."),
+  "providers.*.models.*.context_window": ofUser(t.positiveInteger, "The size of the context window, in tokens."),
+  "providers.*.models.*.max_output": ofUser(t.positiveInteger, "The longest reply of the model, in tokens."),
+  "providers.*.models.*.images": ofUser(t.trueOrFalse, "Whether the model accepts images."),
+  "providers.*.models.*.price.input": ofUser(t.nonNegativeNumber, `The price of input, ${price}.`),
+  "providers.*.models.*.price.cached": ofUser(t.nonNegativeNumber, `The price of cached input, ${price}.`),
+  "providers.*.models.*.price.output": ofUser(t.nonNegativeNumber, `The price of output, ${price}.`),
 
-  "model_defaults.context_window": {
-    kind: count,
-    standard: 128_000,
-    about: "The context window of a model that neither the configuration nor the catalog describes.",
-  },
-  "model_defaults.stream_idle": {
-    kind: timeout,
-    standard: "300s",
-    about: "The longest that a provider may be silent before the request is retried.",
-  },
+  "model_defaults.context_window": row(
+    t.positiveInteger,
+    128_000,
+    "The context window of a model that neither the configuration nor the catalog describes.",
+  ),
+  "model_defaults.stream_idle": row(
+    t.timeLimit,
+    "300s",
+    "The longest that a provider may be silent before the request is retried.",
+  ),
 
-  "limits.max_turns": { kind: count, standard: 200, about: "The most model requests of a run; also `--max-turns`." },
-  "limits.max_tokens": {
-    kind: optional(count),
-    standard: null,
-    about: "The most input and output tokens of a run; also `--max-tokens`.",
-  },
-  "limits.timeout": {
-    kind: optional(timeout),
-    standard: null,
-    about: "The longest that a run may take; also `--timeout`.",
-  },
-  "limits.idle_timeout": {
-    kind: optional(timeout),
-    standard: null,
-    about: "The longest without output from the model or a tool; also `--idle-timeout`.",
-  },
-  "limits.max_command_time": {
-    kind: timeout,
-    standard: "300s",
-    about: "The longest that a command may take; also `--max-command-time`.",
-  },
+  "limits.max_turns": row(t.positiveInteger, 200, "The most model requests of a run; also `--max-turns`."),
+  "limits.max_tokens": row(
+    t.nullable(t.positiveInteger),
+    null,
+    "The most input and output tokens of a run; also `--max-tokens`.",
+  ),
+  "limits.timeout": row(t.nullable(t.timeLimit), null, "The longest that a run may take; also `--timeout`."),
+  "limits.idle_timeout": row(
+    t.nullable(t.timeLimit),
+    null,
+    "The longest time without output from the model or a tool; also `--idle-timeout`.",
+  ),
+  "limits.max_command_time": row(
+    t.timeLimit,
+    "300s",
+    "The longest that a command may take; also `--max-command-time`.",
+  ),
 
-  "sandbox.write": { kind: texts, standard: [], about: "More directories to write to; also `--allow-write`." },
-  "sandbox.read": {
-    kind: texts,
-    standard: [],
-    about: "Hidden paths to open, such as `~/.npmrc`; also `--allow-read`.",
-  },
-  "sandbox.hide": { kind: denials, standard: [], about: "More paths to hide; also `--deny-read`." },
-  "sandbox.allow_git": { kind: yesNo, standard: false, about: "Whether commands may commit; also `--allow-git`." },
-  "sandbox.pass_env": {
-    kind: variables,
-    standard: [],
-    about: "More environment variables for commands; also `--allow-env`.",
-  },
+  "sandbox.write": row(t.stringList, [], "More writable directories; also `--allow-write`."),
+  "sandbox.read": row(t.stringList, [], "Hidden paths to make readable, such as `~/.npmrc`; also `--allow-read`."),
+  "sandbox.hide": row(t.denyList, [], "More paths to hide; also `--deny-read`."),
+  "sandbox.allow_git": row(t.trueOrFalse, false, "Whether commands may commit; also `--allow-git`."),
+  "sandbox.pass_env": row(t.variableNames, [], "More environment variables for commands; also `--allow-env`."),
 
-  "egress.mode": {
-    kind: oneOf(networks),
-    standard: "allowlist",
-    about: "The hosts that commands reach; also `--net`.",
-  },
-  "egress.allow": { kind: texts, standard: [], about: "More hosts that commands may reach; also `--allow-net`." },
-  "egress.deny": { kind: denials, standard: [], about: "Hosts that commands may never reach; also `--deny-net`." },
-} as const satisfies Readonly<Record<string, Key>>;
+  "egress.mode": row(t.choiceOf(networks), "allowlist", "The hosts that commands may reach; also `--net`."),
+  "egress.allow": row(t.stringList, [], "More hosts that commands may reach; also `--allow-net`."),
+  "egress.deny": row(t.denyList, [], "Hosts that commands may never reach; also `--deny-net`."),
+} as const satisfies Readonly<Record<string, ConfigKey>>;
 
 export type KeyName = keyof typeof keys;
-/** A key without a name of the user's in it: what a flag can set. */
+/** A key without a name of the user's in it: flags can set only these. */
 export type PlainKeyName = Exclude<KeyName, `${string}*${string}`>;
 
-/** What is read of each key. */
-export type Values = { readonly [K in KeyName]: (typeof keys)[K] extends Key<infer T> ? T : never };
-export const typedKeys: { readonly [K in KeyName]: Key<Values[K]> } = keys;
+/** The type of each key's value. */
+export type Values = { readonly [K in KeyName]: (typeof keys)[K] extends ConfigKey<infer T> ? T : never };
+export const typedKeys: { readonly [K in KeyName]: ConfigKey<Values[K]> } = keys;

@@ -1,13 +1,13 @@
-/** The bytes without a last character that a cut has left unfinished. */
+/** The bytes without a final character that was cut in the middle. */
 export function wholeCharacters(bytes: Uint8Array): Uint8Array {
-  // All bytes of a character but the first begin with the bits 10, and the first says how many there are.
+  // Continuation bytes begin with the bits 10; the lead byte has the length of the character.
   const lead = bytes.findLastIndex((byte) => (byte & 0xc0) !== 0x80);
   const first = bytes[lead] ?? 0;
   const length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
   return lead + length > bytes.length ? bytes.subarray(0, lead) : bytes;
 }
 
-/** The text, without its byte order mark; undefined when the bytes are none. */
+/** The text without its byte order mark; undefined when the bytes are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

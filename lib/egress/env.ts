@@ -1,67 +1,52 @@
-/** Where a proxy listens, as a command finds it. */
-export type Listener = { host: string; port: number };
+import { shellQuoted } from "../quote.ts";
+import { bracketed } from "./rules/address.ts";
 
-export type Proxies = {
-  http: Listener;
-  socks: Listener;
-  /** What ssh runs as its `ProxyCommand`, such as `nc -X 5 -x 127.0.0.1:1080 %h %p`; absent where no tool for it exists. */
-  gitSsh?: string;
+/** An address at which commands find a proxy. */
+export type ProxyAddress = { host: string; port: number };
+
+type VariableOptions = {
+  http: ProxyAddress;
+  socks: ProxyAddress;
+  /** The koda that takes ssh through the SOCKS proxy: other programs for that are not on every machine. */
+  executable?: string;
 };
 
 /** A command's own servers are reached directly; in a sandbox with a network of its own nothing else is there. */
 const direct = ["localhost", "127.0.0.1", "::1"];
 
-/** By which programs find a proxy, whoever set them. */
+/** Variables in which programs look for a proxy. */
 export const proxyNames: readonly string[] = ["http", "https", "ftp", "all", "no"].flatMap((kind) => {
   const name = `${kind}_proxy`;
   return [name, name.toUpperCase()];
 });
 
 /**
- * The variables by which commands find the proxies. They are set after the environment was rebuilt: the user's own
- * proxy would be out of reach for a command, and is used by ours.
+ * Variables with the URL of the HTTP proxy. `ALL_PROXY` is one of them: several clients give up when they find a SOCKS
+ * URL there. Package managers have their own, since a user's configuration file would otherwise lead them elsewhere.
  */
-export function proxyVariables({ http, socks, gitSsh }: Proxies): Record<string, string> {
+const urlVariables = words(`
+  HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy npm_config_proxy npm_config_https_proxy
+  YARN_HTTP_PROXY YARN_HTTPS_PROXY PIP_PROXY CARGO_HTTP_PROXY
+`);
+const directVariables = words("NO_PROXY no_proxy npm_config_noproxy");
+
+/**
+ * Variables by which commands find the proxies. They are set after the environment was rebuilt: the user's own proxy
+ * would be out of reach for a command, and is used by ours.
+ */
+export function proxyVariables({ http, socks, executable }: VariableOptions): Record<string, string> {
   return {
-    ...everyCase(urlOf("http", http)),
-    SOCKS_PROXY: urlOf("socks5h", socks),
-    // Node's fetch obeys the variables above only when it is told to.
+    ...allTo(urlVariables, `http://${urlAuthority(http)}`),
+    ...allTo(directVariables, direct.join(",")),
+    SOCKS_PROXY: `socks5h://${urlAuthority(socks)}`,
+    // Node's fetch obeys the variables above only when this is set.
     NODE_USE_ENV_PROXY: "1",
-    ...ofPackageManagers(urlOf("http", http)),
     JAVA_TOOL_OPTIONS: javaOptions(http),
-    ...(gitSsh !== undefined && { GIT_SSH_COMMAND: `ssh -o ${shellQuoted(`ProxyCommand=${gitSsh}`)}` }),
+    ...(executable !== undefined && { GIT_SSH_COMMAND: sshCommand(executable, socks) }),
   };
 }
 
-/** `ALL_PROXY` is the HTTP proxy as well: several clients give up when they find a SOCKS URL there. */
-function everyCase(proxy: string): Record<string, string> {
-  const none = direct.join(",");
-  return {
-    HTTP_PROXY: proxy,
-    HTTPS_PROXY: proxy,
-    ALL_PROXY: proxy,
-    NO_PROXY: none,
-    http_proxy: proxy,
-    https_proxy: proxy,
-    all_proxy: proxy,
-    no_proxy: none,
-  };
-}
-
-/** Those that a configuration file of the user would otherwise lead elsewhere. */
-function ofPackageManagers(proxy: string): Record<string, string> {
-  return {
-    npm_config_proxy: proxy,
-    npm_config_https_proxy: proxy,
-    npm_config_noproxy: direct.join(","),
-    YARN_HTTP_PROXY: proxy,
-    YARN_HTTPS_PROXY: proxy,
-    PIP_PROXY: proxy,
-    CARGO_HTTP_PROXY: proxy,
-  };
-}
-
-function javaOptions({ host, port }: Listener): string {
+function javaOptions({ host, port }: ProxyAddress): string {
   const servers = ["http", "https"].flatMap((scheme) => [
     `-D${scheme}.proxyHost=${host}`,
     `-D${scheme}.proxyPort=${port}`,
@@ -69,30 +54,34 @@ function javaOptions({ host, port }: Listener): string {
   return [...servers, "-Dhttp.nonProxyHosts=localhost|127.*|[::1]"].join(" ");
 }
 
+/** The hidden command that opens a tunnel through the SOCKS proxy. */
+export const sshTunnelName = "ssh-tunnel";
+
+function sshCommand(executable: string, socks: ProxyAddress): string {
+  // ssh replaces %h and %p, and takes every other % for a token of its own.
+  const program = shellQuoted(executable).replaceAll("%", "%%");
+  const proxyCommand = `${program} ${sshTunnelName} --proxy ${urlAuthority(socks)} %h %p`;
+  return `ssh -o ${shellQuoted(`ProxyCommand=${proxyCommand}`)}`;
+}
+
+const authorityVariables = words(`
+  SSL_CERT_FILE NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO CARGO_HTTP_CAINFO PIP_CERT
+  AWS_CA_BUNDLE DENO_CERT
+`);
+
 /** The certificates of the user's own authorities, by the names that programs know. */
 export function certificateVariables(file: string): Record<string, string> {
-  return {
-    SSL_CERT_FILE: file,
-    NODE_EXTRA_CA_CERTS: file,
-    REQUESTS_CA_BUNDLE: file,
-    CURL_CA_BUNDLE: file,
-    GIT_SSL_CAINFO: file,
-    CARGO_HTTP_CAINFO: file,
-    PIP_CERT: file,
-    AWS_CA_BUNDLE: file,
-    DENO_CERT: file,
-  };
+  return allTo(authorityVariables, file);
 }
 
-function urlOf(scheme: string, listener: Listener): string {
-  return `${scheme}://${urlAuthority(listener)}`;
+function urlAuthority({ host, port }: ProxyAddress): string {
+  return `${bracketed(host)}:${port}`;
 }
 
-export function urlAuthority({ host, port }: Listener): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+function allTo(names: readonly string[], value: string): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, value]));
 }
 
-/** git and ssh hand a command to a shell. */
-export function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+function words(text: string): string[] {
+  return text.trim().split(/\s+/);
 }

@@ -6,16 +6,16 @@ const mostContinuations = 3;
 const mostEmpty = 1;
 const mostRepairs = 2;
 
-/** What a reply without calls amounts to: the answer, a reason to ask again, or the end of the run. */
+/** The verdict on a reply without calls: it is the answer, the model is asked again, or the run has failed. */
 export type Judgement =
   | { kind: "answer"; text: string; output?: unknown }
   | { kind: "again"; note: string }
   | { kind: "failed"; error: Failure };
 
-/** Judges the replies of one turn that ask for no tool. It counts what it has forgiven, so that nothing goes on forever. */
+/** Judges the replies of one turn that make no calls. Each kind of second chance is counted, so a turn always ends. */
 export class AnswerJudge {
   readonly #schema: JsonSchema | undefined;
-  /** The pieces of an answer that came in several replies. */
+  /** Parts of an answer that took several replies. */
   #pieces: string[] = [];
   #continuations = 0;
   #empties = 0;
@@ -70,12 +70,12 @@ export class AnswerJudge {
   }
 }
 
-/** Told to the model after the prompt; it is only checked here, since not every provider can enforce a schema. */
+/** The request for an answer that matches the schema. Not every provider can enforce one, so it is checked here. */
 export function schemaRequest(schema: JsonSchema): string {
   return `Do the task with your tools first. Your final answer must then be one JSON value and nothing else, matching this JSON Schema:\n${JSON.stringify(schema)}`;
 }
 
-/** Models like to put JSON into a code fence; what is inside is meant. */
+/** Models like to wrap JSON in a code fence. */
 function withoutFence(text: string): string {
   return /^```(?:json)?\s*\n([\s\S]*?)\n?```$/.exec(text.trim())?.[1] ?? text.trim();
 }

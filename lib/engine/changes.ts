@@ -1,75 +1,77 @@
 import { messageOf } from "../errors.ts";
-import type { Policy } from "../sandbox/policy/policy.ts";
-import type { IsOwn, Snapshot } from "../session/worktree.ts";
+import type { IsOwn, Snapshot, SnapshotOptions } from "../worktree/snapshot.ts";
 import type { Event } from "./event.ts";
-import { ownPlace } from "./ownplace.ts";
-import type { Settings } from "./settings.ts";
-
-/** What a turn changes in the project, whoever changes it: tools or commands. */
-export type Changes = AsyncDisposable & {
-  /** Remembers how the project looks now, once a turn: before the first call that may write. */
-  watch(signal: AbortSignal): Promise<void>;
-  /** What is different since then; nothing when nothing was watched or nothing changed. */
-  collect(): Promise<Event[]>;
-  /** How many files were different at the last look. */
-  readonly files: number;
-};
-
-/** A run that was stopped still tells what it changed, but does not hold up its end for long. */
-const collectMs = 10_000;
 
 /** The files that koda itself writes in the project. */
 export type OwnOutput = {
-  /** Finds them. Programs that write koda's output on (`| tee log.txt`) may come and go, so it is done repeatedly. */
+  /** Finds them again: programs that koda's output is piped to (`| tee log.txt`) come and go. */
   look(): void;
   has: IsOwn;
 };
 
-type Given = { settings: Pick<Settings, "dataDirectory" | "env">; own: OwnOutput };
+export type ChangesOptions = Pick<SnapshotOptions, "policy" | "searchPath"> & {
+  own: OwnOutput;
+  /** Finds a directory for the snapshot's copies. */
+  temporary: () => string;
+};
 
-export function trackChanges(policy: Policy, { settings: { dataDirectory, env }, own }: Given): Changes {
-  let snapshot: Snapshot | undefined;
-  let problem: string | undefined;
-  let files = 0;
+/** A stopped run still reports its changes, but does not delay its end for long. */
+const collectMs = 10_000;
 
-  return {
-    get files() {
-      return files;
-    },
+/** The changes of one turn in the project, made by tools or by commands. */
+export class Changes implements AsyncDisposable {
+  readonly #options: ChangesOptions;
+  #snapshot: Snapshot | undefined;
+  #problem: string | undefined;
+  #paths: readonly string[] = [];
 
-    async watch(signal) {
-      if (snapshot !== undefined || problem !== undefined) return;
-      try {
-        const { takeSnapshot } = await import("../session/worktree.ts");
-        const temporary = ownPlace(policy, dataDirectory, { lasting: false });
-        own.look();
-        snapshot = await takeSnapshot({ policy, searchPath: env.PATH, temporary, isOwn: own.has }, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        // The work itself does not depend on it; that nobody can say what changed is said at the end.
-        problem = messageOf(error);
-      }
-    },
+  constructor(options: ChangesOptions) {
+    this.#options = options;
+  }
 
-    async collect() {
-      if (problem !== undefined) return [notice(`Cannot tell what this turn changed: ${problem}`)];
-      if (snapshot === undefined) return [];
-      try {
-        const { diffSnapshot } = await import("../session/worktree.ts");
-        own.look();
-        const { files: changed, patch, notes } = await diffSnapshot(snapshot, AbortSignal.timeout(collectMs));
-        files = changed.length;
-        const told: Event[] = notes.map(notice);
-        return files === 0 ? told : [...told, { type: "diff", files: [...changed], patch }];
-      } catch (error) {
-        return [notice(`Cannot tell what this turn changed: ${messageOf(error)}`)];
-      }
-    },
+  /** The files that were different at the last look. */
+  get paths(): readonly string[] {
+    return this.#paths;
+  }
 
-    async [Symbol.asyncDispose]() {
-      await snapshot?.[Symbol.asyncDispose]();
-    },
-  };
+  /** Takes the snapshot of the turn, once: before the first call that may write. */
+  async watch(signal: AbortSignal): Promise<void> {
+    if (this.#snapshot !== undefined || this.#problem !== undefined) return;
+    const { own, temporary, ...options } = this.#options;
+    try {
+      const { takeSnapshot } = await import("../worktree/snapshot.ts");
+      own.look();
+      this.#snapshot = await takeSnapshot({ ...options, temporary: temporary(), isOwn: own.has }, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The work can go on; that its changes are unknown is reported at the end.
+      this.#problem = messageOf(error);
+    }
+  }
+
+  /** The changes since the snapshot. */
+  async collect(): Promise<Event[]> {
+    if (this.#problem !== undefined) return [cannotTell(this.#problem)];
+    if (this.#snapshot === undefined) return [];
+    try {
+      const { diffSnapshot } = await import("../worktree/snapshot.ts");
+      this.#options.own.look();
+      const { files, patch, notes } = await diffSnapshot(this.#snapshot, AbortSignal.timeout(collectMs));
+      this.#paths = files.map(({ path }) => path);
+      const events = notes.map(notice);
+      return files.length === 0 ? events : [...events, { type: "diff", files: [...files], patch }];
+    } catch (error) {
+      return [cannotTell(messageOf(error))];
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#snapshot?.[Symbol.asyncDispose]();
+  }
+}
+
+function cannotTell(problem: string): Event {
+  return notice(`Could not determine the changes of this turn: ${problem}`);
 }
 
 function notice(message: string): Event {

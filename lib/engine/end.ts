@@ -1,7 +1,7 @@
 import type { KodaError } from "../errors.ts";
 import type { Event, EventOf } from "./event.ts";
 import { noUsage } from "../model/usage.ts";
-import { exitOf, type Outcome, outcomeOfError } from "./outcome.ts";
+import { exitOf, type Outcome, outcomeOfFailure } from "./outcome.ts";
 
 type End = EventOf<"end">;
 
@@ -16,46 +16,51 @@ export type Totals = {
 };
 
 /** The totals of a run that failed before it had a session. */
-export function noTotals(durationMs: number): Totals {
+export function noTotals(): Omit<Totals, "durationMs"> {
   const tools = { ok: 0, failed: 0, denied: 0 };
-  return { session: null, usage: noUsage, tools, filesChanged: 0, durationMs, resume: null };
+  return { session: null, usage: noUsage, tools, filesChanged: 0, resume: null };
 }
 
-/** The last event of a run. Its `exit` is the process's exit code; nothing else decides that code. */
+/** The last event of a run, made once everything is closed. Its `exit` is the process's exit code; nothing else decides it. */
 export function endEvent(outcome: Outcome, totals: Totals): End {
+  const { tools, filesChanged, durationMs, ...rest } = totals;
   return {
     type: "end",
-    status: outcome.status,
-    exit: exitOf(outcome),
-    ...(outcome.status !== "done" && { error: failureField(outcome.error) }),
-    session: totals.session,
+    ...statusOf(outcome),
+    ...rest,
     text: outcome.text,
     ...(outcome.status === "done" && "output" in outcome && { output: outcome.output }),
-    usage: totals.usage,
-    tools: { ...totals.tools },
-    files_changed: totals.filesChanged,
-    duration_ms: Math.round(totals.durationMs),
-    resume: totals.resume,
+    tools: { ...tools },
+    files_changed: filesChanged,
+    duration_ms: Math.round(durationMs),
   };
 }
 
-/** The end of a run that came to its end and failed after all. An earlier failure stays the one that is told. */
-export function failedAfterAll(end: End, error: unknown): End {
-  if (end.status !== "done") return end;
-  const failed = endEvent(outcomeOfError(error, new AbortController().signal, end.text), noTotals(0));
-  return { ...end, status: failed.status, exit: failed.exit, ...(failed.error && { error: failed.error }) };
+function statusOf(outcome: Outcome): Pick<End, "status" | "exit" | "error"> {
+  const { status } = outcome;
+  return { status, exit: exitOf(outcome), ...(status !== "done" && { error: failureField(outcome.error) }) };
 }
 
-/** The end of a run whose stdout took no more: its answer or its events are lost, and people are told so. */
-export function undelivered(end: End, lost: KodaError): End {
-  if (end.error?.code === lost.code) return end;
-  const kept = end.resume === null ? "" : `; "koda session show ${end.session}" prints it`;
-  const earlier = end.error?.message ?? `The answer was not delivered in full${kept}`;
-  const { status, exit, error } = endEvent(outcomeOfError(lost, new AbortController().signal, end.text), noTotals(0));
-  return { ...end, status, exit, ...(error && { error: { ...error, message: `${error.message}. ${earlier}` } }) };
+/** The outcome of a run whose stdout failed: its answer or its events are lost. */
+export function undelivered(outcome: Outcome, lost: KodaError, totals: Totals): Outcome {
+  const error = outcome.status === "done" ? undefined : outcome.error;
+  return error?.code === lost.code ? outcome : lossOf({ ...totals, text: outcome.text, error }, lost);
 }
 
-/** A failure as events carry it. */
+/** The same for an end that could not be written itself. */
+export function undeliveredEnd(end: End, lost: KodaError): End {
+  return end.error?.code === lost.code ? end : { ...end, ...statusOf(lossOf(end, lost)) };
+}
+
+type Ended = Pick<End, "session" | "resume" | "text"> & { error?: { message: string } | undefined };
+
+function lossOf({ session, resume, text, error }: Ended, { code, message, retryable }: KodaError): Outcome {
+  const kept = resume === null ? "" : `; "koda session show ${session}" prints it`;
+  const reason = error?.message ?? `The answer was not delivered in full${kept}`;
+  return outcomeOfFailure({ code, message: `${message}. ${reason}`, retryable }, text);
+}
+
+/** A failure as a field of an event. */
 export function failureField(error: Extract<Outcome, { error: unknown }>["error"]): NonNullable<End["error"]> {
   const { httpStatus, ...rest } = error;
   return httpStatus === undefined ? rest : { ...rest, http_status: httpStatus };

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { modes, networks, wires } from "../config/config.ts";
 import { exitByCode } from "../errors.ts";
 import { todoStates } from "../session/todo.ts";
-import { effects } from "../tools/tool.ts";
+import { effects } from "../trust/claim.ts";
 
 /**
- * The events of a run: what `--output jsonl` prints, and the one source of both the types and the JSON Schema of
+ * The events that `--output jsonl` prints: the one source of both the types and the JSON Schema of
  * `--print-schema`. Only those two import this file's values; everyone else imports types, so a run never loads zod
  * for it. Version 1: fields may be added, never renamed, and readers ignore types that they do not know.
  */
@@ -53,7 +53,7 @@ const start = z.strictObject({
   mcp: z.array(z.strictObject({ name: z.string(), status: z.string(), error: z.string().optional() })),
   /** Files whose text was given to the model. */
   instructions: z.array(z.string()),
-  /** What a project file asked for and did not get. */
+  /** Settings of project files that were not applied. */
   skipped: z.array(z.string()),
   limits: z.record(z.string(), z.number()),
 });
@@ -95,9 +95,9 @@ const toolEnd = z.strictObject({
   signal: z.string().optional(),
   timed_out: z.boolean().optional(),
   duration_ms: z.number().nonnegative(),
-  /** A refusal of the sandbox that made a command fail, with the flag that allows it. */
+  /** The reason why the sandbox made a command fail, with the flag that allows it. */
   hint: z.string().optional(),
-  /** What the model saw. */
+  /** The result as the model saw it. */
   summary: z.string(),
   output_id: z.string().optional(),
 });
@@ -117,7 +117,7 @@ const retry = z.strictObject({
   delay_ms: z.number().nonnegative(),
   code: z.string(),
   message: z.string(),
-  /** The failure of the attempt before. */
+  /** The failure of the previous attempt. */
   reason: z.string(),
 });
 const diff = z.strictObject({
@@ -126,7 +126,7 @@ const diff = z.strictObject({
     z.strictObject({
       path: z.string(),
       kind: z.enum(["add", "update", "delete"]),
-      /** Null for a file that has no lines. */
+      /** Null for a binary file. */
       added: count.nullable(),
       removed: count.nullable(),
     }),
@@ -137,16 +137,16 @@ const todo = z.strictObject({
   type: z.literal("todo"),
   items: z.array(z.strictObject({ text: z.string(), status: z.enum(todoStates) })),
 });
-/** A wish to reach a host: `refused` is what the rules say, `failed` what the world does. */
+/** An attempt to connect: `refused` by the rules, or `failed` in the network. */
 const egress = z.strictObject({
   type: z.literal("egress"),
   via: z.enum(["http", "socks", "fetch", "connect"]),
   host: z.string(),
   port: count,
   verdict: z.enum(["allowed", "refused", "failed"]),
-  /** Not of what was allowed. */
+  /** Absent when the attempt was allowed. */
   reason: z.string().optional(),
-  /** The id of the call that wanted it, where that is known. */
+  /** The id of the call that made the attempt, if known. */
   tool: z.string().optional(),
 });
 const notice = z.strictObject({
@@ -171,8 +171,7 @@ const end = z.strictObject({
   files_changed: count,
   duration_ms: z.number().nonnegative(),
   /**
-   * The command line that continues this session: as it stands after a turn that was cut off, limited or failed, and
-   * with a prompt behind it after a complete one. Null when nothing was kept.
+   * The command line that continues this session. After a complete turn it needs a prompt. Null when nothing was kept.
    */
   resume: z.string().nullable(),
 });
@@ -204,7 +203,7 @@ export type Figures = z.infer<typeof figures>;
 
 const envelope = { v: z.literal(1), seq: count, at: z.iso.datetime() };
 
-/** One line of `--output jsonl`: an event in its envelope, whose fields come first. */
+/** One line of `--output jsonl`: the envelope, then the fields of the event. */
 export type Line = { v: 1; seq: number; at: string } & Event;
 
 export const lineSchema: z.ZodType<Line> = z.union(

@@ -1,15 +1,15 @@
-import { type ApiKey, sourceOf } from "../model/providers.ts";
-import type { Notice } from "./engine.ts";
+import { type ApiKey, keySource } from "../model/providers.ts";
+import type { Notice } from "./turn.ts";
 
-/** Looks for the provider's key in what a tool returned; what is to be said about it, once. */
+/** Looks for the provider's key in a tool's result; returns the warning the first time. */
 export type KeyWatch = (tool: string, text: string) => Notice | undefined;
 
-/** A placeholder for a server without keys (`ollama`, `none`) is shorter, and stands in other texts by accident. */
+/** Placeholders for servers without keys (`ollama`, `none`) are shorter and appear in other texts by accident. */
 const shortestKey = 16;
 
 /**
- * Text of files and commands goes to the model and into all output unchanged: a masked text would be
- * edited as a masked text. So the user is told when that is the very key that this run uses.
+ * Text of files and commands reaches the model unmasked: a masked file would be written back masked. So the user is
+ * warned when that text contains the key of this run.
  */
 export function watchForKey(key: ApiKey | undefined): KeyWatch {
   if (key === undefined || key.value.length < shortestKey) return () => undefined;
@@ -17,7 +17,7 @@ export function watchForKey(key: ApiKey | undefined): KeyWatch {
   return (tool, text) => {
     if (isTold || !text.includes(key.value)) return undefined;
     isTold = true;
-    const message = `The API key from ${sourceOf(key)} is in what ${tool} returned: the model has read it, and the session and this output hold it. Hide the file that has it with --deny-read, and replace the key if others can see this.`;
+    const message = `The API key from ${keySource(key)} is in the result of ${tool}: the model has read it, and the session and this output contain it. Hide its file with --deny-read, and replace the key if others can see this.`;
     return { type: "notice", level: "warn", code: "key_exposed", message };
   };
 }

@@ -10,23 +10,23 @@ export type Reply = {
   item: Extract<Item, { kind: "assistant" }>;
 };
 
-/** A reply while it comes. */
+/** A reply as it arrives. */
 export class Gathering {
-  /** The text so far, of this attempt. */
+  /** The text of this attempt so far. */
   text = "";
-  /** Set by the event that ends it. */
+  /** Set by the end event. */
   reply: Reply | undefined;
   #parts: Part[] = [];
-  /** Where in `text` the part begins that is being said. */
+  /** The position in `text` where the current part begins. */
   #partStart = 0;
   readonly #takenIds: Set<string>;
 
-  /** `messages` are what the model was sent. */
+  /** `messages` are those of the request. */
   constructor(messages: readonly Message[]) {
     this.#takenIds = takenIds(messages);
   }
 
-  /** Adds what came, and gives what there is to tell of it. */
+  /** Adds a model event; returns the event to announce, if any. */
   add(event: ModelEvent): Event | undefined {
     switch (event.type) {
       case "text":
@@ -42,7 +42,7 @@ export class Gathering {
         this.#addPart(withFreshId(event.call, this.#takenIds));
         return undefined;
       case "retry":
-        // Nothing of a broken attempt is executed, kept, or counted as answer.
+        // Nothing of a broken attempt is executed, kept, or counted as the answer.
         this.#parts = [];
         this.text = "";
         this.#partStart = 0;

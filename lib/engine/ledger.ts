@@ -6,19 +6,19 @@ import type { Failure } from "./outcome.ts";
 export type Limits = { maxTurns: number; maxTokens?: number };
 
 /**
- * What a command has spent, shared with every agent it starts, so that a child cannot outspend its parent. Limits
- * count per command: a resumed session starts with a fresh ledger.
+ * The spending of one koda command, shared with every agent it starts, so that a child cannot outspend its parent. A
+ * resumed session starts with a fresh ledger.
  */
 export type Ledger = {
   readonly limits: Limits;
   requests: number;
-  /** Input and output as reported, or as estimated where a provider reports nothing: a hard limit has to bite. */
+  /** Input and output as reported, or estimated where a provider reports nothing: a hard limit has to hold. */
   tokens: number;
   usage: Figures;
-  /** Requests whose input or output was not reported: with one of them the cost is unknown. */
+  /** Requests whose input or output was not reported: a single one makes the cost unknown. */
   unreported: number;
   readonly calls: { ok: number; failed: number; denied: number };
-  /** Commands that the sandbox let begin, and those for which it could not be set up. */
+  /** Commands that started, and those for which the sandbox could not be set up. */
   readonly commands: { begun: number; refused: number };
 };
 
@@ -48,11 +48,11 @@ export function costOf({ usage, unreported }: Ledger, price: Price | undefined):
   const fromCache = cached ?? 0;
   const perMillion =
     (input - fromCache) * price.input + fromCache * (price.cached ?? price.input) + output * price.output;
-  // To a billionth of a dollar: the rest is noise of floating-point numbers.
+  // A billionth of a dollar: the rest is floating-point noise.
   return Math.round(perMillion * 1e3) / 1e9;
 }
 
-/** The limit that forbids another request, if one does. */
+/** The limit that is reached, if any. */
 export function limitReached({ limits, requests, tokens }: Ledger): Failure | undefined {
   if (limits.maxTokens !== undefined && tokens >= limits.maxTokens)
     return limit("max_tokens", `Token limit reached: ${tokens} of ${limits.maxTokens} (--max-tokens)`);
@@ -60,7 +60,7 @@ export function limitReached({ limits, requests, tokens }: Ledger): Failure | un
   return undefined;
 }
 
-/** Is the next request the last one allowed? */
+/** True when the next request is the last one allowed. */
 export function isLastRequest({ limits, requests }: Ledger): boolean {
   return requests === limits.maxTurns - 1;
 }

@@ -1,12 +1,12 @@
 const window = 20;
 const tolerated = 3;
 
-/** How a call stands against the calls before it. */
+/** The relation of a call to the calls before it. */
 export type Repetition = "new" | "repeated" | "stuck";
 
 /**
- * Notices a model that goes round in circles: the same call, with the same whole arguments and the same result, three
- * times within twenty calls is worth a word to it; once more after that word, and the run is stuck.
+ * Detects a model that repeats itself: the same call with the same arguments and the same result, three times within
+ * twenty calls, gets a note; once more after that note, and the run is stuck.
  */
 export class LoopGuard {
   #recent: string[] = [];
@@ -23,7 +23,7 @@ export class LoopGuard {
   }
 }
 
-/** JSON with its keys in order, so that `{a, b}` and `{b, a}` are the same call. */
+/** JSON with sorted keys, so that `{a, b}` and `{b, a}` are the same call. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {
     if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;

@@ -2,7 +2,7 @@ import { exitByCode, KodaError, messageOf, type ErrorCode } from "../errors.ts";
 
 export type Failure = { code: ErrorCode; message: string; retryable: boolean; httpStatus?: number };
 
-/** How a run ended. `text` is the answer, or what there was of it. */
+/** The outcome of a turn or run. `text` is the answer as far as it came. */
 export type Outcome =
   | { status: "done"; text: string; output?: unknown }
   | { status: "failed"; text: string; error: Failure }
@@ -13,8 +13,8 @@ const limits: ReadonlySet<ErrorCode> = new Set(["max_turns", "max_tokens", "max_
 const cancellations: ReadonlySet<ErrorCode> = new Set(["sighup", "sigint", "sigterm", "reader_gone"]);
 
 /**
- * The outcome of anything thrown. Whoever stops a run says why in the signal's reason, and that outranks the error it
- * caused: a request that broke off at the time limit is no network failure.
+ * The outcome of anything thrown. The signal's reason says why a run was stopped and outranks the error that the stop
+ * caused: a request cut off by the time limit is not a network failure.
  */
 export function outcomeOfError(error: unknown, signal: AbortSignal, text: string): Outcome {
   return outcomeOfFailure(
@@ -23,7 +23,12 @@ export function outcomeOfError(error: unknown, signal: AbortSignal, text: string
   );
 }
 
-/** Which kind of end a failure is. */
+/** The outcome of a run that fails while it is being closed. An earlier failure is kept. */
+export function failedAfterwards(outcome: Outcome, error: unknown): Outcome {
+  return outcome.status === "done" ? outcomeOfFailure(failureOf(error), outcome.text) : outcome;
+}
+
+/** The status that belongs to a failure. */
 export function outcomeOfFailure(failure: Failure, text: string): Outcome {
   if (limits.has(failure.code)) return { status: "limit", text, error: failure };
   if (cancellations.has(failure.code)) return { status: "cancelled", text, error: failure };
@@ -36,7 +41,7 @@ function failureOf(error: unknown): Failure {
   return httpStatus === undefined ? { code, message, retryable } : { code, message, retryable, httpStatus };
 }
 
-/** The process's exit code: a function of the outcome and of nothing else. */
+/** The process's exit code, which depends on the outcome alone. */
 export function exitOf(outcome: Outcome): number {
   return outcome.status === "done" ? 0 : exitByCode[outcome.error.code];
 }

@@ -1,14 +1,15 @@
 import type { CallPart } from "../model/message.ts";
 import { nearest } from "../nearest.ts";
-import type { Claim, ClaimContext, Tool } from "../tools/tool.ts";
+import type { ClaimContext, Tool } from "../tools/tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import { describeProblems, problemsOf } from "./schema.ts";
 
-/** A call with its tool found, its arguments decoded, and what it claims to do; or what is wrong with it. */
+/** A call with its tool, its decoded arguments and its claim; or the mistake in it. */
 export type Prepared = { call: CallPart; input: unknown; claim: Claim } & ({ tool: Tool } | { mistake: string });
 
 const harmless: Claim = { effect: "read", writes: [] };
 
-/** Decodes a call before anything judges it: the gate never sees arguments that do not match the tool's schema. */
+/** Decodes a call. The gate never sees arguments that do not match the tool's schema. */
 export async function prepare(call: CallPart, tools: readonly Tool[], context: ClaimContext): Promise<Prepared> {
   const { value: input, problem } = decode(call.arguments);
   const mistaken = (mistake: string): Prepared => ({ call, input, claim: harmless, mistake });
@@ -21,11 +22,11 @@ export async function prepare(call: CallPart, tools: readonly Tool[], context: C
   if (problems.length > 0)
     return mistaken(`The arguments of ${tool.name} do not match its schema:\n${describeProblems(problems)}`);
 
-  // The schema has just vouched for the type that this tool declares.
+  // The schema check has just established the type that this tool declares.
   return { call, input, claim: await tool.claim(input as never, context), tool };
 }
 
-/** No arguments at all is how several providers send `{}`. */
+/** Several providers send an empty text for `{}`. */
 function decode(text: string): { value: unknown; problem?: string } {
   try {
     return { value: JSON.parse(text.trim() === "" ? "{}" : text) };

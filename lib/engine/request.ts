@@ -1,80 +1,80 @@
 import type { ModelRequest, Usage } from "../model/model.ts";
-import type { Engine } from "./engine.ts";
+import { addUsage, noUsage } from "../model/usage.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
-import { addUsage, noUsage } from "../model/usage.ts";
 import { costOf, spend } from "./ledger.ts";
+import type { Turn } from "./turn.ts";
 
-/** What of the answer there is so far: shown when the turn ends before its answer is complete. */
-export type Draft = { text: string; usage: Figures };
-
-/** Sends the history, streams the reply, commits it, and says what it cost. */
+/** Sends the history, streams the reply, commits it, and reports its usage. */
 export async function* ask(
-  engine: Engine,
-  { draft, withoutTools }: { draft: Draft; withoutTools: boolean },
+  turn: Turn,
+  { withoutTools }: { withoutTools: boolean },
   signal: AbortSignal,
 ): AsyncGenerator<Event, Reply> {
-  const request = requestOf(engine, withoutTools);
+  const { session, ledger, progress } = turn;
+  const request = requestOf(turn, withoutTools);
   const gathering = new Gathering(request.messages);
-  engine.ledger.requests++;
-  // In this generator and not in one of its own: each one on the way of every piece costs 15 ms in 20,000 of them.
+  ledger.requests++;
+  const stream = turn.model(request, signal)[Symbol.asyncIterator]();
+  // In this generator and not in another: each one between model and sink costs 15 ms per 20,000 deltas.
   try {
-    for await (const events of engine.model(request, signal)) {
-      for (const event of events) {
-        const told = gathering.add(event);
-        if (told !== undefined) yield told;
+    for (let batch; !(batch = yield* turn.events.until(stream.next())).done;) {
+      for (const piece of batch.value) {
+        const event = gathering.add(piece);
+        if (event !== undefined) yield event;
       }
     }
   } catch (error) {
-    keepCut(engine, gathering.text);
+    keepCut(turn, gathering.text);
     throw error;
   } finally {
-    if (gathering.text !== "") draft.text = gathering.text;
+    if (gathering.text !== "") progress.text = gathering.text;
+    await stream.return?.();
   }
   const { reply } = gathering;
-  // A Model throws when it fails, so this is our defect, not the provider's.
+  // A Model throws when it fails, so this is a bug in koda.
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
 
-  // An empty reply is not worth a place in the history: providers refuse to see it again.
-  if (reply.item.parts.length > 0) engine.session.append(reply.item);
+  // Providers reject an empty reply in the history.
+  if (reply.item.parts.length > 0) session.append(reply.item);
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
-  spend(engine.ledger, reply.item.usage, estimateTokens(request, reply));
-  draft.usage = addUsage(draft.usage, reply.item.usage);
-  yield usageEvent(engine, reply.item.usage, draft.usage);
+  spend(ledger, reply.item.usage, estimateTokens(request, reply));
+  progress.usage = addUsage(progress.usage, reply.item.usage);
+  yield usageEvent(turn, reply.item.usage, progress.usage);
   return reply;
 }
 
-/** A reply that is cut off leaves in the log what it said until then. */
-function keepCut({ session }: Engine, text: string): void {
+/** Keeps the text of a reply that was cut off. */
+function keepCut({ session }: Turn, text: string): void {
   if (text !== "")
     session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noUsage });
 }
 
-function requestOf(engine: Engine, withoutTools: boolean): ModelRequest {
+function requestOf({ system, session, tools, heard }: Turn, withoutTools: boolean): ModelRequest {
   return {
-    system: engine.system,
-    messages: engine.session.history(),
-    tools: engine.tools.map(({ name, about, input }) => ({ name, about, input })),
-    heard: engine.heard,
+    system,
+    messages: session.history(),
+    tools: tools.map(({ name, about, input }) => ({ name, about, input })),
+    heard,
     ...(withoutTools && { withoutTools }),
   };
 }
 
-function usageEvent({ ledger, session, info }: Engine, request: Usage, turn: Figures): Event {
+function usageEvent({ ledger, session, info }: Turn, request: Usage, turn: Figures): Event {
   const used = request.input === null ? null : request.input + (request.output ?? 0);
   const cost = costOf(ledger, info.price);
   return {
     type: "usage",
     request,
     turn,
-    session: session.usage,
+    session: session.info.usage,
     context: { used, window: info.contextWindow },
     ...(cost !== undefined && { cost_usd: cost }),
   };
 }
 
-/** About three and a half bytes a token; only where the provider reports nothing. */
+/** About three and a half bytes a token, for providers that report nothing. */
 function estimateTokens(request: ModelRequest, reply: Reply): number {
   if (reply.item.usage.input !== null) return 0;
   return Math.ceil(JSON.stringify([request.system, request.messages, request.tools, reply.item.parts]).length / 3.5);

@@ -1,9 +1,9 @@
-import { isBelow } from "../sandbox/policy/reach.ts";
-import type { Claim } from "../tools/tool.ts";
+import { isBelow } from "../files/path.ts";
+import type { Claim } from "../trust/claim.ts";
 
 /**
  * Splits the calls of one reply into waves: the calls of a wave run together, the waves one after another, and no call
- * overtakes one that it could depend on. A call that only reads may depend on anything written before it.
+ * overtakes another that it could depend on. A call that only reads may depend on anything written before it.
  */
 export function waves<T extends { claim: Claim }>(calls: readonly T[]): T[][] {
   const result: T[][] = [];

@@ -1,18 +1,18 @@
 import type { Schema, Validator } from "@cfworker/json-schema";
 import type { JsonSchema } from "../model/model.ts";
 
-/** One thing that is wrong with a value: where, and what was expected there. */
+/** A mismatch between a value and its schema. */
 export type Problem = { path: string; expected: string };
 
 const mostProblems = 8;
 
-/** Compiled once a schema: tools are checked on every call. */
+/** Compiled once for each schema: tools are checked on every call. */
 const validators = new WeakMap<JsonSchema, Validator>();
 
 /** A parent says only that one of its children failed; the child says what is wrong. */
 const parents = new Set(["properties", "additionalProperties", "items", "prefixItems", "$ref", "allOf"]);
 
-/** What is wrong with `value` by the schema; empty when nothing is. Throws when the schema itself cannot be used. */
+/** The mismatches between `value` and the schema. Throws when the schema itself cannot be used. */
 export async function problemsOf(value: unknown, schema: JsonSchema): Promise<Problem[]> {
   const { valid, errors } = (await validatorOf(schema)).validate(value);
   if (valid) return [];
@@ -23,7 +23,7 @@ export async function problemsOf(value: unknown, schema: JsonSchema): Promise<Pr
   }));
 }
 
-/** Problems as lines a model can act on. */
+/** Mismatches as lines that a model can act on. */
 export function describeProblems(problems: readonly Problem[]): string {
   return problems.map(({ path, expected }) => `- ${path}: ${expected}`).join("\n");
 }
@@ -41,14 +41,14 @@ export function draftOf({ $schema }: JsonSchema): Draft {
 /** A reference in a schema; `holder` is the object that has the keyword. */
 export type Reference = { holder: object; keyword: "$ref" | "$recursiveRef" };
 
-/** Finds what references lead to, with its JSON pointer. */
+/** Finds the targets of references, with their JSON pointers. */
 export async function resolverOf(
   root: JsonSchema,
 ): Promise<(reference: Reference) => { schema: unknown; pointer: string } | undefined> {
   const { dereference } = await import("@cfworker/json-schema");
   const known = dereference(root as Schema);
   return ({ holder, keyword }) => {
-    // The library leaves the whole address beside the reference.
+    // The library puts the absolute address beside the reference.
     const address: unknown = Reflect.get(
       holder,
       keyword === "$ref" ? "__absolute_ref__" : "__absolute_recursive_ref__",

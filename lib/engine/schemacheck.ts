@@ -1,7 +1,8 @@
+import { isRecord } from "../config/json.ts";
 import { errnoOf, messageOf } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { type Draft, draftOf, type Reference, resolverOf } from "./schema.ts";
-import { isRecord, type Rule, rules } from "./schemarules.ts";
+import { type Rule, rules } from "./schemarules.ts";
 
 /** The fault of a schema, as a sentence; undefined when it can be used. */
 export async function schemaFault(root: JsonSchema): Promise<string | undefined> {
@@ -10,8 +11,8 @@ export async function schemaFault(root: JsonSchema): Promise<string | undefined>
   const fault = visit([{ schema: root, pointer: "" }], walk);
   if (fault !== undefined) return fault;
 
-  // References are looked up in a tree whose shape is known to be good. What they lead to may be outside of what the
-  // keywords show, and have references of its own.
+  // References are resolved in a tree whose shape is known to be good. Their targets may lie outside of the keywords
+  // that were visited, and have references of their own.
   const resolve = await resolverOf(root).catch(referenceFault);
   if (typeof resolve === "string") return resolve;
   for (const reference of walk.references) {
@@ -24,7 +25,7 @@ export async function schemaFault(root: JsonSchema): Promise<string | undefined>
   return endless(walk);
 }
 
-/** Deeper ones are no schemas that anyone wrote, and checking a value by them would overflow the stack. */
+/** Nobody writes deeper schemas, and checking a value against one would overflow the stack. */
 const mostLevels = 1_000;
 const tooMany = `more than ${mostLevels.toLocaleString("en")}`;
 
@@ -37,7 +38,7 @@ function isDeep(root: unknown): boolean {
   return true;
 }
 
-/** The library's own complaints are about the schema; any other error is a defect of koda. */
+/** The library's own errors are about the schema; any other is a bug in koda. */
 function referenceFault(error: unknown): string {
   const isAboutSchema =
     error instanceof Error &&
@@ -54,7 +55,7 @@ type Walk = { draft: Draft; seen: Map<object, Seen>; references: Found[] };
 
 /** Checks these schemas and all that their keywords hold, and notes their references. */
 function visit(places: Place[], walk: Walk): string | undefined {
-  // An array hands out what is added to it on the way.
+  // Entries that are added during the iteration are visited too.
   for (const { schema, pointer } of places) {
     if (typeof schema === "boolean") continue;
     if (!isRecord(schema)) return refused(pointer, schema, "a schema: an object, true or false");
@@ -86,9 +87,9 @@ function childrenOf(rule: Rule, value: unknown, pointer: string): Place[] {
   }));
 }
 
-/** A schema that leads back to itself without going into the value would be applied for ever. */
+/** A schema that refers back to itself for the same value would be applied forever. */
 function endless({ seen }: Walk): string | undefined {
-  /** How many schemas in a row are applied to the same value; Infinity while they are being counted. */
+  /** The number of schemas in a row that apply to the same value; Infinity while they are being counted. */
   const heights = new Map<unknown, number>();
   const heightOf = (schema: unknown, level: number): number => {
     const known = heights.get(schema);

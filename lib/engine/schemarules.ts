@@ -1,3 +1,4 @@
+import { isRecord } from "../config/json.ts";
 import type { Draft } from "./schema.ts";
 
 /** The values that a keyword of JSON Schema takes. */
@@ -7,7 +8,7 @@ export type Rule = {
   accepts: (value: unknown, draft: Draft) => boolean;
   /** The schemas in an accepted value, each with its place below the keyword. */
   schemas?: (value: unknown) => readonly Child[];
-  /** Those schemas are about the same value as the schema that they are in, and not about a part of it. */
+  /** These schemas apply to the same value as the schema that contains them, not to a part of it. */
   isSameValue?: true;
 };
 
@@ -20,8 +21,6 @@ const isNumber = (value: unknown): value is number => typeof value === "number";
 const isList = (value: unknown): value is unknown[] => Array.isArray(value);
 const isStrings = (value: unknown) => isList(value) && value.every(isString);
 const isType = (value: unknown) => isString(value) && typeNames.includes(value);
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !isList(value);
 
 const text: Rule = { expected: "a string", accepts: isString };
 const yesNo: Rule = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
@@ -31,7 +30,7 @@ const size: Rule = {
   expected: "an integer of at least 0",
   accepts: (value) => isNumber(value) && Number.isInteger(value) && value >= 0,
 };
-/** Draft 4 says with it that `minimum` or `maximum` is not itself allowed. */
+/** In draft 4 it excludes the value of `minimum` or `maximum`. */
 const bound: Rule = {
   expected: "a number (true or false in draft 4)",
   accepts: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
@@ -93,7 +92,7 @@ const table: readonly [keywords: string, rule: Rule][] = [
   ["additionalProperties unevaluatedProperties propertyNames contentSchema", schema],
   ["additionalItems unevaluatedItems contains", schema],
   ["prefixItems", schemas],
-  // Drafts before 2020-12 have several here too, for the items in their order.
+  // Drafts before 2020-12 allow a list here, one schema for each item in order.
   ["items", { ...schema, schemas: (value) => (isList(value) ? itemsOf(value) : [{ schema: value }]) }],
   ["minProperties maxProperties minItems maxItems minContains maxContains minLength maxLength", size],
   ["minimum maximum", number],
@@ -102,7 +101,7 @@ const table: readonly [keywords: string, rule: Rule][] = [
   ["pattern", { expected: "a regular expression", accepts: isPattern }],
 ];
 
-/** Every keyword with a meaning in one of the drafts. JSON Schema allows any other, and gives it none. */
+/** Every keyword with a meaning in one of the drafts. JSON Schema ignores any other. */
 export const rules: ReadonlyMap<string, Rule> = new Map(
   table.flatMap(([keywords, rule]) => keywords.split(" ").map((keyword) => [keyword, rule] as const)),
 );

@@ -1,78 +1,126 @@
+import type { Mailbox } from "../async/mailbox.ts";
 import { KodaError } from "../errors.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
+import type { JsonSchema, Model, ModelInfo } from "../model/model.ts";
 import type { Item } from "../session/item.ts";
+import type { Session } from "../session/session.ts";
+import type { Tool, ToolContext } from "../tools/tool.ts";
+import type { Gate } from "../trust/gate.ts";
 import { AnswerJudge, schemaRequest } from "./answer.ts";
+import type { Changes } from "./changes.ts";
 import { dispatch } from "./dispatch.ts";
 import { failureField } from "./end.ts";
-import { type Engine, news } from "./engine.ts";
-import type { Event } from "./event.ts";
-import { noUsage } from "../model/usage.ts";
-import { isLastRequest, limitReached } from "./ledger.ts";
-import { LoopGuard } from "./loop.ts";
+import type { Event, EventOf, Figures } from "./event.ts";
+import type { KeyWatch } from "./exposure.ts";
+import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
+import type { LoopGuard } from "./loop.ts";
 import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
-import { ask, type Draft } from "./request.ts";
+import { ask } from "./request.ts";
 
-/** The user's request; an empty one goes on with the task of a turn that was cut off. */
+/** The user's request; an empty one continues the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
 
-/** One turn: from a prompt to its outcome. Whatever it started has stopped when it is over, even if its reader left. */
-export async function* turn(prompt: Prompt, engine: Engine, parent: AbortSignal): AsyncGenerator<Event, Outcome> {
+export type Notice = EventOf<"notice">;
+
+/** Events that no step of the loop yields itself: tool output, notices, connections. */
+export type Events = Mailbox<Event>;
+
+/** The part of a call's context that the conversation provides. */
+export type CallContext = Omit<ToolContext, "call" | "signal" | "report">;
+
+/** Guards the files that git and koda execute or obey: `before` calls that may write, and `after` them. */
+export type RepositoryGuard = {
+  before(signal: AbortSignal): Promise<void>;
+  after(): Promise<readonly Notice[]>;
+};
+
+/** A frozen view of one turn. All state that changes lives in the objects that it refers to. */
+export type Turn = {
+  readonly model: Model;
+  readonly info: ModelInfo;
+  readonly tools: readonly Tool[];
+  readonly gate: Gate;
+  readonly system: string;
+  /** The JSON Schema that the answer has to match. */
+  readonly schema?: JsonSchema;
+  readonly session: Session;
+  readonly ledger: Ledger;
+  readonly events: Events;
+  /** The context of the call with this id. */
+  readonly contextOf: (call: string) => CallContext;
+  readonly repositories: RepositoryGuard;
+  readonly changes: Changes;
+  readonly loop: LoopGuard;
+  readonly progress: Progress;
+  readonly watchKey: KeyWatch;
+  /** Called whenever the model or a tool sends something. */
+  readonly heard: () => void;
+};
+
+/** The progress of a turn. */
+export type Progress = {
+  /** The answer so far, for a turn that ends before it is complete. */
+  text: string;
+  usage: Figures;
+  /** Settles when the running calls have ended or were abandoned. */
+  calls: Promise<unknown>;
+};
+
+/** One turn, from its first items to its outcome. Its calls have stopped when it is over. */
+export async function* runTurn(
+  turn: Turn,
+  opening: readonly Item[],
+  parent: AbortSignal,
+): AsyncGenerator<Event, Outcome> {
+  const { session, events, schema, progress } = turn;
   const life = new AbortController();
   const signal = AbortSignal.any([parent, life.signal]);
-  const draft: Draft = { text: "", usage: noUsage };
-  const number = engine.session.beginTurn(...opening(prompt, engine));
+  const request: Item[] = schema === undefined ? [] : [{ kind: "note", text: schemaRequest(schema) }];
+  const number = session.beginTurn(...opening, ...request);
   yield { type: "turn.start", turn: number };
 
-  let outcome: Outcome;
+  let outcome: Outcome | undefined;
   try {
-    outcome = yield* work(engine, draft, signal);
+    outcome = yield* work(turn, signal);
   } catch (error) {
-    outcome = outcomeOfError(error, parent, draft.text);
+    outcome = outcomeOfError(error, parent, progress.text);
     if (outcome.status === "failed" && outcome.error.code === "internal") yield defect(error);
   } finally {
-    life.abort(new KodaError("reader_gone", "the reader of this turn's events is gone"));
+    life.abort(readerGone);
+    await progress.calls;
+    // The reader left, so nothing below runs.
+    if (outcome === undefined) recordEnd(session, outcomeOfError(readerGone, parent, progress.text), parent);
   }
 
-  yield* news(engine);
-  yield* await engine.changes.collect();
-  const recorded = recordEnd(engine, outcome, parent);
+  yield* events.drain();
+  yield* await turn.changes.collect();
+  const recorded = recordEnd(session, outcome, parent);
   yield turnEnd(number, recorded);
   return recorded;
 }
 
-function opening(prompt: Prompt, { environment, answerSchema }: Engine): Item[] {
-  const items: (Item | undefined)[] = [
-    environment,
-    prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt },
-    answerSchema && { kind: "note", text: schemaRequest(answerSchema) },
-  ];
-  return items.filter((item) => item !== undefined);
-}
-
-const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";
+const readerGone = new KodaError("reader_gone", "the reader of this turn's events is gone");
 
 /** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
-async function* work(engine: Engine, draft: Draft, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
-  const { session, ledger, answerSchema } = engine;
-  const judge = new AnswerJudge(answerSchema);
-  const loop = new LoopGuard();
+async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
+  const { session, ledger, progress } = turn;
+  const judge = new AnswerJudge(turn.schema);
 
   let working = false;
   while (true) {
     const spent = limitReached(ledger);
-    if (spent !== undefined) return outcomeOfFailure(spent, draft.text);
+    if (spent !== undefined) return outcomeOfFailure(spent, progress.text);
 
-    // The last request of a task that is not done yet is for the best answer that there is.
+    // The last request of an unfinished task asks for the best answer so far.
     const last = working && isLastRequest(ledger);
     if (last) session.append({ kind: "note", text: lastRequest });
-    const reply = yield* ask(engine, { draft, withoutTools: last }, signal);
-    yield* news(engine);
+    const reply = yield* ask(turn, { withoutTools: last }, signal);
 
-    // What it asks for all the same is not done; the limit ends the turn.
+    // Calls in the last reply are ignored; the limit ends the turn.
     if (last) continue;
     working = true;
     if (reply.calls.length > 0) {
-      if (limitReached(ledger) === undefined) yield* dispatch(engine, { calls: reply.calls, loop }, signal);
+      if (limitReached(ledger) === undefined) yield* dispatch(turn, reply.calls, signal);
       continue;
     }
 
@@ -84,7 +132,7 @@ async function* work(engine: Engine, draft: Draft, signal: AbortSignal): AsyncGe
         session.append({ kind: "note", text: judgement.note });
         break;
       case "failed":
-        return outcomeOfFailure(judgement.error, draft.text);
+        return outcomeOfFailure(judgement.error, progress.text);
       default:
         judgement satisfies never;
     }
@@ -98,7 +146,7 @@ function answered({ text, output }: { text: string; output?: unknown }): Outcome
   return output === undefined ? { status: "done", text } : { status: "done", text, output };
 }
 
-/** A bug of ours: where it happened is for whoever reports it. */
+/** A bug in koda, with its stack for a bug report. */
 function defect(error: unknown): Event {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { type: "notice", level: "error", code: "internal", message };
@@ -106,8 +154,8 @@ function defect(error: unknown): Event {
 
 const reason = { failed: "error", limit: "limit", cancelled: "cancelled" } as const;
 
-/** Puts the end into the log. What cannot be recorded has failed, whatever had come of it; its text is not lost. */
-function recordEnd({ session }: Engine, outcome: Outcome, signal: AbortSignal): Outcome {
+/** A turn whose end cannot be recorded has failed; its text is kept. */
+function recordEnd(session: Session, outcome: Outcome, signal: AbortSignal): Outcome {
   try {
     if (outcome.status === "done") session.endTurn("complete");
     else session.endTurn(reason[outcome.status], { code: outcome.error.code, message: outcome.error.message });

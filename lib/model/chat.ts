@@ -1,26 +1,27 @@
+import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "../config/json.ts";
 import { chatBody } from "./chat-body.ts";
+import type { ModelEndpoint } from "./endpoint.ts";
 import { FragmentedCalls } from "./fragments.ts";
-import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "./json.ts";
-import type { FinishReason, ModelEvent, Usage } from "./model.ts";
-import { type Assembly, type Attempt, speak } from "./reply.ts";
-import type { Endpoint } from "./stream.ts";
+import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
+import { type ReplyParser, wireModel } from "./reply.ts";
+import { noUsage } from "./usage.ts";
 
-/** Chat Completions, as OpenAI defined it and as the many servers that speak something like it understood it. */
-export function overChat(endpoint: Endpoint): Attempt {
-  return speak({ wire: "chat", body: chatBody, assemble: () => new ChatReply() }, endpoint);
+/** Chat Completions, as OpenAI defined it and as other servers understood it. */
+export function chatModel(endpoint: ModelEndpoint): Model {
+  return wireModel({ wire: "chat", body: chatBody, parser: () => new ChatReply() }, endpoint);
 }
 
-class ChatReply implements Assembly {
-  state: Assembly["state"] = "open";
+class ChatReply implements ReplyParser {
+  state: ReplyParser["state"] = "open";
   #calls = new FragmentedCalls();
   #thinking = "";
   #reason: string | undefined;
-  #usage: Usage = { input: null, cached: null, output: null, reasoning: null };
+  #usage: Usage = noUsage;
 
   read(frame: JsonRecord, events: ModelEvent[]): void {
     if (isRecord(frame.usage)) this.#usage = usageOf(frame.usage);
     const choice = recordOf(arrayIn(frame, "choices")[0]);
-    // A server that does not stream sends `message`; what is in it is the same.
+    // A server that does not stream sends `message`, with the same fields.
     const delta = isRecord(choice.delta) ? choice.delta : recordIn(choice, "message");
     for (const fragment of arrayIn(delta, "tool_calls")) this.#calls.add(recordOf(fragment));
 
@@ -29,7 +30,7 @@ class ChatReply implements Assembly {
       this.#reason = reason;
       this.state = "complete";
     }
-    this.#say(delta, events);
+    this.#addContent(delta, events);
   }
 
   end(events: ModelEvent[]): void {
@@ -39,10 +40,10 @@ class ChatReply implements Assembly {
     events.push({ type: "end", reason: finishOf(this.#reason, calls.length), usage: this.#usage });
   }
 
-  #say(delta: JsonRecord, events: ModelEvent[]): void {
+  #addContent(delta: JsonRecord, events: ModelEvent[]): void {
     const { content } = delta;
     if (Array.isArray(content)) {
-      for (const part of content) this.#say(fromPart(recordOf(part)), events);
+      for (const part of content) this.#addContent(fromPart(recordOf(part)), events);
       return;
     }
     const thinking = stringIn(delta, "reasoning_content") ?? stringIn(delta, "reasoning") ?? "";
@@ -54,7 +55,7 @@ class ChatReply implements Assembly {
     events.push({ type: "text", text });
   }
 
-  /** A thought is over when something else comes. */
+  /** A thought ends when something else begins. */
   #endThought(events: ModelEvent[]): void {
     const text = this.#thinking;
     this.#thinking = "";
@@ -62,14 +63,14 @@ class ChatReply implements Assembly {
   }
 }
 
-/** Content as a list of parts, where a thought is a part of its own and a list again. */
+/** A part of content that is a list; a thought is a list again. */
 function fromPart(part: JsonRecord): JsonRecord {
   if (part.type !== "thinking") return { content: stringIn(part, "text") };
   const texts = arrayIn(part, "thinking").map((piece) => stringIn(recordOf(piece), "text") ?? "");
   return { reasoning_content: texts.join("") };
 }
 
-/** A server may say `stop` although it asks for calls, and has words of its own for the rest. */
+/** A server may say `stop` although there are calls, and has its own words for the rest. */
 function finishOf(reason: string | undefined, calls: number): FinishReason {
   if (reason === "length" || reason === "max_tokens") return "length";
   if (reason === "content_filter" || reason === "safety") return "filter";

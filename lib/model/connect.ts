@@ -1,19 +1,19 @@
+import type { Wire } from "../config/config.ts";
+import type { ModelEndpoint } from "./endpoint.ts";
 import { platformFetch } from "./fetch.ts";
-import type { Model, Wire } from "./model.ts";
-import type { Attempt } from "./reply.ts";
-import { retrying, type RetryPolicy } from "./retry.ts";
-import type { Endpoint } from "./stream.ts";
+import type { Model } from "./model.ts";
+import { withRetries, type RetryPolicy } from "./retry.ts";
 
-export type Connection = Omit<Endpoint, "fetch"> & Partial<Pick<Endpoint, "fetch">> & { retry?: RetryPolicy };
+type ConnectOptions = Omit<ModelEndpoint, "fetch"> & Partial<Pick<ModelEndpoint, "fetch">> & { retry?: RetryPolicy };
 
-/** The model at an endpoint, with the one retry policy around it. Nothing heavy is loaded before the first request. */
-export function connect({ retry, ...connection }: Connection): Model {
-  const endpoint: Endpoint = { fetch: platformFetch, ...connection };
-  let wire: Promise<Attempt> | undefined;
-  return retrying(() => (wire ??= wires[endpoint.info.wire](endpoint)), retry);
+/** The model at an endpoint, with retries. The wire is loaded by the first request. */
+export function connectModel({ retry, ...options }: ConnectOptions): Model {
+  const endpoint: ModelEndpoint = { fetch: platformFetch, ...options };
+  let wire: Promise<Model> | undefined;
+  return withRetries(() => (wire ??= wires[endpoint.info.wire](endpoint)), retry);
 }
 
-const wires: Record<Wire, (endpoint: Endpoint) => Promise<Attempt>> = {
-  chat: async (endpoint) => (await import("./chat.ts")).overChat(endpoint),
-  responses: async (endpoint) => (await import("./responses.ts")).overResponses(endpoint),
+const wires: Record<Wire, (endpoint: ModelEndpoint) => Promise<Model>> = {
+  chat: async (endpoint) => (await import("./chat.ts")).chatModel(endpoint),
+  responses: async (endpoint) => (await import("./responses.ts")).responsesModel(endpoint),
 };

@@ -6,8 +6,8 @@ import tape from "./demo.jsonl" with { type: "text" };
 import type { Provider } from "./providers.ts";
 
 /**
- * The scripted model behind `-m demo`: whatever the prompt is, it writes a small failing project, runs its test, reads,
- * repairs, and runs it again. It needs no address, for it answers from the cassette below.
+ * The scripted model behind `-m demo`: whatever the prompt, it writes a small failing project, runs its test, fixes the
+ * bug and runs the test again. Its replies come from a cassette, so the base URL is never used.
  */
 export const demoProvider: Provider = { name: "demo", baseUrl: "http://demo.invalid/v1", keys: [], wire: "chat" };
 
@@ -15,12 +15,12 @@ export function demoCassette(): Cassette {
   return parseCassette(tape, "demo");
 }
 
-/** A script cannot look around, so what is already there is left alone by not starting at all. */
-export function refuseOldDemo(cwd: string): void {
+/** The script cannot check for existing files, so it does not start when its directory exists. */
+export function assertNoDemoDirectory(cwd: string): void {
   const directory = join(cwd, "koda-demo");
   if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) return;
   throw new KodaError(
     "usage",
-    `The demo writes into a new directory, and "${directory}" exists already: move it away, or run in another directory`,
+    `Cannot run the demo: "${directory}" already exists. Remove it, or run the demo in another directory`,
   );
 }

@@ -1,4 +1,4 @@
-/** Whether the scripted model is meant, by its short name or by the one that events and the first line show. */
+/** True for the scripted model's short name, and for its name in events and in the banner. */
 export function isDemo(model: string | undefined): boolean {
   return model === "demo" || model === "demo/scripted";
 }

@@ -1,7 +1,7 @@
-/** The one way out to a provider. A cassette is another function of this type. */
+/** All requests to providers go through a function of this type; a cassette is one as well. */
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 
-export type FetchInit = {
+type FetchInit = {
   method: "GET" | "POST";
   headers: Record<string, string>;
   body?: string;
@@ -9,7 +9,7 @@ export type FetchInit = {
 };
 
 /**
- * A redirect is never followed, for the key would go with it to a host that nobody chose. Silence has our own limit, so
- * the platform's five minutes are off: a model may think for longer.
+ * Redirects are not followed: the key would go to a host that the user did not choose. The platform's timeout of five
+ * minutes is off, since a model may think for longer; koda has its own limit for silence.
  */
 export const platformFetch: Fetch = (url, init) => fetch(url, { ...init, redirect: "manual", timeout: false });

@@ -1,24 +1,24 @@
-import { type JsonRecord, parseJson, recordIn, stringIn } from "./json.ts";
+import { type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
 import type { CallPart } from "./message.ts";
 
-type Growing = { index: unknown; id: string; tool: string; arguments: string };
+type PartialCall = { index: unknown; id: string; tool: string; arguments: string };
 
 /**
- * The calls of a streamed reply. They come in fragments that say by `index` which call they belong to; but servers leave
- * the index out, give all calls the same one, repeat the id and the name, send them late, or repeat what was complete.
+ * The calls of a streamed reply. They come in fragments whose `index` names the call; but servers leave the index out,
+ * give all calls the same one, repeat the id and the name, send them late, or repeat complete arguments.
  */
 export class FragmentedCalls {
-  #calls: Growing[] = [];
+  #calls: PartialCall[] = [];
 
   add(fragment: JsonRecord): void {
-    const made = recordIn(fragment, "function");
+    const named = recordIn(fragment, "function");
     const id = stringIn(fragment, "id") ?? "";
-    const tool = stringIn(made, "name") ?? "";
-    const call = this.#belongsTo(fragment.index, id, tool) ?? this.#start(fragment.index);
+    const tool = stringIn(named, "name") ?? "";
+    const call = this.#continued(fragment.index, id, tool) ?? this.#start(fragment.index);
 
     if (call.id === "") call.id = id;
     if (call.tool === "") call.tool = tool;
-    const text = argumentsText(made.arguments);
+    const text = argumentsText(named.arguments);
     if (!isRepetition(call.arguments, text)) call.arguments += text;
   }
 
@@ -31,20 +31,20 @@ export class FragmentedCalls {
     }));
   }
 
-  /** The call that a fragment goes on with, if it does not start one. */
-  #belongsTo(index: unknown, id: string, tool: string): Growing | undefined {
+  /** The call that a fragment continues; undefined when it starts one. */
+  #continued(index: unknown, id: string, tool: string): PartialCall | undefined {
     const known =
       id === "" ? undefined : this.#calls.findLast((call) => call.id === id && sameIndex(call.index, index));
     if (known !== undefined) return known;
     const last = this.#calls.findLast((call) => sameIndex(call.index, index));
     if (last === undefined) return undefined;
     if (id !== "" && last.id !== "") return undefined;
-    // A name where there is one already and the arguments are whole is the next call of a server without ids.
+    // Without ids, a second name after complete arguments is the next call.
     const isNext = tool !== "" && last.tool !== "" && last.arguments !== "" && parseJson(last.arguments) !== undefined;
     return isNext ? undefined : last;
   }
 
-  #start(index: unknown): Growing {
+  #start(index: unknown): PartialCall {
     const call = { index, id: "", tool: "", arguments: "" };
     this.#calls.push(call);
     return call;
@@ -55,13 +55,13 @@ function sameIndex(known: unknown, index: unknown): boolean {
   return typeof index !== "number" || typeof known !== "number" || known === index;
 }
 
-/** JSON text, which a sloppy server has parsed already. */
+/** Some servers send the arguments as an object instead of JSON text. */
 function argumentsText(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
-/** Twice the same object is never JSON, so it is the same object said twice. */
+/** The same object twice is not JSON, so the server repeated it. */
 function isRepetition(soFar: string, text: string): boolean {
   return text.startsWith("{") && text === soFar;
 }

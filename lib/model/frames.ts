@@ -1,25 +1,25 @@
-import { KodaError } from "../errors.ts";
+import { brokenStream } from "./failure.ts";
 
-/** One server-sent event: its `data`, which is JSON or the word [DONE]. The event's name is in the JSON as well. */
+/** The `data` of a server-sent event: JSON, or the word [DONE]. The JSON repeats the event's name. */
 export type Frame = string;
 
-/** Puts the pieces that the network delivers together to whole frames. */
+/** Splits a stream of bytes into frames. */
 export class FrameReader {
   #decoder = new TextDecoder();
-  /** A carriage return at the very end of a chunk: perhaps the first half of a line end. */
+  /** A carriage return at the end of a chunk, which may be the first half of a line end. */
   #held = "";
-  /** The beginning of a frame, in the pieces it came in: a long one is put together once, not with every piece. */
+  /** The beginning of a frame in pieces: a long frame is joined once, not with every piece. */
   #pieces: string[] = [];
   #length = 0;
 
-  /** The frames that are complete with these bytes. */
+  /** The frames that these bytes complete. */
   read(bytes: Uint8Array): Frame[] {
     const piece = this.#lines(this.#decoder.decode(bytes, { stream: true }));
     const touches = piece.startsWith("\n") && this.#pieces.at(-1)?.endsWith("\n");
     this.#length += piece.length;
     if (piece !== "") this.#pieces.push(piece);
     if (!touches && !piece.includes("\n\n")) {
-      if (this.#length > longestFrame) throw tooLong();
+      if (this.#length > longestFrame) throw brokenStream("The provider sent 32 MB without completing one frame");
       return [];
     }
 
@@ -31,7 +31,7 @@ export class FrameReader {
     return framesIn(text.slice(0, end));
   }
 
-  /** What a server left without its blank line when it closed the stream. */
+  /** A last frame without its blank line. */
   end(): Frame[] {
     return framesIn(this.#pieces.splice(0).join("").trim());
   }
@@ -44,12 +44,8 @@ export class FrameReader {
   }
 }
 
-/** Far beyond any reply's size: whoever sends more without an end is no model. */
+/** Far more than any reply has. */
 const longestFrame = 32 * 1024 * 1024;
-
-function tooLong(): KodaError {
-  return new KodaError("stream", "The provider sent 32 MB without completing one frame", { retryable: true });
-}
 
 function framesIn(text: string): Frame[] {
   const frames: Frame[] = [];
@@ -67,7 +63,7 @@ function framesIn(text: string): Frame[] {
   return frames;
 }
 
-/** The rare block of several lines: comments, an event's name, data that goes over several lines. */
+/** The rare block of several lines: comments, an event's name, data over several lines. */
 function dataOf(block: string): string {
   const lines = block.split("\n").filter((line) => line.startsWith("data:"));
   return lines.map((line) => line.slice(line.startsWith("data: ") ? 6 : 5)).join("\n");

@@ -2,13 +2,13 @@ import { formatPath } from "../config/keypath.ts";
 import { KodaError } from "../errors.ts";
 import type { Model, ModelEvent, ModelInfo, ModelRequest } from "./model.ts";
 
-type Trial = { info: ModelInfo; onRefusal: (message: string) => void };
+type FallbackOptions = { info: ModelInfo; onRefusal: (message: string) => void };
 
 /**
- * A model that is not known to take images. They are sent until the provider refuses them; from then on the model is
- * told in words where an image was. Images of the user's own are not replaced by words: the refusal is the answer.
+ * A model that may not accept images. They are sent until the provider refuses one; from then on a text replaces each
+ * image. The user's own images are never replaced: the refusal ends the run.
  */
-export function tryingImages(connect: (info: ModelInfo) => Model, { info, onRefusal }: Trial): Model {
+export function withImageFallback(connect: (info: ModelInfo) => Model, { info, onRefusal }: FallbackOptions): Model {
   let model = connect(info);
   let isRefused = false;
 
@@ -20,7 +20,7 @@ export function tryingImages(connect: (info: ModelInfo) => Model, { info, onRefu
       if (hasImages(request, "user")) throw withAdvice(error, info);
       isRefused = true;
       model = connect({ ...info, images: false });
-      onRefusal(`${error.message}. The model is told so in their place; ${hint(info, false)} does that from the start`);
+      onRefusal(`${error.message}. A note replaces each image; ${hint(info, false)} does that from the start`);
     }
     yield* model(request, signal);
   }
@@ -29,11 +29,12 @@ export function tryingImages(connect: (info: ModelInfo) => Model, { info, onRefu
     isRefused || !hasImages(request, "tool", "user") ? model(request, signal) : attempt(request, signal);
 }
 
-/** The user gave images to a model that is known to take none. */
-export function imagesRefused(info: ModelInfo): KodaError {
+/** The error for images (-i) to a model that is known not to accept any. */
+export function imagesNotAccepted(info: ModelInfo): KodaError {
   return new KodaError(
     "usage",
-    `${info.provider}/${info.name} does not take images (-i): choose another model with -m. If it does take them, pass ${hint(info, true)}`,
+    `${info.provider}/${info.name} does not accept images (-i): choose another model with -m. ` +
+      `If it does accept them, pass ${hint(info, true)}`,
   );
 }
 
@@ -41,7 +42,7 @@ function withAdvice(error: KodaError, info: ModelInfo): KodaError {
   const { message, httpStatus } = error;
   return new KodaError(
     "images",
-    `${message}. Choose another model with -m, or go on with words in place of the images: ${hint(info, false)}`,
+    `${message}. Choose another model with -m, or send a note in place of each image: ${hint(info, false)}`,
     { cause: error, ...(httpStatus !== undefined && { httpStatus }) },
   );
 }

@@ -1,51 +1,53 @@
 import { realpathSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { unlessAborted } from "../async/unlessaborted.ts";
+import { isRecord, parseJson, stringIn } from "../config/json.ts";
+import type { Env } from "../config/paths.ts";
+import { formatDuration } from "../config/units.ts";
 import { KodaError, messageOf, unlessRefused } from "../errors.ts";
-import { isBelow } from "../sandbox/policy/reach.ts";
-import { takeDown } from "../shell/kill.ts";
-import { marked, markVariable, newFamily } from "../shell/processes.ts";
-import { isRecord, parseJson, stringIn } from "./json.ts";
-import type { Environment } from "./address.ts";
+import { isBelow } from "../files/path.ts";
+import { marked, markVariable, newFamily } from "../shell/marks.ts";
+import { terminate } from "../system/kill.ts";
+import { sanitize } from "./errorbody.ts";
 import type { ApiKey } from "./providers.ts";
-import { trimmed } from "./said.ts";
 
-type Circumstances = {
+type KeyCommandOptions = {
   provider: string;
-  env: Environment;
-  /** Directories in which commands may put a program of that name. */
+  env: Env;
+  /** Directories that commands may write to: a program there is never run. */
   writable: readonly string[];
   limitMs?: number;
   signal?: AbortSignal;
 };
 
-/** The key that the user's own program prints, and the way to ask it for another one. */
-export async function keyFromCommand(argv: readonly string[], circumstances: Circumstances): Promise<ApiKey> {
-  let { value, expiresAt } = await runKeyCommand(argv, circumstances);
+/** The key that the user's program prints; `renew` runs it again. */
+export async function keyFromCommand(argv: readonly string[], options: KeyCommandOptions): Promise<ApiKey> {
+  let { value, expiresAt } = await runKeyCommand(argv, options);
   return {
     get value() {
       return value;
     },
     isExpired: () => expiresAt !== undefined && Date.now() >= expiresAt - marginMs,
     async renew(signal) {
-      ({ value, expiresAt } = await runKeyCommand(argv, { ...circumstances, signal }));
+      ({ value, expiresAt } = await runKeyCommand(argv, { ...options, signal }));
     },
   };
 }
 
-/** A key that expires while a request is on its way is refused. */
+/** A key that is about to expire would be refused on arrival. */
 const marginMs = 10_000;
 
-/** For a replay: no program is run, and what the recorded provider refused is asked for again from the tape. */
-export const recordedKey: ApiKey = {
+/** The key of a replay, which runs no program; a recorded 401 is followed by the recorded retry. */
+export const replayKey: ApiKey = {
   value: "no-key-in-a-replay",
   isExpired: () => false,
   renew: async () => {},
 };
 
-type Printed = { value: string; expiresAt: number | undefined };
+type PrintedKey = { value: string; expiresAt: number | undefined };
 
-async function runKeyCommand(argv: readonly string[], circumstances: Circumstances) {
-  const { provider, env, writable, limitMs = 30_000, signal } = circumstances;
+async function runKeyCommand(argv: readonly string[], options: KeyCommandOptions) {
+  const { provider, env, writable, limitMs = 30_000, signal } = options;
   const [name = "", ...args] = argv;
   const fail = (problem: string, said = "") => {
     const because = said === "" ? "" : `: ${said}`;
@@ -57,16 +59,16 @@ async function runKeyCommand(argv: readonly string[], circumstances: Circumstanc
   const home = isAbsolute(env.HOME ?? "") ? (env.HOME ?? "") : "/";
   const directories = (env.PATH ?? "").split(":").filter((path) => isAbsolute(path) && !isWritable(path, writable));
   const program = programAt(name.replace(/^~(?=\/)/, home), { home, directories, writable });
-  if (program === undefined) throw fail("was not found, or cannot be executed");
+  if (program === undefined) throw fail("was not found or is not executable");
   if (isWritable(program, writable))
-    throw fail(`is "${program}", which the model's commands can change: name one outside the project`);
+    throw fail(`is "${program}", which the model's commands can change: use a program outside the project`);
 
-  // What it starts itself is not to be found there either.
-  const own = { ...env, PATH: directories.join(":") };
-  const { ended, stdout, stderr } = await run([program, ...args], { env: own, home, limitMs, signal, fail });
-  const said = trimmed(stderr, secretsIn(stdout));
-  if (ended === "late") throw fail(`did not finish within ${limitMs / 1000} s and was stopped`, said);
-  if (ended !== 0) throw fail(typeof ended === "number" ? `exited with ${ended}` : `was ended by ${ended}`, said);
+  // The program's own children must not come from a writable directory either.
+  const safeEnv = { ...env, PATH: directories.join(":") };
+  const { status, stdout, stderr } = await run([program, ...args], { env: safeEnv, home, limitMs, signal, fail });
+  const said = sanitize(stderr, secretsIn(stdout));
+  if (status === "timeout") throw fail(`did not finish within ${formatDuration(limitMs)} and was stopped`, said);
+  if (status !== 0) throw fail(typeof status === "number" ? `exited with ${status}` : `was killed by ${status}`, said);
   const printed = keyIn(stdout.trim());
   if (printed === undefined)
     throw fail("did not print a key: expected one line without spaces, or JSON with api_key", said);
@@ -76,8 +78,8 @@ async function runKeyCommand(argv: readonly string[], circumstances: Circumstanc
 type Search = { home: string; directories: readonly string[]; writable: readonly string[] };
 
 /**
- * A relative path means one below the home, where the program runs. By its name alone a program is looked for where
- * the model's commands cannot put one.
+ * A relative path starts in the home directory, where the program runs. A bare name is looked up in directories that
+ * commands cannot write to.
  */
 function programAt(name: string, { home, directories, writable }: Search): string | undefined {
   if (name.includes("/")) return Bun.which(isAbsolute(name) ? name : join(home, name)) ?? undefined;
@@ -85,56 +87,51 @@ function programAt(name: string, { home, directories, writable }: Search): strin
   return found.find((program) => program !== null && !isWritable(program, writable)) ?? undefined;
 }
 
-/** Through symlinks, whose own place counts as well. */
+/** The path itself counts as well as the place that its symlinks lead to. */
 function isWritable(path: string, roots: readonly string[]): boolean {
   const real = unlessRefused(() => realpathSync(path)) ?? path;
   return [path, real].some((place) => roots.some((root) => isBelow(place, root)));
 }
 
-type Ended = number | string | "late";
-type Conditions = {
-  env: Environment;
+/** An exit code, the name of a signal, or a timeout. */
+type ExitStatus = number | string;
+type RunOptions = {
+  env: Env;
   home: string;
   limitMs: number;
   signal: AbortSignal | undefined;
   fail: (problem: string) => KodaError;
 };
 
-/** The program runs in the user's home with the user's environment, and reads nothing of what koda is given. */
-async function run(argv: string[], { env, home, limitMs, signal, fail }: Conditions) {
+/** Runs the program in the user's home with the user's environment and an empty stdin. */
+async function run(argv: string[], { env, home, limitMs, signal, fail }: RunOptions) {
   const mark = newFamily();
-  const child = spawn(argv, { env: { ...env, [markVariable]: mark }, home, fail });
+  const child = spawn(argv, { env: { ...env, [markVariable]: mark.toString() }, home, fail });
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const done = Promise.all([child.exited, stdout.ended, stderr.ended]).then(([code]) => child.signalCode ?? code);
-  const late = Promise.withResolvers<"late">();
-  const stop = () => late.resolve("late");
-  const timer = setTimeout(stop, limitMs);
-  signal?.addEventListener("abort", stop);
-  try {
-    const ended: Ended = await Promise.race([done, late.promise]);
-    if (ended === "late") {
-      await takeDown(() => marked(mark).map(({ pid }) => pid));
-      // Without a /proc to see marks in, it is still there.
-      child.kill("SIGKILL");
-    }
+  const limit = AbortSignal.timeout(limitMs);
+  const stop = AbortSignal.any(signal === undefined ? [limit] : [limit, signal]);
+  const status: ExitStatus = await unlessAborted(done, stop).catch(async (error: unknown) => {
+    if (!stop.aborted) throw error;
+    await terminate(() => marked(mark).map(({ pid }) => pid));
+    // Without /proc no marks can be found.
+    child.kill("SIGKILL");
     signal?.throwIfAborted();
-    return { ended, stdout: stdout.text(), stderr: stderr.text() };
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", stop);
-  }
+    return "timeout";
+  });
+  return { status, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-function spawn(argv: string[], { env, home, fail }: Pick<Conditions, "env" | "home" | "fail">) {
-  const own = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("BUN_")));
+function spawn(argv: string[], { env, home, fail }: Pick<RunOptions, "env" | "home" | "fail">) {
+  const safeEnv = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("BUN_")));
   try {
-    return Bun.spawn(argv, { cwd: home, env: own, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+    return Bun.spawn(argv, { cwd: home, env: safeEnv, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   } catch (error) {
     throw fail(`did not start: ${messageOf(error)}`);
   }
 }
 
-/** The output so far is available at any time; more than a key and a complaint can need is dropped. */
+/** `text` is the output so far; output far longer than a key is dropped. */
 function collect(stream: ReadableStream<Uint8Array>): { ended: Promise<void>; text: () => string } {
   const decoder = new TextDecoder();
   let text = "";
@@ -146,27 +143,27 @@ function collect(stream: ReadableStream<Uint8Array>): { ended: Promise<void>; te
 
 const mostCharacters = 64 * 1024;
 
-/** A line that is the key, or `{"api_key": "…", "expires_at": "2026-11-19T12:00:00Z"}`, with seconds since 1970 too. */
-function keyIn(printed: string): Printed | undefined {
+/** The key on a line, or `{"api_key": "…", "expires_at": "2026-11-19T12:00:00Z"}`; a Unix time is accepted too. */
+function keyIn(printed: string): PrintedKey | undefined {
   const json = parseJson(printed);
   if (!isRecord(json)) {
     const line = typeof json === "string" ? json : printed;
     return isKey(line) ? { value: line, expiresAt: undefined } : undefined;
   }
   const value = stringIn(json, "api_key")?.trim() ?? "";
-  return isKey(value) ? { value, expiresAt: timeIn(json.expires_at) } : undefined;
+  return isKey(value) ? { value, expiresAt: timeOf(json.expires_at) } : undefined;
 }
 
 function isKey(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }
 
-function timeIn(written: unknown): number | undefined {
-  const ms = typeof written === "number" ? written * 1000 : typeof written === "string" ? Date.parse(written) : NaN;
+function timeOf(value: unknown): number | undefined {
+  const ms = typeof value === "number" ? value * 1000 : typeof value === "string" ? Date.parse(value) : NaN;
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** Whatever the program printed may be a key, whole or in parts. */
+/** Any part of the output may be a key. */
 function secretsIn(stdout: string): string[] {
   return stdout.split(/[\s"',:{}]+/).filter((part) => part.length >= 4);
 }

@@ -1,14 +1,14 @@
 /**
- * A conversation as the model sees it, in no wire's own form. Nothing here is rewritten once it was sent: the next
- * request begins with the bytes of the last one, or the provider's prompt cache is lost.
+ * A conversation as the model sees it, independent of the wire. A message that was sent is never changed: each request
+ * begins with the bytes of the one before, or the provider's prompt cache is lost.
  */
 export type TextPart = { type: "text"; text: string };
 export type ImagePart = { type: "image"; mime: string; base64: string };
 
-/** `token` is what a wire needs to hand the thought back (an encrypted reasoning item, say); opaque to everyone else. */
+/** `token` is opaque: a wire needs it to send the thought back (an encrypted reasoning item, say). */
 export type ThinkingPart = { type: "thinking"; text: string; token?: string };
 
-/** `arguments` is the JSON text exactly as the model wrote it: it may be malformed, and it is sent back unchanged. */
+/** `arguments` is JSON text as the model wrote it: perhaps malformed, and sent back unchanged. */
 export type CallPart = { type: "call"; id: string; tool: string; arguments: string };
 
 export type UserMessage = { role: "user"; parts: readonly (TextPart | ImagePart)[] };

@@ -2,81 +2,92 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { errnoOf, KodaError, messageOf, reasonOf } from "../errors.ts";
 import { isNamedSecret, shortestSecret } from "../shell/env.ts";
 import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
-import { type Fetch, platformFetch } from "./fetch.ts";
-import { parseJson } from "./json.ts";
+import type { Fetch } from "./fetch.ts";
+import { parseJson } from "../config/json.ts";
 
-export type RecorderOptions = {
-  version: string;
-  provider: string;
-  model: string;
+/** One conversation's part of a recording. */
+export type Track = {
+  /** Absent for the first conversation of a process. */
+  name?: string | undefined;
   cwd: string;
-  /** Values that must not be in the file, wherever they turn up: the provider's key above all. */
+  /** Values that must never be in the file, such as the provider's key. */
   secrets: readonly string[];
-  fetch?: Fetch;
-};
-
-export type Recorder = {
   fetch: Fetch;
-  /** Writes what is not complete yet as far as it came; throws when anything could not be written. */
-  close(): void;
 };
 
-/** Writes all that goes through `fetch` to a new cassette. Whatever cannot be written ends the run: it was asked for. */
-export function recordTo(file: string, options: RecorderOptions): Recorder {
-  const tape = new Tape(file, options.secrets);
-  const { version, provider, model, cwd, fetch = platformFetch } = options;
-  const header: Header = { koda_cassette: 1, version, recorded_at: new Date().toISOString(), provider, model, cwd };
-  tape.write(header);
+/** Writes model traffic to a new cassette. Traffic that cannot be written ends the run: the user asked for it. */
+export class Recorder {
+  readonly #tape: Tape;
+  readonly #cwd: string | undefined;
 
-  const recorded: Fetch = async (url, init) => {
-    const path = new URL(url).pathname;
-    const wire = wireOfPath(path);
-    if (wire === undefined) return fetch(url, init);
-    // A key that was renewed is known by the request alone.
-    tape.hide(init.headers.authorization?.replace(/^Bearer /, "") ?? "");
-    const taking = tape.begin({ wire, path, body: parseJson(tape.clean(init.body ?? "")) ?? {} });
-    try {
-      return taking.listen(await fetch(url, init));
-    } catch (error) {
-      taking.end(errnoOf(error) ?? messageOf(error));
-      throw error;
-    }
-  };
-  return { fetch: recorded, close: () => tape.close() };
+  constructor(file: string, header: Omit<Header, "koda_cassette" | "recorded_at">) {
+    this.#tape = new Tape(file);
+    this.#cwd = header.cwd;
+    const { version, ...recorded } = header;
+    this.#tape.write({ koda_cassette: 1, version, recorded_at: new Date().toISOString(), ...recorded });
+  }
+
+  /** The same fetch, with all that goes through it recorded. */
+  record({ name, cwd, secrets, fetch }: Track): Fetch {
+    const tape = this.#tape;
+    const queue: Taking[] = [];
+    const origin = { ...(name !== undefined && { track: name }), ...(cwd !== this.#cwd && { cwd }) };
+    for (const secret of secrets) tape.hide(secret);
+    return async (url, init) => {
+      const path = new URL(url).pathname;
+      const wire = wireOfPath(path);
+      if (wire === undefined) return fetch(url, init);
+      // A key that was renewed is known by the request alone.
+      tape.hide(init.headers.authorization?.replace(/^Bearer /, "") ?? "");
+      const request = { wire, path, body: parseJson(tape.clean(init.body ?? "")) ?? {} };
+      const taking = tape.begin({ ...origin, request }, queue);
+      try {
+        return taking.listen(await fetch(url, init));
+      } catch (error) {
+        taking.end(errnoOf(error) ?? messageOf(error));
+        throw error;
+      }
+    };
+  }
+
+  /** Writes incomplete exchanges as far as they came; throws when anything could not be written. */
+  close(): void {
+    this.#tape.close();
+  }
 }
 
-/** The values of variables that are named like something secret. */
+/** The values of variables with the name of a secret. */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(env).flatMap(([name, value]) =>
     value && value.length >= shortestSecret && isNamedSecret(name) ? [value] : [],
   );
 }
 
-/** The headers that say something of the answer. Everything else stays out: a key can hide in any other. */
+/** The recorded headers. All others are left out, since any of them may hold a key. */
 const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
 
 class Tape {
   #file: string;
   #fd: number;
   #secrets: string[] = [];
-  #takings: Taking[] = [];
+  readonly #queues = new Set<Taking[]>();
   #failure: KodaError | undefined;
 
-  constructor(file: string, secrets: readonly string[]) {
+  constructor(file: string) {
     this.#file = file;
-    for (const secret of secrets) this.hide(secret);
     this.#fd = this.#try(() => openSync(file, "w", 0o600));
   }
 
   hide(secret: string): void {
-    // A shorter one would be found in words that have nothing to do with it.
+    // A shorter secret would match unrelated text.
     if (secret.length > 4 && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 
-  begin(request: Exchange["request"]): Taking {
+  begin(asked: Omit<Exchange, "response">, queue: Taking[]): Taking {
     if (this.#failure !== undefined) throw this.#failure;
-    const taking = new Taking(request, () => this.#writeEnded());
-    this.#takings.push(taking);
+    const taking = new Taking(asked, () => this.#writeEnded(queue));
+    this.#queues.add(queue);
+    queue.push(taking);
     return taking;
   }
 
@@ -91,17 +102,17 @@ class Tape {
 
   close(): void {
     try {
-      for (const taking of this.#takings.slice()) taking.end("ECONNRESET");
+      for (const taking of [...this.#queues].flat()) taking.end("ECONNRESET");
     } finally {
       closeSync(this.#fd);
     }
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** In the order in which they were asked for: a stream may be read to its end while the next request is out. */
-  #writeEnded(): void {
-    for (let [first] = this.#takings; first?.ended; [first] = this.#takings) {
-      this.#takings.shift();
+  /** In the order of a track's requests: a stream may be read to its end while the next request is out. */
+  #writeEnded(queue: Taking[]): void {
+    for (let [first] = queue; first?.ended; [first] = queue) {
+      queue.shift();
       this.write(first.exchange());
     }
   }
@@ -118,33 +129,33 @@ class Tape {
   }
 }
 
-/** A disk that fills up takes the beginning of a line without a word, and only the next call says why. */
+/** A full disk accepts the beginning of a line, and only the next call fails. */
 function writeWhole(fd: number, bytes: Buffer): void {
   for (let sent = 0; sent < bytes.length;) sent += writeSync(fd, bytes, sent);
 }
 
-/** A secret as it stands in a text, in that text's JSON, and so on: a call's arguments are JSON in a frame in a line. */
+/** A secret in a text, in that text's JSON, and so on: a call's arguments are JSON in a frame in a line. */
 function spellings(secret: string): string[] {
   const forms = [secret];
   for (let depth = 0; depth < 3; depth++) forms.unshift(JSON.stringify(forms[0]).slice(1, -1));
   return [...new Set(forms)];
 }
 
-/** One exchange while it happens. */
+/** An exchange in progress. */
 class Taking {
   ended = false;
-  #request: Exchange["request"];
+  #asked: Omit<Exchange, "response">;
   #onEnd: () => void;
   #response: RecordedResponse = { status: 0, headers: {}, frames: [] };
   #text = "";
   #decoder = new TextDecoder();
 
-  constructor(request: Exchange["request"], onEnd: () => void) {
-    this.#request = request;
+  constructor(asked: Omit<Exchange, "response">, onEnd: () => void) {
+    this.#asked = asked;
     this.#onEnd = onEnd;
   }
 
-  /** The same response, whose body is noted down as it is read. */
+  /** The same response, with a body that is recorded as it is read. */
   listen(response: Response): Response {
     const headers = [...response.headers].filter(([name]) => keptHeaders.test(name));
     this.#response = { status: response.status, headers: Object.fromEntries(headers), frames: [] };
@@ -184,6 +195,6 @@ class Taking {
 
   exchange(): Exchange {
     const frames = this.#text.match(/[\s\S]*?(?:\r\n\r\n|\n\n|\r\r)|[\s\S]+$/g) ?? [];
-    return { request: this.#request, response: { ...this.#response, frames: [...frames] } };
+    return { ...this.#asked, response: { ...this.#response, frames: [...frames] } };
   }
 }

@@ -1,19 +1,21 @@
 import { KodaError } from "../errors.ts";
 import { type Cassette, type RecordedResponse, type RecordedRequest, wireOfPath } from "./cassette.ts";
 import type { Fetch } from "./fetch.ts";
-import { parseJson, recordOf } from "./json.ts";
-import { firstDifference, type Places } from "./likeness.ts";
+import { parseJson, recordOf } from "../config/json.ts";
+import { firstDifference, type ProjectPaths } from "./requestdiff.ts";
 
-export type ReplayOptions = {
+type ReplayOptions = {
   cwd: string;
-  /** A request that differs is only told to `onDivergence`, and gets the recorded answer all the same. */
+  track?: string | undefined;
+  /** A request that differs is reported to `onDivergence` and still gets the recorded response. */
   loose: boolean;
   onDivergence?: (message: string) => void;
 };
 
-/** Answers each request with the next recorded response. Nothing is sent anywhere, and no key is needed. */
-export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDivergence }: ReplayOptions): Fetch {
-  const places: Places = { recorded: header.cwd, sent: cwd };
+/** Answers each request with the next recorded response of its track, offline and without a key. */
+export function replayFrom({ header, exchanges: all }: Cassette, options: ReplayOptions): Fetch {
+  const { cwd, track, loose, onDivergence } = options;
+  const exchanges = all.filter((exchange) => exchange.track === track);
   let next = 0;
   return async (url, init) => {
     const number = ++next;
@@ -21,6 +23,7 @@ export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDive
     if (exchange === undefined) {
       throw new KodaError("replay", `The cassette has ${exchanges.length} requests, and this is request ${number}`);
     }
+    const places: ProjectPaths = { recorded: exchange.cwd ?? header.cwd, sent: cwd };
     const sent = { wire: wireOfPath(new URL(url).pathname) ?? "chat", body: parseJson(init.body ?? "") };
     const message = divergence(exchange.request, { sent, number, places });
     if (message !== undefined && !loose) throw new KodaError("replay", message);
@@ -29,7 +32,7 @@ export function replayFrom({ header, exchanges }: Cassette, { cwd, loose, onDive
   };
 }
 
-type Sent = { sent: Omit<RecordedRequest, "path">; number: number; places: Places };
+type Sent = { sent: Omit<RecordedRequest, "path">; number: number; places: ProjectPaths };
 
 function divergence({ wire, body }: RecordedRequest, { sent, number, places }: Sent): string | undefined {
   const recordedFields = { wire, ...recordOf(body) };

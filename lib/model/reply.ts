@@ -1,32 +1,30 @@
-import { KodaError } from "../errors.ts";
-import { reported } from "./failure.ts";
-import { isRecord, type JsonRecord, parseJson } from "./json.ts";
-import type { Model, ModelEvent, ModelRequest, Wire } from "./model.ts";
-import { type Endpoint, originOf, streamFrames } from "./stream.ts";
+import { isRecord, type JsonRecord, parseJson } from "../config/json.ts";
+import type { Wire } from "../config/config.ts";
+import type { ModelEndpoint } from "./endpoint.ts";
+import { brokenStream, streamError } from "./failure.ts";
+import type { Model, ModelEvent, ModelRequest } from "./model.ts";
+import { streamFrames } from "./stream.ts";
 
-/** A reply as a wire puts it together, frame by frame. */
-export type Assembly = {
-  /** Appends what this frame adds to the reply. */
+/** Turns the frames of one reply into events. */
+export type ReplyParser = {
+  /** Appends the events of a frame. */
   read(frame: JsonRecord, events: ModelEvent[]): void;
-  /** `complete`: the terminal event was seen, though figures may follow. `over`: nothing follows. */
+  /** `complete`: the terminal event was seen, but usage may follow. `over`: nothing follows. */
   readonly state: "open" | "complete" | "over";
-  /** What is only known now: the calls of a wire that does not say when one is complete, and the end. */
+  /** Appends the last events: `end`, and the calls of a wire that does not say when a call is complete. */
   end(events: ModelEvent[]): void;
 };
 
-export type WireForm = {
+type WireFormat = {
   wire: Wire;
-  body(request: ModelRequest, endpoint: Endpoint): object;
-  assemble(endpoint: Endpoint): Assembly;
+  body(request: ModelRequest, endpoint: ModelEndpoint): object;
+  parser(): ReplyParser;
 };
 
-/** One try of a request. */
-export type Attempt = Model;
-
-/** Speaks to a model in one wire's form. A reply without its terminal event is an error, however it stopped. */
-export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): Attempt {
+/** A model behind one wire, without retries. A reply without its terminal event is an error, however it stopped. */
+export function wireModel({ wire, body, parser }: WireFormat, endpoint: ModelEndpoint): Model {
   return async function* (request, signal) {
-    const reply = assemble(endpoint);
+    const reply = parser();
     const listener = { signal, heard: request.heard, isComplete: () => reply.state !== "open" };
     let events: ModelEvent[] = [];
 
@@ -48,29 +46,21 @@ export function speak({ wire, body, assemble }: WireForm, endpoint: Endpoint): A
     }
 
     signal.throwIfAborted();
-    if (reply.state === "open") throw truncated(endpoint);
+    if (reply.state === "open")
+      throw brokenStream(`${endpoint.provider.name} ended its stream in the middle of the reply`);
     reply.end(events);
     yield events;
   };
 }
 
-function decode(frame: string, endpoint: Endpoint): JsonRecord {
+function decode(frame: string, endpoint: ModelEndpoint): JsonRecord {
   const value = parseJson(frame);
-  if (!isRecord(value)) throw unreadable(frame, endpoint);
-  if (isFailure(value)) throw reported(value, originOf(endpoint));
+  if (!isRecord(value))
+    throw brokenStream(`${endpoint.provider.name} sent a frame that is not JSON: "${frame.slice(0, 100)}"`);
+  if (isFailure(value)) throw streamError(value, endpoint);
   return value;
 }
 
 function isFailure({ error, type, object }: JsonRecord): boolean {
   return type === "error" || object === "error" || isRecord(error) || (typeof error === "string" && error !== "");
-}
-
-function unreadable(frame: string, { provider }: Endpoint): KodaError {
-  const message = `${provider.name} sent a frame that is not JSON: "${frame.slice(0, 100)}"`;
-  return new KodaError("stream", message, { retryable: true });
-}
-
-function truncated({ provider }: Endpoint): KodaError {
-  const message = `${provider.name} ended its stream in the middle of the reply`;
-  return new KodaError("stream", message, { retryable: true });
 }

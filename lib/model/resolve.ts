@@ -1,135 +1,131 @@
-import type { Config } from "../config/config.ts";
+import type { Config, Wire } from "../config/config.ts";
+import type { Env } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
-import { assertAddress, type Environment, isHttpUrl } from "./address.ts";
-import { catalogedModels, describeModel } from "./catalog.ts";
+import { assertBaseUrl } from "./address.ts";
+import { catalogModels, describeModel } from "./catalog.ts";
 import { demoProvider } from "./demo.ts";
 import { isDemo } from "./demoname.ts";
+import { runningProviders } from "./discovery.ts";
 import type { Fetch } from "./fetch.ts";
 import { type ExtraHeaders, headersOf } from "./headers.ts";
-import type { ModelInfo, Wire } from "./model.ts";
-import { localOffers } from "./offer.ts";
+import type { ModelInfo } from "./model.ts";
 import {
   type ApiKey,
   builtInProviders,
-  flagProvider,
+  customProvider,
+  customProviderName,
   keyOf,
-  movedTo,
-  ownProvider,
   type Provider,
   providersOf,
+  withBaseUrl,
 } from "./providers.ts";
 
-/** What the user asked for: flags, environment and configuration, already merged. */
-export type Wanted = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
+/** The user's choice of a model, from flags, environment and configuration. */
+export type ModelChoice = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
 
-export type Surroundings = {
+type ResolveContext = {
   config: Pick<Config, "providers" | "modelDefaults">;
-  env: Environment;
-  /** Who answers on loopback is asked through it. */
+  env: Env;
+  /** For requests to servers on this machine. */
   fetch?: Fetch;
-  /** For a replay: no key is needed, nobody is asked, and a provider may have gone since. */
+  /** For a replay: needs no key, sends no request, and accepts a provider that is no longer configured. */
   offline?: boolean;
-  /** Ends the wait for a program that prints the key. */
+  /** Stops `api_key_command`. */
   signal?: AbortSignal;
-  /** Directories that commands may write to: no program that prints a key is taken from there. */
+  /** Directories that commands may write to: `api_key_command` is never run from there. */
   writable: readonly string[];
 };
 
-export type Resolved = { provider: Provider; info: ModelInfo; key?: ApiKey; headers?: ExtraHeaders };
+export type ResolvedModel = { provider: Provider; info: ModelInfo; key?: ApiKey; headers?: ExtraHeaders };
 
-/** From what the user asked for to one model of one provider with its key. */
-export async function resolveModel(wanted: Wanted, surroundings: Surroundings): Promise<Resolved> {
-  const { provider, name } = await choose(wanted, surroundings);
-  const { config, env, offline = false, signal, writable } = surroundings;
+/** Finds the provider, the model and its key. */
+export async function resolveModel(choice: ModelChoice, context: ResolveContext): Promise<ResolvedModel> {
+  const { provider, name } = await chooseModel(choice, context);
+  const { config, env, offline = false, signal, writable } = context;
   const info = await describeModel(provider, name, {
     configured: config.providers.get(provider.name)?.models.get(name),
     contextWindow: config.modelDefaults.contextWindow,
   });
 
   const headers = offline || provider.headers === undefined ? undefined : headersOf(provider, env);
-  const held = keyOf(provider, env);
-  if (held !== undefined && !offline) assertSendable(held);
-  const key = held ?? (await commandKey(provider, { env, offline, signal, writable }));
-  if (key === undefined && provider.keys.length > 0 && !offline) throw noKey(provider);
+  const variableKey = keyOf(provider, env);
+  if (variableKey !== undefined && !offline) assertSendable(variableKey);
+  const key = variableKey ?? (await commandKey(provider, { env, offline, signal, writable }));
+  if (key === undefined && provider.keys.length > 0 && !offline) throw noKeyError(provider);
   return { provider, info, ...(key && { key }), ...(headers && { headers }) };
 }
 
-type KeySource = Pick<Surroundings, "env" | "writable"> & { offline: boolean; signal: AbortSignal | undefined };
+type KeySource = Pick<ResolveContext, "env" | "writable"> & { offline: boolean; signal: AbortSignal | undefined };
 
 async function commandKey({ name, keyCommand }: Provider, { env, offline, signal, writable }: KeySource) {
   if (keyCommand === undefined) return undefined;
-  const { keyFromCommand, recordedKey } = await import("./keycommand.ts");
+  const { keyFromCommand, replayKey } = await import("./keycommand.ts");
   return offline
-    ? recordedKey
+    ? replayKey
     : await keyFromCommand(keyCommand, { provider: name, env, writable, ...(signal && { signal }) });
 }
 
-/** A key goes into an HTTP header, which takes no curly quotes and no line breaks: such a key was copied badly. */
+/** A key goes into an HTTP header, so curly quotes and line breaks from a bad copy are refused. */
 function assertSendable(key: ApiKey): void {
   const bad = /[^\x20-\x7e]/u.exec(key.value)?.[0]?.codePointAt(0);
   if (bad === undefined) return;
   const character = `U+${bad.toString(16).toUpperCase().padStart(4, "0")}`;
   throw new KodaError(
     "credentials",
-    `The key in ${key.variable} cannot be sent: it contains ${character}, and a key is plain ASCII. Copy it again, without curly quotes or line breaks`,
+    `The key in ${key.variable} cannot be sent: it contains ${character}, expected printable ASCII. ` +
+      "Copy it again, without curly quotes or line breaks",
   );
 }
 
-type Choice = { provider: Provider; name: string };
+type Chosen = { provider: Provider; name: string };
 
-async function choose(wanted: Wanted, surroundings: Surroundings): Promise<Choice> {
-  if (isDemo(wanted.model)) return { provider: demoProvider, name: "scripted" };
-  const rows = providersOf(surroundings.config.providers, surroundings.env);
-  if (wanted.baseUrl !== undefined) return ownEndpoint(wanted, wanted.baseUrl, rows);
+async function chooseModel(choice: ModelChoice, context: ResolveContext): Promise<Chosen> {
+  if (isDemo(choice.model)) return { provider: demoProvider, name: "scripted" };
+  const rows = providersOf(context.config.providers, context.env);
+  if (choice.baseUrl !== undefined) return modelAtUrl(choice, choice.baseUrl, rows);
 
-  const choice =
-    wanted.model === undefined ? await anyModel(rows, surroundings) : await named(wanted.model, rows, surroundings);
-  assertAddress(choice.provider);
-  return { ...choice, provider: withFlags(choice.provider, wanted) };
+  const { model } = choice;
+  const { provider, name } = await (model === undefined
+    ? defaultModel(rows, context)
+    : modelNamed(model, rows, context));
+  assertBaseUrl(provider);
+  return { provider: withFlags(provider, choice), name };
 }
 
-function withFlags({ keyCommand, ...provider }: Provider, { apiKeyEnv, wire }: Wanted): Provider {
+function withFlags({ keyCommand, ...provider }: Provider, { apiKeyEnv, wire }: ModelChoice): Provider {
   const key = apiKeyEnv === undefined ? { ...(keyCommand && { keyCommand }) } : { keys: [apiKeyEnv] };
   return { ...provider, ...key, ...(wire && { wire }) };
 }
 
-/** With --base-url a provider keeps its name and its ways, but not its key: that is for its own address. */
-function ownEndpoint(wanted: Wanted, baseUrl: string, rows: readonly Provider[]): Choice {
-  if (wanted.model === undefined) {
-    throw new KodaError("usage", `--base-url needs a model of that endpoint: add -m NAME`);
-  }
-  if (!isHttpUrl(baseUrl)) {
-    throw new KodaError(
-      "usage",
-      `--base-url "${baseUrl}" is not an http or https URL, such as http://127.0.0.1:8080/v1`,
-    );
-  }
-  const { row, name } = splitName(wanted.model, rows);
-  const provider = movedTo(baseUrl, row ?? ownProvider(flagProvider, baseUrl));
-  return { provider: withFlags(provider, wanted), name };
+/** With --base-url a provider keeps its name and quirks, but not its key. */
+function modelAtUrl(choice: ModelChoice, baseUrl: string, rows: readonly Provider[]): Chosen {
+  if (choice.model === undefined)
+    throw new KodaError("usage", "--base-url needs a model of that endpoint: add -m NAME");
+  const { row, name } = splitName(choice.model, rows);
+  const provider = withBaseUrl(baseUrl, row ?? customProvider(customProviderName, baseUrl));
+  return { provider: withFlags(provider, choice), name };
 }
 
-/** `provider/model`; a model's own name may have slashes too, so the first part counts only when it is a provider. */
+/** `provider/model`; the name of a model may contain slashes too, so the first part must be a provider. */
 function splitName(model: string, rows: readonly Provider[]): { row?: Provider; name: string } {
   const slash = model.indexOf("/");
   const row = rows.find((provider) => provider.name === model.slice(0, slash));
   return row && slash > 0 ? { row, name: model.slice(slash + 1) } : { name: model };
 }
 
-async function named(model: string, rows: readonly Provider[], surroundings: Surroundings): Promise<Choice> {
+async function modelNamed(model: string, rows: readonly Provider[], context: ResolveContext): Promise<Chosen> {
   const { row, name } = splitName(model, rows);
   if (row && name !== "") return { provider: row, name };
   const whole = rows.find((provider) => provider.name === model);
   if (whole?.model !== undefined) return { provider: whole, name: whole.model };
-  const provider = await ownerOf(model, rows, surroundings);
+  const provider = await ownerOf(model, rows, context);
   if (provider !== undefined) return { provider, name: model };
-  if (surroundings.offline) return nobody(model);
-
-  throw unknownModel(model, rows, surroundings);
+  if (context.offline) return unknownProvider(model);
+  throw unknownModel(model, rows, context);
 }
 
-function unknownModel(model: string, rows: readonly Provider[], { config, env }: Surroundings): KodaError {
+function unknownModel(model: string, rows: readonly Provider[], { config, env }: ResolveContext): KodaError {
   const [prefix = "", ...name] = model.split("/");
   const isNamed = name.length > 0;
   const names = rows.map((provider) => provider.name);
@@ -140,25 +136,23 @@ function unknownModel(model: string, rows: readonly Provider[], { config, env }:
   const problem = isNamed
     ? `Unknown provider "${prefix}" in the model "${model}"${hint}`
     : `Cannot tell which provider has the model "${model}": write PROVIDER/MODEL`;
-  const available = here === "" ? "None is configured here and no key is set" : `Available here: ${here}`;
+  const available = here === "" ? "No provider is configured and no key is set" : `Available here: ${here}`;
   return new KodaError("usage", `${problem}\n${available}; koda models lists all providers`);
 }
 
-/** A replayed provider that is not known here, which does not matter. */
-function nobody(model: string): Choice {
+/** The provider of a replay that is not configured here, which does not matter. */
+function unknownProvider(model: string): Chosen {
   const [provider, ...name] = model.split("/");
-  const named = provider && name.length > 0;
-  return {
-    provider: ownProvider(named ? provider : "replay", "http://replay.invalid/v1"),
-    name: named ? name.join("/") : model,
-  };
+  const url = "http://replay.invalid/v1";
+  if (provider && name.length > 0) return { provider: customProvider(provider, url), name: name.join("/") };
+  return { provider: customProvider("replay", url), name: model };
 }
 
-/** Whose model a name without a provider is: who is configured with it, who is known for it, who is the only one here. */
+/** The provider of a model without a provider in its name: one that describes it, has it, or is the only one here. */
 async function ownerOf(
   model: string,
   rows: readonly Provider[],
-  { config, env }: Surroundings,
+  { config, env }: ResolveContext,
 ): Promise<Provider | undefined> {
   const configured = rows.filter((provider) => config.providers.has(provider.name));
   const describing = configured.find((provider) => config.providers.get(provider.name)?.models.has(model));
@@ -168,7 +162,7 @@ async function ownerOf(
 
   const usable = rows.filter((provider) => keyOf(provider, env) !== undefined);
   for (const provider of usable) {
-    if ((await catalogedModels(provider)).includes(model)) return provider;
+    if ((await catalogModels(provider)).includes(model)) return provider;
   }
   const [first, ...others] = usable;
   if (first === undefined || others.length > 0) return undefined;
@@ -176,35 +170,38 @@ async function ownerOf(
 }
 
 /**
- * `nosuch/gpt-5` is a model's whole name only for a provider whose names have slashes, or whose names are not known; and
- * not when its first part is nearly the name of a provider.
+ * `nosuch/gpt-5` can be the whole name of a model only for a provider whose names have slashes or are not known, and
+ * not when its first part is a misspelled provider.
  */
 async function mayHave(provider: Provider, model: string, near: readonly Provider[]): Promise<boolean> {
   const [prefix = "", ...name] = model.split("/");
   if (name.length === 0) return true;
   const names = near.map((row) => row.name);
   if (nearest(prefix, names) !== undefined) return false;
-  const usual = builtInProviders.find((row) => row.name === provider.name);
-  if (usual?.baseUrl !== provider.baseUrl) return true;
-  const known = await catalogedModels(provider);
+  const builtIn = builtInProviders.find((row) => row.name === provider.name);
+  if (builtIn?.baseUrl !== provider.baseUrl) return true;
+  const known = await catalogModels(provider);
   return known.length === 0 || known.some((other) => other.includes("/"));
 }
 
-/** No model was named: the configured provider's, that of the first key there is, or one that runs on this machine. */
-async function anyModel(rows: readonly Provider[], { config, env, fetch, offline }: Surroundings): Promise<Choice> {
+/** The default model of the first provider that is configured or has a key, else one that runs on this machine. */
+async function defaultModel(
+  rows: readonly Provider[],
+  { config, env, fetch, offline }: ResolveContext,
+): Promise<Chosen> {
   for (const provider of rows) {
     const usable = config.providers.has(provider.name) || keyOf(provider, env) !== undefined;
     if (usable && provider.model !== undefined) return { provider, name: provider.model };
   }
-  if (offline) return nobody("unknown");
-  for (const { provider, models } of await localOffers(rows, fetch)) {
+  if (offline) return unknownProvider("unknown");
+  for (const { provider, models } of await runningProviders(rows, fetch)) {
     const name = models.find((model) => !/embed/i.test(model));
     if (name !== undefined) return { provider, name };
   }
-  throw nothingConfigured();
+  throw noModelError();
 }
 
-function noKey(provider: Provider): KodaError {
+function noKeyError(provider: Provider): KodaError {
   const variables = provider.keys.join(" or ");
   return new KodaError(
     "credentials",
@@ -212,12 +209,12 @@ function noKey(provider: Provider): KodaError {
   );
 }
 
-function nothingConfigured(): KodaError {
+function noModelError(): KodaError {
   const message = [
     "No model is available: no API key is set and no local server is running. Do one of these:",
     "  set a key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY (koda models lists them all)",
     "  start ollama or LM Studio with a model, on its usual port",
-    "  run koda exec -m demo: a scripted model that needs neither key nor network",
+    "  run koda exec -m demo: a scripted model that needs no key and no network",
   ];
   return new KodaError("credentials", message.join("\n"));
 }

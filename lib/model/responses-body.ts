@@ -1,62 +1,55 @@
+import { contentForm, dataUrl, wireName } from "./body.ts";
+import type { ModelEndpoint } from "./endpoint.ts";
 import type { AssistantMessage, ImagePart, Message, TextPart } from "./message.ts";
 import type { ModelInfo, ModelRequest, ToolOffer } from "./model.ts";
-import type { Endpoint } from "./stream.ts";
 import { thoughtOf } from "./thought.ts";
-import { dataUrl, omittedImage, wireName } from "./wording.ts";
 
-/** The body of a Responses request; for the order of its keys see chat-body.ts. Nothing is stored at the provider. */
-export function responsesBody(request: ModelRequest, { info, settings }: Endpoint): object {
+/** The body of a Responses request; chat-body.ts explains the order of its keys. The provider stores nothing. */
+export function responsesBody(request: ModelRequest, { info, settings }: ModelEndpoint): object {
   const { temperature, maxOutputTokens, reasoningEffort } = settings;
   const reasons = !info.refuses?.includes("reasoning_effort");
+  const hasTools = request.tools.length > 0;
   return {
     model: info.name,
     stream: true,
     store: false,
-    ...(reasons && { include: ["reasoning.encrypted_content"] }),
-    ...(temperature !== undefined && { temperature }),
-    ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
-    ...(reasoningEffort !== undefined && { reasoning: { effort: reasoningEffort } }),
-    ...(request.tools.length > 0 && { tools: request.tools.map(toolForm) }),
+    include: reasons ? ["reasoning.encrypted_content"] : undefined,
+    temperature,
+    max_output_tokens: maxOutputTokens,
+    reasoning: reasoningEffort && { effort: reasoningEffort },
+    tools: hasTools ? request.tools.map(toolForm) : undefined,
     instructions: request.system,
     input: request.messages.flatMap((message) => itemForms(message, info)),
-    ...(request.withoutTools && request.tools.length > 0 && { tool_choice: "none" }),
+    tool_choice: hasTools && request.withoutTools ? "none" : undefined,
   };
 }
 
 function toolForm({ name, about, input }: ToolOffer): object {
-  // Strict is the default here, and would refuse every schema with an optional property.
+  // The default, strict, refuses every schema with an optional property.
   return { type: "function", name, description: about, parameters: input, strict: false };
 }
 
 function itemForms(message: Message, info: ModelInfo): object[] {
   switch (message.role) {
     case "user":
-      return [{ role: "user", content: contentForm(message.parts, info) }];
+      return [{ role: "user", content: contentForm(message.parts, info.images, partForm) }];
     case "assistant":
       return assistantForms(message, info);
     case "tool": {
-      const output = contentForm(message.parts, info);
-      return [{ type: "function_call_output", call_id: message.call, output: output === "" ? "(empty)" : output }];
+      const output = contentForm(message.parts, info.images, partForm) || "(empty)";
+      return [{ type: "function_call_output", call_id: message.call, output }];
     }
     default:
       return message satisfies never;
   }
 }
 
-function contentForm(parts: readonly (TextPart | ImagePart)[], { images }: ModelInfo): string | object[] {
-  if (images === false || parts.every((part) => part.type === "text")) {
-    return parts.map((part) => (part.type === "text" ? part.text : omittedImage)).join("\n");
-  }
-  return parts
-    .filter((part) => part.type === "image" || part.text !== "")
-    .map((part) =>
-      part.type === "text"
-        ? { type: "input_text", text: part.text }
-        : { type: "input_image", image_url: dataUrl(part), detail: "auto" },
-    );
+function partForm(part: TextPart | ImagePart): object {
+  if (part.type === "text") return { type: "input_text", text: part.text };
+  return { type: "input_image", image_url: dataUrl(part), detail: "auto" };
 }
 
-/** A thought goes back only with what it led to: the provider refuses one that is followed by nothing of the model's. */
+/** The provider refuses a thought that nothing of the model's follows, so trailing thoughts are left out. */
 function assistantForms({ parts }: AssistantMessage, info: ModelInfo): object[] {
   const last = parts.findLastIndex((part) => part.type === "call" || (part.type === "text" && part.text !== ""));
   return parts.slice(0, last + 1).flatMap((part): object[] => {

@@ -1,37 +1,34 @@
-import { reported } from "./failure.ts";
-import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "./json.ts";
-import type { FinishReason, ModelEvent, Usage } from "./model.ts";
-import { type Assembly, type Attempt, speak } from "./reply.ts";
+import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "../config/json.ts";
+import type { ModelEndpoint } from "./endpoint.ts";
+import { streamError } from "./failure.ts";
+import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
+import { type ReplyParser, wireModel } from "./reply.ts";
 import { responsesBody } from "./responses-body.ts";
-import { type Endpoint, originOf } from "./stream.ts";
 import { thoughtToken } from "./thought.ts";
 
 /** OpenAI's Responses: a reply is a list of items, each announced, filled by deltas and completed. */
-export function overResponses(endpoint: Endpoint): Attempt {
-  return speak(
-    { wire: "responses", body: responsesBody, assemble: (endpoint) => new ResponsesReply(endpoint) },
-    endpoint,
-  );
+export function responsesModel(endpoint: ModelEndpoint): Model {
+  return wireModel({ wire: "responses", body: responsesBody, parser: () => new ResponsesReply(endpoint) }, endpoint);
 }
 
-class ResponsesReply implements Assembly {
-  state: Assembly["state"] = "open";
-  #endpoint: Endpoint;
-  /** What was streamed of an item already: its completed form repeats it. */
-  #streamed = new Map<string, string>();
+class ResponsesReply implements ReplyParser {
+  state: ReplyParser["state"] = "open";
+  #endpoint: ModelEndpoint;
+  /** Items whose text was streamed: their completed form repeats it. */
+  #streamed = new Set<string>();
   #finished = new Set<string>();
   #calls = 0;
   #response: JsonRecord = {};
 
-  constructor(endpoint: Endpoint) {
+  constructor(endpoint: ModelEndpoint) {
     this.#endpoint = endpoint;
   }
 
   read(frame: JsonRecord, events: ModelEvent[]): void {
-    for (const event of this.#said(frame)) events.push(event);
+    for (const event of this.#eventsOf(frame)) events.push(event);
   }
 
-  #said(frame: JsonRecord): readonly ModelEvent[] {
+  #eventsOf(frame: JsonRecord): readonly ModelEvent[] {
     switch (frame.type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
@@ -60,12 +57,11 @@ class ResponsesReply implements Assembly {
   #delta(type: "text" | "thinking", frame: JsonRecord): ModelEvent[] {
     const text = stringIn(frame, "delta") ?? "";
     if (text === "") return [];
-    const key = String(frame.output_index);
-    this.#streamed.set(key, (this.#streamed.get(key) ?? "") + text);
+    this.#streamed.add(String(frame.output_index));
     return [{ type, text }];
   }
 
-  /** A completed item. Calls are taken only from here, so their fragments are never put together. */
+  /** A completed item. Calls come only from here, so their fragments are ignored. */
   #item(item: JsonRecord, key: string): ModelEvent[] {
     if (this.#finished.has(key)) return [];
     this.#finished.add(key);
@@ -93,19 +89,19 @@ class ResponsesReply implements Assembly {
     }
   }
 
-  /** A server that sent no deltas has its text in the item only. */
+  /** The text of a server that sent no deltas. */
   #missing(type: "text" | "thinking", text: string, key: string): ModelEvent[] {
     return text === "" || this.#streamed.has(key) ? [] : [{ type, text }];
   }
 
-  /** The last event repeats every item, for servers that did not complete them one by one. */
+  /** The last event has every item, for servers that did not complete them one by one. */
   #terminal(response: JsonRecord): ModelEvent[] {
     this.#response = response;
     this.state = "over";
     return arrayIn(response, "output").flatMap((item, index) => this.#item(recordOf(item), String(index)));
   }
 
-  /** A server that does not stream. */
+  /** The response of a server that does not stream. */
   #whole(response: JsonRecord): ModelEvent[] {
     if (response.status === "failed") throw this.#failed(response);
     return this.#terminal(response);
@@ -115,7 +111,7 @@ class ResponsesReply implements Assembly {
     const error = isRecord(response.error)
       ? response.error
       : { message: `the reply ended as ${String(response.status)}` };
-    return reported(error, originOf(this.#endpoint));
+    return streamError(error, this.#endpoint);
   }
 }
 

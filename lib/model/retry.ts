@@ -1,26 +1,25 @@
-import { unlessAborted } from "../async/unlessaborted.ts";
+import { setTimeout } from "node:timers/promises";
 import { KodaError } from "../errors.ts";
 import type { Model } from "./model.ts";
-import type { Attempt } from "./reply.ts";
 
 export type RetryPolicy = {
   max: number;
-  /** From 0 to 1: many runs that failed together must not come back together. */
+  /** From 0 to 1, so that runs that failed together do not retry together. */
   random: () => number;
-  /** Waits, and throws the signal's reason when it aborts meanwhile. */
+  /** Waits; throws the signal's reason when it aborts. */
   wait: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
 export const standardRetry: RetryPolicy = { max: 5, random: Math.random, wait };
 
-/** For a replay: nobody is spared by waiting. */
+/** For a replay, where waiting spares no server. */
 export const instantRetry: RetryPolicy = { ...standardRetry, wait: async (_ms, signal) => signal.throwIfAborted() };
 
 /**
- * The one place where requests are repeated. `load` gives what makes an attempt, the first time it is needed. A retry
- * is announced before the wait, and says that everything of the reply so far is void.
+ * The one place where requests are repeated. `load` loads the model for the first request. The `retry` event comes
+ * before the wait and makes everything of the reply so far void.
  */
-export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = standardRetry): Model {
+export function withRetries(load: () => Promise<Model>, policy: RetryPolicy = standardRetry): Model {
   return async function* (request, signal) {
     const ask = await load();
     for (let attempt = 1; ; attempt++) {
@@ -28,7 +27,7 @@ export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = sta
         yield* ask(request, signal);
         return;
       } catch (error) {
-        // Whoever stops a run gives a reason that may be worth another run, but not another attempt.
+        // The reason of an abort may be retryable: for another run, not for another attempt.
         signal.throwIfAborted();
         if (!(error instanceof KodaError) || !error.retryable) throw error;
         if (attempt > Math.min(policy.max, error.maxRetries)) throw error;
@@ -42,18 +41,11 @@ export function retrying(load: () => Promise<Attempt>, policy: RetryPolicy = sta
   };
 }
 
-/** 200 ms, 400 ms, …, each a tenth more or less. */
+/** 200 ms, 400 ms, …, each plus or minus a tenth. */
 function backoff(attempt: number, random: number): number {
   return Math.round(200 * 2 ** (attempt - 1) * (0.9 + 0.2 * random));
 }
 
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  try {
-    await unlessAborted(promise, signal);
-  } finally {
-    clearTimeout(timer);
-  }
+  await setTimeout(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }

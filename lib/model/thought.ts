@@ -1,14 +1,14 @@
 import type { ModelInfo } from "./model.ts";
 
 /**
- * An encrypted thought as a ThinkingPart's token. It names the model that had it: no other one can read it, and a
- * session may go on with another model.
+ * An encrypted thought as the token of a ThinkingPart. It names its model: no other model can read it, and a session
+ * may continue with another one.
  */
 export function thoughtToken(encrypted: string, info: ModelInfo): string {
   return `${owner(info)} ${encrypted}`;
 }
 
-/** The encrypted thought, when this model had it. */
+/** The encrypted thought in a token of this model. */
 export function thoughtOf(token: string | undefined, info: ModelInfo): string | undefined {
   const prefix = `${owner(info)} `;
   return token?.startsWith(prefix) ? token.slice(prefix.length) : undefined;

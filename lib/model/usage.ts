@@ -1,9 +1,8 @@
 import type { Usage } from "./model.ts";
 
-/** The usage of somebody who reports none. */
 export const noUsage: Usage = { input: null, cached: null, output: null, reasoning: null };
 
-/** Unknown plus known is known: a total says what was reported, and null only when nothing ever was. */
+/** A total is null only when nothing was ever reported. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = (x: number | null, y: number | null) => (x === null ? y : x + (y ?? 0));
   return {

@@ -1,7 +1,6 @@
-import { openLibrary } from "../shell/clibrary.ts";
+import { libc } from "../system/libc.ts";
 import { syscalls } from "./assembly/syscalls.ts";
 
-const functions = { syscall: { args: ["i64", "ptr", "u64", "u32"], returns: "i64" } } as const;
 /** LANDLOCK_CREATE_RULESET_VERSION: nothing is made, the answer is what the kernel knows. */
 const askVersion = 1;
 // The same number on every processor.
@@ -11,6 +10,6 @@ let known: number | undefined;
 
 /** The version of this kernel's Landlock; 0 where there is none, it is switched off, or the C library cannot be called. */
 export function landlockAbi(): number {
-  known ??= Math.max(0, Number(openLibrary(functions)?.syscall(createRuleset, null, 0, askVersion) ?? 0));
+  known ??= Math.max(0, Number(libc()?.syscall(createRuleset, null, 0, askVersion) ?? 0));
   return known;
 }

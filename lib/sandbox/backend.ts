@@ -1,5 +1,5 @@
 import { KodaError } from "../errors.ts";
-import type { Pipe } from "../shell/pipe.ts";
+import type { Pipe } from "../system/pipe.ts";
 import type { Policy } from "./policy/policy.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 

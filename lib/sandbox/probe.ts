@@ -1,9 +1,9 @@
 import { closeSync } from "node:fs";
-import { isGone, isGroupAlive } from "../shell/kill.ts";
-import { closePipe } from "../shell/pipe.ts";
+import { isGroupAlive, waitUntilGone } from "../system/kill.ts";
+import { closePipe } from "../system/pipe.ts";
+import { socketPair } from "../system/descriptors.ts";
 import { failedStep } from "./assembly/failure.ts";
 import type { Command, Confined } from "./backend.ts";
-import { socketPair } from "./descriptors.ts";
 import { look } from "./layout/host.ts";
 import { whyStepFailed } from "./tiers/failures.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
@@ -34,7 +34,7 @@ export async function runToEnd({ argv, cwd, env, descriptors }: Command & Pick<C
   const child = Bun.spawn([...argv], { cwd, env, detached: true, stdio: [...stdio] });
   const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
   // A tier's own helpers may end a moment after it.
-  await isGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
+  await waitUntilGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
   if (exit === 0) return;
   // koda's programs say which step failed; others say something else.
   const failed = failedStep(said);

@@ -1,11 +1,11 @@
-/** The fields that say most about a call, in the order in which they are read aloud. */
-const telling = ["command", "pattern", "query", "url", "path", "task", "output", "turn"] as const;
+/** The fields that describe a call best, in the order of the summary. */
+const summaryFields = ["command", "pattern", "query", "url", "path", "task", "output", "turn"] as const;
 
 /** A call's input in a few words: `npm test`, `TODO src/`. */
 export function summaryOfInput(input: unknown): string {
   if (typeof input !== "object" || input === null) return String(input ?? "");
   const fields = new Map<string, unknown>(Object.entries(input));
-  return telling
+  return summaryFields
     .map((field) => fields.get(field))
     .filter((value) => isShort(value))
     .join(" ");

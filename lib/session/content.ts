@@ -1,10 +1,10 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { Item } from "./item.ts";
 
-/** The tool that looks back: what it was asked and what it found would be found again, before what was really said. */
+/** Its queries and results would be found before the texts that they quote. */
 const recallTool = "RecallContext";
 
-/** Everything in an item that may be looked for. */
+/** The text of an item for the full-text index. */
 export function searchableText(item: Item): string {
   switch (item.kind) {
     case "environment":
@@ -32,5 +32,9 @@ export function searchableText(item: Item): string {
 }
 
 export function textOfParts(parts: readonly (TextPart | ImagePart)[]): string {
-  return parts.map((part) => (part.type === "text" ? part.text : `[${part.mime} image]`)).join("\n");
+  return parts.map(textOfPart).join("\n");
+}
+
+export function textOfPart(part: TextPart | ImagePart): string {
+  return part.type === "text" ? part.text : `[${part.mime} image]`;
 }

@@ -5,7 +5,7 @@ import { errnoOf, KodaError, messageOf } from "../errors.ts";
 
 export const inMemory = ":memory:";
 
-/** How long a statement waits for another process's transaction. Ours take milliseconds, so this is never reached in health. */
+/** A statement's wait for another process's transaction. Ours take milliseconds, so this is long. */
 const busyTimeoutMs = 10_000;
 
 /** A megabyte of log takes a millisecond to read; closing takes five. */
@@ -15,8 +15,8 @@ const mostLeftBytes = 1024 * 1024;
 const loseFile = 43;
 
 /**
- * One connection. Whatever SQLite says leaves here as a KodaError that names the file and what to do about it. The
- * row types that callers name are kept by the tables being STRICT; only JSON inside a column is decoded (decode.ts).
+ * One connection. Errors of SQLite leave here as a KodaError that names the file and what to do about it. STRICT tables
+ * guarantee the row types that callers name; only JSON inside a column is decoded (decode.ts).
  */
 export class Database {
   readonly path: string;
@@ -54,14 +54,14 @@ export class Database {
   }
 
   /**
-   * Everything in `steps` or nothing. Immediate, because a transaction that reads first and then writes fails with
-   * "database is locked" when another writer came between, however long the timeout.
+   * Does all of `steps` or nothing. Immediate, because a transaction that reads first and then writes fails with
+   * "database is locked" after another writer's, however long the timeout.
    */
   write<T>(steps: () => T): T {
     return this.#guard(() => this.#sqlite.transaction(steps).immediate());
   }
 
-  /** Several reads that see the same state; writers go on meanwhile. */
+  /** Reads one state of the database while writers go on. */
   read<T>(steps: () => T): T {
     return this.#guard(() => this.#sqlite.transaction(steps).deferred());
   }
@@ -71,10 +71,9 @@ export class Database {
   }
 
   /**
-   * Closes without copying what is in the log into the database and removing the log, which the last one to close
-   * does: for the end of a process, where somebody waits. It is the state that a killed process leaves, so nothing that
-   * was committed is lost; whoever opens the database next reads the log first, and that is why a long one is not left.
-   * Drops the locks that other connections of this process have on the file.
+   * Closes without a checkpoint, which the last connection to close makes and which takes a user's time at the end of a
+   * process. The files are left as by a killed process: nothing committed is lost, but the next one to open the database
+   * reads the log first, so a long log is not left. Drops the locks of this process's other connections to the file.
    */
   leave(): void {
     if (this.path !== inMemory && logBytes(this.path) < mostLeftBytes) this.#sqlite.fileControl(loseFile, null);
@@ -91,8 +90,8 @@ export class Database {
 }
 
 /**
- * Rows of a database as it lies there, of any version. Nothing is written, not even the files beside it: without a log
- * SQLite takes the file for one that never changes, and with one it keeps the log's index to itself.
+ * Reads rows of a database of any version and writes nothing, not even the files beside it: without a log SQLite takes
+ * the file as immutable, and with one it keeps the log's index in memory.
  */
 export function readWithoutTrace<Row>(path: string, sql: string): Row[] {
   const way = logBytes(path) > 0 ? "readonly_shm" : "immutable";
@@ -110,8 +109,8 @@ function logBytes(path: string): number {
 }
 
 /**
- * The file is made private before SQLite sees it (its -wal and -shm take over the mode). Of directories only the ones
- * made here get a mode: an existing one may be shared with others for good reason.
+ * Makes the file private before SQLite opens it (its -wal and -shm inherit the mode). An existing directory keeps its
+ * mode: it may be shared for good reason.
  */
 function prepareFile(path: string): void {
   try {
@@ -126,7 +125,7 @@ function prepareFile(path: string): void {
   }
 }
 
-/** A file that exists is not opened: closing it again would drop the locks of this process's other connections to it. */
+/** Does not open an existing file: closing it would drop the locks of this process's other connections to it. */
 function createPrivately(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
@@ -135,7 +134,7 @@ function createPrivately(path: string): void {
   }
 }
 
-/** Somebody else's file, or a file system without modes, is used as it is. */
+/** Another user's file, or a file system without modes, is used as it is. */
 function tighten(path: string): void {
   try {
     chmodSync(path, 0o600);
@@ -145,8 +144,8 @@ function tighten(path: string): void {
 }
 
 /**
- * SQLite would open what it cannot write to for reading, and leave a -wal and a -shm beside it that are as read-only
- * and stay in the way when the database is writable again.
+ * SQLite would open a read-only file for reading, and leave a read-only -wal and -shm beside it, which are still in the
+ * way when the file is writable again.
  */
 function assertWritable(path: string): void {
   accessSync(path, constants.R_OK);
@@ -158,7 +157,7 @@ function assertWritable(path: string): void {
 }
 
 /** Errors that are not about the database pass through unchanged. */
-export function storeError(path: string, error: unknown): unknown {
+function storeError(path: string, error: unknown): unknown {
   const code = error instanceof SQLiteError ? error.code : errnoOf(error);
   if (code === undefined || error instanceof KodaError) return error;
   const reason = code.startsWith("SQLITE_IOERR") && isDiskFull(path) ? diskFull : reasonOf(code);
@@ -170,7 +169,7 @@ export function storeFailure(path: string, reason: string, cause?: unknown): Kod
   return new KodaError("store", `Cannot use the session database "${path}": ${reason}, ${elsewhere}.`, { cause });
 }
 
-/** Some of what SQLite does fails for want of space with an error that does not say so. */
+/** SQLite reports some failures for lack of space with an error that does not say so. */
 function isDiskFull(path: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(dirname(path));

@@ -1,11 +1,11 @@
-import type { Writer } from "./document.ts";
+import type { DocumentWriter } from "./document.ts";
 import { html } from "./html.ts";
 import type { LoggedItem } from "./item.ts";
 import { itemJson, sessionJson } from "./json.ts";
 import type { SessionInfo } from "./log.ts";
 import { markdown } from "./markdown.ts";
 
-const jsonl: Writer = {
+const jsonl: DocumentWriter = {
   begin: (info) => `${JSON.stringify({ kind: "session", ...sessionJson(info) })}\n`,
   *items(items) {
     for (const item of items) yield `${JSON.stringify(itemJson(item))}\n`;
@@ -13,7 +13,7 @@ const jsonl: Writer = {
   end: "",
 };
 
-const writers = { markdown, html, jsonl } as const satisfies Record<string, Writer>;
+const writers = { markdown, html, jsonl } as const satisfies Record<string, DocumentWriter>;
 
 export type ExportFormat = keyof typeof writers;
 

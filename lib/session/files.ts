@@ -1,70 +1,64 @@
-/** What this conversation knows of files: which content it has seen, and which files it made itself. */
-export type FileLog = {
-  /** Notes the content of a file that the model has just been shown whole, or has just written. */
-  saw(path: string, content: string | Uint8Array): void;
-  /**
-   * Notes a file of which the model has been shown a part: enough to edit it, not enough to skip reading it. Without
-   * its content (it was too large to be read whole) every version counts as changed.
-   */
-  sawPart(path: string, content?: string | Uint8Array): void;
-  /** Has the model seen this file's content in this conversation, in any version? */
-  hasSeen(path: string): boolean;
-  /** Is this exactly the content that the model has in front of it? */
-  isCurrent(path: string, content: string | Uint8Array): boolean;
-  /** Has the file another content than when the model last saw it, or a part of it? */
-  hasChanged(path: string, content: string | Uint8Array): boolean;
-  /** Notes a file that did not exist before. Overwriting one that did never makes it the session's own. */
-  created(path: string): void;
-  isOwn(path: string): boolean;
-  /** Drops what is known of a path and of everything below it. */
-  forget(path: string): void;
-};
-
+type Content = string | Uint8Array;
 type Sight = { size: number; hash: number | bigint; isWhole: boolean } | "unknown";
 
-/** Remembers contents by size and hash, not by their bytes: a session may read a whole repository. */
-export function createFileLog(): FileLog {
+export type FileLog = ReturnType<typeof createFileLog>;
+
+/**
+ * The files that the model has seen in this conversation, and those that it created. Contents are remembered by size and
+ * hash, not by their bytes: a session may read a whole repository.
+ */
+export function createFileLog() {
   const seen = new Map<string, Sight>();
   const own = new Set<string>();
 
   return {
-    saw(path, content) {
+    /** Records that the model has read a whole file, or has just written it. */
+    saw(path: string, content: Content): void {
       seen.set(path, sightOf(content, true));
     },
-    sawPart(path, content) {
+    /**
+     * Records that the model has read a part of a file: enough to edit it, not enough to skip reading it. Without the
+     * content (of a file too large to read whole) every version counts as changed.
+     */
+    sawPart(path: string, content?: Content): void {
       if (content === undefined) seen.set(path, "unknown");
-      // A second look at a part does not take away what the model has in front of it.
+      // Reading a part of a file that the model has read whole changes nothing.
       else if (!isSame(seen.get(path), content)) seen.set(path, sightOf(content, false));
     },
-    hasSeen: (path) => seen.has(path),
-    isCurrent(path, content) {
+    /** True when the model has seen any version of the file. */
+    hasSeen: (path: string): boolean => seen.has(path),
+    /** True when the model has seen exactly this content, whole. */
+    isCurrent(path: string, content: Content): boolean {
       const sight = seen.get(path);
       return isSame(sight, content) && sight.isWhole;
     },
-    hasChanged: (path, content) => seen.has(path) && !isSame(seen.get(path), content),
-    created(path) {
+    /** True when the model has last seen another content, or a part of it. */
+    hasChanged: (path: string, content: Content): boolean => seen.has(path) && !isSame(seen.get(path), content),
+    /** Records a new file. Overwriting an existing one never makes it the session's own. */
+    created(path: string): void {
       own.add(path);
     },
-    isOwn: (path) => own.has(path),
-    forget(path) {
-      const isGone = (known: string) => known === path || known.startsWith(`${path}/`);
-      for (const known of seen.keys()) if (isGone(known)) seen.delete(known);
-      for (const known of own) if (isGone(known)) own.delete(known);
+    isOwn: (path: string): boolean => own.has(path),
+    /** Drops a path and everything below it. */
+    forget(path: string): void {
+      const isDropped = (known: string) => known === path || known.startsWith(`${path}/`);
+      for (const known of seen.keys()) if (isDropped(known)) seen.delete(known);
+      for (const known of own) if (isDropped(known)) own.delete(known);
     },
   };
 }
 
 type Known = Exclude<Sight, "unknown">;
 
-function isSame(sight: Sight | undefined, content: string | Uint8Array): sight is Known {
+function isSame(sight: Sight | undefined, content: Content): sight is Known {
   if (sight === undefined || sight === "unknown") return false;
   return sight.size === sizeOf(content) && sight.hash === Bun.hash(content);
 }
 
-function sightOf(content: string | Uint8Array, isWhole: boolean): Known {
+function sightOf(content: Content, isWhole: boolean): Known {
   return { size: sizeOf(content), hash: Bun.hash(content), isWhole };
 }
 
-function sizeOf(content: string | Uint8Array): number {
+function sizeOf(content: Content): number {
   return typeof content === "string" ? Buffer.byteLength(content) : content.byteLength;
 }

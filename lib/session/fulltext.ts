@@ -4,12 +4,12 @@ import { linesOfOutput } from "./lines.ts";
 import type { ItemRow } from "./log.ts";
 import { recordingOf, type RecordingRow } from "./outputs.ts";
 
-/** Everything in an item that may be looked for; throws for an item that this koda cannot read. */
+/** The text of an item; throws for an item that this koda cannot read. */
 export type TextOf = (item: ItemRow) => string;
 
 /**
- * Brings into the full-text index what was recorded since something was sought last: of one session or of all. In
- * small steps, each its own transaction, so that whoever records meanwhile never waits for long.
+ * Adds to the full-text index whatever was recorded since the last search, in one session or in all. In small steps,
+ * each in its own transaction, so that processes that record meanwhile never wait for long.
  */
 export function updateIndex(db: Database, { session, textOf }: { session?: string; textOf: TextOf }): void {
   for (const id of session === undefined ? behind(db) : [session]) {
@@ -26,7 +26,7 @@ function behind(db: Database): string[] {
 
 type UnindexedRow = ItemRow & { content: number; present: number };
 
-/** The next few of a session's items; returns how many they were. Some may be there already, from a fork. */
+/** Indexes the next few items of a session and returns their number. Some may be indexed already, by way of a fork. */
 function indexItems(db: Database, { session, textOf }: { session: string; textOf: TextOf }): number {
   const rows = db.all<UnindexedRow>(
     `SELECT item.seq, item.turn, item.at, item.content, content.body,
@@ -47,7 +47,7 @@ function indexItems(db: Database, { session, textOf }: { session: string; textOf
   return done;
 }
 
-/** What follows an item that this koda cannot read waits for one that can: nothing else here opens that session. */
+/** Items after one that this koda cannot read stay unindexed: the session cannot be opened here anyway. */
 function readable(row: ItemRow, textOf: TextOf): string | undefined {
   try {
     return textOf(row);

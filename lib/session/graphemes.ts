@@ -1,13 +1,12 @@
-/**
- * Cuts that never fall inside of what a reader takes for one character: an emoji with its modifiers, a letter with its
- * accents. Lengths are in UTF-16 units, as everywhere in JavaScript.
- */
 let segmenter: Intl.Segmenter | undefined;
 
-/** Only so much around a cut is looked at: a segmenter first copies the text that it is given. */
+/** The text around a cut that is segmented: a segmenter first copies its text. */
 const surroundings = 1000;
 
-/** The nearest place at or before `index` where the text may be cut. */
+/**
+ * The nearest place at or before `index` that is not inside a grapheme, such as an emoji with its modifiers or a letter
+ * with its accents. Lengths are in UTF-16 units.
+ */
 export function cutBefore(text: string, index: number): number {
   if (index <= 0) return 0;
   if (index >= text.length) return text.length;

@@ -1,20 +1,14 @@
 import type { AssistantMessage, Message, ToolMessage, UserMessage } from "../model/message.ts";
 import type { Item, ItemOf } from "./item.ts";
 
-/**
- * What the model sees of a log: a pure function of its items, in a form that every provider accepts however the log
- * was cut off. Each call has exactly one result, right behind its reply and in the order of the calls; every id occurs
- * once. What was given for the first n items is the beginning of what is given for more, once a reply is closed.
- */
-export function historyOf(items: readonly Item[]): Message[] {
-  const history = new History();
-  for (const item of items) history.add(item);
-  return history.messages();
-}
-
 const noResult = "[interrupted: no result was recorded]";
 
-/** The same, item by item, so that a long conversation is not gone through again for every request. */
+/**
+ * The messages for the model: a function of the log's items, in a form that every provider accepts however the log was
+ * cut off. Each call has exactly one result, right behind its reply and in the order of the calls; every id occurs
+ * once. The messages for the first n items are the beginning of those for more, once a reply is closed. Items are added
+ * one by one, so that a request does not read a long conversation again.
+ */
 export class History {
   readonly #closed: Message[] = [];
   readonly #ids = new Set<string>();
@@ -57,13 +51,13 @@ export class History {
     else this.#open.later.push(message);
   }
 
-  /** A reply that says and asks nothing (its thoughts alone, say, when it was cut off) would be refused. */
+  /** Providers refuse a reply without text or calls, such as one that was cut off while the model was thinking. */
   #reply({ parts }: ItemOf<"assistant">): void {
     if (!parts.some((part) => part.type === "call" || (part.type === "text" && part.text !== ""))) return;
     this.#open = new OpenReply(parts, this.#ids);
   }
 
-  /** After the next reply or the end of the turn no result is waited for. */
+  /** No results come after the next reply or the end of the turn. */
   #close(): void {
     if (this.#open !== undefined) this.#closed.push(...this.#open.messages());
     this.#open = undefined;
@@ -72,7 +66,7 @@ export class History {
 
 type Call = { recordedId: string; id: string; tool: string; result: ItemOf<"result"> | undefined };
 
-/** A reply whose results may still come, in any order. */
+/** A reply whose results may still arrive, in any order. */
 class OpenReply {
   readonly later: UserMessage[] = [];
   readonly #message: AssistantMessage;
@@ -90,7 +84,7 @@ class OpenReply {
     };
   }
 
-  /** The first result for an id belongs to the first call with it; one that no call waits for is dropped. */
+  /** The first result for an id belongs to the first call with that id; a result without a call is dropped. */
   take(result: ItemOf<"result">): void {
     const call = this.#calls.find(({ recordedId, result: taken }) => recordedId === result.call && taken === undefined);
     if (call !== undefined) call.result = result;
@@ -107,7 +101,7 @@ function toolMessage({ id, tool, result }: Call): ToolMessage {
   return { role: "tool", call: id, tool, ok: result.ok, parts: result.parts };
 }
 
-/** Some providers count their calls anew in each reply, and a model may use one id twice. */
+/** Some providers number their calls from the start in each reply, and a model may use one id twice. */
 function uniqueId(recorded: string, ids: Set<string>): string {
   const base = recorded === "" ? "call" : recorded;
   let id = base;

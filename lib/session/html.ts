@@ -1,20 +1,19 @@
-import { endingOf, figuresOf, titleOf, type Writer } from "./document.ts";
-import { escaped } from "./escape.ts";
-import { htmlBlocks } from "./htmlblock.ts";
+import { endingOf, figuresOf, titleOf, type DocumentWriter } from "./document.ts";
 import { htmlOfCall, htmlOfResult } from "./htmlcall.ts";
 import { style } from "./htmlstyle.ts";
+import { escaped, htmlBlocks } from "./htmltext.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
-import { richText } from "./richtext.ts";
 import type { SessionInfo } from "./log.ts";
+import { richText } from "./richtext.ts";
 
 /** One file that needs nothing else. All text is escaped, and the page forbids itself scripts and the network. */
-export const html: Writer = {
+export const html: DocumentWriter = {
   begin,
   *items(items) {
-    const told = new Set<LoggedItem>();
+    const written = new Set<LoggedItem>();
     for (const [at, item] of items.entries()) {
-      if (item.kind === "assistant") yield htmlOfReply(item, resultsAfter(items, at, told));
-      else if (!told.has(item)) yield htmlOf(item);
+      if (item.kind === "assistant") yield htmlOfReply(item, resultsAfter(items, at, written));
+      else if (!written.has(item)) yield htmlOf(item);
     }
   },
   end: "</body>\n</html>\n",
@@ -43,8 +42,8 @@ function begin(info: SessionInfo): string {
 
 type Results = ReadonlyMap<string, ItemOf<"result">>;
 
-/** The results of a reply's calls, which come before the next reply; they are told with their calls. */
-function resultsAfter(items: readonly LoggedItem[], at: number, told: Set<LoggedItem>): Results {
+/** The results of a reply's calls, which come before the next reply; they are written with their calls. */
+function resultsAfter(items: readonly LoggedItem[], at: number, written: Set<LoggedItem>): Results {
   const reply = items[at];
   const calls = new Set(
     reply?.kind === "assistant" ? reply.parts.map((part) => (part.type === "call" ? part.id : "")) : [],
@@ -55,7 +54,7 @@ function resultsAfter(items: readonly LoggedItem[], at: number, told: Set<Logged
     if (item === undefined || item.kind === "assistant") break;
     if (item.kind !== "result" || !calls.has(item.call) || results.has(item.call)) continue;
     results.set(item.call, item);
-    told.add(item);
+    written.add(item);
   }
   return results;
 }
@@ -94,7 +93,7 @@ function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
   }
 }
 
-/** `2026-11-18 12:00 UTC`: the page has no clock of its reader's. */
+/** `2026-11-18 12:00 UTC`: a page without scripts does not know its reader's time zone. */
 function minuteOf(at: string): string {
   return escaped(`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`);
 }

@@ -1,39 +1,30 @@
 import type { CallPart } from "../model/message.ts";
 import { summaryOfInput } from "./callsummary.ts";
-import { escaped } from "./escape.ts";
+import { argumentsOf } from "./document.ts";
 import { shortened } from "./graphemes.ts";
-import { htmlBlocks } from "./htmlblock.ts";
+import { escaped, htmlBlocks } from "./htmltext.ts";
 import type { ItemOf } from "./item.ts";
 
 /** A longer result is folded. */
 const mostOpenLines = 12;
 const mostOfSummary = 160;
 
-/** A call under its command or path, with its whole input and what came back. */
+/** A call under its command or path, with its whole input and its result. */
 export function htmlOfCall({ tool, arguments: json }: CallPart, result: ItemOf<"result"> | undefined): string {
-  const input = inputOf(json);
+  const input = argumentsOf(json);
   const summary = `<b>${escaped(tool)}</b> <code>${escaped(oneLine(summaryOfInput(input)))}</code>`;
   const fields = typeof input === "object" && input !== null ? Object.entries(input) : [["arguments", json]];
   const shown = fields.map(([name, value]) => fieldOf(String(name), value)).join("");
   return `<details class="call"><summary>${summary} ${statusOf(result)}</summary>${shown}</details>${resultOf(result)}`;
 }
 
-/** A result whose call is not there. */
+/** A result whose call is not in the log. */
 export function htmlOfResult(result: ItemOf<"result">): string {
   return `<p class="call"><b>${escaped(result.tool)}</b> ${statusOf(result)}</p>${resultOf(result)}`;
 }
 
 function oneLine(text: string): string {
   return shortened(text.trim().replaceAll(/\s*\n\s*/g, " ⏎ "), mostOfSummary);
-}
-
-function inputOf(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (error) {
-    if (error instanceof SyntaxError) return json;
-    throw error;
-  }
 }
 
 function fieldOf(name: string, value: unknown): string {

@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { networks, wires } from "../config/config.ts";
-import { modes } from "../trust/mode.ts";
+import { modes, networks, wires } from "../config/config.ts";
 import { todoStates } from "./todo.ts";
 
 /**
- * What a log holds: the one source of the types and of the decoder for what was stored. Only decode.ts and code
- * behind it import this file's values; everyone else imports types, so a fresh run never loads zod for it.
+ * The items of a log: one source for their types and for the decoder. Only decode.ts imports values from here, and all
+ * others import types, so a new session never loads zod.
  */
 const text = z.object({ type: z.literal("text"), text: z.string() });
 const image = z.object({ type: z.literal("image"), mime: z.string(), base64: z.string() });
@@ -16,7 +15,7 @@ const shown = z.array(z.discriminatedUnion("type", [text, image])).readonly();
 const figure = z.number().nullable();
 const usage = z.object({ input: figure, cached: figure, output: figure, reasoning: figure });
 
-/** What a run may do beyond its mode, by real paths. Sessions of earlier versions of koda have no record of it. */
+/** Permissions of a run beyond its mode, by real paths. Sessions of earlier versions of koda have no record of them. */
 const granted = z.object({
   write: z.array(z.string()).readonly(),
   read: z.array(z.string()).readonly(),
@@ -37,7 +36,7 @@ const connection = z.object({
   maxOutputTokens: z.number().exactOptional(),
 });
 
-/** The surroundings a turn ran in. A resumed session compares them with today's and tells the model only what differs. */
+/** The environment of a turn. A resumed session compares it with today's and tells the model only the differences. */
 const environment = z.object({
   cwd: z.string(),
   date: z.string(),
@@ -54,11 +53,11 @@ const environment = z.object({
 const todoItem = z.object({ text: z.string(), status: z.enum(todoStates) });
 
 /**
- * One entry of a session's log. The log is only appended to; what the model sees is a function of it (history.ts).
- * An item is committed before anything about it is announced.
+ * One entry of a session's log, which is append-only; the model's messages are a function of it (history.ts). An item
+ * is committed before anything about it is announced.
  */
 export const itemSchema = z.discriminatedUnion("kind", [
-  /** What the model is told of its surroundings: `text` goes to it as a user message, `facts` is for comparing. */
+  /** The model's environment: `text` is sent as a user message, `facts` is for comparison. */
   z.object({ kind: z.literal("environment"), text: z.string(), facts: environment }),
   z.object({ kind: z.literal("user"), parts: shown }),
   /** The engine's own words to the model, sent as a user message: a nudge, a repair request. */
@@ -91,10 +90,10 @@ export const itemSchema = z.discriminatedUnion("kind", [
 ]);
 
 export type ConnectionFacts = z.infer<typeof connection>;
-export type Environment = z.infer<typeof environment>;
+export type EnvironmentFacts = z.infer<typeof environment>;
 export type Item = z.infer<typeof itemSchema>;
 export type ItemKind = Item["kind"];
 export type ItemOf<K extends ItemKind> = Extract<Item, { kind: K }>;
 
-/** An item as it stands in the log. Turns count from 1; what precedes the first turn has turn 0. */
+/** An item in the log. Turns count from 1; items before the first turn have turn 0. */
 export type LoggedItem = Item & { seq: number; turn: number; at: string };

@@ -1,7 +1,7 @@
 import type { LoggedItem } from "./item.ts";
 import type { SessionInfo } from "./log.ts";
 
-/** A session's own figures, named as in everything that koda prints for scripts. */
+/** A session's figures, named as in all of koda's output for scripts. */
 export function sessionJson(info: SessionInfo) {
   const { id, title, cwd, model, turns, usage, parent } = info;
   const { input, output } = usage;

@@ -1,15 +1,15 @@
 import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
 import type { Database } from "./database.ts";
-import { isGone, type ProcessIdentity, thisProcess } from "./process.ts";
+import { isProcessGone, type ProcessIdentity, thisProcess } from "./process.ts";
 
 const leaseMs = 30_000;
 const renewEveryMs = 10_000;
 
-/** How long to wait for a session that another process holds; `note` is told once what is waited for. */
+/** A wait of up to `ms` for a session that another process holds; `note` gets one line about it. */
 export type Wait = { ms: number; note?: (text: string) => void; signal?: AbortSignal };
 
-/** A session that another process holds, and what to do about it. */
+/** Another process holds the session. */
 class SessionHeld extends KodaError {
   readonly session: string;
   /** `process 12 on host "ci" has held it for 3 s` */
@@ -23,13 +23,13 @@ class SessionHeld extends KodaError {
   }
 }
 
-/** A word by which a lease knows its owner. */
+/** An unguessable name for the owner of a lease. */
 export function newOwner(): string {
   return crypto.randomUUID();
 }
 
 /**
- * Takes a session for this process and returns its owner's word. Belongs inside the transaction that reads or makes
+ * Takes a session for this process and returns the owner's name. To be called in the transaction that reads or creates
  * the session. Throws `session_held`.
  */
 export function claimLease(db: Database, session: string, owner = newOwner()): string {
@@ -44,19 +44,18 @@ export function claimLease(db: Database, session: string, owner = newOwner()): s
   return owner;
 }
 
-/** Throws `session_held`, with this advice, when a process holds the session at this moment. */
+/** Throws `session_held`, with this advice, while a process holds the session. */
 export function assertFree(db: Database, session: string, advice: string): void {
   const holder = holderOf(db, session);
   if (holder !== undefined && holds(holder)) throw new SessionHeld(holder, advice);
 }
 
-/** Says whether a process holds the session at this moment. */
 export function isHeld(db: Database, session: string): boolean {
   const holder = holderOf(db, session);
   return holder !== undefined && holds(holder);
 }
 
-/** A lease that cannot be released ends by itself, or with its process: no reason to fail at the end of a good run. */
+/** Ignores failures: a lease expires, or ends with its process, and a good run must not fail at its end. */
 export function releaseLease(db: Database, { session, owner }: Claim): void {
   tryToRun(db, "DELETE FROM lease WHERE session = ? AND owner = ?", [session, owner]);
 }
@@ -64,8 +63,8 @@ export function releaseLease(db: Database, { session, owner }: Claim): void {
 type Claim = { session: string; owner: string };
 
 /**
- * A claim that is kept up from when it is made until it is released. One whose owner slept for longer than it lasts may be taken by another
- * process, and then the first owner's next write fails.
+ * A lease that is renewed until it is released. When its process sleeps for longer than it lasts, another process may
+ * take the session, and then the first one's next write fails.
  */
 export class Lease {
   readonly #db: Database;
@@ -79,12 +78,12 @@ export class Lease {
     this.#renewal.unref();
   }
 
-  /** Belongs inside the transaction that makes the session. */
+  /** To be called in the transaction that creates the session. */
   claim(): void {
     claimLease(this.#db, this.#claim.session, this.#claim.owner);
   }
 
-  /** Belongs inside the transaction of every write: who lost the session must not add to it. */
+  /** To be called in the transaction of every write: a process that lost the session must not add to it. */
   assertHeld(): void {
     const { session, owner } = this.#claim;
     const holder = holderOf(this.#db, session);
@@ -108,7 +107,7 @@ export class Lease {
   }
 }
 
-/** A full disk may have space again at the next tick, and if not, the next write of an item says so. */
+/** A full disk may have space again at the next renewal; if not, the next write of an item fails. */
 function tryToRun(db: Database, sql: string, values: (string | number)[]): void {
   try {
     db.run(sql, values);
@@ -117,10 +116,10 @@ function tryToRun(db: Database, sql: string, values: (string | number)[]): void 
   }
 }
 
-/** Takes what `attempt` takes, as soon as whoever holds the session lets go of it, or throws the last refusal. */
+/** Repeats the attempt until the session is free, or throws the last refusal when the wait is over. */
 export async function whenFree<T>(attempt: () => T, wait: Wait): Promise<T> {
   const deadline = Date.now() + wait.ms;
-  let isTold = false;
+  let isNoted = false;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1000)) {
     wait.signal?.throwIfAborted();
     try {
@@ -128,9 +127,9 @@ export async function whenFree<T>(attempt: () => T, wait: Wait): Promise<T> {
     } catch (error) {
       const leftMs = deadline - Date.now();
       if (!(error instanceof SessionHeld) || leftMs <= 0) throw error;
-      if (!isTold)
+      if (!isNoted)
         wait.note?.(`waiting up to ${formatDuration(wait.ms)} for session "${error.session}": ${error.holding}`);
-      isTold = true;
+      isNoted = true;
       await pause(Math.min(pauseMs, leftMs), wait.signal);
     }
   }
@@ -154,7 +153,7 @@ function holderOf(db: Database, session: string): Holder | undefined {
 }
 
 function holds(holder: Holder): boolean {
-  return holder.expires > Date.now() && !isGone(holder);
+  return holder.expires > Date.now() && !isProcessGone(holder);
 }
 
 function shownSince(ms: number): string {

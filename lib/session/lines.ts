@@ -1,12 +1,13 @@
-import type { KeptStream, StoredOutput } from "./outputs.ts";
+import type { KeptStream } from "../shell/capture.ts";
+import type { StoredOutput } from "./outputs.ts";
 
-/** A line with its true number; the numbers jump where lines were not kept. */
-export type Line = { number: number; text: string };
-export type OutputLine = Line & { stream: "stdout" | "stderr" };
+/** A line with its true number; numbers are missing where lines were not kept. */
+export type NumberedLine = { number: number; text: string };
+type OutputLine = NumberedLine & { stream: "stdout" | "stderr" };
 
 /**
- * An output as lines that a reader can name: those of stdout from 1, then those of stderr counted on. What was not
- * kept has its numbers too, so a number means the same line as in the counts that the model was told.
+ * An output as numbered lines: those of stdout from 1, then those of stderr. Lines that were not kept are counted, so a
+ * number means the same line as in the counts that the model was given.
  */
 export function linesOfOutput({ stdout, stderr }: Pick<StoredOutput, "stdout" | "stderr">): OutputLine[] {
   const printed = linesOfStream(stdout);
@@ -21,7 +22,7 @@ export function linesOfOutput({ stdout, stderr }: Pick<StoredOutput, "stdout" | 
   ];
 }
 
-function linesOfStream({ head, tail, totalBytes, totalLines }: KeptStream): Line[] {
+function linesOfStream({ head, tail, totalBytes, totalLines }: KeptStream): NumberedLine[] {
   const missing = totalBytes - head.length - tail.length;
   if (missing <= 0) return numbered(splitLines(decode(head, tail)), 1);
 
@@ -40,7 +41,7 @@ export function splitLines(text: string): string[] {
   return lines;
 }
 
-function numbered(lines: readonly string[], first: number): Line[] {
+function numbered(lines: readonly string[], first: number): NumberedLine[] {
   return lines.map((text, index) => ({ number: first + index, text }));
 }
 

@@ -1,19 +1,19 @@
+import type { Mode } from "../config/config.ts";
 import type { Usage } from "../model/model.ts";
 import { addUsage } from "../model/usage.ts";
-import type { Mode } from "../trust/mode.ts";
 import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
 import type { Item, ItemKind, LoggedItem } from "./item.ts";
 
-/** A session as a whole: what lists show, and what a resumed run is compared with. */
+/** A session as a whole, for lists and for a run that continues it. */
 export type SessionInfo = {
   id: string;
-  /** Where it was forked from; that session may have been removed since. */
+  /** The session that it was forked from, which may have been removed since. */
   parent?: string;
-  /** Made from the first prompt; empty before it. */
+  /** Taken from the first prompt; empty before it. */
   title: string;
-  /** These four as of the last environment that was recorded. */
+  /** This and the next three are those of the last recorded environment. */
   cwd: string;
   model: string;
   provider: string;
@@ -26,40 +26,19 @@ export type SessionInfo = {
   usage: Usage;
 };
 
-export type SessionRow = {
-  id: string;
-  parent: string | null;
-  title: string;
-  cwd: string;
-  model: string;
-  provider: string;
-  mode: Mode;
-  created_at: number;
-  updated_at: number;
-  length: number;
-  turns: number;
-  input: number | null;
-  cached: number | null;
-  output: number | null;
-  reasoning: number | null;
-};
+const sessionColumns = `id, parent, title, cwd, model, provider, mode, created_at AS createdAt,
+  updated_at AS updatedAt, length, turns, input, cached, output, reasoning`;
 
-export function infoOf(row: SessionRow): SessionInfo {
-  const { id, parent, title, cwd, model, provider, mode, length, turns, input, cached, output, reasoning } = row;
-  return {
-    id,
+type SessionRow = Omit<SessionInfo, "parent" | "usage"> & Usage & { parent: string | null };
+
+/** The sessions that a condition selects; it may go on with ORDER BY and LIMIT. */
+export function readSessions(db: Database, condition: string, values: (string | number)[] = []): SessionInfo[] {
+  const rows = db.all<SessionRow>(`SELECT ${sessionColumns} FROM session WHERE ${condition}`, values);
+  return rows.map(({ parent, input, cached, output, reasoning, ...rest }) => ({
+    ...rest,
     ...(parent !== null && { parent }),
-    title,
-    cwd,
-    model,
-    provider,
-    mode,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    length,
-    turns,
     usage: { input, cached, output, reasoning },
-  };
+  }));
 }
 
 export function insertSession(db: Database, info: SessionInfo, parentSeq?: number): void {
@@ -72,12 +51,12 @@ export function insertSession(db: Database, info: SessionInfo, parentSeq?: numbe
   );
 }
 
-/** Its items, outputs and lease go with it; what a fork shares with it stays. */
+/** Deletes its items, outputs and lease as well; data that a fork shares stays. */
 export function deleteSession(db: Database, id: string): void {
   db.run("DELETE FROM session WHERE id = ?", [id]);
 }
 
-/** What a session is after these items: a pure step, so that memory and database cannot come to different figures. */
+/** The session after these items: a pure step, so that memory and database cannot differ. */
 export function continued(
   before: SessionInfo,
   items: readonly Item[],
@@ -117,10 +96,10 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
 
 const titleLength = 80;
 
-/** Line ends, what moves a terminal's cursor, and what turns the direction of writing around. */
+/** Line ends, control characters, and marks that change the direction of writing. */
 const disturbing = /[\s\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
-/** The first line that says something. */
+/** The first line that is not blank. */
 function titleOf(prompt: string): string {
   for (const line of prompt.slice(0, 10_000).split("\n")) {
     const title = line.replaceAll(disturbing, " ").trim();
@@ -129,7 +108,7 @@ function titleOf(prompt: string): string {
   return "";
 }
 
-/** Belongs inside a transaction that has made sure of the lease. */
+/** To be called in a transaction that has checked the lease. */
 export function appendItems(db: Database, { info, items }: { info: SessionInfo; items: readonly LoggedItem[] }): void {
   for (const item of items) insertItem(db, info, item);
   const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage } = info;
@@ -168,7 +147,7 @@ export function readLatest(db: Database, of: { session: string; kind: ItemKind }
   return db.get<ItemRow>(`${selectRows} AND item.kind = ? ORDER BY item.seq DESC LIMIT 1`, [of.session, of.kind]);
 }
 
-/** What a session holds becomes what another holds too; the content itself is shared. */
+/** Copies the places of one session's log to another; they share the data. */
 export function copyPlaces(db: Database, { from, to }: { from: string; to: string }): void {
   db.run(
     `INSERT INTO item (session, seq, turn, kind, at, content)

@@ -1,38 +1,54 @@
-import { type Block, figuresOf, type Section, sectionsOf, titleOf, type Writer } from "./document.ts";
+import type { ImagePart, TextPart } from "../model/message.ts";
+import { textOfPart } from "./content.ts";
+import { argumentsOf, type DocumentWriter, endingOf, figuresOf, titleOf } from "./document.ts";
+import type { ItemOf, LoggedItem } from "./item.ts";
+import { headingOf } from "./transcript.ts";
 
-export const markdown: Writer = {
+/** Notes between koda and the model are left out. */
+export const markdown: DocumentWriter = {
   begin: (info) => {
     const figures = figuresOf(info).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
     return `# ${inline(titleOf(info))}\n\n${figures.join("\n")}\n`;
   },
   *items(items) {
-    for (const section of items.flatMap(sectionsOf)) yield `\n${markdownOf(section)}\n`;
+    for (const section of items.flatMap(sectionsOf)) yield `\n${section}\n`;
   },
   end: "",
 };
 
-function markdownOf(section: Section): string {
-  switch (section.type) {
-    case "turn":
-      return `## Turn ${section.turn}\n\n*${section.at}*`;
-    case "prompt":
-      return `**Prompt**\n\n${section.blocks.map((block) => quoted(plainBlock(block))).join("\n\n")}`;
-    case "answer":
-      return section.blocks.map(plainBlock).join("\n\n");
-    case "thinking":
-      return `*Thinking*\n\n${section.blocks.map((block) => quoted(plainBlock(block))).join("\n\n")}`;
-    case "ending":
-      return section.blocks.map((block) => `*${inline(plainBlock(block))}*`).join("\n\n");
-    case "call":
+function sectionsOf(item: LoggedItem): string[] {
+  switch (item.kind) {
+    case "turn_start":
+      return [`## Turn ${item.turn}\n\n*${item.at}*`];
+    case "user":
+      return [`**Prompt**\n\n${each(item.parts, quoted)}`];
+    case "assistant":
+      return item.parts.filter((part) => part.type === "call" || part.text !== "").map(sectionOfPart);
     case "result":
-      return `**${inline(section.heading)}**\n\n${section.blocks.map((block) => fenced(plainBlock(block))).join("\n\n")}`;
+      return [`**${inline(headingOf(item))}**\n\n${each(item.parts, fenced)}`];
+    case "turn_end": {
+      const ending = endingOf(item);
+      return ending === undefined ? [] : [`*${inline(ending)}*`];
+    }
+    case "environment":
+    case "note":
+    case "todo":
+      return [];
     default:
-      return section satisfies never;
+      return item satisfies never;
   }
 }
 
-function plainBlock(block: Block): string {
-  return "text" in block ? block.text : `[${block.image.mime} image]`;
+function sectionOfPart(part: ItemOf<"assistant">["parts"][number]): string {
+  if (part.type === "text") return part.text;
+  if (part.type === "thinking") return `*Thinking*\n\n${quoted(part.text)}`;
+  const input = argumentsOf(part.arguments);
+  const text = typeof input === "string" ? input : JSON.stringify(input, undefined, 2);
+  return `**${inline(part.tool)}**\n\n${fenced(text)}`;
+}
+
+function each(parts: readonly (TextPart | ImagePart)[], format: (text: string) => string): string {
+  return parts.map((part) => format(textOfPart(part))).join("\n\n");
 }
 
 function quoted(text: string): string {

@@ -2,7 +2,7 @@ import type { Database } from "./database.ts";
 import type { ItemKind, ItemOf } from "./item.ts";
 import { isHeld } from "./lease.ts";
 
-/** How the latest turn of a session ended; "interrupted" when its process died before it could say so. */
+/** The end of a session's latest turn; "interrupted" when its process died before it was recorded. */
 export type SessionOutcome = "done" | "failed" | "limit" | "cancelled" | "running" | "interrupted";
 
 const byReason = {
@@ -14,7 +14,7 @@ const byReason = {
 
 type Row = { id: string; kind: ItemKind; reason: keyof typeof byReason | null };
 
-/** Of each session that something was said in. A turn that has ended says so in the last item of the log. */
+/** The outcome of each session with items. A turn that has ended is the last item of the log. */
 export function outcomesIn(db: Database): Map<string, SessionOutcome> {
   const rows = db.all<Row>(
     `SELECT session.id, item.kind, json_extract(content.body, '$.reason') AS reason

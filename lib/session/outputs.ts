@@ -1,35 +1,32 @@
 import type { KeptStream } from "../shell/capture.ts";
 import type { Database } from "./database.ts";
 
-export type { KeptStream };
-
 export type StoredOutput = { id: string; call: string; stdout: KeptStream; stderr: KeptStream };
 
-/** The whole outputs of calls, by an id that the model is told. Saving again under one id replaces it. */
-export type OutputStore = {
-  /** A new id, short enough to be quoted by a model (`o7`). */
-  reserve(): string;
-  save(output: StoredOutput): void;
-  load(id: string): StoredOutput | undefined;
-};
+export type OutputStore = ReturnType<typeof openOutputs>;
 
-export type OutputPlace = {
+type OutputsOptions = {
   session: string;
-  /** The number of items in the log now: where the output belongs. */
+  /** The number of items in the log now, and so the place of a new output. */
   position: () => number;
   /** A transaction; throws when this process may not write to the session any more. */
   write: (steps: () => void) => void;
 };
 
-/** One session's outputs. Searching indexes them (fulltext.ts), saving does not: a background task saves again and again. */
-export function openOutputs(db: Database, { session, position, write }: OutputPlace): OutputStore {
+/**
+ * The whole outputs of one session's calls, by ids for the model. They are indexed when something is searched: a
+ * background task saves again and again.
+ */
+export function openOutputs(db: Database, { session, position, write }: OutputsOptions) {
   let last: number | undefined;
   return {
-    reserve() {
+    /** A new id, short enough to be quoted by a model (`o7`). */
+    reserve(): string {
       last = (last ?? lastNumber(db, session)) + 1;
       return `o${last}`;
     },
-    save({ id, call, stdout, stderr }) {
+    /** Replaces an output that was saved under this id before. */
+    save({ id, call, stdout, stderr }: StoredOutput): void {
       write(() => {
         const { id: recording } = db.run(
           `INSERT INTO recording (call, indexed, stdout_head, stdout_tail, stdout_bytes, stdout_lines,
@@ -43,7 +40,13 @@ export function openOutputs(db: Database, { session, position, write }: OutputPl
         );
       });
     },
-    load: (id) => loadOutput(db, session, id),
+    load(id: string): StoredOutput | undefined {
+      const row = db.get<RecordingRow>(
+        "SELECT r.* FROM output JOIN recording AS r ON r.id = output.recording WHERE session = ? AND output.id = ?",
+        [session, id],
+      );
+      return row && { id, ...recordingOf(row) };
+    },
   };
 }
 
@@ -52,42 +55,19 @@ function lastNumber(db: Database, session: string): number {
   return db.get<{ last: number | null }>(sql, [session])?.last ?? 0;
 }
 
-export function loadOutput(db: Database, session: string, id: string): StoredOutput | undefined {
-  const sql =
-    "SELECT r.* FROM output JOIN recording AS r ON r.id = output.recording WHERE session = ? AND output.id = ?";
-  const row = db.get<RecordingRow>(sql, [session, id]);
-  return row && { id, ...recordingOf(row) };
-}
+type Stream = "stdout" | "stderr";
 
-export type RecordingRow = {
-  id: number;
-  call: string;
-  stdout_head: Uint8Array;
-  stdout_tail: Uint8Array;
-  stdout_bytes: number;
-  stdout_lines: number;
-  stderr_head: Uint8Array;
-  stderr_tail: Uint8Array;
-  stderr_bytes: number;
-  stderr_lines: number;
-};
+export type RecordingRow = { id: number; call: string } & Record<`${Stream}_${"head" | "tail"}`, Uint8Array> &
+  Record<`${Stream}_${"bytes" | "lines"}`, number>;
 
 export function recordingOf(row: RecordingRow): Omit<StoredOutput, "id"> {
-  return {
-    call: row.call,
-    stdout: {
-      head: row.stdout_head,
-      tail: row.stdout_tail,
-      totalBytes: row.stdout_bytes,
-      totalLines: row.stdout_lines,
-    },
-    stderr: {
-      head: row.stderr_head,
-      tail: row.stderr_tail,
-      totalBytes: row.stderr_bytes,
-      totalLines: row.stderr_lines,
-    },
-  };
+  const stream = (name: Stream): KeptStream => ({
+    head: row[`${name}_head`],
+    tail: row[`${name}_tail`],
+    totalBytes: row[`${name}_bytes`],
+    totalLines: row[`${name}_lines`],
+  });
+  return { call: row.call, stdout: stream("stdout"), stderr: stream("stderr") };
 }
 
 function columnsOf({ head, tail, totalBytes, totalLines }: KeptStream): [Uint8Array, Uint8Array, number, number] {

@@ -1,9 +1,9 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { errnoOf, unlessRefused } from "../errors.ts";
-import { statOf } from "../shell/procstat.ts";
+import { statOf } from "../system/procstat.ts";
 
-/** What tells a process from every other one, here and elsewhere, now and later. */
+/** Identifies a process across machines, containers and restarts. */
 export type ProcessIdentity = { pid: number; started: string; host: string; machine: string };
 
 let identity: ProcessIdentity | undefined;
@@ -18,13 +18,13 @@ export function thisProcess(): ProcessIdentity {
   return identity;
 }
 
-/** Surely gone, that is: of a process that cannot be seen from here nothing is known. */
-export function isGone({ pid, started, machine }: ProcessIdentity): boolean {
+/** True only when that is certain: a process of another machine or container cannot be seen from here. */
+export function isProcessGone({ pid, started, machine }: ProcessIdentity): boolean {
   if (machine === "" || machine !== thisProcess().machine) return false;
   if (!exists(pid)) return true;
   const now = statOf(pid);
   if (now === undefined) return false;
-  // A zombie has ended, although nobody has asked how; another start time is a later process with the same pid.
+  // A zombie has ended; another start time is that of a later process with the same pid.
   return now.isDead || (started !== "" && now.started !== started);
 }
 
@@ -38,8 +38,8 @@ function exists(pid: number): boolean {
 }
 
 /**
- * Where a pid means the same process as here: two containers may share a name, and a restarted machine its pids. Empty
- * where that cannot be told (no /proc).
+ * Identifies a place in which pids are unique: containers may share a host name, and a restarted machine reuses pids.
+ * Empty where it cannot be known (no /proc).
  */
 function machineOf(): string {
   const boot = unlessRefused(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());

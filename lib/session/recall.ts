@@ -3,31 +3,23 @@ import type { LoggedItem } from "./item.ts";
 import { searchSession, type SessionMatch } from "./search.ts";
 import { headingOf, transcriptOf } from "./transcript.ts";
 
-/** A place in this session's log or outputs where the query occurs. */
-export type RecallMatch = { where: string; snippet: string };
-
-/** Looking back, past what the model still has in front of it. */
-export type Recall = {
-  /** At most ten matches, best first, each with about 200 characters cut at grapheme boundaries. */
-  search(query: string): readonly RecallMatch[];
-  /** The turn as text: prompt, calls, results, answer. */
-  turn(turn: number): string | undefined;
-};
+export type Recall = ReturnType<typeof openRecall>;
 
 const matchesShown = 10;
 
-/** `items` is the session's own log, which grows while it is open. */
-export function openRecall(
-  db: Database,
-  { session, items }: { session: string; items: readonly LoggedItem[] },
-): Recall {
+/**
+ * Access to a session's log beyond the messages that the model still has. `items` is the log, which grows while the
+ * session is open.
+ */
+export function openRecall(db: Database, { session, items }: { session: string; items: readonly LoggedItem[] }) {
   return {
-    search: (query) =>
-      searchSession(db, { session, items, query, limit: matchesShown }).map((match) => ({
-        where: placeOf(match),
-        snippet: match.snippet,
-      })),
-    turn(turn) {
+    /** At most ten matches, best first, each with about 200 characters cut at grapheme boundaries. */
+    search(query: string): { where: string; snippet: string }[] {
+      const matches = searchSession(db, { session, items, query, limit: matchesShown });
+      return matches.map((match) => ({ where: placeOf(match), snippet: match.snippet }));
+    },
+    /** The turn as text: prompt, calls, results, answer. */
+    turn(turn: number): string | undefined {
       const said = items.filter((item) => item.turn === turn);
       return said.length === 0 ? undefined : transcriptOf(said);
     },

@@ -1,12 +1,12 @@
-import { escaped } from "./escape.ts";
+import { escaped } from "./htmltext.ts";
 
-/** Beyond either, Markdown takes more time than it is worth: each level of nesting copies what it holds. */
+/** Longer or deeper Markdown takes too much time: each level of nesting copies its content. */
 const mostCharacters = 100_000;
 const deeplyNested = /^(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t]))){24}/m;
 
 /**
- * Markdown of a model as HTML. Every tag here is our own, and every piece of text is escaped where it is a leaf: HTML
- * in the Markdown is shown as text, images are named and not loaded, and a link leads to the web or nowhere.
+ * A model's Markdown as HTML. Every tag is written here, and every leaf of text is escaped: HTML in the Markdown is
+ * shown as text, images are named and not loaded, and only links to the web or a mail address are links.
  */
 export function richText(markdown: string): string {
   if (markdown.length > mostCharacters || deeplyNested.test(markdown)) return `<pre>${escaped(markdown)}</pre>`;
@@ -17,7 +17,7 @@ const elements: Bun.markdown.RenderCallbacks = {
   text: escaped,
   html: escaped,
   heading: (children, { level }) => {
-    // The page's own are h1 and h2.
+    // The page's own headings are h1 and h2.
     const name = `h${Math.min(level + 2, 6)}`;
     return `<${name}>${children}</${name}>`;
   },

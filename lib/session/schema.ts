@@ -1,18 +1,18 @@
 import { KodaError } from "../errors.ts";
 import { type Database, inMemory, storeFailure } from "./database.ts";
 
-/** "koda" in ASCII: tells our database from any other application's. */
+/** "koda" in ASCII; marks the database as ours. */
 const applicationId = 0x6b6f6461;
 
 /**
- * Numbered by their place, forward only: a released one is never edited, a change is a new one at the end.
+ * Numbered by their place, forward only: a released migration is never edited, a change is a new one at the end.
  *
- * A fork shares what its parent said: `item` and `output` are places in one session's log, `content` and `recording`
- * are what stands there, kept as long as any place points at them. `search` has the content under its id and the
- * recordings under theirs, negated; it gets them when something is sought, so that recording does not wait for it. Of a
- * session's items it has the first so many (`indexed`), and of the later ones those that a fork brought in.
+ * A fork shares the items of its parent: `item` and `output` are places in one session's log, `content` and `recording`
+ * are the data, kept as long as a place refers to it. `search` has content by its id and recordings by their negated
+ * id. It is filled when something is searched, so that recording never waits for it: it has the first `indexed` items
+ * of a session, and those of the later ones that a fork shares.
  *
- * Every index is one more page that each new item writes, so lists, which are rare and short, do without.
+ * Each index is one more page to write with every new item, so lists, which are rare and short, have none.
  */
 const migrations: readonly string[] = [
   `
@@ -109,25 +109,25 @@ const migrations: readonly string[] = [
   `,
 ];
 
-/** Brings the database up to this binary's schema. Any number of processes may do so at the same moment. */
+/** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */
 export function migrate(db: Database): void {
   const found = isCurrent(db) ? migrations.length : versionOf(db);
   if (db.path !== inMemory) useWriteAheadLog(db);
   if (found === migrations.length) return;
   db.write(() => {
-    // Read again: another process may have migrated between the look above and the lock.
+    // Read again: another process may have migrated in the meantime.
     const version = versionOf(db);
     for (const migration of migrations.slice(version)) db.script(migration);
     db.script(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
   });
 }
 
-/** What nearly every database is, and what can be told without a transaction: both marks came in one. */
+/** True for nearly every database. Needs no transaction: both values are written in one. */
 function isCurrent(db: Database): boolean {
   return userVersion(db) === migrations.length && applicationOf(db) === applicationId;
 }
 
-/** The version of a database that is koda's, or is empty; anything else is refused before it is touched. */
+/** The version of koda's database, or of an empty one; any other is refused before it is changed. */
 function versionOf(db: Database): number {
   const { version, application, tables } = db.read(() => ({
     version: userVersion(db),
@@ -156,8 +156,8 @@ const walPatienceMs = 10_000;
 const walPauseMs = 5;
 
 /**
- * A database that was restored from a backup may have lost it. The switch needs the file for itself alone and, unlike every other statement, does not wait for that: processes that
- * create the database together get SQLITE_BUSY at once, whatever the timeout. So the waiting is done here.
+ * A backup may have been restored without it. The switch needs the file for itself and, unlike other statements,
+ * ignores the timeout: processes that create the database together get SQLITE_BUSY at once. So this function waits.
  */
 function useWriteAheadLog(db: Database): void {
   if (db.get<{ journal_mode: string }>("PRAGMA journal_mode")?.journal_mode === "wal") return;

@@ -8,12 +8,12 @@ import type { ItemRow } from "./log.ts";
 import { recordingOf, type RecordingRow } from "./outputs.ts";
 import { patternsOf, snippetOf, wordsOf } from "./snippet.ts";
 
-/** Where in all logs a query occurs. For an output the place in the log is the one it was saved at. */
+/** A match in any log. An output has the place in the log at which it was saved. */
 export type SearchMatch = { session: string; seq: number; at: number; kind: string; snippet: string };
-/** The best matches, and how many there are. */
+/** The best matches, and the number of all. */
 export type SearchHits = { matches: SearchMatch[]; total: number };
 
-/** An item that forks share is found once, in the session that had it first. */
+/** Finds an item that forks share once, in the session that had it first. */
 export function searchAll(
   db: Database,
   { query, limit }: { query: string; limit: number },
@@ -31,7 +31,7 @@ export function searchAll(
   return { matches, total };
 }
 
-/** Where in one session a query occurs; an output by its id and line. */
+/** A match in one session; in an output by its id and line. */
 export type SessionMatch = { item: LoggedItem; snippet: string } | { output: string; line: number; snippet: string };
 
 export function searchSession(
@@ -47,14 +47,14 @@ export function searchSession(
   );
 }
 
-/** The log in memory and the one on disk are the same: only this process adds to them. */
+/** The log in memory equals the one on disk: only this process adds to it. */
 function itemAt(items: readonly LoggedItem[], seq: number): LoggedItem {
   const item = items[seq - 1];
   if (item === undefined) throw new Error(`item ${seq} was found, but the log has ${items.length}`);
   return item;
 }
 
-/** The line that the query, or one of its words, is in, and what stands around it. */
+/** The first line with the query, or with one of its words, and the lines around it. */
 function excerptOf(found: FoundOutput, patterns: readonly RegExp[]): { line: number; snippet: string } {
   const lines = linesOfOutput(recordingOf(found));
   const place = patterns
@@ -78,7 +78,7 @@ type FoundOutput = RecordingRow & {
 type Found = { found: (FoundItem | FoundOutput)[]; total: number };
 type Sought = { query: string; session?: string; limit: number; textOf: TextOf };
 
-/** All words; else any of them; else the text as it stands, for what the index does not know as words. */
+/** Searches for all words, else for any of them, else for the literal text, which may not be words of the index. */
 function find(db: Database, sought: Sought): Found {
   const words = wordsOf(sought.query).filter((word) => /[\p{L}\p{N}]/u.test(word));
   updateIndex(db, sought);
@@ -90,7 +90,7 @@ function find(db: Database, sought: Sought): Found {
   return sought.query.trim() === "" ? { found: [], total: 0 } : findLiterally(db, sought);
 }
 
-/** A word of the query may have several of the index's (`run_tests`): as a phrase they must follow each other. */
+/** A word of the query may be several words of the index (`run_tests`): in a phrase they follow each other. */
 function prefixed(word: string): string {
   return `"${word.replaceAll('"', '""')}"*`;
 }
@@ -113,7 +113,7 @@ function findIndexed(db: Database, match: string, { session, limit }: Sought): F
   return { found, total: totalOf(items) + totalOf(outputs) };
 }
 
-/** The newest first, since nothing says which is better. Bodies are JSON, so the text is looked for as JSON has it. */
+/** The newest first, for lack of a rank. Bodies are JSON, so the text is searched in its JSON form. */
 function findLiterally(db: Database, { query, session, limit, textOf }: Sought): Found {
   const asJson = JSON.stringify(query.trim()).slice(1, -1);
   const items = db.all<FoundItem>(
@@ -128,7 +128,7 @@ function findLiterally(db: Database, { query, session, limit, textOf }: Sought):
          AND ${isFirstOutput} ORDER BY recording.id DESC LIMIT ?3`),
     [new TextEncoder().encode(query.trim()), session ?? null, limit],
   );
-  // A body also holds names and ids that nobody said.
+  // A body also has keys and ids, which are not part of the text.
   const said = items.filter((item) => textOf(item).includes(query.trim()));
   const unsaid = items.length - said.length;
   return { found: [...said, ...outputs].slice(0, limit), total: totalOf(items) - unsaid + totalOf(outputs) };
@@ -137,10 +137,10 @@ function findLiterally(db: Database, { query, session, limit, textOf }: Sought):
 const itemPlace = "item.session, item.seq, item.turn, item.kind, item.at, item.content";
 const outputPlace = "output.session, output.seq, output.id AS output, output.recording";
 
-/** Counted before the limit cuts. */
+/** The number of matches before the limit. */
 const total = "count(*) OVER () AS total";
 
-/** Texts are read of what is shown alone: there may be thousands of matches, each of them long. */
+/** Texts are read only for the matches within the limit: there may be thousands of long ones. */
 function itemsAmong(hits: string): string {
   return `SELECT 'item' AS type, hit.*, content.body
     FROM (${hits}) AS hit JOIN content ON content.id = hit.content ORDER BY hit.rank`;
@@ -157,8 +157,8 @@ function totalOf(rows: readonly { total: number }[]): number {
 }
 
 /**
- * With a session (?2) its own places count; without one, of the places that forks share, the oldest. The surroundings
- * that the model is told of are in every session, and no one has said them.
+ * With a session (?2) its own places count; without one, the oldest of the places that forks share. Environments are
+ * left out: they are alike in all sessions.
  */
 const isFirstItem = `item.kind <> 'environment' AND CASE WHEN ?2 IS NOT NULL THEN item.session = ?2 ELSE item.session = (
   SELECT s.id FROM item AS i JOIN session AS s ON s.id = i.session

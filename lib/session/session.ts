@@ -1,10 +1,9 @@
 import { KodaError } from "../errors.ts";
 import type { Message } from "../model/message.ts";
-import type { Usage } from "../model/model.ts";
 import type { Database } from "./database.ts";
 import { createFileLog, type FileLog } from "./files.ts";
 import { History } from "./history.ts";
-import type { Environment, Item, ItemOf, LoggedItem } from "./item.ts";
+import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 import { Lease } from "./lease.ts";
 import { appendItems, continued, deleteSession, insertSession, type SessionInfo } from "./log.ts";
 import { openOutputs, type OutputStore } from "./outputs.ts";
@@ -12,10 +11,10 @@ import { openRecall, type Recall } from "./recall.ts";
 import { createTodoList, type TodoList } from "./todo.ts";
 
 /**
- * What a session is made of when it is opened: found in the database, made there just now, or not made yet. That comes
- * with the first thing that is said in it, in one transaction, so a start that fails leaves nothing, not even when killed.
+ * A session to open: found in the database, made there just now, or not made yet. Its first item makes it, in the same
+ * transaction, so a start that fails leaves nothing, not even when killed.
  */
-export type Opening = {
+export type SessionSource = {
   info: SessionInfo;
   owner: string;
   items: readonly LoggedItem[];
@@ -28,11 +27,11 @@ export type Opening = {
  */
 export class Session implements AsyncDisposable {
   readonly id: string;
-  /** Does it go on from items that were recorded before, its own or those it was forked from? */
+  /** True when items were recorded before, its own or those it was forked from. */
   readonly resumed: boolean;
   readonly outputs: OutputStore;
   readonly recall: Recall;
-  /** Empty at first, also on resume: of earlier runs nobody knows what the files have become since. */
+  /** Empty at first, also on resume: files may have changed since an earlier run. */
   readonly files: FileLog = createFileLog();
   readonly todo: TodoList;
 
@@ -44,11 +43,11 @@ export class Session implements AsyncDisposable {
   readonly #history = new History();
   readonly #lengthAtStart: number;
   #info: SessionInfo;
-  #environment: Environment | undefined;
+  #environment: EnvironmentFacts | undefined;
   #inTurn = false;
   #closed = false;
 
-  constructor(db: Database, { info, owner, items, origin }: Opening) {
+  constructor(db: Database, { info, owner, items, origin }: SessionSource) {
     this.#db = db;
     this.#lease = new Lease(db, { session: info.id, owner });
     this.#isNew = origin !== "found";
@@ -69,29 +68,24 @@ export class Session implements AsyncDisposable {
     this.recall = openRecall(db, { session: info.id, items: this.#items });
   }
 
-  /** What is recorded of the session as a whole, as of the last append. */
+  /** The session as a whole, as of the last append; its usage covers all runs. */
   get info(): SessionInfo {
     return this.#info;
   }
 
-  /** The surroundings that were recorded last; undefined before the first. */
-  get environment(): Environment | undefined {
+  /** The environment that was recorded last. */
+  get environment(): EnvironmentFacts | undefined {
     return this.#environment;
   }
 
-  /** How the latest turn ended; one that was killed has no end in the log. */
+  /** The end of the latest turn; a turn that was killed has none in the log. */
   get lastTurn(): "none" | "complete" | "unfinished" {
     const mark = this.#items.findLast(({ kind }) => kind === "turn_start" || kind === "turn_end");
     if (mark === undefined) return "none";
     return mark.kind === "turn_end" && mark.reason === "complete" ? "complete" : "unfinished";
   }
 
-  /** What all requests of this session cost, over all runs; a figure that was never reported is null. */
-  get usage(): Usage {
-    return this.#info.usage;
-  }
-
-  /** What the model sees. */
+  /** The messages for the model. */
   history(): readonly Message[] {
     return this.#history.messages();
   }
@@ -100,7 +94,7 @@ export class Session implements AsyncDisposable {
     return [...this.#items];
   }
 
-  /** All of them or none. They are on disk when this returns. */
+  /** Records all of the items or none. They are on disk when this returns. */
   append(...items: Item[]): void {
     if (this.#closed) throw new Error(`session ${this.id} is closed`);
     if (items.length === 0) return;
@@ -111,7 +105,7 @@ export class Session implements AsyncDisposable {
     for (const item of logged) this.#remember(item);
   }
 
-  /** Begins the next turn, with the items that it begins with, and returns its number. */
+  /** Records the start of the next turn with its first items, and returns its number. */
   beginTurn(...items: Item[]): number {
     if (this.#inTurn) throw new Error(`turn ${this.#info.turns} of session ${this.id} has not ended`);
     this.append({ kind: "turn_start" }, ...items);
@@ -121,40 +115,33 @@ export class Session implements AsyncDisposable {
 
   endTurn(reason: ItemOf<"turn_end">["reason"], error?: { code: string; message: string }): void {
     if (!this.#inTurn) throw new Error(`session ${this.id} is in no turn`);
-    // Whether or not that can be recorded: a log that lacks it reads the same as one that was cut off.
+    // Even if this cannot be recorded: a log without it reads like one that was cut off.
     this.#inTurn = false;
     const failure = error && { code: error.code, message: error.message };
     this.append({ kind: "turn_end", reason, ...(failure && { error: failure }) });
   }
 
-  /** Closes a session that came to nothing: if it was made for this run and nothing was added, it is deleted. */
-  discard(): void {
-    this.#end(this.#isNew && this.#items.length === this.#lengthAtStart);
-  }
-
-  /** Releases the session; the store stays open. An empty session is not kept. */
+  /**
+   * Releases the session; the store stays open. A new session or fork without new items is deleted. Never fails on the
+   * store: an empty session is not listed, and a lease ends with its process.
+   */
   close(): void {
-    this.#end(this.#isNew && this.#items.length === 0);
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    this.discard();
-    return Promise.resolve();
-  }
-
-  /** Never fails on the store: an empty session is not listed, and a lease ends with its process. */
-  #end(cameToNothing: boolean): void {
     if (this.#closed) return;
     this.#closed = true;
     try {
-      if (cameToNothing) this.#delete();
+      if (this.#isNew && this.#items.length === this.#lengthAtStart) this.#delete();
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
     }
     this.#lease.release();
   }
 
-  /** Unless somebody else has taken it meanwhile, and has perhaps said something in it. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    return Promise.resolve();
+  }
+
+  /** Unless another process has taken it meanwhile, and has perhaps added to it. */
   #delete(): void {
     if (this.#isMade) this.#write(() => deleteSession(this.#db, this.id));
   }

@@ -1,8 +1,8 @@
-/** An id made by koda begins with the time; eight digits of it are about a minute. */
+/** A generated id begins with the time; eight digits of it are about a minute. */
 const generated = /^[\da-f]{8}-[\da-f]{4}-7/;
 const [leastGenerated, leastChosen] = [8, 24] as const;
 
-/** The beginning of each id that no other one has. */
+/** The unique prefix of each id. */
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const sorted = [...ids].sort();
   return new Map(

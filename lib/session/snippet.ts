@@ -4,20 +4,20 @@ const snippetLength = 200;
 const mostWords = 30;
 
 export function wordsOf(query: string): string[] {
-  // NUL would end the text of a MATCH, and more words than this are no query but a text.
+  // NUL would end the text of a MATCH; more words than this are a pasted text rather than a query.
   return query
     .split(/[\s\0]+/)
     .filter((word) => word !== "")
     .slice(0, mostWords);
 }
 
-/** What to look for in a text that matches: the query as it stands, else its words in turn. Case does not count. */
+/** Patterns for the place of a match: the whole query, then each of its words, in any case. */
 export function patternsOf(query: string): RegExp[] {
   const sought = [query.trim(), ...wordsOf(query)].filter((text) => text !== "");
   return sought.map((text) => new RegExp(RegExp.escape(text), "iu"));
 }
 
-/** About 200 characters, on one line, around the first place that one of the patterns finds. */
+/** About 200 characters, on one line, around the first match of a pattern. */
 export function snippetOf(text: string, patterns: readonly RegExp[]): string {
   const found = patterns.map((pattern) => text.search(pattern)).find((place) => place >= 0) ?? 0;
   const from = cutBefore(text, Math.floor(found - snippetLength / 3));

@@ -1,28 +1,29 @@
+import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
-import type { Mode } from "../trust/mode.ts";
 import { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
-import type { Environment, LoggedItem } from "./item.ts";
+import type { EnvironmentFacts, LoggedItem } from "./item.ts";
 import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
   copyPlaces,
   deleteSession,
-  infoOf,
   insertSession,
   readItems,
   readLatest,
+  readSessions,
   type SessionInfo,
-  type SessionRow,
 } from "./log.ts";
 import { outcomesIn, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
-import { type Opening, Session } from "./session.ts";
+import { type SessionSource, Session } from "./session.ts";
+
+const newestFirst = "length > 0 ORDER BY updated_at DESC, id DESC";
 
 export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
 
-/** Opens the database at a path, making it when there is none; ":memory:" writes nothing. */
+/** Opens the database at a path, and creates it when there is none; ":memory:" writes nothing. */
 export function openStore(path: string): Store {
   const db = new Database(path);
   try {
@@ -34,7 +35,7 @@ export function openStore(path: string): Store {
   return new Store(db);
 }
 
-/** All sessions of one database. Close the sessions that came from it first. */
+/** All sessions of one database. Its open sessions have to be closed before it. */
 export class Store implements AsyncDisposable {
   readonly #db: Database;
 
@@ -42,17 +43,17 @@ export class Store implements AsyncDisposable {
     this.#db = db;
   }
 
-  /** A new session. An id that somebody chose is taken at once; one made here nobody else can want. */
+  /** A new session. A chosen id is taken at once; a generated one is unique. */
   create({ id, ...start }: NewSession & { id?: string }): Session {
     if (id === undefined) return new Session(this.#db, unmade(Bun.randomUUIDv7(), start));
     const opening = this.#db.write(() => {
-      if (this.#row(id) !== undefined) throw new KodaError("usage", `There is a session "${id}" already`);
+      if (this.named(id) !== undefined) throw new KodaError("usage", `Session "${id}" exists already`);
       return this.#create(id, start);
     });
     return new Session(this.#db, opening);
   }
 
-  /** A session that exists, by its id or a beginning of it that no other has. */
+  /** An existing session, by its id or by a prefix that no other id has. */
   async open(idOrPrefix: string, wait: Wait = { ms: 0 }): Promise<Session> {
     const { decodeItem } = await import("./decode.ts");
     const claim = () =>
@@ -62,7 +63,7 @@ export class Store implements AsyncDisposable {
       });
     const { info, owner } = await whenFree(claim, wait);
     try {
-      // Read outside the transaction: with the lease nobody else adds to it, and a long log takes its time.
+      // Outside the transaction: under the lease no other process adds to it, and a long log takes a while.
       return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), origin: "found" });
     } catch (error) {
       releaseLease(this.#db, { session: info.id, owner });
@@ -70,15 +71,15 @@ export class Store implements AsyncDisposable {
     }
   }
 
-  /** The session with exactly this id, made when there is none. */
+  /** The session with exactly this id, created when there is none. */
   async openOrCreate(id: string, start: NewSession, wait: Wait = { ms: 0 }): Promise<Session> {
     if (!/^[A-Za-z0-9._-]{1,64}$/.test(id))
       throw new KodaError("usage", `Bad session id "${id}": expected 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"`);
-    const made = this.#db.write(() => (this.#row(id) === undefined ? this.#create(id, start) : undefined));
+    const made = this.#db.write(() => (this.named(id) === undefined ? this.#create(id, start) : undefined));
     return made === undefined ? await this.open(id, wait) : new Session(this.#db, made);
   }
 
-  /** A new session that begins with what the other one holds now. Nothing is copied but the places in its log. */
+  /** A new session that begins with all items of another. Only their places in the log are copied. */
   async fork(id: string): Promise<Session> {
     const { decodeItem } = await import("./decode.ts");
     const opening = this.#db.write(() => this.#fork(this.find(id), decodeItem));
@@ -87,57 +88,53 @@ export class Store implements AsyncDisposable {
 
   /** The session of this directory with the latest activity. */
   latest(cwd: string): SessionInfo | undefined {
-    const sql = "SELECT * FROM session WHERE cwd = ? AND length > 0 ORDER BY updated_at DESC, id DESC LIMIT 1";
-    const row = this.#db.get<SessionRow>(sql, [cwd]);
-    return row && infoOf(row);
+    return readSessions(this.#db, `cwd = ? AND ${newestFirst} LIMIT 1`, [cwd])[0];
   }
 
-  /** Newest activity first. A session that nothing was said in yet is not shown. */
+  /** Newest activity first, without sessions that have no items yet. */
   list(): SessionInfo[] {
-    const sql = "SELECT * FROM session WHERE length > 0 ORDER BY updated_at DESC, id DESC";
-    return this.#db.all<SessionRow>(sql).map(infoOf);
+    return readSessions(this.#db, newestFirst);
   }
 
-  /** Of each listed session, by its id. */
+  /** The outcome of each listed session, by its id. */
   outcomes(): Map<string, SessionOutcome> {
     return outcomesIn(this.#db);
   }
 
-  /** By exactly this id. */
+  /** The session with exactly this id. */
   named(id: string): SessionInfo | undefined {
-    const row = this.#row(id);
-    return row && infoOf(row);
+    return readSessions(this.#db, "id = ?", [id])[0];
   }
 
-  /** By its id, or by a beginning of it that no other session has. */
+  /** The session with this id, or with an id of which this is a prefix that no other has. */
   find(idOrPrefix: string): SessionInfo {
-    const exact = this.#row(idOrPrefix);
-    if (exact !== undefined) return infoOf(exact);
+    const exact = this.named(idOrPrefix);
+    if (exact !== undefined) return exact;
 
-    const begins = "SELECT * FROM session WHERE substr(id, 1, length(?1)) = ?1 AND length > 0 ORDER BY id";
-    const rows = idOrPrefix === "" ? [] : this.#db.all<SessionRow>(begins, [idOrPrefix]);
-    const [only, ...others] = rows;
+    const begins = "substr(id, 1, length(?1)) = ?1 AND length > 0 ORDER BY id";
+    const found = idOrPrefix === "" ? [] : readSessions(this.#db, begins, [idOrPrefix]);
+    const [only, ...others] = found;
     if (only === undefined)
       throw new KodaError("session_not_found", `No session "${idOrPrefix}": see koda session list`);
-    if (others.length > 0) throw ambiguous(idOrPrefix, rows);
-    return infoOf(only);
+    if (others.length > 0) throw ambiguous(idOrPrefix, found);
+    return only;
   }
 
-  /** The surroundings of a session's latest turn. */
-  async environmentOf(id: string): Promise<Environment | undefined> {
+  /** The environment of a session's latest turn. */
+  async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
     const { decodeItem } = await import("./decode.ts");
     const row = readLatest(this.#db, { session: id, kind: "environment" });
     const item = row && decodeItem(this.#db.path, row);
     return item?.kind === "environment" ? item.facts : undefined;
   }
 
-  /** The log of a session, oldest item first, whoever writes to it meanwhile. */
+  /** The log of a session, oldest item first; another process may be writing to it. */
   async items(id: string): Promise<LoggedItem[]> {
     const { decodeItem } = await import("./decode.ts");
     return this.#read(id, decodeItem);
   }
 
-  /** Deletes a session with its items and outputs, unless a process works in it. */
+  /** Deletes a session with its items and outputs, unless a process holds it. */
   remove(idOrPrefix: string): SessionInfo {
     return this.#db.write(() => {
       const info = this.find(idOrPrefix);
@@ -147,45 +144,45 @@ export class Store implements AsyncDisposable {
     });
   }
 
-  /** The sessions not used for so long, without those that a process works in. */
+  /** The sessions that were not used for this long and are not held by a process. */
   prunable(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
-    const old = this.#db.all<SessionRow>("SELECT * FROM session WHERE updated_at < ? ORDER BY updated_at", [before]);
-    return old.filter(({ id }) => !isHeld(this.#db, id)).map(infoOf);
+    const old = readSessions(this.#db, "updated_at < ? ORDER BY updated_at", [before]);
+    return old.filter(({ id }) => !isHeld(this.#db, id));
   }
 
-  /** Deletes those, and says which. */
+  /** Deletes the prunable sessions and returns them. */
   prune(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
-    // One by one, so that runs that go on meanwhile get their turn to write; each may have been used again by now.
+    // One by one, so that other processes can write in between; each may have been used again by now.
     return this.prunable(olderThanMs).filter(({ id }) =>
       this.#db.write(() => {
-        const row = this.#row(id);
-        if (row === undefined || row.updated_at >= before || isHeld(this.#db, id)) return false;
+        const info = this.named(id);
+        if (info === undefined || info.updatedAt >= before || isHeld(this.#db, id)) return false;
         deleteSession(this.#db, id);
         return true;
       }),
     );
   }
 
-  /** Where in all logs and outputs the words occur, best first. */
+  /** The places in all logs and outputs where the words occur, best first. */
   async search(query: string, limit: number): Promise<SearchHits> {
     const { decodeItem } = await import("./decode.ts");
     return searchAll(this.#db, { query, limit }, decodeItem);
   }
 
-  /** Inside a transaction, as is `#fork`: the session and its lease come to be together. */
-  #create(id: string, start: NewSession): Opening {
+  /** To be called in a transaction, like `#fork`: a session and its lease are created together. */
+  #create(id: string, start: NewSession): SessionSource {
     const opening = unmade(id, start);
     insertSession(this.#db, opening.info);
     claimLease(this.#db, opening.info.id, opening.owner);
     return { ...opening, origin: "made" };
   }
 
-  #fork(parent: SessionInfo, decode: DecodeItem): Opening {
+  #fork(parent: SessionInfo, decode: DecodeItem): SessionSource {
     const now = Date.now();
     const id = Bun.randomUUIDv7();
-    // Younger than its parent even within one millisecond: by age a search tells who said first what both have.
+    // Later than its parent even within one millisecond: a search shows shared items in the oldest session.
     const createdAt = Math.max(now, parent.createdAt + 1);
     const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
     insertSession(this.#db, info, parent.length);
@@ -197,15 +194,11 @@ export class Store implements AsyncDisposable {
     return readItems(this.#db, id).map((row) => decode(this.#db.path, row));
   }
 
-  #row(id: string): SessionRow | undefined {
-    return this.#db.get<SessionRow>("SELECT * FROM session WHERE id = ?", [id]);
-  }
-
   close(): void {
     this.#db.close();
   }
 
-  /** Closes at the end of the process, in a tenth of the time: nobody else in it may have this database open. */
+  /** Closes ten times faster, at the end of a process that has no other connection to this database. */
   leave(): void {
     this.#db.leave();
   }
@@ -216,7 +209,7 @@ export class Store implements AsyncDisposable {
   }
 }
 
-function unmade(id: string, start: NewSession): Opening {
+function unmade(id: string, start: NewSession): SessionSource {
   const now = Date.now();
   const { cwd, model, provider, mode } = start;
   const empty = { title: "", createdAt: now, updatedAt: now, length: 0, turns: 0, usage: noUsage };
@@ -226,9 +219,8 @@ function unmade(id: string, start: NewSession): Opening {
 
 const candidatesShown = 5;
 
-function ambiguous(prefix: string, rows: readonly SessionRow[]): KodaError {
-  const shown = rows.slice(0, candidatesShown).map(({ id, title }) => `${id} (${title})`);
-  const more = rows.length > candidatesShown ? ` and ${rows.length - candidatesShown} more` : "";
-  const candidates = `${shown.join(", ")}${more}`;
-  return new KodaError("session_not_found", `"${prefix}" is the beginning of several session ids: ${candidates}`);
+function ambiguous(prefix: string, found: readonly SessionInfo[]): KodaError {
+  const shown = found.slice(0, candidatesShown).map(({ id, title }) => `${id} (${title})`);
+  const more = found.length > candidatesShown ? ` and ${found.length - candidatesShown} more` : "";
+  return new KodaError("session_not_found", `Session id "${prefix}" is ambiguous: ${shown.join(", ")}${more}`);
 }

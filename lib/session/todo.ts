@@ -2,21 +2,17 @@ export const todoStates = ["pending", "in_progress", "done"] as const;
 
 export type TodoItem = { text: string; status: (typeof todoStates)[number] };
 
-/** The model's own list of work, whole each time. */
-export type TodoList = {
-  readonly items: readonly TodoItem[];
-  /** False when the list is the same as before: nothing happened, nothing is announced. */
-  replace(items: readonly TodoItem[]): boolean;
-};
+export type TodoList = ReturnType<typeof createTodoList>;
 
-/** Starts with the list that a resumed session had. */
-export function createTodoList(start: readonly TodoItem[] = []): TodoList {
+/** The model's own list of tasks, replaced as a whole; `start` is that of a resumed session. */
+export function createTodoList(start: readonly TodoItem[] = []) {
   let items = start;
   return {
-    get items() {
+    get items(): readonly TodoItem[] {
       return items;
     },
-    replace(next) {
+    /** False when the list is the same as before. */
+    replace(next: readonly TodoItem[]): boolean {
       if (Bun.deepEquals(items, next)) return false;
       items = next.map(({ text, status }) => ({ text, status }));
       return true;

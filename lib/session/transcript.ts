@@ -1,7 +1,7 @@
 import { textOfParts } from "./content.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 
-/** Items as plain text for reading: who said it, then what. */
+/** Items as plain text for reading: each under a heading that names its author. */
 export function transcriptOf(items: readonly LoggedItem[]): string {
   return items
     .map(passageOf)
@@ -37,7 +37,7 @@ function passageOf(item: LoggedItem): string {
   }
 }
 
-/** What happened to a call, in a few words. */
+/** The outcome of a call in a few words. */
 export function headingOf({ tool, ok, denied, exitCode, output }: ItemOf<"result">): string {
   const how = denied === undefined ? (ok ? "" : ", failed") : `, denied: ${denied}`;
   const code = exitCode === undefined ? "" : `, exit code ${exitCode}`;

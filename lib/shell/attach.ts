@@ -1,9 +1,11 @@
 import { errnoName, errnoOf, KodaError, messageOf } from "../errors.ts";
 import { failedStep } from "../sandbox/assembly/failure.ts";
 import type { Confined } from "../sandbox/backend.ts";
-import { closePipe, type Pipe, readerOf } from "./pipe.ts";
-import { marked, unmarked } from "./processes.ts";
-import { terminalOf } from "./procstat.ts";
+import { sendSignal } from "../system/kill.ts";
+import { closePipe, type Pipe, readerOf } from "../system/pipe.ts";
+import { terminalOf } from "../system/procstat.ts";
+import { drain } from "./drain.ts";
+import { type Mark, marked } from "./marks.ts";
 import { type CannotStart, cannotStart, type ProgramLine } from "./program.ts";
 import { type ExitStatus, statusOf } from "./status.ts";
 
@@ -17,12 +19,12 @@ export type Attached = {
 
 export type Attachment = {
   command: Confined;
-  mark: string;
+  mark: Mark;
   /** It stays in koda's process group, so that a terminal treats both as one job. */
   sharesGroup: boolean;
 };
 
-/** What a terminal itself sends to everyone in the group in front. */
+/** The signals that a terminal itself sends to the whole group in front. */
 const keys: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 
 export function attach(line: ProgramLine, { command, mark, sharesGroup }: Attachment): Attached {
@@ -33,25 +35,24 @@ export function attach(line: ProgramLine, { command, mark, sharesGroup }: Attach
     ended: hasEnded(),
 
     forward(signal) {
-      // Until then only the processes that confine it are there, and they hold every signal back for good.
+      // Until then only the processes that confine it are there, and they never pass a signal on.
       if (!hasBegun) pending.push(signal);
       else if (!(sharesGroup && keys.includes(signal) && isInFront())) sendToAll(signal);
     },
   };
 
   function sendToAll(signal: NodeJS.Signals): void {
-    if (!sharesGroup) return send(-child.pid, signal);
-    const all = [...marked(mark), ...unmarked({ sharesSession: true })];
-    for (const pid of new Set(all.map(({ pid }) => pid))) send(pid, signal);
+    const pids = sharesGroup ? marked(mark).map(({ pid }) => pid) : [-child.pid];
+    for (const pid of pids) sendSignal(pid, signal);
   }
 
   async function hasEnded(): Promise<ExitStatus> {
-    const said = await complaint;
+    const message = await complaint;
     hasBegun = true;
-    // A terminal's own key too: it was pressed before the command could get it.
+    // Keys of the terminal too: they were pressed before the command could get them.
     pending.forEach(sendToAll);
     await child.exited;
-    const failed = failedStep(said);
+    const failed = failedStep(message);
     if (failed !== undefined) throw whyNotBegun(line, failed);
     return statusOf(child);
   }
@@ -75,11 +76,8 @@ function spawn(
 
 /** The pipe ends when the program begins, or when no process is left that could begin it. */
 async function readToEnd(pipe: Pipe): Promise<string> {
-  const reader = readerOf(pipe);
-  const decoder = new TextDecoder();
   let text = "";
-  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read())
-    text += decoder.decode(value, { stream: true });
+  await drain(readerOf(pipe), (bytes) => (text += Buffer.from(bytes).toString("latin1"))).done;
   return text;
 }
 
@@ -101,7 +99,7 @@ function whyNotStarted(line: ProgramLine, errno: string): CannotStart {
     case "ENOEXEC":
       return cannotStart(
         line,
-        "it is no program for this machine, and no script whose first line names an interpreter",
+        "it is neither a program for this machine nor a script whose first line names an interpreter",
       );
     default:
       return cannotStart(line, errno);
@@ -111,13 +109,4 @@ function whyNotStarted(line: ProgramLine, errno: string): CannotStart {
 function isInFront(): boolean {
   const terminal = terminalOf(process.pid);
   return terminal !== undefined && terminal.inFront === terminal.group;
-}
-
-function send(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    // It has just ended, or was never ours to signal.
-    if (errnoOf(error) !== "ESRCH" && errnoOf(error) !== "EPERM") throw error;
-  }
 }

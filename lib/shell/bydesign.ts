@@ -2,7 +2,7 @@
 const systemPackages =
   /^([EW]|dpkg|rpm|error): .*(\/var\/(lib|cache)\/(apt|dpkg|dnf|rpm|yum)|are you root|setgroups|superuser)|^error: .*(lock database|superuser privileges)/i;
 
-/** What no flag allows: each with what programs write when it is refused. */
+/** Refusals that no flag lifts, by the messages that programs write about them. */
 const refusedByDesign: readonly [message: RegExp, reason: string][] = [
   [/^sudo:|no new privileges|^su: |^doas: /i, "sudo and its like give no rights in a sandbox"],
   [/\bptrace\b.*not permitted|could not attach to process|^strace: .*not permitted/i, "tracing processes is refused"],
@@ -27,7 +27,7 @@ const refusedByDesign: readonly [message: RegExp, reason: string][] = [
   [/^ping6?: .*(not permitted|not supported)/i, "only TCP connections through koda's proxies are possible"],
 ];
 
-/** Why a line was written, if no flag would have kept a program from it. */
+/** The reason for a line of output, if no flag would have prevented it. */
 export function byDesign(line: string): string | undefined {
   const found = refusedByDesign.find(([message]) => message.test(line));
   return found && `sandbox: ${found[1]}, by design`;

@@ -62,25 +62,25 @@ export function createCapture(): Capture {
   }
 }
 
-/** How far a stream had come at some moment. */
-export type Mark = { bytes: number; newlines: number };
+/** A position in a stream. */
+export type Position = { bytes: number; newlines: number };
 
-export const beginning: Mark = { bytes: 0, newlines: 0 };
+export const beginning: Position = { bytes: 0, newlines: 0 };
 
-export function markOf({ head, tail, totalBytes, totalLines }: KeptStream): Mark {
+export function endOf({ head, tail, totalBytes, totalLines }: KeptStream): Position {
   const last = tail.at(-1) ?? head.at(-1) ?? newline;
   return { bytes: totalBytes, newlines: last === newline ? totalLines : totalLines - 1 };
 }
 
-/** What came after the mark. A line that was unfinished there counts again: more of it has come. */
-export function since(mark: Mark, now: KeptStream): KeptStream {
+/** The output after a position. A line that was unfinished there counts again: more of it has come. */
+export function since({ bytes, newlines }: Position, now: KeptStream): KeptStream {
   const tailStart = now.totalBytes - now.tail.length;
-  const totalBytes = now.totalBytes - mark.bytes;
+  const totalBytes = now.totalBytes - bytes;
   return {
-    head: now.head.subarray(mark.bytes),
-    tail: now.tail.subarray(Math.max(0, mark.bytes - tailStart)),
+    head: now.head.subarray(bytes),
+    tail: now.tail.subarray(Math.max(0, bytes - tailStart)),
     totalBytes,
-    totalLines: totalBytes === 0 ? 0 : now.totalLines - mark.newlines,
+    totalLines: totalBytes === 0 ? 0 : now.totalLines - newlines,
   };
 }
 

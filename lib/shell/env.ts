@@ -1,8 +1,8 @@
 import { withoutCredentials } from "../sandbox/settings/value.ts";
 
-/** What a command's environment is made from. */
+/** The rules by which a command's environment is made. */
 export type EnvironmentRules = {
-  /** Variables the user wants to let through (`--allow-env`), by their exact names. */
+  /** Variables that the user lets through (`--allow-env`), by their exact names. */
   pass: readonly string[];
   /** The run's own directory for temporary files. */
   tmp: string;
@@ -10,7 +10,7 @@ export type EnvironmentRules = {
   providerKeys: readonly string[];
 };
 
-/** `notes` says which wishes were not granted, in words for the user. */
+/** `notes` tells the user which variables were asked for and stay out. */
 export type ChildEnvironment = { env: Record<string, string>; notes: readonly string[] };
 
 const harmless = {
@@ -70,7 +70,7 @@ function namesIn(lists: readonly string[]): ReadonlySet<string> {
   return new Set(lists.flatMap((names) => names.split(/\s+/)));
 }
 
-/** Whether what a variable holds is most likely nobody's business. */
+/** Judged by its name, a variable holds a secret. */
 export function isNamedSecret(name: string): boolean {
   return /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(?:^|[_-])PASS(?:$|[_-])/i.test(name);
 }
@@ -79,8 +79,8 @@ export function isNamedSecret(name: string): boolean {
 export const shortestSecret = 8;
 
 /**
- * The environment of everything that is run for the model, rebuilt from what is known to be harmless: a variable
- * nobody thought of stays out.
+ * The environment of everything that is run for the model, rebuilt from what is known to be harmless: an unknown
+ * variable stays out.
  */
 export function childEnv(
   parent: Readonly<Record<string, string | undefined>>,
@@ -114,7 +114,7 @@ function namesRegistry(name: string): boolean {
   return (ofRegistries.has(name) || namedRegistry.test(name)) && !isNamedSecret(name);
 }
 
-/** What no wish can let through. */
+/** The reason why a variable stays out although the user asked for it. */
 function refusalOf(name: string, value: string, keyNames: readonly string[], keys: readonly string[]) {
   if (name.startsWith("BUN_")) return "BUN_* changes what koda's own runtime does when it is started again";
   if (keyNames.includes(name)) return "it holds a provider's key";

@@ -1,13 +1,6 @@
-/** Output as it comes, for people: whole lines where possible, and never more than anybody could want to follow. */
-export type Live = {
-  add(bytes: Uint8Array): void;
-  /** Shows what is still held back. */
-  end(): void;
-};
-
 /**
- * What is shown at once and what comes back each second. More than that is left out, with a line that says how much:
- * a command may print gigabytes, and whatever is shown waits in memory until the reader has taken it.
+ * The allowance at first, and its growth each second. More output than that is left out, with a line that says how
+ * much: a command may print gigabytes, and all that is shown waits in memory until the reader has taken it.
  */
 const burstBytes = 1024 * 1024;
 const bytesPerSecond = 64 * 1024;
@@ -16,88 +9,97 @@ const bytesPerSecond = 64 * 1024;
 const partialAfterMs = 100;
 const longestPart = 16 * 1024;
 
-/** More text at once than this is shown as one block: nobody reads it line by line. */
+/** More text at once than this is shown as one block: it is too much to be read line by line. */
 const blockFrom = 2 * 1024;
 
-export function showLive(show: (text: string) => void, clock: () => number = () => performance.now()): Live {
-  let decoder = newDecoder();
-  let unfinished = "";
-  let isMidLine = false;
-  let hiddenBytes = 0;
-  let allowance = burstBytes;
-  let refilledAt = clock();
-  let timer: Timer | undefined;
+/** Shows output as it comes, for people: whole lines where possible, and never more than anyone could want to follow. */
+export class LiveOutput {
+  readonly #show: (text: string) => void;
+  readonly #clock: () => number;
+  #decoder = newDecoder();
+  #unfinished = "";
+  #isMidLine = false;
+  #hiddenBytes = 0;
+  #allowance = burstBytes;
+  #refilledAt: number;
+  #timer: Timer | undefined;
 
-  return {
-    add(bytes) {
-      if (!affords(bytes.length)) return hide(bytes.length);
-      const visible = hiddenBytes > 0 ? resume(bytes) : bytes;
-      unfinished += decoder.decode(visible, { stream: true });
-      showLines();
-      if (unfinished.length >= longestPart) showUnfinished();
-      if (unfinished !== "") timer ??= setTimeout(showUnfinished, partialAfterMs);
-    },
+  constructor(show: (text: string) => void, clock: () => number = () => performance.now()) {
+    this.#show = show;
+    this.#clock = clock;
+    this.#refilledAt = clock();
+  }
 
-    end() {
-      unfinished += decoder.decode();
-      showUnfinished();
-      if (hiddenBytes > 0) showGap();
-    },
-  };
+  add(bytes: Uint8Array): void {
+    if (!this.#affords(bytes.length)) return this.#hide(bytes.length);
+    const visible = this.#hiddenBytes > 0 ? this.#resume(bytes) : bytes;
+    this.#unfinished += this.#decoder.decode(visible, { stream: true });
+    this.#showLines();
+    if (this.#unfinished.length >= longestPart) this.#showUnfinished();
+    if (this.#unfinished !== "") this.#timer ??= setTimeout(() => this.#showUnfinished(), partialAfterMs);
+  }
 
-  function affords(bytes: number): boolean {
-    const now = clock();
-    allowance = Math.min(burstBytes, allowance + ((now - refilledAt) / 1000) * bytesPerSecond);
-    refilledAt = now;
-    if (bytes > allowance) return false;
-    allowance -= bytes;
+  /** Shows what is still held back. */
+  end(): void {
+    this.#unfinished += this.#decoder.decode();
+    this.#showUnfinished();
+    if (this.#hiddenBytes > 0) this.#showGap();
+  }
+
+  #affords(bytes: number): boolean {
+    const now = this.#clock();
+    const refill = ((now - this.#refilledAt) / 1000) * bytesPerSecond;
+    this.#allowance = Math.min(burstBytes, this.#allowance + refill);
+    this.#refilledAt = now;
+    if (bytes > this.#allowance) return false;
+    this.#allowance -= bytes;
     return true;
   }
 
-  function hide(bytes: number): void {
-    showUnfinished();
-    hiddenBytes += bytes;
+  #hide(bytes: number): void {
+    this.#showUnfinished();
+    this.#hiddenBytes += bytes;
   }
 
   /** Goes on after a gap, with a whole line if there is one. */
-  function resume(bytes: Uint8Array): Uint8Array {
+  #resume(bytes: Uint8Array): Uint8Array {
     const lineStart = bytes.indexOf(10) + 1;
-    hiddenBytes += lineStart;
-    showGap();
-    decoder = newDecoder();
+    this.#hiddenBytes += lineStart;
+    this.#showGap();
+    this.#decoder = newDecoder();
     return bytes.subarray(lineStart);
   }
 
-  function showGap(): void {
-    put(`${isMidLine ? "\n" : ""}[… ${hiddenBytes.toLocaleString("en")} bytes not shown here …]\n`);
-    hiddenBytes = 0;
+  #showGap(): void {
+    this.#put(`${this.#isMidLine ? "\n" : ""}[… ${this.#hiddenBytes.toLocaleString("en")} bytes not shown here …]\n`);
+    this.#hiddenBytes = 0;
   }
 
-  function showLines(): void {
-    const end = unfinished.lastIndexOf("\n") + 1;
+  #showLines(): void {
+    const end = this.#unfinished.lastIndexOf("\n") + 1;
     if (end === 0) return;
-    const lines = unfinished.slice(0, end);
-    unfinished = unfinished.slice(end);
-    stopTimer();
-    if (lines.length >= blockFrom) put(lines);
-    else for (const line of lines.match(/[^\n]*\n/g) ?? []) put(line);
+    const lines = this.#unfinished.slice(0, end);
+    this.#unfinished = this.#unfinished.slice(end);
+    this.#stopTimer();
+    if (lines.length >= blockFrom) this.#put(lines);
+    else for (const line of lines.match(/[^\n]*\n/g) ?? []) this.#put(line);
   }
 
-  function showUnfinished(): void {
-    stopTimer();
-    if (unfinished === "") return;
-    put(unfinished);
-    unfinished = "";
+  #showUnfinished(): void {
+    this.#stopTimer();
+    if (this.#unfinished === "") return;
+    this.#put(this.#unfinished);
+    this.#unfinished = "";
   }
 
-  function stopTimer(): void {
-    clearTimeout(timer);
-    timer = undefined;
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
-  function put(text: string): void {
-    isMidLine = !text.endsWith("\n");
-    show(text);
+  #put(text: string): void {
+    this.#isMidLine = !text.endsWith("\n");
+    this.#show(text);
   }
 }
 

@@ -12,14 +12,14 @@ const longestArgument = 128 * 1024 - 1;
 
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
-/** Where a command is to run. A sandbox may hide places on the PATH from it. */
-export type Scene = Pick<Command, "cwd" | "env"> & { isSeen: (path: string) => boolean };
+/** The surroundings in which names are looked up. A sandbox may hide places on the PATH from a command. */
+export type Lookup = Pick<Command, "cwd" | "env"> & { isSeen: (path: string) => boolean };
 
 /** The command with every name looked up. Throws a KodaError that says why it cannot be started. */
-export function commandOf(line: CommandLine, scene: Scene): Command {
-  const { cwd, env } = scene;
+export function commandOf(line: CommandLine, lookup: Lookup): Command {
+  const { cwd, env } = lookup;
   if (!isDirectory(cwd)) throw cannotStart(line, `the directory "${cwd}" does not exist`);
-  const argv = typeof line === "string" ? shellArguments(line, scene) : programArguments(line, scene);
+  const argv = typeof line === "string" ? shellArguments(line, lookup) : programArguments(line, lookup);
   if (argv.some((argument) => argument.includes("\0"))) throw cannotStart(line, "it contains a NUL character");
   const longest = Math.max(...argv.map((argument) => Buffer.byteLength(argument)));
   if (longest > longestArgument) {
@@ -29,7 +29,7 @@ export function commandOf(line: CommandLine, scene: Scene): Command {
   return { argv, cwd, env };
 }
 
-/** What a shell would exit with: there is no such program, or there is one and it cannot be started. */
+/** A shell's exit code: 127 when there is no such program, 126 when there is one and it cannot be started. */
 export type ShellExit = 126 | 127;
 
 export class CannotStart extends KodaError {
@@ -41,7 +41,7 @@ export class CannotStart extends KodaError {
   }
 }
 
-/** Also for what only the attempt shows. */
+/** Also for reasons that only the attempt shows. */
 export function cannotStart(
   line: CommandLine,
   reason: string,
@@ -52,29 +52,29 @@ export function cannotStart(
   return new CannotStart(`Cannot run "${shown}": ${reason}`, details);
 }
 
-function shellArguments(line: string, scene: Scene): Command["argv"] {
-  const shell = find("bash", scene) ?? find("sh", scene) ?? "/bin/sh";
+function shellArguments(line: string, lookup: Lookup): Command["argv"] {
+  const shell = find("bash", lookup) ?? find("sh", lookup) ?? "/bin/sh";
   // A line that begins with a dash would be taken for the shell's options.
   return [shell, "-c", /^[-+]/.test(line) ? ` ${line}` : line];
 }
 
-function programArguments([program, ...args]: ProgramLine, scene: Scene): Command["argv"] {
+function programArguments([program, ...args]: ProgramLine, lookup: Lookup): Command["argv"] {
   const line = [program, ...args] as const;
-  const places = program.includes("/") ? [resolve(scene.cwd, program)] : placesOf(program, scene);
+  const places = program.includes("/") ? [resolve(lookup.cwd, program)] : placesOf(program, lookup);
   const path = places.find(isExecutable);
   if (path !== undefined) return [path, ...args];
   const other = places.find((place) => existsSync(place));
-  if (other !== undefined) throw cannotStart(line, `"${other}" is no executable file`);
+  if (other !== undefined) throw cannotStart(line, `"${other}" is not an executable file`);
   const where = program.includes("/") ? "" : " on the PATH";
   throw cannotStart(line, `there is no program "${program}"${where}`, { shellExit: 127 });
 }
 
-function find(program: string, scene: Scene): string | undefined {
-  return placesOf(program, scene).find(isExecutable);
+function find(program: string, lookup: Lookup): string | undefined {
+  return placesOf(program, lookup).find(isExecutable);
 }
 
 /** Only absolute directories of the PATH count: `.` in it would run what the project brought along. */
-function placesOf(program: string, { env: { PATH: path = usualPath }, isSeen }: Scene): string[] {
+function placesOf(program: string, { env: { PATH: path = usualPath }, isSeen }: Lookup): string[] {
   const directories = path.split(":").filter((directory) => isAbsolute(directory));
   return directories.map((directory) => join(directory, program)).filter(isSeen);
 }

@@ -1,35 +1,36 @@
 import { basename, normalize } from "node:path";
-import type { Refusal } from "../egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../egress/refusals/log.ts";
+import { folded, isBelow } from "../files/path.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
-import { hiddenFrom, folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
+import { hiddenFrom, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath } from "../sandbox/policy/seen.ts";
 import { byDesign } from "./bydesign.ts";
 
 export type Failure = {
   command: string;
-  /** What the command wrote to stderr, or to stdout when it wrote nothing there (`2>&1`); or the end of it. */
-  said: string;
+  /** The stderr of the command, or its stdout when that is empty (`2>&1`); or the end of it. */
+  output: string;
   exitCode: number | undefined;
   policy: Policy;
-  /** What the proxies refused while the command ran. */
-  refusals: readonly Pick<Refusal, "host" | "port" | "reason">[];
+  /** The last request of the command that the proxies refused. */
+  refusal: Pick<EgressRefusal, "host" | "port" | "reason"> | undefined;
 };
 
-/** What went wrong is said last. */
+/** Programs name the cause of a failure at the end. */
 const lastLines = 20;
 
 /**
- * Why the sandbox made a command fail, in one line for the model. A guess from what programs commonly write, but no
- * claim: it says what the policy refuses, and of a path that the policy allows it says nothing. Only for commands that
- * ran in a sandbox.
+ * The reason why the sandbox made a command fail, in one line for the model. The path is a guess from the messages of
+ * common programs; the refusal is the policy's, and a path that the policy allows is never named. Only for commands
+ * that ran in a sandbox.
  */
-export function explain({ command, said, exitCode, policy, refusals }: Failure): string | undefined {
+export function explain({ command, output, exitCode, policy, refusal }: Failure): string | undefined {
   if (exitCode === 0) return undefined;
-  const lines = said.trimEnd().split("\n").slice(-lastLines).reverse();
+  const lines = output.trimEnd().split("\n").slice(-lastLines).reverse();
   for (const line of lines) {
     const reason =
-      byDesign(line) ?? ofPath(line, { command, exitCode, policy }) ?? ofNetwork(line, { policy, refusals });
+      byDesign(line) ?? ofPath(line, { command, exitCode, policy }) ?? ofNetwork(line, { policy, refusal });
     if (reason !== undefined) return reason;
   }
   return undefined;
@@ -56,7 +57,7 @@ function ofPath(line: string, context: Context): string | undefined {
     const real = hostPath(normalize(path.startsWith("/") ? path : `${policy.root}/${path}`), policy);
     return whyHidden(real, policy) ?? (isWriting(line, path, context) ? whyUnwritable : whyUnreadable)(real, policy);
   });
-  // What is copied or moved is named first, and where it should go last.
+  // A source comes first in a message, and its destination last.
   const last = reasons.findLast((reason) => reason !== undefined);
   return last ?? (isWriting(line, policy.root, context) ? whyForeign(policy) : undefined);
 }
@@ -74,7 +75,7 @@ function isReadBy(command: string, path: string): boolean {
   return isBehind("<") || (command.includes("<") && !command.includes(">"));
 }
 
-/** Who speaks, when something that may be a path follows. */
+/** The program that prints the message, when something that may be a path follows. */
 const program = /^\/[^\s:]+: (?=.*[/'"])/;
 
 /** In quotes, or as a word that looks like a path; a colon follows where the message does. */
@@ -137,7 +138,7 @@ function isPlan(real: string, { root, write }: Policy): boolean {
   return isBelow(real, root) && !write.includes(root);
 }
 
-/** What git would run, and where it would look for that. */
+/** Files that name programs which git runs, or places where it looks for such files. */
 const gitSettings = /^(hooks|config|config\.worktree|commondir|info)(\/|$)/;
 
 function whyGit(real: string, policy: Policy): string | undefined {
@@ -160,10 +161,9 @@ const unreachable =
   /network is unreachable|could not resolve|name resolution|name or service not known|ENOTFOUND|EAI_AGAIN|ENETUNREACH/i;
 const broken = /connection refused|connection reset|proxy|\b403\b|tunnel|ECONNREFUSED|ECONNRESET|timed? ?out/i;
 
-function ofNetwork(line: string, { policy, refusals }: Pick<Failure, "policy" | "refusals">): string | undefined {
-  const last = refusals.at(-1);
-  if (last !== undefined && (unreachable.test(line) || broken.test(line)))
-    return `egress: ${last.host}:${last.port} was refused: ${last.reason}`;
+function ofNetwork(line: string, { policy, refusal }: Pick<Failure, "policy" | "refusal">): string | undefined {
+  if (refusal !== undefined && (unreachable.test(line) || broken.test(line)))
+    return `egress: ${refusal.host}:${refusal.port} was refused: ${refusal.reason}`;
   if (!unreachable.test(line)) return undefined;
   if (policy.network === "none") return "sandbox: the network is off (--net none)";
   return "sandbox: only koda's proxies lead to the network (HTTP_PROXY, ALL_PROXY), and nothing else resolves names";

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { type Pipe, type Reader, readerOf } from "./pipe.ts";
+import { type Pipe, type Reader, readerOf } from "../system/pipe.ts";
 
 /** `exitCode` is 128 + the signal's number when a signal ended it, as shells have it. */
 export type ExitStatus = { exitCode: number; signal?: string };

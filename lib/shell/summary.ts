@@ -20,9 +20,8 @@ export function signalBehind({ exitCode, signal }: { exitCode: number; signal?: 
 }
 
 /**
- * What a model is told of a command that is over: how it ended, in a line that is the same for every command, what is
- * to be said of it, then its output. `storeAll` is called when not all of that is shown; it returns the id under
- * which it can be had.
+ * A command that is over, for the model: its end, in a line that has the same form for every command, then the notes,
+ * then its output. `storeAll` is called when not all of the output is shown; it returns the id that it is stored under.
  */
 export function summarize(
   status: { exitCode: number; signal?: string },
@@ -72,7 +71,7 @@ function lastLines({ head, tail, totalBytes }: KeptStream, count: number): LastL
 
 const newline = 10;
 
-/** Where the last lines begin, of the bytes before `end`, which is at the end of a line. */
+/** The start of the last lines before `end`, which is at the end of a line. */
 function startOfLast(bytes: Uint8Array, end: number, count: number): number {
   let start = end;
   for (let lines = 0; lines < count; lines++) {

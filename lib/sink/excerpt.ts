@@ -1,33 +1,33 @@
 import { counted } from "../counted.ts";
 
-/** Lines that are shown as they come, and lines that are kept for the end, where a failure says what it is. */
+/** The first lines are shown at once; the last ones are kept for the end, where a command says why it failed. */
 const [mostFirst, mostLast] = [30, 10] as const;
-/** A log is read in lines: what a minified file has in one of them is no use there. */
+/** Longer lines, as in a minified file, make a log hard to read. */
 const mostCharacters = 1_000;
 
 /** `\r` alone ends a line too; at the end of a piece it may be the first half of `\r\n`. */
 const lineBreak = /\r\n|\n|\r(?!\n|$)/;
 
-/** A command's output for a log: its first and last lines, and how many are in between. */
-export class Excerpt {
+/** A command's output for a log: its first and last lines, and the number of lines in between. */
+export class OutputExcerpt {
   #unfinished = "";
   #first = 0;
-  #leftOut = 0;
+  #omitted = 0;
   readonly #last: string[] = [];
 
-  /** Returns what to show at once. */
+  /** Returns the lines to show now. */
   add(text: string): string {
     const lines = (this.#unfinished + text).split(lineBreak);
     const unfinished = lines.pop() ?? "";
-    // Cut with one character to spare, so that it still shows as cut when it ends.
+    // One character more than the limit, so that the line still shows as cut when it ends.
     this.#unfinished = unfinished.endsWith("\r") ? unfinished : unfinished.slice(0, mostCharacters + 1);
     return joined(lines.filter((line) => this.#isFirst(line)));
   }
 
-  /** Returns what is left to show when the command has ended. */
+  /** Returns the remaining lines to show when the command has ended. */
   end(): string {
     const first = this.#unfinished === "" ? "" : this.add("\n");
-    const gap = this.#leftOut === 0 ? "" : `… ${counted(this.#leftOut, "more line")} (-v shows all)\n`;
+    const gap = this.#omitted === 0 ? "" : `… ${counted(this.#omitted, "more line")} (-v shows all)\n`;
     return `${first}${gap}${joined(this.#last)}`;
   }
 
@@ -36,7 +36,7 @@ export class Excerpt {
     this.#last.push(line);
     if (this.#last.length > mostLast) {
       this.#last.shift();
-      this.#leftOut++;
+      this.#omitted++;
     }
     return false;
   }

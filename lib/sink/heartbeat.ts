@@ -1,17 +1,18 @@
-import type { Busy } from "./screen.ts";
-import { type Paint, seconds } from "./style.ts";
+import { formatElapsed } from "../config/units.ts";
+import type { Activity } from "./screen.ts";
+import type { Paint } from "./style.ts";
 
 const heartbeatMs = 30_000;
-/** Runners that end a silent job do so after ten minutes. */
-const mostMs = 300_000;
+/** CI runners stop a job that is silent for ten minutes. */
+const longestSilenceMs = 300_000;
 
-export type Log = {
-  /** When something was written last, by `performance.now()`; Infinity while no line can be added. */
+type Log = {
+  /** The time of the last line by `performance.now()`; Infinity while no line may be added. */
   quietSince(): number;
   addLine(text: string): void;
 };
 
-/** A log's spinner: says after a silence that the run goes on, each time after twice the time. */
+/** A log's spinner: after a silence a line says that the run goes on, each time after twice as long. */
 export class Heartbeat {
   readonly #log: Log;
   readonly #paint: Paint;
@@ -24,23 +25,23 @@ export class Heartbeat {
     this.#everyMs = everyMs;
   }
 
-  wait(busy: Busy | undefined): void {
+  wait(activity: Activity | undefined): void {
     clearTimeout(this.#timer);
-    if (busy !== undefined) this.#arm(busy);
+    if (activity !== undefined) this.#arm(activity);
   }
 
-  #arm(busy: Busy): void {
+  #arm(activity: Activity): void {
     const now = performance.now();
-    const quietSince = Math.min(Math.max(this.#log.quietSince(), busy.since), now);
-    const silenceMs = Math.min(Math.max(this.#everyMs, quietSince - busy.since), mostMs);
-    this.#timer = setTimeout(() => this.#beat(busy, quietSince), quietSince + silenceMs - now).unref();
+    const quietSince = Math.min(Math.max(this.#log.quietSince(), activity.since), now);
+    const silenceMs = Math.min(Math.max(this.#everyMs, quietSince - activity.since), longestSilenceMs);
+    this.#timer = setTimeout(() => this.#beat(activity, quietSince), quietSince + silenceMs - now).unref();
   }
 
-  /** Without a pause, so that there is never more than one timer. */
-  #beat(busy: Busy, quietSince: number): void {
-    const words = `still ${busy.verb} ${busy.what}`.trimEnd();
+  /** Synchronous, so that there is never more than one timer. */
+  #beat(activity: Activity, quietSince: number): void {
+    const words = `still ${activity.verb} ${activity.what}`.trimEnd();
     if (this.#log.quietSince() <= quietSince)
-      this.#log.addLine(this.#paint.dim(`  ${words} (${seconds(performance.now() - busy.since)})`));
-    this.#arm(busy);
+      this.#log.addLine(this.#paint.dim(`  ${words} (${formatElapsed(performance.now() - activity.since)})`));
+    this.#arm(activity);
   }
 }

@@ -1,11 +1,13 @@
 import type { Screen } from "./screen.ts";
 import { plain } from "./style.ts";
 
-/** Lines on stderr, among them such that come in pieces: two speakers never share a line. */
-export class Lines {
+type PieceStyle = { margin: string; paint: (line: string) => string };
+
+/** Writes lines to stderr, some of them in pieces: two sources never share a line. */
+export class LineWriter {
   readonly #screen: Screen;
-  /** The call that began the open line, if there is one. */
-  #speaker: string | undefined;
+  /** The source of the unfinished line, if there is one. */
+  #source: string | undefined;
 
   constructor(screen: Screen) {
     this.#screen = screen;
@@ -15,16 +17,16 @@ export class Lines {
     await this.#screen.toStderr(`${this.#break()}${text}\n`);
   }
 
-  /** A piece of what `speaker` says; each of its lines begins with `margin` and is painted on its own. */
-  async piece(speaker: string, text: string, { margin, paint }: PieceStyle): Promise<void> {
-    const goesOn = this.#screen.stderrIsOpen && this.#speaker === speaker;
-    const opening = goesOn ? "" : `${this.#break()}${margin}`;
+  /** Writes a piece of a source's text; each line begins with `margin` and is painted by itself. */
+  async piece(source: string, text: string, { margin, paint }: PieceStyle): Promise<void> {
+    const continues = this.#screen.stderrIsOpen && this.#source === source;
+    const opening = continues ? "" : `${this.#break()}${margin}`;
     const lines = plain(text).split("\n");
     const last = lines.pop() ?? "";
     const whole = lines.map((line) => `${paint(line)}\n`).join(margin);
-    // The margin of a line is written with its first piece, so that nothing is left standing after the last one.
+    // The margin of a line comes with its first piece, so that none follows the last line.
     const rest = last === "" ? "" : `${whole === "" ? "" : margin}${paint(last)}`;
-    this.#speaker = speaker;
+    this.#source = source;
     await this.#screen.toStderr(`${opening}${whole}${rest}`);
   }
 
@@ -32,5 +34,3 @@ export class Lines {
     return this.#screen.stderrIsOpen ? "\n" : "";
   }
 }
-
-export type PieceStyle = { margin: string; paint: (line: string) => string };

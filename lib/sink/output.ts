@@ -1,21 +1,21 @@
 import { readFileSync, write } from "node:fs";
 import { errnoOf, KodaError, reasonOf } from "../errors.ts";
 
-/** Beyond this much waiting text a writer is made to wait for the reader. */
+/** With more text waiting than this, a writer waits for the reader. */
 const highWaterBytes = 256 * 1024;
-/** One system call carries at most this much, so that what a slow reader costs in memory stays small. */
+/** The most bytes of one system call, so that a slow reader costs little memory. */
 const chunkBytes = 256 * 1024;
 const busyWaitsMs = [1, 2, 4, 8, 16, 32] as const;
 
-/** What most writes return: with twenty thousand pieces of text it counts that no promise is made for each. */
-export const settled: Promise<void> = Promise.resolve();
+/** Most writes return this one promise: making one for each of twenty thousand pieces of text would be slow. */
+export const alreadyWritten: Promise<void> = Promise.resolve();
 
 /**
- * Text to a file descriptor, whole and in order. The system call is made in the thread pool, so a reader that does not
- * read stops the writer and nothing else; what is written while a call is under way goes out together with the next.
- * `process.stdout` is not used: touching it costs 5 ms, and it loses what is buffered when the process exits.
+ * Writes text to a file descriptor, whole and in order. The system call runs in the thread pool, so a reader that
+ * stalls blocks only the writer; text that comes during a call goes out with the next one. `process.stdout` is not
+ * used: it takes 5 ms to load, and its buffer is lost when the process exits.
  */
-export class Output {
+export class OutputStream {
   readonly #fd: number;
   readonly #name: string;
   #waiting: string[] = [];
@@ -23,24 +23,24 @@ export class Output {
   #pump: Promise<void> | undefined;
   #failure: KodaError | undefined;
 
-  /** `name` is how messages call it. */
+  /** Messages call it `name`. */
   constructor(fd: number, name: string) {
     this.#fd = fd;
     this.#name = name;
-    if (wasClosedAtStart(fd)) this.#failure = unwritable(name, "EBADF: it is closed");
+    if (wasClosedAtStart(fd)) this.#failure = writeError(name, "bad file descriptor (EBADF)");
   }
 
-  /** Settles when the text is on its way and the reader keeps up. Rejects when the descriptor takes no more. */
+  /** Settles when the text is on its way and the reader keeps up; rejects when the descriptor cannot be written to. */
   write(text: string): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
-    if (text === "") return settled;
+    if (text === "") return alreadyWritten;
     this.#waiting.push(text);
     this.#waitingLength += text.length;
     this.#pump ??= this.#drain();
-    return this.#waitingLength > highWaterBytes ? this.flush() : settled;
+    return this.#waitingLength > highWaterBytes ? this.flush() : alreadyWritten;
   }
 
-  /** Everything written has left the process. */
+  /** True when everything written has left the process. */
   get isIdle(): boolean {
     return this.#pump === undefined;
   }
@@ -51,7 +51,7 @@ export class Output {
     if (this.#failure) throw this.#failure;
   }
 
-  /** Never rejects: what goes wrong is kept, and whoever writes or flushes next is told. */
+  /** Never rejects: an error is kept for the next write or flush. */
   async #drain(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
@@ -79,7 +79,7 @@ async function writeWhole(fd: number, bytes: Buffer): Promise<void> {
   }
 }
 
-/** How many bytes were taken; none when a descriptor that somebody made non-blocking is full. */
+/** The number of bytes written; 0 when another process made the descriptor non-blocking and it is full. */
 function writeSome(fd: number, bytes: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     write(fd, bytes, 0, bytes.length, null, (error, taken) => {
@@ -93,25 +93,25 @@ function writeSome(fd: number, bytes: Buffer): Promise<number> {
 function failureOf(error: unknown, name: string): KodaError {
   if (errnoOf(error) === "EPIPE")
     return new KodaError("reader_gone", `The reader of ${name} went away`, { cause: error });
-  return unwritable(name, reasonOf(error), error);
+  return writeError(name, reasonOf(error), error);
 }
 
-function unwritable(name: string, reason: string, cause?: unknown): KodaError {
+function writeError(name: string, reason: string, cause?: unknown): KodaError {
   return new KodaError("output", `Cannot write to ${name}: ${reason}`, { cause });
 }
 
 const closeOnExec = 0o2000000;
 
 /**
- * The runtime opens /dev/null in place of a standard descriptor that is closed (`koda >&-`), and every write to it
- * "succeeds". It opens it close-on-exec, which no inherited descriptor can be.
+ * The runtime opens /dev/null in place of a closed standard descriptor (`koda >&-`), where every write "succeeds". It
+ * opens it close-on-exec, which an inherited descriptor cannot be.
  */
 function wasClosedAtStart(fd: number): boolean {
   try {
     const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1];
     return fd <= 2 && flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) !== 0;
   } catch {
-    // No /proc to ask (or a descriptor that does not exist, which the first write will say).
+    // No /proc, or a descriptor that does not exist: then the first write fails.
     return false;
   }
 }

@@ -1,73 +1,71 @@
 import { describeSkipped } from "../config/describe.ts";
+import { formatElapsed } from "../config/units.ts";
 import type { Event, EventOf } from "../engine/event.ts";
-import { Asides } from "./aside.ts";
-import { Calls } from "./calls.ts";
+import { CallLines } from "./calls.ts";
+import { Commentary } from "./commentary.ts";
 import { describeEgress } from "./egress.ts";
-import { Lines } from "./lines.ts";
-import type { Busy, Screen } from "./screen.ts";
-import type { Writer } from "./sink.ts";
-import { harmless, named, openPaint, plain, seconds, type Paint } from "./style.ts";
-import { banner, complaint, summary, warnings } from "./summary.ts";
+import { LineWriter } from "./lines.ts";
+import type { Activity, Screen } from "./screen.ts";
+import type { EventWriter, SinkOptions } from "./sink.ts";
+import { inline, openPaint, type Paint, plain, withoutControls } from "./style.ts";
+import { banner, errorLine, summary, warnings } from "./summary.ts";
 
-export type ProgressOptions = {
-  quiet: boolean;
-  verbose: boolean;
-  color: boolean;
-  columns: () => number;
-  stderrIsTerminal: boolean;
-  /** Whether stdout shows text as it comes. If not, text that is not the answer is shown here. */
+type ProgressOptions = Pick<
+  SinkOptions,
+  "quiet" | "verbose" | "color" | "columns" | "stderrIsTerminal" | "hasSchema"
+> & {
+  /** stdout shows text as it comes; otherwise text that is not the answer is shown here. */
   textIsShown: boolean;
-  hasSchema?: boolean;
 };
 
 const mostFiles = 20;
 
-/** The run for people, on stderr: what it works with, what it does, how it ended. */
-export function openProgress(screen: Screen, options: ProgressOptions): Writer {
-  const lines = new Lines(screen);
+/** The progress of a run for people, on stderr. */
+export function openProgress(screen: Screen, options: ProgressOptions): EventWriter {
+  const lines = new LineWriter(screen);
   const paint = openPaint(options.color);
-  if (options.quiet) return (event) => complain(event, lines, paint);
+  if (options.quiet) return (event) => writeQuietly(event, lines, paint);
 
   const progress = new Progress(screen, lines, paint, options);
   return (event) => progress.write(event);
 }
 
-/** For those who asked for silence: what went wrong, and what makes the run less safe than they may think. */
-async function complain(event: Event, lines: Lines, paint: Paint): Promise<void> {
+/** With --quiet: only errors and safety warnings. */
+async function writeQuietly(event: Event, lines: LineWriter, paint: Paint): Promise<void> {
   if (event.type === "session.start")
     for (const warning of warnings(event)) await lines.line(noticeLine("warn", warning, paint));
   if (event.type === "notice" && event.level === "error") await lines.line(noticeLine("error", event.message, paint));
-  if (event.type === "end" && event.error) await lines.line(complaint(event.error, paint));
+  if (event.type === "end" && event.error) await lines.line(errorLine(event.error, paint));
 }
 
 class Progress {
   readonly #screen: Screen;
-  readonly #lines: Lines;
+  readonly #lines: LineWriter;
   readonly #paint: Paint;
   readonly #options: ProgressOptions;
-  readonly #calls: Calls;
-  readonly #asides: Asides;
-  /** Each entry of the list with the state it was last shown in. */
+  readonly #calls: CallLines;
+  readonly #commentary: Commentary;
+  /** The to-do list as it was last shown: text and status. */
   #todo = new Map<string, string>();
-  readonly #unreached = new Set<string>();
+  readonly #shownEgress = new Set<string>();
   #isReconnecting = false;
-  /** The turn came to its end, whatever became of its answer then. */
+  /** True when the turn was complete, even if its answer failed later. */
   #isComplete = false;
 
-  constructor(screen: Screen, lines: Lines, paint: Paint, options: ProgressOptions) {
+  constructor(screen: Screen, lines: LineWriter, paint: Paint, options: ProgressOptions) {
     this.#screen = screen;
     this.#lines = lines;
     this.#paint = paint;
     this.#options = options;
-    this.#asides = new Asides(options.hasSchema ?? false);
-    this.#calls = new Calls(lines, { ...options, paint });
+    this.#commentary = new Commentary(options.hasSchema ?? false);
+    this.#calls = new CallLines(lines, { ...options, paint });
   }
 
-  /** Pieces of text are many, and nothing is shown of them: they cost no promise. */
+  /** Pieces of text are many and show nothing, so they cost no promise. */
   write(event: Event): Promise<void> | undefined {
     if (event.type !== "text.delta") return this.#show(event);
-    this.#asides.add(event.text);
-    return this.#isReconnecting ? this.#reconnected() : undefined;
+    this.#commentary.add(event.text);
+    return this.#isReconnecting ? this.#wait(newActivity("thinking")) : undefined;
   }
 
   async #show(event: Exclude<Event, { type: "text.delta" }>): Promise<void> {
@@ -75,36 +73,36 @@ class Progress {
       case "session.start":
         return await this.#start(event);
       case "turn.start":
-        return await this.#wait(busyWith("thinking"));
+        return await this.#wait(newActivity("thinking"));
       case "turn.end":
         this.#isComplete = event.reason === "complete";
         return;
       case "usage":
         return;
       case "text.done":
-        return this.#asides.close(event.text);
+        return this.#commentary.close(event.text);
       case "thinking.delta":
-        if (this.#isReconnecting) await this.#reconnected();
+        if (this.#isReconnecting) await this.#wait(newActivity("thinking"));
         if (this.#options.verbose) await this.#think(event.text);
         return;
       case "tool.start":
-        await this.#aside(this.#asides.beforeCall());
+        await this.#showCommentary(this.#commentary.beforeCall());
         await this.#calls.start(event);
-        return await this.#wait(this.#calls.busy);
+        return await this.#wait(this.#calls.activity);
       case "tool.output":
         return await this.#calls.output(event);
       case "tool.end":
         await this.#calls.end(event);
-        return await this.#wait(this.#calls.busy ?? busyWith("thinking"));
+        return await this.#wait(this.#calls.activity ?? newActivity("thinking"));
       case "retry":
-        await this.#aside(this.#asides.broken());
+        await this.#showCommentary(this.#commentary.afterRetry());
         return await this.#retry(event);
       case "diff":
         return await this.#files(event);
       case "todo":
-        return await this.#changes(event);
+        return await this.#todoChanges(event);
       case "egress":
-        return await this.#reach(event);
+        return await this.#egress(event);
       case "notice":
         return await this.#lines.line(noticeLine(event.level, event.message, this.#paint));
       case "end":
@@ -116,7 +114,7 @@ class Progress {
 
   async #start(event: EventOf<"session.start">): Promise<void> {
     await this.#lines.line(banner(event, this.#paint));
-    // Either backend that confines nothing says so in its notes; what a real one has to say is for the curious.
+    // Without a sandbox the notes are warnings; the notes of a real one are details.
     const { backend, notes } = event.sandbox;
     if (backend === "none") for (const note of notes) await this.#lines.line(noticeLine("warn", note, this.#paint));
     for (const { name, error } of event.mcp)
@@ -137,14 +135,14 @@ class Progress {
     await this.#lines.piece("thinking", text, { margin: "  ", paint: this.#paint.dim });
   }
 
-  async #aside(text: string): Promise<void> {
-    if (text !== "" && !this.#options.textIsShown) await this.#lines.line(harmless(text));
+  async #showCommentary(text: string): Promise<void> {
+    if (text !== "" && !this.#options.textIsShown) await this.#lines.line(withoutControls(text));
   }
 
   async #retry({ reason, attempt, max, delay_ms: delay }: EventOf<"retry">): Promise<void> {
-    const next = `; retry ${attempt} of ${max} in ${seconds(delay)}`;
+    const next = `; retry ${attempt} of ${max} in ${formatElapsed(delay)}`;
     await this.#lines.line(this.#paint.yellow(`↻ ${plain(reason)}`) + this.#paint.dim(next));
-    await this.#wait(busyWith("reconnecting"));
+    await this.#wait(newActivity("reconnecting"));
     this.#isReconnecting = true;
   }
 
@@ -152,55 +150,51 @@ class Progress {
     const letters = { add: "A", update: "M", delete: "D" } as const;
     for (const { path, kind, added, removed } of files.slice(0, mostFiles)) {
       const size = added === null ? "" : ` ${this.#paint.green(`+${added}`)} ${this.#paint.red(`-${removed ?? 0}`)}`;
-      await this.#lines.line(`  ${letters[kind]} ${named(path)}${size}`);
+      await this.#lines.line(`  ${letters[kind]} ${inline(path)}${size}`);
     }
     if (files.length > mostFiles) await this.#lines.line(this.#paint.dim(`  … and ${files.length - mostFiles} more`));
   }
 
-  /** Only what is new or has changed: the list is sent whole each time. */
-  async #changes({ items }: EventOf<"todo">): Promise<void> {
+  /** The event has the whole list; only new and changed items are shown. */
+  async #todoChanges({ items }: EventOf<"todo">): Promise<void> {
     const marks = { pending: "☐", in_progress: "▸", done: "☑" } as const;
     for (const { text, status } of items)
-      if (this.#todo.get(text) !== status) await this.#lines.line(`  ${marks[status]} ${named(text)}`);
+      if (this.#todo.get(text) !== status) await this.#lines.line(`  ${marks[status]} ${inline(text)}`);
     this.#todo = new Map(items.map(({ text, status }) => [text, status]));
   }
 
-  /** What was not reached, once: a client that fails tries again and again. */
-  async #reach(event: EventOf<"egress">): Promise<void> {
+  /** Each refusal once: a client that fails tries again and again. */
+  async #egress(event: EventOf<"egress">): Promise<void> {
     const line = describeEgress(event);
-    if (!this.#options.verbose && (event.verdict === "allowed" || this.#unreached.has(line))) return;
-    this.#unreached.add(line);
+    if (!this.#options.verbose && (event.verdict === "allowed" || this.#shownEgress.has(line))) return;
+    this.#shownEgress.add(line);
     if (event.verdict === "allowed") await this.#lines.line(this.#paint.dim(`  ${plain(line)}`));
     else await this.#lines.line(noticeLine("warn", line, this.#paint));
   }
 
-  async #reconnected(): Promise<void> {
-    await this.#wait(busyWith("thinking"));
-  }
-
-  async #wait(busy: Busy | undefined): Promise<void> {
+  async #wait(activity: Activity | undefined): Promise<void> {
     this.#isReconnecting = false;
-    await this.#screen.wait(busy);
+    await this.#screen.wait(activity);
   }
 
   async #end(event: EventOf<"end">): Promise<void> {
     await this.#wait(undefined);
-    await this.#aside(this.#asides.atEnd(event));
-    if (event.error) await this.#lines.line(complaint(event.error, this.#paint));
+    await this.#showCommentary(this.#commentary.atEnd(event));
+    if (event.error) await this.#lines.line(errorLine(event.error, this.#paint));
     if (event.session === null) return;
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
-    // A complete turn is continued by a prompt, one that was cut off by the line alone.
+    // Continuing a complete turn needs a prompt.
     const line = this.#isComplete ? `${event.resume} "…"` : event.resume;
     await this.#lines.line(this.#paint.dim(`  to continue: ${line}`));
   }
 }
 
-function busyWith(verb: string): Busy {
+function newActivity(verb: string): Activity {
   return { verb, what: "", since: performance.now() };
 }
 
 function noticeLine(level: EventOf<"notice">["level"], message: string, paint: Paint): string {
   const marks = { info: paint.dim("·"), warn: paint.yellow("!"), error: paint.red("✗") } as const;
-  return `${marks[level]} ${harmless(message)}`;
+  return `${marks[level]} ${withoutControls(message)}`;
 }

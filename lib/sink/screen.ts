@@ -1,48 +1,40 @@
 import { Heartbeat } from "./heartbeat.ts";
-import { type Output, settled } from "./output.ts";
+import { alreadyWritten } from "./output.ts";
+import type { SinkOptions } from "./sink.ts";
 import { openPaint } from "./style.ts";
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const frameMs = 100;
-/** What takes less than this needs no spinner, and nothing flickers. */
-const patienceMs = 400;
+/** Shorter waits get no spinner, so that nothing flickers. */
+const spinnerAfterMs = 400;
 const eraseLine = "\r\u001b[K";
 
-export type ScreenOptions = {
-  stdout: Output;
-  stderr: Output;
-  stdoutIsTerminal: boolean;
-  stderrIsTerminal: boolean;
-  /** Both are one pipe or one file, as after `2>&1`. */
-  isOneStream?: boolean;
-  /** How wide the terminal is now. */
-  columns: () => number;
-  color: boolean;
-  /** How long a log may be silent before it says that the run goes on. */
-  heartbeatMs?: number;
-};
+type ScreenOptions = Pick<
+  SinkOptions,
+  "stdout" | "stderr" | "stdoutIsTerminal" | "stderrIsTerminal" | "isOneStream" | "columns" | "color" | "heartbeatMs"
+>;
 
-/** The work that is being waited for: `running`, `npm test`; since when, by `performance.now()`. */
-export type Busy = { verb: string; what: string; since: number };
+/** The work in progress: `running`, `npm test`; `since` is a time of `performance.now()`. */
+export type Activity = { verb: string; what: string; since: number };
 
 /**
- * Both streams as a person sees them. Where both end on one terminal, or in one log, their texts come in the order of
- * writing and on lines of their own, and the spinner is gone before anything else is shown. Elsewhere stdout's bytes are
- * exactly what was written, and a stderr that is no terminal has a heartbeat for a spinner.
+ * Both streams as people see them. When both are one terminal or one log, their text appears in the order of writing
+ * and on separate lines, and the spinner is removed first. Otherwise stdout is exactly what was written. A stderr that
+ * is not a terminal has a heartbeat instead of a spinner.
  */
 export class Screen {
   readonly #options: ScreenOptions;
   readonly #shared: boolean;
   readonly #heartbeat: Heartbeat | undefined;
   #last: "stdout" | "stderr" = "stderr";
-  /** Which of them has begun a line and not ended it. */
+  /** True for a stream whose last line is unfinished. */
   readonly #open = { stdout: false, stderr: false };
-  #deaf = false;
-  #busy: Busy | undefined;
+  #stderrFailed = false;
+  #activity: Activity | undefined;
   #quietSince = 0;
-  /** The spinner is on the screen. */
+  /** True while the spinner is visible. */
   #spinning = false;
-  /** It is on its way there: a terminal that is held up gets no second one. */
+  /** True while a frame is being written: a slow terminal gets no second one. */
   #drawing = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #columns = 0;
@@ -57,13 +49,13 @@ export class Screen {
     this.#heartbeat = new Heartbeat(log, openPaint(options.color), options.heartbeatMs);
   }
 
-  /** Stderr has begun a line and not ended it. */
+  /** True when the last line of stderr is unfinished. */
   get stderrIsOpen(): boolean {
     return this.#open.stderr;
   }
 
   toStdout(text: string): Promise<void> {
-    if (text === "") return settled;
+    if (text === "") return alreadyWritten;
     if (this.#shared) return this.#showInOrder(text);
     this.#open.stdout = !text.endsWith("\n");
     return this.#options.stdout.write(text);
@@ -71,48 +63,48 @@ export class Screen {
 
   async toStderr(text: string): Promise<void> {
     if (text === "") return;
-    await this.#giveWay("stderr");
+    await this.#switchTo("stderr");
     this.#open.stderr = !text.endsWith("\n");
-    await this.#say(text);
+    await this.#writeStderr(text);
     this.#shown("stderr");
   }
 
-  /** Ends the line that stdout is in, if the terminal has not moved on from it already. */
+  /** Ends an unfinished line of stdout. */
   async endLine(): Promise<void> {
     if (this.#open.stdout) await this.toStdout("\n");
   }
 
-  /** Undefined when nothing is waited for. Shows only when it takes long. */
-  async wait(busy: Busy | undefined): Promise<void> {
-    this.#heartbeat?.wait(busy);
+  /** Shows the activity when it takes long; undefined ends it. */
+  async wait(activity: Activity | undefined): Promise<void> {
+    this.#heartbeat?.wait(activity);
     if (!this.#options.stderrIsTerminal) return;
-    if (busy === undefined) {
+    if (activity === undefined) {
       clearInterval(this.#timer);
       this.#timer = undefined;
-      this.#busy = undefined;
+      this.#activity = undefined;
       return await this.#clear();
     }
-    if (this.#busy === undefined) this.#quietSince = performance.now();
-    this.#busy = busy;
+    if (this.#activity === undefined) this.#quietSince = performance.now();
+    this.#activity = activity;
     this.#timer ??= setInterval(() => void this.#spin(), frameMs).unref();
   }
 
-  /** Settles when all has left the process, for good; throws what stdout threw. */
+  /** Settles when everything has left the process; throws the error of stdout. */
   async flush(): Promise<void> {
     this.#heartbeat?.wait(undefined);
-    await this.#say("", true);
+    await this.#writeStderr("", true);
     this.#flushed = true;
     await this.#options.stdout.flush();
   }
 
-  /** The bytes that clear the line, for a process that leaves early: the shell's prompt then begins on a clean one. */
-  leave(): string {
+  /** Bytes for a process that exits early, so that the shell's prompt starts on an empty line. */
+  clearLine(): string {
     if (this.#flushed || !this.#options.stderrIsTerminal) return "";
     return this.#open.stderr || (this.#shared && this.#open.stdout) ? "\n" : eraseLine;
   }
 
   async #showInOrder(text: string): Promise<void> {
-    await this.#giveWay("stdout");
+    await this.#switchTo("stdout");
     await this.#options.stdout.write(text);
     this.#open.stdout = !text.endsWith("\n");
     this.#shown("stdout");
@@ -121,55 +113,55 @@ export class Screen {
   async #spin(): Promise<void> {
     const now = performance.now();
     const isMidLine = this.#open.stderr || (this.#shared && this.#open.stdout);
-    if (!this.#busy || this.#drawing || isMidLine || now - this.#quietSince < patienceMs) return;
+    if (!this.#activity || this.#drawing || isMidLine || now - this.#quietSince < spinnerAfterMs) return;
     const columns = this.#options.columns();
-    if (columns !== this.#columns) return await this.#awaitSize(columns);
-    const { verb, what, since } = this.#busy;
+    if (columns !== this.#columns) return await this.#waitForResize(columns);
+    const { verb, what, since } = this.#activity;
     const frame = frames[Math.floor(now / frameMs) % frames.length];
     const elapsed = ` ${Math.floor((now - since) / 1_000)} s`;
     const label = Bun.sliceAnsi(what || verb, 0, columns - elapsed.length - 3, "…");
     const line = Bun.sliceAnsi(`${frame} ${label}${elapsed}`, 0, columns - 1);
     this.#spinning = true;
     this.#drawing = true;
-    await this.#say(`${eraseLine}${line}`, true);
+    await this.#writeStderr(`${eraseLine}${line}`, true);
     this.#drawing = false;
   }
 
-  /** A terminal that is made narrower breaks the line in two, of which one can be erased: not again at each step. */
-  async #awaitSize(columns: number): Promise<void> {
+  /** A narrower terminal wraps the spinner's line and only half of it can be erased: wait until resizing has ended. */
+  async #waitForResize(columns: number): Promise<void> {
     this.#columns = columns;
     await this.#clear();
     this.#quietSince = performance.now();
   }
 
-  /** The spinner then stays away until what follows has been written, however long that takes. */
+  /** The spinner stays away until the text that follows has been written. */
   async #clear(): Promise<void> {
     this.#quietSince = Infinity;
     if (!this.#spinning) return;
     this.#spinning = false;
-    await this.#say(eraseLine, this.#shared);
+    await this.#writeStderr(eraseLine, this.#shared);
   }
 
-  /** A beat is never within a line of the answer, and never beside text that is still on its way. */
+  /** No heartbeat within a line of the answer, or while text is still on its way. */
   #logQuietSince(): number {
     const isFree = !this.#shared || (!this.#open.stdout && this.#options.stdout.isIdle);
     return isFree ? this.#quietSince : Infinity;
   }
 
   #addLine(text: string): void {
-    void this.#say(`${this.#open.stderr ? "\n" : ""}${text}\n`);
+    void this.#writeStderr(`${this.#open.stderr ? "\n" : ""}${text}\n`);
     this.#open.stderr = false;
     this.#shown("stderr");
   }
 
-  /** Before a stream shows something: no spinner, and the other stream's text first, with its line ended. */
-  async #giveWay(stream: "stdout" | "stderr"): Promise<void> {
+  /** Before a stream is written to, the spinner is removed and the other stream is flushed and its line ended. */
+  async #switchTo(stream: "stdout" | "stderr"): Promise<void> {
     await this.#clear();
     if (!this.#shared || this.#last === stream) return;
     if (this.#last === "stdout") await this.#options.stdout.flush();
-    // The line is ended on stderr: what stdout says stays as it is.
-    if (this.#open.stdout || this.#open.stderr) await this.#say("\n");
-    if (stream === "stdout") await this.#say("", true);
+    // On stderr, so that stdout stays exactly as written.
+    if (this.#open.stdout || this.#open.stderr) await this.#writeStderr("\n");
+    if (stream === "stdout") await this.#writeStderr("", true);
     this.#open.stdout = false;
     this.#open.stderr = false;
   }
@@ -179,14 +171,14 @@ export class Screen {
     this.#quietSince = performance.now();
   }
 
-  /** A stderr that takes no more ends no run: its text is for people, and the outcome is told elsewhere. */
-  async #say(text: string, wholly = false): Promise<void> {
-    if (this.#deaf) return;
+  /** A stderr that fails does not end the run: stdout and the exit code have the outcome. */
+  async #writeStderr(text: string, flush = false): Promise<void> {
+    if (this.#stderrFailed) return;
     try {
       await this.#options.stderr.write(text);
-      if (wholly) await this.#options.stderr.flush();
+      if (flush) await this.#options.stderr.flush();
     } catch {
-      this.#deaf = true;
+      this.#stderrFailed = true;
     }
   }
 }

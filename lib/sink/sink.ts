@@ -1,13 +1,38 @@
 import type { Event } from "../engine/event.ts";
+import type { OutputStream } from "./output.ts";
 
-/** Where a run's events go as bytes. `write` settles when the event is on its way and the reader keeps up. */
+/** Writes a run's events as bytes. `write` settles when the event is on its way and the reader keeps up. */
 export type Sink = {
   write(event: Event): Promise<void>;
-  /** Settles when everything written has left the process; throws what stdout threw. */
+  /** Settles when everything has left the process; throws the error of stdout. */
   flush(): Promise<void>;
-  /** The bytes for stderr of a process that cannot wait for `flush`. */
-  leave(): string;
+  /** Bytes that clear the terminal's line, for a process that exits without waiting for `flush`. */
+  clearLine(): string;
 };
 
-/** The part of a sink that one output mode writes to stdout, or that people read on stderr. */
-export type Writer = (event: Event) => Promise<void> | undefined;
+/** One part of a sink: the output mode on stdout, or the progress on stderr. */
+export type EventWriter = (event: Event) => Promise<void> | undefined;
+
+export type OutputMode = "text" | "json" | "jsonl";
+
+export type SinkOptions = {
+  mode: OutputMode;
+  stdout: OutputStream;
+  stderr: OutputStream;
+  stdoutIsTerminal: boolean;
+  stderrIsTerminal: boolean;
+  /** Both streams are the same pipe or file, as with `2>&1`. */
+  isOneStream?: boolean;
+  /** Show text as it comes, even when stdout is not a terminal. */
+  stream: boolean;
+  /** The answer has to match a schema, so the last reply of a failed run is not an answer. */
+  hasSchema?: boolean;
+  quiet: boolean;
+  verbose: boolean;
+  /** Colours on stderr; see `wantsColor`. */
+  color: boolean;
+  /** The current width of stderr. */
+  columns: () => number;
+  /** The longest silence in a log before a line says that the run goes on. */
+  heartbeatMs?: number;
+};

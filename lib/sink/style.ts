@@ -1,4 +1,6 @@
-/** How things look on stderr: colours, numbers, and text that must not steer the terminal. */
+import type { Env } from "../config/paths.ts";
+
+/** Functions that colour text; without colours they return it unchanged. */
 export type Paint = { readonly [C in keyof typeof codes]: (text: string) => string };
 
 const codes = {
@@ -25,12 +27,8 @@ export function openPaint(color: boolean): Paint {
   };
 }
 
-/** `auto` gives colours to a terminal that shows them, unless the environment says otherwise. */
-export function wantsColor(
-  choice: "auto" | "always" | "never",
-  isTerminal: boolean,
-  env: Readonly<Record<string, string | undefined>>,
-): boolean {
+/** `auto` means colours on a terminal that supports them, unless the environment says otherwise. */
+export function wantsColor(choice: "auto" | "always" | "never", isTerminal: boolean, env: Env): boolean {
   if (choice !== "auto") return choice === "always";
   if (env["NO_COLOR"]) return false;
   if (env["FORCE_COLOR"]) return env["FORCE_COLOR"] !== "0";
@@ -38,35 +36,35 @@ export function wantsColor(
 }
 
 /**
- * Text of a model or a command as a terminal may show it. What is left of a control sequence without its escape
- * character is plain text: it cannot move the cursor, rewrite what was printed, or set the clipboard.
+ * Removes control characters from text of a model or a command. The rest of a control sequence is harmless without its
+ * escape character: it cannot move the cursor, rewrite earlier text or set the clipboard.
  */
-export function harmless(text: string): string {
+export function withoutControls(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(/(?![\t\n])\p{Cc}/gu, "");
 }
 
-/** Colours and cursor movements: sequences that have no text in them, so taking them out hides nothing. */
+/** Colours and cursor movements: they contain no text, so removing them hides nothing. */
 const controlSequences = new RegExp(`${"\u001b"}\\[[0-?]*[ -/]*[@-~]`, "g");
 
-/** Signs that make a terminal show a line in another order than it is written in. */
-const readingOrder = /[\u202a-\u202e\u2066-\u2069]/g;
+/** Characters that change the order in which a terminal shows a line. */
+const bidiControls = /[\u202a-\u202e\u2066-\u2069]/g;
 
 /**
- * Harmless, and without the remains of colours. A sequence that could carry text (a title, a link) leaves its text:
- * what a command says must not be able to hide a part of itself.
+ * Removes control characters and colours. The text of a sequence that has one (a title, a link) stays: a command must
+ * not be able to hide a part of itself.
  */
 export function plain(text: string): string {
-  return harmless(text.replace(controlSequences, "").replace(readingOrder, ""));
+  return withoutControls(text.replace(controlSequences, "").replace(bidiControls, ""));
 }
 
-/** A name of any length on one line: a line feed in it would begin a line that koda never wrote. */
-export function named(text: string): string {
+/** A name as part of a line: a line feed in it must not begin a new one. */
+export function inline(text: string): string {
   return plain(text).replace(/\s+/g, " ");
 }
 
-/** On one line, in at most `columns` columns. */
+/** On one line of at most `columns` columns. */
 export function oneLine(text: string, columns: number): string {
-  // A long input is cut before it is measured: only its beginning can be shown.
+  // Cut before measuring: only the beginning of a long text can be shown.
   const start = text.trim().slice(0, 4 * columns);
   return Bun.sliceAnsi(
     plain(start)
@@ -76,14 +74,6 @@ export function oneLine(text: string, columns: number): string {
     Math.max(columns, 10),
     "…",
   );
-}
-
-/** `0.4 s`, `12 s`, `3 min 20 s`. */
-export function seconds(ms: number): string {
-  const whole = Math.round(ms / 1_000);
-  if (ms < 999.5) return `${Math.round(ms)} ms`;
-  if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`;
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
 /** `$0.0042`, `$0.42`, `$1,234.50`. */

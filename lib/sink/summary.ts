@@ -1,36 +1,36 @@
+import { formatElapsed } from "../config/units.ts";
 import { counted } from "../counted.ts";
 import type { EventOf } from "../engine/event.ts";
 import { builtInProviders } from "../model/providers.ts";
-import { dollars, harmless, named, seconds, type Paint } from "./style.ts";
+import { dollars, inline, type Paint, withoutControls } from "./style.ts";
 
 type Start = EventOf<"session.start">;
 type End = EventOf<"end">;
 
-/** `koda 0.1.0 · openai/gpt-5.5 · mode auto · sandbox namespaces · /src/app`; an address of the user's own is named. */
+/** `koda 0.1.0 · openai/gpt-5.5 · mode auto · sandbox namespaces · /src/app`; an unusual base URL is included. */
 export function banner(start: Start, paint: Paint): string {
-  const { version, provider, model, base_url: address, mode, sandbox, cwd } = start;
-  const isUsual =
-    address === null || builtInProviders.some(({ name, baseUrl }) => name === provider && baseUrl === address);
+  const { version, provider, model, base_url: baseUrl, mode, sandbox, cwd } = start;
+  const isUsual = baseUrl === null || builtInProviders.some((row) => row.name === provider && row.baseUrl === baseUrl);
   const facts = [
-    `${provider}/${model}${isUsual ? "" : ` at ${address}`}`,
+    `${provider}/${model}${isUsual ? "" : ` at ${baseUrl}`}`,
     `mode ${mode}`,
     `sandbox ${sandbox.backend}`,
     cwd,
-  ].map(named);
+  ].map(inline);
   return `${paint.bold(`koda ${version}`)} ${paint.dim(`· ${facts.join(" · ")}`)}`;
 }
 
-/** What makes a run less safe than it may look, and is said even to those who want silence. */
+/** Warnings that the run is less safe than it may look; shown even with --quiet. */
 export function warnings({ sandbox }: Start): readonly string[] {
   return sandbox.filesystem === "open" ? sandbox.notes : [];
 }
 
-/** How the run ended, and what it took. */
+/** The outcome of the run, with its duration, tokens and calls. */
 export function summary(end: End, paint: Paint): string {
   const { usage, tools, files_changed: files } = end;
   const calls = tools.ok + tools.failed + tools.denied;
   const figures = [
-    seconds(end.duration_ms),
+    formatElapsed(end.duration_ms),
     tokens(usage),
     usage.cost_usd !== undefined && dollars(usage.cost_usd),
     calls > 0 &&
@@ -48,12 +48,11 @@ export function summary(end: End, paint: Paint): string {
   return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
 }
 
-/** Why the run did not end well, and what to do about it. */
-export function complaint({ message }: NonNullable<End["error"]>, paint: Paint): string {
-  return `${paint.red("koda:")} ${harmless(message)}`;
+export function errorLine({ message }: NonNullable<End["error"]>, paint: Paint): string {
+  return `${paint.red("koda:")} ${withoutControls(message)}`;
 }
 
-/** `12,345 in (10,000 cached), 678 out`; what the provider did not report is left out. */
+/** `tokens: 12,345 in (10,000 cached), 678 out`; unreported counts are left out. */
 function tokens({ input, cached, output }: End["usage"]): string {
   const parts = [
     input !== null && `${input.toLocaleString("en")} in${cached ? ` (${cached.toLocaleString("en")} cached)` : ""}`,

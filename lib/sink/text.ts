@@ -1,47 +1,42 @@
 import type { Screen } from "./screen.ts";
-import type { Writer } from "./sink.ts";
-import { harmless } from "./style.ts";
+import type { EventWriter, SinkOptions } from "./sink.ts";
+import { withoutControls } from "./style.ts";
 
-type TextOptions = {
-  /** Text as it comes, instead of the final answer alone. */
-  live: boolean;
-  stdoutIsTerminal: boolean;
-  hasSchema?: boolean;
-};
+/** `live` shows text as it comes, instead of only the final answer. */
+type TextOptions = Pick<SinkOptions, "stdoutIsTerminal" | "hasSchema"> & { live: boolean };
 
-/** `--output text`: the answer on stdout, and nothing but text of the model. */
-export function textWriter(screen: Screen, options: TextOptions): Writer {
-  const visible = options.stdoutIsTerminal ? harmless : (text: string) => text;
+/** `--output text`: only text of the model on stdout. */
+export function textWriter(screen: Screen, options: TextOptions): EventWriter {
+  const visible = options.stdoutIsTerminal ? withoutControls : (text: string) => text;
   return options.live ? liveWriter(screen, visible) : answerWriter(screen, visible, options);
 }
 
 /**
- * Only the answer. Whether a text is the answer shows when the run ends: until then a call, a retry or another reply
- * may follow. A run that failed can still have a whole last reply, and then that is what there is to say, unless it had
- * to match a schema; a reply that was cut off is not.
+ * Writes only the answer, at the end: until then a call, a retry or another reply may follow. The complete last reply
+ * of a failed run counts as an answer, unless it has to match a schema; a reply that was cut off does not.
  */
-function answerWriter(screen: Screen, visible: (text: string) => string, { hasSchema }: TextOptions): Writer {
+function answerWriter(screen: Screen, visible: (text: string) => string, { hasSchema }: TextOptions): EventWriter {
   let isWhole = false;
   return (event) => {
     if (event.type === "text.done") isWhole = event.text.trim() !== "";
     if (event.type === "text.delta" || event.type === "tool.start" || event.type === "retry") isWhole = false;
     const isAnswered = event.type === "end" && (event.status === "done" || (isWhole && !hasSchema));
-    return isAnswered ? screen.toStdout(visible(closed(event.text))) : undefined;
+    return isAnswered ? screen.toStdout(visible(endingInNewline(event.text))) : undefined;
   };
 }
 
-/** Every reply's text, piece by piece, each reply on lines of its own. */
-function liveWriter(screen: Screen, visible: (text: string) => string): Writer {
-  /** Whether anything of the current reply was written, and anything since the last call. */
-  let isBegun = false;
-  let isSaid = false;
+/** Writes every reply as it comes, each on lines of its own. */
+function liveWriter(screen: Screen, visible: (text: string) => string): EventWriter {
+  /** True when text of the current reply, or any text since the last call, was written. */
+  let hasReplyText = false;
+  let hasText = false;
   const write = async (text: string) => {
-    isBegun = true;
-    isSaid = true;
+    hasReplyText = true;
+    hasText = true;
     await screen.toStdout(visible(text));
   };
   const close = async () => {
-    isBegun = false;
+    hasReplyText = false;
     await screen.endLine();
   };
   return async (event) => {
@@ -49,15 +44,15 @@ function liveWriter(screen: Screen, visible: (text: string) => string): Writer {
       case "text.delta":
         return await write(event.text);
       case "text.done":
-        if (!isBegun && event.text !== "") await write(event.text);
+        if (!hasReplyText && event.text !== "") await write(event.text);
         return await close();
       case "tool.start":
-        isSaid = false;
+        hasText = false;
         return;
       case "retry":
         return await close();
       case "end":
-        if (!isSaid && event.status === "done") await write(event.text);
+        if (!hasText && event.status === "done") await write(event.text);
         return await close();
       default:
         return;
@@ -65,6 +60,6 @@ function liveWriter(screen: Screen, visible: (text: string) => string): Writer {
   };
 }
 
-function closed(text: string): string {
+function endingInNewline(text: string): string {
   return text === "" || text.endsWith("\n") ? text : `${text}\n`;
 }

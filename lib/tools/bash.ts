@@ -2,20 +2,13 @@ import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { failedStep, setupFailed } from "../sandbox/assembly/failure.ts";
 import { createCapture } from "../shell/capture.ts";
-import { showLive } from "../shell/live.ts";
+import { LiveOutput } from "../shell/live.ts";
 import { explain } from "../shell/reasons.ts";
 import { signalBehind, summarize, type Output } from "../shell/summary.ts";
-import type { Ended } from "../shell/supervise.ts";
+import type { Ended } from "../shell/job.ts";
 import about from "./bash.md" with { type: "text" };
-import {
-  failed,
-  succeeded,
-  type Claim,
-  type ClaimContext,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 
 type Input = { command: string; timeout?: number; background?: boolean; description?: string };
 
@@ -45,7 +38,10 @@ async function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy"
   return claimed.effect === "read" ? claimed : { ...claimed, writes: "unknown" };
 }
 
-type Context = Pick<ToolContext, "call" | "signal" | "policy" | "shell" | "tasks" | "outputs" | "refusals" | "report">;
+type Context = Pick<
+  ToolContext,
+  "call" | "signal" | "policy" | "shell" | "variables" | "tasks" | "outputs" | "refusals" | "report"
+>;
 
 async function run(input: Input, context: Context): Promise<ToolResult> {
   context.signal.throwIfAborted();
@@ -81,17 +77,22 @@ function limitOf(timeout: number | undefined, maxSeconds: number): Limit | undef
 }
 
 async function inForeground({ command }: Input, { seconds, notes }: Limit, context: Context): Promise<ToolResult> {
-  const { shell, signal, refusals } = context;
-  const mark = refusals.mark;
+  const { shell, signal, variables } = context;
   const [stdout, stderr] = [watched("stdout", context), watched("stderr", context)];
-  const running = shell.start(command, { stdout: stdout.add, stderr: stderr.add, timeoutMs: seconds * 1000, signal });
+  const running = shell.start(command, {
+    stdout: stdout.add,
+    stderr: stderr.add,
+    env: variables(),
+    timeoutMs: seconds * 1000,
+    signal,
+  });
   const ended = await running.ended;
   const output = { stdout: stdout.end(), stderr: stderr.end() };
   if (signal.aborted) {
     if (output.stdout.totalBytes + output.stderr.totalBytes > 0) store(output, context);
     throw signal.reason;
   }
-  const why = whyRefused(ended, { command, output, mark }, context);
+  const why = whyRefused(ended, { command, output }, context);
   const remarks = [...notes, ...remarksOn(ended, seconds), ...(why === undefined ? [] : [why])];
   const result = resultOf(ended, output, { notes: remarks, context });
   // A refused host is an event of its own.
@@ -99,24 +100,22 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
 }
 
 /** What a program makes of a refusal seldom says who refused, and never what would allow it. */
-function whyRefused({ exitCode }: Ended, { command, output, mark }: Heard, context: Context): string | undefined {
+function whyRefused({ exitCode }: Ended, { command, output }: Heard, context: Context): string | undefined {
   if (!context.shell.confined || exitCode === 0) return undefined;
   const { stdout, stderr } = output;
-  const refusals = context.refusals.since(mark);
+  const refusal = context.refusals.lastOf(context.call);
   const { head, tail } = stderr.totalBytes > 0 ? stderr : stdout;
   const said = Buffer.concat([head, tail]).toString("utf8");
-  const last = refusals.at(-1);
-  const reason = explain({ command, said, exitCode, policy: context.policy, refusals });
-  return reason ?? (last && `egress: ${last.host}:${last.port} was refused: ${last.reason}`);
+  const reason = explain({ command, output: said, exitCode, policy: context.policy, refusal });
+  return reason ?? (refusal && `egress: ${refusal.host}:${refusal.port} was refused: ${refusal.reason}`);
 }
 
-/** A command, what it printed, and where the list of refusals stood when it began. */
-type Heard = { command: string; output: Output; mark: number };
+type Heard = { command: string; output: Output };
 
 /** A stream that is both kept and shown as it comes. */
 function watched(name: "stdout" | "stderr", { report }: Context) {
   const capture = createCapture();
-  const live = showLive((text) => report(name, text));
+  const live = new LiveOutput((text) => report(name, text));
   return {
     add(bytes: Uint8Array) {
       capture.add(bytes);
@@ -157,10 +156,11 @@ function isRefusal({ exitCode }: Ended, { stderr }: Output): boolean {
   return exitCode === setupFailed && failedStep(Buffer.from(stderr.head).toString("latin1")) !== undefined;
 }
 
-function inBackground({ command, timeout }: Input, { call, tasks, outputs }: Context): ToolResult {
+function inBackground({ command, timeout }: Input, { call, variables, tasks, outputs }: Context): ToolResult {
   const output = outputs.reserve();
   const { id } = tasks.start(command, {
     output,
+    env: variables(),
     save: (stdout, stderr) => outputs.save({ id: output, call, stdout, stderr }),
   });
   const remark = timeout === undefined ? "" : "\ntimeout does not apply in the background";

@@ -1,5 +1,5 @@
 import { read } from "node:fs";
-import type { OpenFile } from "../trust/held.ts";
+import type { OpenFile } from "../files/held.ts";
 
 /** Larger files are never in memory as a whole: they are read in passing and edited with other means. */
 export const maxWholeBytes = 16 * 1024 * 1024;

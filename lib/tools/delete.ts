@@ -1,21 +1,14 @@
 import { unlinkSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { HeldDirectory } from "../files/held.ts";
+import { Kept, removeTree } from "../files/remove.ts";
 import type { JsonSchema } from "../model/model.ts";
-import { HeldDirectory } from "../trust/held.ts";
 import { locateEntry, whyHidden, whyUndeletable, whyUnwritable, type Place } from "../trust/path.ts";
 import about from "./delete.md" with { type: "text" };
 import { missingText } from "./missing.ts";
 import { deniedDestructive, deniedOutside, notAFile, systemFailure } from "./refusal.ts";
-import { Kept, removeTree } from "./remove.ts";
-import {
-  failed,
-  succeeded,
-  type Claim,
-  type ClaimContext,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import { claimWrite } from "./writable.ts";
 
 type Input = { path: string; recursive?: boolean };

@@ -1,8 +1,9 @@
 import { basename, dirname } from "node:path";
 import { counted } from "../counted.ts";
+import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
+import { replaceFile } from "../files/save.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { shortened } from "../session/graphemes.ts";
-import { HeldDirectory, openFile, type OpenFile } from "../trust/held.ts";
 import { locate, type Place } from "../trust/path.ts";
 import { maxWholeBytes, readWhole } from "./bytes.ts";
 import { diffOf } from "./diff.ts";
@@ -12,16 +13,8 @@ import { explainMistakes } from "./mistakes.ts";
 import { missingText } from "./missing.ts";
 import { systemFailure } from "./refusal.ts";
 import { replaceIn, type Edit } from "./replace.ts";
-import { replaceFile } from "./save.ts";
-import {
-  failed,
-  succeeded,
-  type Claim,
-  type ClaimContext,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import { claimWrite, refuseWrite } from "./writable.ts";
 
 type Input = { path: string; edits: Edit[] };

@@ -1,8 +1,8 @@
 import { dirname, join } from "node:path";
+import { HeldDirectory } from "../files/held.ts";
+import { isBelow } from "../files/path.ts";
 import { nearest } from "../nearest.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import { isBelow } from "../sandbox/policy/reach.ts";
-import { HeldDirectory } from "../trust/held.ts";
 import { locate, shownPath, type Place } from "../trust/path.ts";
 
 /** What to tell a model that named a file which is not there: what it may have meant, or where its path ends. */

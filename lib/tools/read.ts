@@ -1,21 +1,14 @@
 import { counted } from "../counted.ts";
+import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
 import type { JsonSchema } from "../model/model.ts";
-import { HeldDirectory, openFile, type OpenFile } from "../trust/held.ts";
 import { locate, type Place } from "../trust/path.ts";
 import { maxWholeBytes, readChunk, readWhole } from "./bytes.ts";
 import { sniff } from "./magic.ts";
 import { missingText } from "./missing.ts";
 import about from "./read.md" with { type: "text" };
 import { deniedOutside, notAFile, systemFailure } from "./refusal.ts";
-import {
-  failed,
-  succeeded,
-  type Claim,
-  type ClaimContext,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import { LineWindow, type Shown, type WindowLimits } from "./window.ts";
 
 type Input = { path: string; start_line?: number; num_lines?: number };

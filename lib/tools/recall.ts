@@ -1,8 +1,9 @@
 import type { JsonSchema } from "../model/model.ts";
 import { cutBefore } from "../session/graphemes.ts";
-import { type Line, linesOfOutput, splitLines } from "../session/lines.ts";
+import { type NumberedLine, linesOfOutput, splitLines } from "../session/lines.ts";
 import about from "./recall.md" with { type: "text" };
-import { failed, succeeded, type Claim, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 
 type Input = { query?: string; turn?: number; output?: string; range?: string };
 
@@ -81,12 +82,12 @@ const bytesShown = 16_000;
 const lineLength = 4_000;
 
 /** As many of the wanted lines as a result may hold, and how to get the others. */
-function show(what: string, lines: readonly Line[], { first, last }: Range): ToolResult {
+function show(what: string, lines: readonly NumberedLine[], { first, last }: Range): ToolResult {
   const total = lines.at(-1)?.number ?? 0;
   const wanted = lines.filter(({ number }) => number >= first && number <= last);
   if (wanted.length === 0) return failed(`${what} has ${total} lines; ${first}-${last} is not among them.`);
 
-  const shown: Line[] = [];
+  const shown: NumberedLine[] = [];
   let bytes = 0;
   for (const line of wanted) {
     const text = shortLine(line.text);

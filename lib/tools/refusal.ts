@@ -1,7 +1,7 @@
-import { errnoOf, messageOf } from "../errors.ts";
+import { errnoOf, errnoWords } from "../errors.ts";
+import { Replaced } from "../files/held.ts";
+import type { Kind } from "../files/walk.ts";
 import { denialText, destructiveRule, outsideRule } from "../trust/gate.ts";
-import { Replaced } from "../trust/held.ts";
-import type { Kind } from "../trust/walk.ts";
 import { failed, type ToolResult } from "./tool.ts";
 
 /** A tool's own refusal, in the words of the gate: the path may lead elsewhere than when the gate saw it. */
@@ -27,24 +27,17 @@ export function systemFailure(what: string, error: unknown): ToolResult {
   if (error instanceof Replaced) return failed(`${what}: ${error.message}. Look at it again first.`);
   const errno = errnoOf(error);
   if (errno === undefined) throw error;
-  return failed(`${what}: ${reasons[errno] ?? messageOf(error)}`);
+  return failed(`${what}: ${reasons[errno] ?? errnoWords(errno)}`);
 }
 
+/** Words for errors that mean that a path has changed since the gate checked it, or that it is no file. */
 const reasons: Record<string, string> = {
-  EACCES: "permission denied",
-  EPERM: "operation not permitted",
-  EROFS: "read-only file system",
-  ENOSPC: "no space left on device",
-  EDQUOT: "disk quota exceeded",
-  EFBIG: "file too large",
   ENOENT: "it is not there any more",
   EEXIST: "something by that name appeared meanwhile. Look at it first.",
   ELOOP: "a symbolic link was put in its place meanwhile",
   ENOTDIR: "a directory on its path was replaced by something else meanwhile",
   EBUSY: "it is in use as a mount point",
   ENXIO: "it cannot be opened as a file",
-  EMFILE: "too many files are open",
-  EIO: "the disk reported an error",
 };
 
 /** Why a file tool leaves something alone that is neither a file nor a directory, as the rest of a sentence. */

@@ -4,7 +4,8 @@ import { countsOf, showOutput } from "../shell/summary.ts";
 import listAbout from "./task-list.md" with { type: "text" };
 import outputAbout from "./task-output.md" with { type: "text" };
 import stopAbout from "./task-stop.md" with { type: "text" };
-import { failed, succeeded, type Claim, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 
 type Context = Pick<ToolContext, "tasks">;
 type Named = { id: string };

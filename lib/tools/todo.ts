@@ -1,7 +1,8 @@
 import type { JsonSchema } from "../model/model.ts";
 import { type TodoItem, todoStates } from "../session/todo.ts";
 import about from "./todo.md" with { type: "text" };
-import { failed, succeeded, type Claim, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 
 type Input = { items: TodoItem[] };
 

@@ -8,22 +8,8 @@ import type { OutputStore } from "../session/outputs.ts";
 import type { Recall } from "../session/recall.ts";
 import type { TodoList } from "../session/todo.ts";
 import type { Tasks } from "../shell/background.ts";
-import type { Shell } from "../shell/spawn.ts";
-
-/** What is the worst that a call can do. The order is the order of trust that it needs. */
-export const effects = ["read", "write", "remote", "destructive"] as const;
-export type Effect = (typeof effects)[number];
-
-/** What a call says it will do before it does it: the gate judges it, and the dispatcher schedules by it. */
-export type Claim = {
-  effect: Effect;
-  /** Absolute paths it writes; "unknown" when that cannot be told, so it must run alone. */
-  writes: readonly string[] | "unknown";
-  /** Why the call reaches past the writable roots, in words for the user and the model; absent when it does not. */
-  outside?: string;
-  /** The rule that made it destructive (`git push --force`), in words; absent when it is not. */
-  reason?: string;
-};
+import type { Shell } from "../shell/shell.ts";
+import type { Claim } from "../trust/claim.ts";
 
 export type ToolResult = {
   ok: boolean;
@@ -49,14 +35,16 @@ export type ToolContext = {
   signal: AbortSignal;
   policy: Policy;
   shell: Shell;
+  /** Variables of this call's own for its commands. */
+  variables(): Readonly<Record<string, string>>;
   tasks: Tasks;
   /** What a tool may reach itself; commands have the proxies. */
   egress: WayOut;
   files: FileLog;
   outputs: OutputStore;
   recall: Recall;
-  /** What the proxies refused. */
-  refusals: Pick<Refusals, "mark" | "since">;
+  /** Requests that the proxies refused. */
+  refusals: Pick<Refusals, "lastOf">;
   todo: TodoList;
   /** The model's window, in tokens: listings are capped by it. */
   contextWindow: number;
@@ -78,6 +66,8 @@ export type Tool<Input = never> = {
   readonly input: JsonSchema;
   /** A promise where judging takes code that is better loaded late. */
   claim(input: Input, context: ClaimContext): Claim | Promise<Claim>;
+  /** What the call would change, for a human who is asked about it. */
+  preview?(input: Input, context: ClaimContext): Promise<string> | string | undefined;
   run(input: Input, context: ToolContext): Promise<ToolResult>;
 };
 

@@ -1,6 +1,7 @@
 import type { JsonSchema } from "../model/model.ts";
 import { deniedByEgress } from "./refusal.ts";
-import { failed, type Claim, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import about from "./webfetch.md" with { type: "text" };
 
 type Input = { url: string; raw?: boolean };

@@ -1,6 +1,7 @@
 import type { Place } from "../trust/path.ts";
 import { deniedOutside, notAFile } from "./refusal.ts";
-import { failed, type Claim, type ToolResult } from "./tool.ts";
+import { failed, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 
 export function claimWrite({ real, outside }: Place): Claim {
   return { effect: "write", writes: [real], ...(outside !== undefined && { outside }) };

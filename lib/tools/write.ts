@@ -1,20 +1,13 @@
 import { basename, dirname } from "node:path";
 import { counted } from "../counted.ts";
+import { HeldDirectory, Replaced } from "../files/held.ts";
+import { createFile, replaceFile, type Target } from "../files/save.ts";
+import { kindOf } from "../files/walk.ts";
 import type { JsonSchema } from "../model/model.ts";
-import { HeldDirectory, Replaced } from "../trust/held.ts";
 import { locate } from "../trust/path.ts";
-import { kindOf } from "../trust/walk.ts";
 import { systemFailure } from "./refusal.ts";
-import { createFile, replaceFile, type Target } from "./save.ts";
-import {
-  failed,
-  succeeded,
-  type Claim,
-  type ClaimContext,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { Claim } from "../trust/claim.ts";
 import { claimWrite, refuseWrite } from "./writable.ts";
 import about from "./write.md" with { type: "text" };
 

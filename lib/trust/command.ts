@@ -1,4 +1,4 @@
-import type { Claim } from "../tools/tool.ts";
+import type { Claim } from "./claim.ts";
 import { unknownWrite } from "./command/claims.ts";
 import { startingScope, type Surroundings } from "./command/scope.ts";
 import { walkSource } from "./command/walk.ts";

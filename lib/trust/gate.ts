@@ -1,20 +1,31 @@
+import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
-import type { Claim } from "../tools/tool.ts";
-import type { Mode } from "./mode.ts";
+import type { Claim } from "./claim.ts";
 
 /** A verdict, not a question: whoever builds the gate decides whether a human is asked before it answers. */
 export type Verdict = { allow: true } | { allow: false; rule: string };
 
-export type Call = { tool: string; claim: Claim };
+/** A call as the gate sees it; `preview` shows what it would change. */
+export type Call = {
+  id: string;
+  tool: string;
+  input: unknown;
+  claim: Claim;
+  preview?: () => Promise<string> | string | undefined;
+};
 
+/** A gate that asks a human posts the question to the conversation's events, and settles with the answer. */
 export type Gate = (call: Call) => Verdict | Promise<Verdict>;
 
 /** Which tools a run has, by name: all of them when none is allowed by name, and never one that is denied. */
 export type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] };
 
 /** The gate of an unattended run: what a human would have to be asked about is denied, by the rule's name. */
-export function buildGate({ mode, ...choice }: { mode: Mode } & ToolChoice): (call: Call) => Verdict {
+export function buildGate({
+  mode,
+  ...choice
+}: { mode: Mode } & ToolChoice): (call: Pick<Call, "tool" | "claim">) => Verdict {
   return ({ tool, claim }) => {
     const rule = toolRule(tool, choice) ?? claimRule(claim, mode);
     return rule === undefined ? { allow: true } : { allow: false, rule };

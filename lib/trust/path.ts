@@ -1,10 +1,11 @@
 import { basename, isAbsolute, relative } from "node:path";
+import { folded, isBelow } from "../files/path.ts";
+import { look, walk, type Kind, type Walk } from "../files/walk.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
-import { folded, isBelow, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
+import { isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath, seenPath } from "../sandbox/policy/seen.ts";
 import { lookAsSeen } from "./seen.ts";
-import { look, walk, type Kind, type Walk } from "./walk.ts";
 
 /** Where a path that the model gave leads, judged by the policy. Nothing here throws: the gate and the tool decide. */
 export type Place = {

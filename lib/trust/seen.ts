@@ -1,7 +1,8 @@
+import { isBelow } from "../files/path.ts";
+import { type Found, look } from "../files/walk.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import { hostTmp, isBelow } from "../sandbox/policy/reach.ts";
+import { hostTmp } from "../sandbox/policy/reach.ts";
 import { hostPath } from "../sandbox/policy/seen.ts";
-import { type Found, look } from "./walk.ts";
 
 /** Looks at a path as commands see it; on the way to a root in `/tmp` there are directories, whatever the host has. */
 export function lookAsSeen(policy: Policy): (path: string) => Found {

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { describeChanges, describeEnvironment } from "../../lib/agents/environment.ts";
 import { noInstructions } from "../../lib/agents/instructions.ts";
-import type { Environment } from "../../lib/session/item.ts";
+import type { EnvironmentFacts } from "../../lib/session/item.ts";
 
-const before: Environment = {
+const before: EnvironmentFacts = {
   cwd: "/work/site",
   date: "2026-11-18",
   mode: "plan",
@@ -78,7 +78,7 @@ test("what nobody granted goes without saying, until it is otherwise", () => {
   ).toEqual(["also readable: nothing", "also hidden: nothing", "commits: commands cannot commit"]);
 });
 
-const changes: [change: Partial<Environment>, lines: string[]][] = [
+const changes: [change: Partial<EnvironmentFacts>, lines: string[]][] = [
   [{ cwd: "/work" }, ["cwd: /work"]],
   [{ date: "2026-11-19" }, ["date: 2026-11-19"]],
   [{ sandbox: "off" }, ["sandbox: off"]],

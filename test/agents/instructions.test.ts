@@ -18,9 +18,10 @@ test("instructions are read from the repository's root down to the cwd", async (
     "a/b/c/CLAUDE.md": "c",
     "z/AGENTS.md": "z",
   });
-  const { blocks, files, notices, repository } = loadInstructions({ cwd: join(place.project, "a/b/c") });
+  const { blocks, notices, repository } = loadInstructions({ cwd: join(place.project, "a/b/c") });
   expect(blocks.map(({ text }) => text)).toEqual(["root", "a", "c"]);
-  expect(files).toEqual(["AGENTS.md", "a/AGENTS.md", "a/b/c/CLAUDE.md"].map((path) => join(place.project, path)));
+  const paths = ["AGENTS.md", "a/AGENTS.md", "a/b/c/CLAUDE.md"].map((path) => join(place.project, path));
+  expect(blocks.map(({ path }) => path)).toEqual(paths);
   expect(notices).toEqual([]);
   expect(repository).toBe(place.project);
 });
@@ -57,9 +58,8 @@ test("without a repository only the cwd counts", async () => {
 
 test("a byte order mark is no part of the text, and an empty file is no instruction", async () => {
   await using place = placeWithGit({ "AGENTS.md": "\uFEFFroot", "a/AGENTS.md": " \n" });
-  const { blocks, files } = loadInstructions({ cwd: join(place.project, "a") });
+  const { blocks } = loadInstructions({ cwd: join(place.project, "a") });
   expect(blocks.map(({ text }) => text)).toEqual(["root"]);
-  expect(files).toHaveLength(1);
 });
 
 test("a link within the repository is followed", async () => {
@@ -98,9 +98,8 @@ test.each(unusable)("%s is a notice that names the file, and the rest is read", 
 test("beyond 32 KiB in all they are cut on a whole character, with a notice that names the file", async () => {
   const [first, second] = ["x".repeat(30 * 1024), `${"y".repeat(2 * 1024 - 1)}€ and more`];
   await using place = placeWithGit({ "AGENTS.md": first, "a/AGENTS.md": second, "a/b/AGENTS.md": "too late" });
-  const { blocks, files, notices } = loadInstructions({ cwd: join(place.project, "a/b") });
+  const { blocks, notices } = loadInstructions({ cwd: join(place.project, "a/b") });
   expect(blocks.map(({ text }) => text)).toEqual([first, "y".repeat(2 * 1024 - 1)]);
-  expect(files).toHaveLength(2);
   expect(notices).toEqual(
     ["a/AGENTS.md", "a/b/AGENTS.md"].map(
       (path) => `The instructions "${join(place.project, path)}" are cut: all together may have 32 KiB`,

@@ -14,7 +14,7 @@ type Row = {
   /** Puts what is bad into its place; returns further flags. */
   spoil: (place: Place) => string[] | void;
   exit: number;
-  /** What the message has to say. */
+  /** The expected message. */
   says: string[];
   prompt?: string[];
 };

@@ -13,7 +13,7 @@ async function replay(place: Place, args: readonly string[]) {
   return { ...ran, ...checkLines(ran) };
 }
 
-/** What happened, without what differs between any two runs. */
+/** The events without the parts that differ between any two runs. */
 function story(events: readonly Line[]): unknown[] {
   return events.flatMap((event) => {
     if (event.type === "text.done" || event.type === "thinking.delta") return [[event.type, event.text]];

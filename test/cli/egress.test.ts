@@ -1,18 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Refusal } from "../../lib/egress/refusals/refusal.ts";
+import type { EgressRefusal } from "../../lib/egress/refusals/log.ts";
 import { startOrigin } from "../support/egress.ts";
 import { serveGit } from "../support/git-server.ts";
 import { exec, koda, using, type Line, type RanExec } from "../support/koda.ts";
-import { call, say } from "../support/model-reply.ts";
+import { call, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { npmRegistry, packageName } from "../support/package-servers.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 /**
  * The whole way: a command in the sandbox, the variables that it finds, koda's proxies, a server of the test's own.
- * That server is on loopback, which the variables except: the commands say that they want the proxy all the same.
+ * The server is on loopback, which NO_PROXY excludes, so the commands ask for the proxy explicitly.
  */
 const proxied = "export no_proxy= NO_PROXY= npm_config_noproxy=;";
 
@@ -64,7 +64,7 @@ describe("a command in the sandbox", () => {
     expect(ran.told).toContain(`--allow-net 127.0.0.1:${web.port}`);
 
     const { stdout } = await koda(place, ["doctor", "--json"]);
-    const { refusals } = JSON.parse(stdout) as { refusals: Refusal[] };
+    const { refusals } = JSON.parse(stdout) as { refusals: EgressRefusal[] };
     expect(refusals).toMatchObject([{ host: "127.0.0.1", port: web.port, reason, tool: id }]);
   });
 
@@ -113,6 +113,26 @@ describe("a command in the sandbox", () => {
     expect(ran.told).toContain("its own");
     expect(wishes(ran)).toEqual([]);
   });
+});
+
+test("with eight commands at once each request belongs to its call", async () => {
+  await using place = makePlace();
+  const ids = Array.from({ length: 8 }, (_, index) => `call_${index}`);
+  const background = ids.map((id) => {
+    const command = `until test -e go; do sleep 0.02; done; curl -sS http://${id.replace("_", "-")}.test/; touch done-${id}`;
+    return call("Bash", { command, background: true }, { id });
+  });
+  const all = 'touch go; until [ "$(ls done-* | wc -l)" = 8 ]; do sleep 0.02; done; curl -sS http://last.test/ --fail';
+  await using server = await startModelServer([reply(...background), call("Bash", { command: all }), say("Done.")]);
+  const ran = await exec(place, server, ["go"]);
+  const last = ran.events.findLast((line) => line.type === "tool.start")?.id;
+  const expected = [...ids.map((id) => `${id} ${id.replace("_", "-")}.test`), `${last} last.test`];
+  expect(
+    wishes(ran)
+      .map(({ tool, host }) => `${tool} ${host}`)
+      .toSorted(),
+  ).toEqual(expected.toSorted());
+  expect(server.requests[2]?.lines.at(-1)?.text).toContain("egress: last.test:80 was refused");
 });
 
 describe("in the sandbox works", () => {

@@ -56,7 +56,7 @@ test("a header's variable that is not set stops the run before anything is asked
   configure(place, { base_url: server.url, headers: { "x-key": "${GATEWAY_KEY}" } });
   const { exit, stderr } = await ask(place);
   expect(stderr).toContain(
-    'Cannot make the header "x-key" for the provider "corp": the environment variable GATEWAY_KEY',
+    'Cannot set the header "x-key" of the provider "corp": the environment variable GATEWAY_KEY',
   );
   expect(exit).toBe(4);
   expect(server.requests).toHaveLength(0);

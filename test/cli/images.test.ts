@@ -10,7 +10,7 @@ const png = Buffer.from(
   "base64",
 );
 const key = "providers.custom.models.scripted.images";
-const word = "[image: this model takes none]";
+const word = "[image: this model accepts no images]";
 
 /** Nothing is kept of a command line that was refused. */
 async function sessionsOf(place: Place): Promise<unknown> {
@@ -38,7 +38,7 @@ for (const [model, flags, fix] of refusing)
       koda(place, ["exec", "-m", model, "--base-url", server.url, "-i", "a.png", "What is it?", ...more]);
     const refused = await run(...flags);
     expect([refused.exit, server.requests.length]).toEqual([2, 0]);
-    expect(refused.stderr).toContain("does not take images (-i)");
+    expect(refused.stderr).toContain("does not accept images (-i)");
     expect(refused.stderr).toContain(fix);
     expect(await sessionsOf(place)).toEqual([]);
 
@@ -90,7 +90,7 @@ test("a server that refuses the user's own image ends the run: it is not dropped
   await using server = await startModelServer([problem(400, "this is not a multimodal model")]);
   const { end } = await exec(place, server, ["-i", "a.png", "What is it?"]);
   expect(end).toMatchObject({ exit: 1, error: { code: "images" } });
-  expect(end.error?.message).toContain("custom/scripted does not take images");
+  expect(end.error?.message).toContain("custom/scripted does not accept images");
   expect(server.requests).toHaveLength(1);
 
   await using blind = await startModelServer([say("I cannot see it.")]);

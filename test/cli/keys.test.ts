@@ -38,7 +38,7 @@ test("that a tool returned the key of the run is told once", async () => {
     events.filter(({ type, code }) => type === "notice" && code === "key_exposed").map(({ message }) => message);
 
   const exposed = await exec(place, server, [...flags, "hi"], { env: secrets });
-  expect(told(exposed.events)).toEqual([expect.stringMatching(/^The API key from MY_KEY is in what Read returned: /)]);
+  expect(told(exposed.events)).toEqual([expect.stringMatching(/^The API key from MY_KEY is in the result of Read: /)]);
   const hidden = await exec(place, server, [...flags, "--deny-read", ".env", "hi"], { env: secrets });
   expect(told(hidden.events)).toEqual([]);
   expect(hidden.stdout).not.toContain(key);

@@ -141,6 +141,14 @@ const rows: Row[] = [
     requests: 4,
   },
   {
+    name: "the same command without end, which prints the address of its proxy",
+    script: () => call("Bash", { command: "echo $HTTP_PROXY" }),
+    status: "failed",
+    exit: 1,
+    code: "loop",
+    requests: 4,
+  },
+  {
     name: "a denied call that matters",
     script: [call("Bash", { command: "sudo true" }), say("I may not.")],
     flags: ["--fail-on", "denied"],

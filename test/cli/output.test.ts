@@ -266,7 +266,7 @@ describe("-o writes where the name led before the first command, and nowhere els
 
 describe("-o that cannot be written is said before the model is asked", () => {
   const rows: readonly [file: string, reason: string][] = [
-    ["missing/answer.md", 'there is no directory "'],
+    ["missing/answer.md", 'no such directory "'],
     ["missing/", "it is a directory"],
     [".", "it is a directory"],
     ["/", "it is a directory"],

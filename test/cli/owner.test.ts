@@ -8,7 +8,7 @@ import { startModelServer } from "../support/model-server.ts";
 import { isRoot } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
-/** Whom the project belongs to; no account has this number. */
+/** The owner of the project; no account has this number. */
 const owner = 41_234;
 
 /** koda with less than all of root's rights. */

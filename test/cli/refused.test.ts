@@ -22,6 +22,13 @@ const rows: Row[] = [
   { name: "no prompt at all", args: [] },
 ];
 
+/** Flags whose values are not known to be wrong before the configuration is read. */
+const flagRows: Row[] = [
+  { name: "a tool that does not exist", args: ["--allow-tool", "Nope", "do it"] },
+  { name: "a bad host pattern", args: ["--allow-net", "*", "do it"] },
+  { name: "a writable root that is not there", args: ["--allow-write", "/nosuch", "do it"] },
+];
+
 const database = (place: Place) => join(place.home, ".local/share/koda/koda.db");
 
 /** Everything that the database says of a session, whether it is listed or not. */
@@ -57,6 +64,13 @@ describe("a command line that is refused changes nothing", () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  test.each([...rows, ...flagRows])("$name: is told before a missing model", async ({ args, stdin }) => {
+    await using place = makePlace({ "empty.md": "\n" });
+    const input = stdin === undefined ? {} : { stdin: new Blob([stdin]) };
+    const ran = await koda(place, ["exec", "--json", ...args], input);
+    expect(checkLines(ran).end).toMatchObject({ exit: 2, session: null, error: { code: "usage" } });
+  });
+
   test("Ctrl-C while it waits for standard input", async () => {
     await using place = makePlace();
     await using server = await startModelServer(() => say("ok"));
@@ -69,7 +83,7 @@ describe("a command line that is refused changes nothing", () => {
       stderr: "pipe",
     });
     const said = await child.stderr.getReader().read();
-    expect(new TextDecoder().decode(said.value)).toContain("waiting for the end of standard input");
+    expect(new TextDecoder().decode(said.value)).toContain("waiting for the end of stdin");
     child.kill("SIGINT");
     const [stdout, exit] = await Promise.all([child.stdout.text(), child.exited]);
     expect(checkLines({ stdout, stderr: "", exit, signal: null }).end).toMatchObject({ exit: 130, session: null });
@@ -108,7 +122,7 @@ test("each run of a loop over a file is given what its own command line says", a
 
   const said = await run("");
   expect(prompts()).toEqual(["do alpha\n\n<stdin>\nbeta\ngamma\n</stdin>"]);
-  expect(said).toContain("added 2 lines of standard input to the prompt; --stdin ignore leaves it unread");
+  expect(said).toContain("added 2 lines of stdin to the prompt; --stdin ignore leaves them unread");
 
   await run("--stdin ignore");
   expect(prompts().slice(1)).toEqual(["do alpha", "do beta", "do gamma"]);

@@ -54,9 +54,9 @@ describe("a command that cannot begin is told as a shell tells it", () => {
   const rows: readonly [program: string, exit: number, stderr: string][] = [
     ["no-such-program", 127, 'there is no program "no-such-program" on the PATH'],
     ["./missing", 127, 'there is no program "./missing"'],
-    ["./plain", 126, "is no executable file"],
-    ["./directory", 126, "is no executable file"],
-    ["./headless", 126, "no script whose first line names an interpreter"],
+    ["./plain", 126, "is not an executable file"],
+    ["./directory", 126, "is not an executable file"],
+    ["./headless", 126, "nor a script whose first line names an interpreter"],
     ["../outside", 127, "commands find no such program"],
   ];
   for (const [program, exit, stderr] of rows)

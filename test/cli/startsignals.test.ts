@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { binary, koda } from "../support/koda.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
-/** How many moments of the start are tried; the last ones lie in the command itself. */
+/** The number of moments during the start that are tried; the last ones are in the command itself. */
 const moments = 50;
 
 const signals = [

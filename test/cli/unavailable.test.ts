@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname } from "node:path";
-import type { Check } from "../../cmd/checks.ts";
+import type { DoctorCheck } from "../../cmd/checks.ts";
 import type { Missed } from "../../lib/sandbox/missed.ts";
 import { asInDocker, type Denials, programWithout } from "../support/denied.ts";
 import { binary } from "../support/koda.ts";
@@ -73,7 +73,7 @@ const nothing = { unshare: EPERM, ...mounts, landlock_create_ruleset: ENOSYS } a
 const unshare = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 const hasNamespaces = Bun.spawnSync([...unshare, "true"]).exitCode === 0;
 
-/** What a command line begins with that is run on such a machine. */
+/** The beginning of a command line that runs on such a machine. */
 function on(made: Machine["made"], place: Place): readonly string[] {
   if (typeof made !== "string") return [programWithout(made, dirname(place.project))];
   return [...unshare, "sh", "-c", `${made}; exec "$@"`, "sh"];
@@ -91,9 +91,9 @@ async function run(place: Place, made: Machine["made"], args: readonly string[])
   return { stdout, stderr, exit };
 }
 
-async function doctor(place: Place, made: Machine["made"]): Promise<{ check: Check; exit: number }> {
+async function doctor(place: Place, made: Machine["made"]): Promise<{ check: DoctorCheck; exit: number }> {
   const { stdout, exit } = await run(place, made, ["doctor", "--json"]);
-  const { checks } = JSON.parse(stdout) as { checks: Check[] };
+  const { checks } = JSON.parse(stdout) as { checks: DoctorCheck[] };
   const check = checks.find(({ name }) => name === "sandbox");
   if (check === undefined) throw new Error("doctor has nothing to say of the sandbox");
   return { check, exit };

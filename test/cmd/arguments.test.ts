@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { helpWanted, readOptions } from "../../cmd/arguments.ts";
+import { helpRequested, parseArguments } from "../../cmd/arguments.ts";
 import { commands, type CommandName } from "../../cmd/commands.ts";
 import type { Flag, Flags } from "../../cmd/flags.ts";
 import { KodaError } from "../../lib/errors.ts";
 
-/** What `koda exec` has without any argument. */
-const nothing = readOptions("exec", []);
+/** The options of `koda exec` without arguments. */
+const nothing = parseArguments("exec", []);
 
 const accepted: readonly [argv: readonly string[], options: object][] = [
   [[], {}],
@@ -98,7 +98,7 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
 describe("koda exec takes", () => {
   for (const [argv, options] of accepted)
     test(argv.join(" ") || "nothing", () => {
-      expect(readOptions("exec", argv)).toEqual({ ...(nothing as object), ...options } as never);
+      expect(parseArguments("exec", argv)).toEqual({ ...(nothing as object), ...options } as never);
     });
 });
 
@@ -163,10 +163,10 @@ describe("koda sandbox takes a command line", () => {
     ],
   ];
   for (const [argv, command] of rows)
-    test(argv.join(" "), () => expect(readOptions("sandbox", argv)).toMatchObject({ command, json: false }));
+    test(argv.join(" "), () => expect(parseArguments("sandbox", argv)).toMatchObject({ command, json: false }));
 
   test("behind its own flags", () =>
-    expect(readOptions("sandbox", ["--json", "--mode", "plan", "ls"])).toMatchObject({
+    expect(parseArguments("sandbox", ["--json", "--mode", "plan", "ls"])).toMatchObject({
       command: ["ls"],
       json: true,
       mode: "plan",
@@ -198,7 +198,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   [
     "exec",
     ["--model", "--json", "x"],
-    '--model needs a value, and "--json" looks like a flag: write --model=--json if it is meant as one',
+    '--model needs a value, and "--json" is a flag: to pass it, write --model=--json',
   ],
   ["exec", ["--model="], '--model "": expected a name'],
   ["exec", ["-f", ""], '-f "": expected the name of a file'],
@@ -220,7 +220,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["exec", ["--max-turns", "0"], '--max-turns "0": expected a positive integer'],
   ["exec", ["--max-turns", "ten"], '--max-turns "ten": expected a positive integer'],
   ["exec", ["--max-turns=-5"], '--max-turns "-5": expected a positive integer'],
-  ["exec", ["--max-turns", "-5"], '--max-turns needs a value, and "-5" looks like a flag'],
+  ["exec", ["--max-turns", "-5"], '--max-turns needs a value, and "-5" is a flag'],
   ["exec", ["--max-tokens", "1e6"], '--max-tokens "1e6": expected a positive integer'],
   ["exec", ["--max-tokens", "1.5"], '--max-tokens "1.5": expected a positive integer'],
   ["exec", ["--temperature", "warm"], '--temperature "warm": expected a non-negative number'],
@@ -320,11 +320,11 @@ describe("help comes before every complaint", () => {
     ["a", "b", "-h"],
     ["-qh"],
   ])
-    test(argv.join(" "), () => expect(readOptions("exec", argv)).toBe(helpWanted));
+    test(argv.join(" "), () => expect(parseArguments("exec", argv)).toBe(helpRequested));
 
   test("but not where it is no flag", () => {
-    expect(readOptions("exec", ["--", "-h"])).toMatchObject({ prompt: "-h" });
-    expect(readOptions("exec", ["--model=--help"])).toMatchObject({ model: "--help" });
+    expect(parseArguments("exec", ["--", "-h"])).toMatchObject({ prompt: "-h" });
+    expect(parseArguments("exec", ["--model=--help"])).toMatchObject({ model: "--help" });
   });
 });
 
@@ -347,7 +347,7 @@ describe("the table of", () => {
 
 function refusalOf<N extends CommandName>(name: N, argv: readonly string[]): KodaError {
   try {
-    readOptions(name, argv);
+    parseArguments(name, argv);
   } catch (error) {
     if (error instanceof KodaError) return error;
     throw error;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { commands, type Command } from "../../cmd/commands.ts";
+import { commands, type CommandSpec } from "../../cmd/commands.ts";
 import { bashScript } from "../../cmd/completions/bash.ts";
 import { fishScript } from "../../cmd/completions/fish.ts";
 import { zshScript } from "../../cmd/completions/zsh.ts";
@@ -9,7 +9,7 @@ import { makePlace } from "../support/place.ts";
 
 const files = { "notes.md": "", "two words.md": "", "plan.md": "" };
 
-/** What bash offers for a line, split into words as readline splits it, with the cursor behind the last one. */
+/** The completions of bash for a line, split into words as readline does, with the cursor after the last one. */
 async function offered(words: readonly string[]): Promise<string[]> {
   await using place = makePlace(files);
   mkdirSync(join(place.project, "src"));
@@ -23,7 +23,7 @@ async function offered(words: readonly string[]): Promise<string[]> {
     .filter((line) => line !== "");
 }
 
-const flagsOf = (command: Command) => Object.keys(command.flags).map((flag) => `--${flag}`);
+const flagsOf = (command: CommandSpec) => Object.keys(command.flags).map((flag) => `--${flag}`);
 const allFiles = ["koda.bash", "notes.md", "plan.md", "src", "two words.md"];
 
 const rows: readonly [words: readonly string[], offers: readonly string[]][] = [
@@ -138,7 +138,7 @@ describe("every word and flag is in the script of", () => {
   const scripts = { bash: bashScript(), zsh: zshScript(), fish: fishScript() };
   for (const [shell, script] of Object.entries(scripts))
     test(shell, () => {
-      for (const [name, command] of Object.entries<Command>(commands)) {
+      for (const [name, command] of Object.entries<CommandSpec>(commands)) {
         for (const word of name.split(" ")) expect(script).toContain(word);
         for (const [flag, { value }] of Object.entries(command.flags)) {
           expect(script).toContain(shell === "fish" ? `-l ${flag} ` : `--${flag}`);
@@ -161,7 +161,7 @@ describe("zsh", () => {
 
   test("reads a flag with two forms, one that repeats, and one that takes a file", () => {
     expect(script).toContain("'(--quiet -q)'{--quiet,-q}'[");
-    expect(script).toContain("'*'{--image=,-i}'[Show the model an image; may be repeated]:FILE:_files'");
+    expect(script).toContain("'*'{--image=,-i}'[Attach an image]:FILE:_files'");
     expect(script).toContain("'(--output)--output=[text\\: the final answer; json\\: one object");
     expect(script).toContain(":text|json|jsonl:(text json jsonl)'");
     expect(script).toContain(`'(--cd -C)'{--cd=,-C}'[The project'\\''s root]:DIR:_files -/'`);

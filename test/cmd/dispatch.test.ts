@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { commands } from "../../cmd/commands.ts";
-import { dispatch, type Handlers } from "../../cmd/dispatch.ts";
+import { dispatchCommand, type Handlers } from "../../cmd/dispatch.ts";
 import { KodaError } from "../../lib/errors.ts";
 
-/** What a command line leads to: which command with which options, what was printed, or how it was refused. */
+/** The result of a command line: the command with its options, the printed text, or the error. */
 async function outcomeOf(argv: readonly string[]) {
   const called: unknown[] = [];
   let printed = "";
@@ -12,7 +12,7 @@ async function outcomeOf(argv: readonly string[]) {
   ) as unknown as Handlers;
   const page = { columns: () => 80, print: async (text: string) => void (printed += text) };
   try {
-    return { exit: await dispatch(argv, handlers, page), called, printed };
+    return { exit: await dispatchCommand(argv, handlers, page), called, printed };
   } catch (error) {
     if (!(error instanceof KodaError)) throw error;
     return { code: error.code, message: error.message, called, printed };
@@ -84,7 +84,7 @@ describe("refused before anything is called", () => {
     [["--json", "exec"], 'Unknown flag "--json": a command comes first'],
     [["--", "exec"], 'Unknown flag "--": a command comes first'],
     [["--versio"], 'Unknown flag "--versio" (did you mean "--version"?)'],
-    [["exec", "-", "hello"], 'Unexpected argument "hello": PROMPT is - already'],
+    [["exec", "-", "hello"], 'Unexpected argument "hello": PROMPT is already -'],
     [["-V", "exec"], '-V takes no argument, but "exec" follows'],
     [["help", "exce"], 'Unknown command "exce" (did you mean "exec"?)'],
     [["help", "session", "x"], 'Unknown command "session x"'],

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Check } from "../../cmd/checks.ts";
+import type { DoctorCheck } from "../../cmd/checks.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { kodaFromSource } from "../support/source.ts";
 
 async function diagnose(place: Place, env: Record<string, string> = {}) {
   const { stdout, exit } = await kodaFromSource(place, ["doctor", "--json"], env);
-  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] };
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: DoctorCheck[] };
   expect(exit, "the exit code says what the report says").toBe(ok ? 0 : 1);
   const find = (name: string) => checks.find((check) => check.name === name);
   return { ok, checks, find };
 }
 
-/** Where nothing runs unasked, no sandbox is missed. */
+/** Without auto mode the sandbox may be missing. */
 const careful = { ".koda/config.json": JSON.stringify({ mode: "plan" }) };
 const key = { OPENAI_API_KEY: "sk-very-secret" };
 
@@ -101,7 +101,7 @@ describe("what would keep a run from beginning is told, with exit 1", () => {
       files: { file: "" },
       env: (place) => ({ KODA_HOME: join(place.project, "file/below") }),
       check: "database",
-      message: "Cannot make",
+      message: "Cannot create",
     },
     {
       name: "the database is damaged",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { Check } from "../../cmd/checks.ts";
-import type { Refusal } from "../../lib/egress/refusals/refusal.ts";
+import type { DoctorCheck } from "../../cmd/checks.ts";
+import type { EgressRefusal } from "../../lib/egress/refusals/log.ts";
 import { Refusals } from "../../lib/egress/refusals/refusals.ts";
 import { developmentHosts, gitHosts } from "../../lib/egress/rules/allowlist.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -12,7 +12,7 @@ const careful = { ".koda/config.json": JSON.stringify({ mode: "plan" }) };
 
 async function diagnose(place: Place, env: Record<string, string> = {}) {
   const { stdout } = await kodaFromSource(place, ["doctor", "--json"], { OPENAI_API_KEY: "sk-test", ...env });
-  const { checks, refusals } = JSON.parse(stdout) as { checks: Check[]; refusals: Refusal[] };
+  const { checks, refusals } = JSON.parse(stdout) as { checks: DoctorCheck[]; refusals: EgressRefusal[] };
   return { egress: checks.find(({ name }) => name === "egress"), refusals, stdout };
 }
 
@@ -31,7 +31,7 @@ describe("koda doctor says what commands may reach", () => {
     {
       name: "everything public",
       egress: { mode: "open", allow: ["10.1.2.3"] },
-      message: "open: every public host, 1 pattern allowed beside, direct",
+      message: "open: every public host and 1 pattern allowed, direct",
     },
     {
       name: "through the user's own proxy, whose password it keeps",
@@ -61,7 +61,7 @@ describe("koda doctor says what commands may reach", () => {
       await using place = makePlace(careful);
       place.write("home/config.json", JSON.stringify(egress === undefined ? {} : { egress }));
       const found = await diagnose(place, { KODA_HOME: join(place.project, "home"), ...env });
-      expect(found.egress?.status).toBe(status as Check["status"]);
+      expect(found.egress?.status).toBe(status as DoctorCheck["status"]);
       expect(found.egress?.message).toContain(message);
       expect(found.stdout).not.toContain("hunter2");
     });

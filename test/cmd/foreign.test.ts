@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { readOptions } from "../../cmd/arguments.ts";
+import { parseArguments } from "../../cmd/arguments.ts";
 import { commands } from "../../cmd/commands.ts";
 import { isCommand, isFamily } from "../../cmd/commandtree.ts";
 import { rootFlags, runFlags, type Flags } from "../../cmd/flags.ts";
-import { foreignWords, ownCommand, ownWord } from "../../cmd/foreign.ts";
+import { answerForWord, commandForWord } from "../../cmd/foreign.ts";
+import { foreignWords } from "../../cmd/foreignwords.ts";
 
 const flags: Flags = { ...runFlags, ...rootFlags, ...commands["doctor"].flags };
 const spellings = new Set(
@@ -32,7 +33,7 @@ test("no word is answered that koda takes itself", () => {
 });
 
 test("a command without the flag of an answer does not give it", () => {
-  expect(() => readOptions("session export", ["0199", "--format", "json"])).toThrow(
+  expect(() => parseArguments("session export", ["0199", "--format", "json"])).toThrow(
     /^--format "json": expected markdown, html or jsonl( \(did you mean "jsonl"\?\))?\n/,
   );
 });
@@ -75,21 +76,21 @@ describe("a habit is answered:", () => {
   ];
   for (const [argv, answer] of rows)
     test(argv.join(" "), () => {
-      const { message } = thrownBy(() => readOptions("exec", [...argv, "do it"]));
+      const { message } = thrownBy(() => parseArguments("exec", [...argv, "do it"]));
       expect(message).toContain(argv[0]?.startsWith("-s") ? 'Unknown flag "-s"' : (argv[0]?.split("=")[0] ?? ""));
       expect(message).toContain(answer);
     });
 
   test("a command", () => {
     const words = "run e review resume fork mcp login config update export version".split(" ");
-    expect(words.filter((word) => ownWord(word) === undefined)).toEqual([]);
+    expect(words.filter((word) => answerForWord(word) === undefined)).toEqual([]);
   });
 });
 
 describe("nothing that allows more is suggested for", () => {
   for (const flag of ["--sandbox", "--disallow-net", "--disallow-write", "--deny-write", "--sandboxed"])
     test(flag, () => {
-      const { message } = thrownBy(() => readOptions("exec", [flag, "do it"]));
+      const { message } = thrownBy(() => parseArguments("exec", [flag, "do it"]));
       expect(message).not.toMatch(/did you mean "--(allow|no)-/);
     });
 
@@ -100,15 +101,15 @@ describe("nothing that allows more is suggested for", () => {
       ["--no-sandbx", "--no-sandbox"],
     ];
     for (const [typed = "", meant] of rows)
-      expect(thrownBy(() => readOptions("exec", [typed, "do it"])).message).toContain(`did you mean "${meant}"`);
+      expect(thrownBy(() => parseArguments("exec", [typed, "do it"])).message).toContain(`did you mean "${meant}"`);
   });
 });
 
 test("every command, family and word below one is known as a command", () => {
   const words = new Set(Object.keys(commands).flatMap((path) => path.split(" ")));
-  expect([...words].filter((word) => ownCommand(word) === undefined)).toEqual([]);
-  expect(ownCommand("fix")).toBeUndefined();
-  expect(ownCommand("constructor")).toBeUndefined();
+  expect([...words].filter((word) => commandForWord(word) === undefined)).toEqual([]);
+  expect(commandForWord("fix")).toBeUndefined();
+  expect(commandForWord("constructor")).toBeUndefined();
 });
 
 function thrownBy(action: () => unknown): Error {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { helpWanted, readOptions } from "../../cmd/arguments.ts";
-import { commands, families, type Command, type CommandName } from "../../cmd/commands.ts";
+import { helpRequested, parseArguments } from "../../cmd/arguments.ts";
+import { commands, families, type CommandName, type CommandSpec } from "../../cmd/commands.ts";
 import { exits } from "../../cmd/exits.ts";
 import { helpPage } from "../../cmd/help.ts";
 import { exitByCode } from "../../lib/errors.ts";
@@ -26,7 +26,7 @@ describe("a page fits the terminal", () => {
 });
 
 test("every flag of a command is on its page, with its value and what it is for", () => {
-  for (const [name, { flags }] of Object.entries<Command>(commands)) {
+  for (const [name, { flags }] of Object.entries<CommandSpec>(commands)) {
     const page = helpPage(name, 100).replace(/\s+/g, " ");
     for (const [flag, { value, about }] of Object.entries(flags)) {
       expect(page).toContain(value === undefined ? `--${flag} ` : `--${flag} ${value.placeholder} `);
@@ -47,7 +47,7 @@ function argumentsIn(line: string, name: CommandName): string[] {
 }
 
 function takes<N extends CommandName>(name: N, argv: readonly string[]): boolean {
-  return readOptions(name, argv) !== helpWanted;
+  return parseArguments(name, argv) !== helpRequested;
 }
 
 test("every exit code that there is has a meaning on the page, and no other", () => {

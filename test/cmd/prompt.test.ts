@@ -2,8 +2,8 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, closeSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { PromptOptions } from "../../cmd/prompt.ts";
-import { openPipe } from "../../lib/shell/libc.ts";
+import type { readPrompt } from "../../cmd/prompt.ts";
+import { openPipe } from "../../lib/system/pipe.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 const program = resolve(import.meta.dir, "../support/prompt-program.ts");
@@ -12,7 +12,7 @@ setDefaultTimeout(30_000);
 
 const limit = 10 * 1024 * 1024;
 
-type Options = Partial<PromptOptions>;
+type Options = Partial<Parameters<typeof readPrompt>[0]>;
 type Part = { type: string; text?: string; mime?: string; base64?: string };
 type Result = { parts?: Part[]; error?: { code?: string; message: string }; rssMb: number; notes: string };
 
@@ -122,7 +122,7 @@ test("a terminal is not read beside a prompt, is no prompt, and is read for -", 
   expect((await run({})).error).toEqual(usage("No prompt was given"));
   const asked = await run({ prompt: "-" }, "typed\n\u0004");
   expect(asked.parts).toEqual(text("typed\n"));
-  expect(asked.notes).toBe("koda: reading standard input from the terminal: Ctrl-D ends it\n");
+  expect(asked.notes).toBe("koda: reading stdin from the terminal: Ctrl-D ends it\n");
 });
 
 test("a file is appended to the prompt, and is the prompt when there is no other", async () => {
@@ -131,26 +131,24 @@ test("a file is appended to the prompt, and is the prompt when there is no other
   expect((await withStdin(place, "a\nb\n", { prompt: "why?" })).parts).toEqual(block("why?", "a\nb"));
   expect((await withStdin(place, "do it\n", {})).parts).toEqual(text("do it\n"));
   expect((await withStdin(place, "", { prompt: "why?" })).parts).toEqual(text("why?"));
-  expect((await withStdin(place, " \n", {})).error).toEqual(
-    usage("The prompt is empty: there is no text on standard input"),
-  );
+  expect((await withStdin(place, " \n", {})).error).toEqual(usage("The prompt is empty: there is no text on stdin"));
 });
 
 test("a directory as standard input is an error", async () => {
   await using place = makePlace();
   const { error } = await inShell(place, "prog < .", { prompt: "do it" });
-  expect(error).toEqual(usage("Cannot read standard input: it is a directory"));
+  expect(error).toEqual(usage("Cannot read stdin: it is a directory"));
 });
 
 test("a pipeline is waited for however late its first byte, and its process is named", async () => {
   await using place = makePlace();
   const script = "mkfifo gate; (read -r _ < gate; echo late) | prog";
   const child = startShell(place, script, { prompt: "why?" });
-  const { rest } = await saidUntil(child, "waiting for the end of standard input, which sh (process ");
+  const { rest } = await saidUntil(child, "waiting for the end of stdin, which sh (process ");
   writeFileSync(join(place.project, "gate"), "go\n");
   const { parts, notes } = await resultOf(child, rest);
   expect(parts).toEqual(block("why?", "late"));
-  expect(notes).toMatch(/^koda: waiting for .* holds open; --stdin ignore goes on without it\n$/);
+  expect(notes).toMatch(/^koda: waiting for .* holds open; --stdin ignore does not wait\n$/);
 });
 
 test("a process substitution is a pipeline too", async () => {
@@ -158,7 +156,7 @@ test("a process substitution is a pipeline too", async () => {
   const child = startShell(place, "mkfifo gate in; (exec > in; read -r _ < gate; echo late) & prog < in", {
     prompt: "why?",
   });
-  const { rest } = await saidUntil(child, "waiting for the end of standard input, which sh (process ");
+  const { rest } = await saidUntil(child, "waiting for the end of stdin, which sh (process ");
   writeFileSync(join(place.project, "gate"), "go\n");
   expect((await resultOf(child, rest)).parts).toEqual(block("why?", "late"));
 });
@@ -181,7 +179,7 @@ test.skipIf(!runsAsUser)("a pipeline whose writer is hidden from us is waited fo
   if (asUser.length > 0) chownSync(hidden, nobody, nobody);
 
   const child = startShell(place, "bin/cat gate | prog", { prompt: "why?" }, { wrapper: asUser });
-  const { rest } = await saidUntil(child, "waiting for the end of standard input, which cat (process ");
+  const { rest } = await saidUntil(child, "waiting for the end of stdin, which cat (process ");
   writeFileSync(gate, "late");
   expect((await resultOf(child, rest)).parts).toEqual(block("why?", "late"));
 });
@@ -194,7 +192,7 @@ test.skipIf(process.getuid?.() !== 0)("a hidden process beside a hidden ancestor
   closeSync(pipe.read);
   closeSync(pipe.write);
   expect(parts).toEqual(text("do it"));
-  expect(notes).toContain("the process that holds it open cannot be seen");
+  expect(notes).toContain("the process that holds it open is not visible");
 });
 
 test("a silent pipe that only an ancestor holds open does not stop a run", async () => {
@@ -204,7 +202,7 @@ test("a silent pipe that only an ancestor holds open does not stop a run", async
     const { parts, notes } = await resultOf(start(place, { prompt: "do it" }, pipe.read));
     expect(parts).toEqual(text("do it"));
     expect(notes).toMatch(
-      /^koda: waiting up to 3 s for standard input, which .+ \(process \d+\) holds open; --stdin ignore goes on without it\nkoda: going on without standard input: nothing came within 3 s and only .+ \(process \d+\) holds it open\. What comes later is not read; --stdin append waits for it, --stdin ignore does not wait at all\n$/,
+      /^koda: waiting up to 3s for stdin, which .+ \(process \d+\) holds open; --stdin ignore does not wait\nkoda: continuing without stdin: nothing came within 3s and only .+ \(process \d+\) holds it open\. Later input is not read; --stdin append waits for it, --stdin ignore does not wait\n$/,
     );
     expect(notes).toContain(`(process ${process.pid})`);
   } finally {
@@ -229,7 +227,7 @@ test("an ancestor that writes late is heard", async () => {
   const pipe = harnessPipe();
   const child = start(place, { prompt: "do it" }, pipe.read);
   closeSync(pipe.read);
-  const { rest } = await saidUntil(child, "waiting up to 3 s for standard input, which ");
+  const { rest } = await saidUntil(child, "waiting up to 3s for stdin, which ");
   writeSync(pipe.write, "late");
   closeSync(pipe.write);
   expect((await resultOf(child, rest)).parts).toEqual(block("do it", "late"));
@@ -250,7 +248,7 @@ test("quiet says only that input may be lost", async () => {
   await using place = makePlace();
   const pipe = harnessPipe();
   const { notes } = await resultOf(start(place, { prompt: "do it", quiet: true }, pipe.read));
-  expect(notes).toMatch(/^koda: going on without standard input: .*\n$/);
+  expect(notes).toMatch(/^koda: continuing without stdin: .*\n$/);
   closeSync(pipe.read);
   closeSync(pipe.write);
 });
@@ -281,7 +279,7 @@ test("without a prompt a pipe is the prompt, even if an ancestor takes its time"
   const pipe = harnessPipe();
   const child = start(place, {}, pipe.read);
   closeSync(pipe.read);
-  const { rest } = await saidUntil(child, `waiting for the prompt on standard input, which `);
+  const { rest } = await saidUntil(child, `waiting for the prompt on stdin, which `);
   writeSync(pipe.write, "do it");
   closeSync(pipe.write);
   expect((await resultOf(child, rest)).parts).toEqual(text("do it"));
@@ -289,11 +287,11 @@ test("without a prompt a pipe is the prompt, even if an ancestor takes its time"
 
 test("a silent socket does not stop a run, and what it sends at once is appended", async () => {
   await using place = makePlace();
-  // What Bun and Node call a pipe is a pair of sockets.
+  // A pipe of Bun or Node is a pair of sockets.
   const silent = start(place, { prompt: "do it" }, "pipe");
   const { parts, notes } = await resultOf(silent);
   expect(parts).toEqual(text("do it"));
-  expect(notes).toContain("nothing came within 3 s and the process that holds it open cannot be seen");
+  expect(notes).toContain("nothing came within 3s and the process that holds it open is not visible");
 
   const talking = start(place, { prompt: "do it" }, new Blob(["words"]));
   expect((await resultOf(talking)).parts).toEqual(block("do it", "words"));
@@ -305,7 +303,7 @@ test("--stdin append and require wait for the end of a silent pipe", async () =>
     const pipe = harnessPipe();
     const child = start(place, { prompt: "do it", stdin }, pipe.read);
     closeSync(pipe.read);
-    const { rest } = await saidUntil(child, "waiting for the end of standard input");
+    const { rest } = await saidUntil(child, "waiting for the end of stdin");
     writeSync(pipe.write, "late");
     closeSync(pipe.write);
     expect((await resultOf(child, rest)).parts).toEqual(block("do it", "late"));
@@ -317,7 +315,7 @@ test("an empty standard input is an error with --stdin require, and nothing with
   for (const script of ["prog < /dev/null", "prog <&-", ": | prog"]) {
     expect((await inShell(place, script, { prompt: "do it", stdin: "append" })).parts).toEqual(text("do it"));
     const { error } = await inShell(place, script, { prompt: "do it", stdin: "require" });
-    expect(error).toEqual(usage("Standard input is empty, and --stdin require asks for something there"));
+    expect(error).toEqual(usage("stdin is empty, but --stdin require needs input"));
   }
 });
 
@@ -326,7 +324,7 @@ test("--stdin ignore reads nothing, and cannot be the prompt", async () => {
   expect((await withStdin(place, "words", { prompt: "do it", stdin: "ignore" })).parts).toEqual(text("do it"));
   expect((await withStdin(place, "words", { stdin: "ignore" })).error).toEqual(usage("No prompt was given"));
   const { error } = await withStdin(place, "words", { prompt: "-", stdin: "ignore" });
-  expect(error).toEqual(usage("The prompt cannot be standard input (-) when that is ignored (--stdin ignore)"));
+  expect(error).toEqual(usage("The prompt cannot come from stdin (-) with --stdin ignore"));
 });
 
 test.each([{ prompt: "-" }, { file: "-" }, { file: "/dev/stdin" }])(
@@ -352,9 +350,9 @@ test("-f reads a named pipe", async () => {
 });
 
 const badFiles: [file: string, message: string][] = [
-  ["missing.md", 'Cannot read prompt file "missing.md": no such file'],
+  ["missing.md", 'Cannot read prompt file "missing.md": no such file or directory (ENOENT)'],
   [".", 'Cannot read prompt file ".": it is a directory'],
-  ["loop", 'Cannot read prompt file "loop": too many levels of symbolic links'],
+  ["loop", 'Cannot read prompt file "loop": too many levels of symbolic links (ELOOP)'],
   ["empty.md", 'The prompt is empty: there is no text in "empty.md"'],
   ["latin1.md", 'Cannot read prompt file "latin1.md": it is not UTF-8 text'],
   ["/dev/zero", 'Cannot read prompt file "/dev/zero": it is larger than 10 MiB'],
@@ -404,14 +402,14 @@ test.each(encodings)("standard input in %s", async (_, bytes, words) => {
   const { parts, error } = await withStdin(place, bytes, { prompt: "-" });
   expect(parts).toEqual(words === undefined ? undefined : text(words));
   if (words === undefined)
-    expect(error).toEqual(usage("Cannot read standard input: it is not UTF-8 text (iconv converts to it)"));
+    expect(error).toEqual(usage("Cannot read stdin: it is not UTF-8 text (iconv can convert it)"));
 });
 
 test("10 MiB are accepted and one byte more is not, from a file, a pipe and a device", async () => {
   await using place = makePlace();
   const full = await inShell(place, `head -c ${limit} /dev/zero | tr '\\0' x | prog`, { prompt: "-" });
   expect(full.parts?.[0]?.text?.length).toBe(limit);
-  const tooMuch = usage("Cannot read standard input: it is larger than 10 MiB");
+  const tooMuch = usage("Cannot read stdin: it is larger than 10 MiB");
   expect((await withStdin(place, "x".repeat(limit + 1), { prompt: "do it" })).error).toEqual(tooMuch);
   for (const script of ["yes | prog", "prog < /dev/zero"]) {
     const { error, rssMb } = await inShell(place, script, { prompt: "-" });
@@ -441,7 +439,7 @@ test("images are told by their first bytes, and keep their order", async () => {
 });
 
 const badImages: [file: string, message: string][] = [
-  ["missing.png", 'Cannot read image "missing.png": no such file'],
+  ["missing.png", 'Cannot read image "missing.png": no such file or directory (ENOENT)'],
   [".", 'Cannot read image ".": it is a directory'],
   ["notes.png", 'Cannot use image "notes.png": it is text, expected a PNG, JPEG, GIF or WebP image'],
   ["empty.png", 'Cannot use image "empty.png": it is empty, expected a PNG'],
@@ -477,7 +475,7 @@ test("a signal ends the wait for standard input, and for a named pipe that nobod
   expect((await resultOf(opening)).error).toEqual({ message: "stopped by the signal" });
 });
 
-/** Whether the process has put up a handler for the signal, so that it is past its start. */
+/** True when the process handles the signal, so that it has started. */
 async function catches(pid: number, signal: number): Promise<boolean> {
   const mask = /^SigCgt:\s*([0-9a-f]+)/m.exec(await Bun.file(`/proc/${pid}/status`).text())?.[1] ?? "0";
   return ((BigInt(`0x${mask}`) >> BigInt(signal - 1)) & 1n) === 1n;

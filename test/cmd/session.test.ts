@@ -24,7 +24,7 @@ async function session(place: Place, ...args: string[]): Promise<{ exit: number;
 
 const homeOf = (place: Place) => join(place.home, "koda");
 
-/** Two finished sessions, "first" and then "second". */
+/** Two finished sessions, "first" and then "second". Within a millisecond the later id counts as the later session. */
 function record(place: Place): void {
   const store = openStore(join(homeOf(place), "koda.db"));
   for (const id of ["first", "second"]) {
@@ -35,7 +35,6 @@ function record(place: Place): void {
     recorded.append({ ...result("c1", "\u001b[31mred\u001b[0m\r\nline"), exitCode: 0, output: "o1" }, reply("Done."));
     recorded.endTurn("complete");
     recorded.close();
-    Bun.sleepSync(2);
   }
   store.close();
 }
@@ -105,7 +104,7 @@ test("list stops at -n and says so, and --here leaves out other directories", as
 
   const short = await session(place, "list", "-n", "2");
   expect(short.stdout.split("\n")).toHaveLength(4);
-  expect(short.stderr).toBe("Showing 2 of 3; -n for more\n");
+  expect(short.stderr).toBe("Showing 2 of 3; -n N shows more\n");
   const mine = await session(place, "list", "--here");
   expect(mine.stdout).toMatch(/^ID .*\nmine .*\n$/);
   const others = JSON.parse((await session(place, "list", "--json", "-n", "1")).stdout);
@@ -117,22 +116,21 @@ test.each(["show", "export"])("%s --last is about this directory's latest sessio
   record(place);
   expect(await session(place, command, "--last")).toMatchObject({
     exit: 10,
-    stderr: `koda: No session of "${place.project}": see koda session list\n`,
+    stderr: `koda: No sessions in "${place.project}": koda session list shows all\n`,
   });
   const store = openStore(join(homeOf(place), "koda.db"));
-  for (const id of ["older", "latest"]) {
+  for (const id of ["one", "two"]) {
     const recorded = store.create({ ...start, id, cwd: place.project });
     recorded.append(user(`said in the ${id}`));
     recorded.close();
-    Bun.sleepSync(2);
   }
   store.close();
-  expect((await session(place, command, "--last")).stdout).toContain("said in the latest");
+  expect((await session(place, command, "--last")).stdout).toContain("said in the two");
   expect(await session(place, command)).toMatchObject({
     exit: 2,
     stderr: expect.stringContaining("Expected ID or --last"),
   });
-  expect((await session(place, command, "older", "--last")).exit).toBe(2);
+  expect((await session(place, command, "one", "--last")).exit).toBe(2);
 });
 
 test("where there is no database there are no sessions, and none is made", async () => {
@@ -212,7 +210,7 @@ test("search finds what was said and what was printed", async () => {
   expect(stdout).toMatch(
     /^(first|second)  \d{4}-\d\d-\d\d \d\d:\d\d  user  task of the \1 \]0;owned\n    task of the \1\]0;owned\n$/,
   );
-  expect(stderr).toBe("Showing 1 of 2; -n for more\n");
+  expect(stderr).toBe("Showing 1 of 2; -n N shows more\n");
   const json = await session(place, "search", "secrets first", "--json");
   expect(JSON.parse(json.stdout)).toEqual([
     { session: "first", seq: 3, kind: "output", snippet: "secrets of the first" },

@@ -24,7 +24,7 @@ const broken: [text: string, problem: string][] = [
   ["{} {}", "1:4: expected the end of the file"],
   ["{} /* x", "1:4: unterminated comment"],
   ['{ "a": "\\q" }', "1:8: invalid escape sequence"],
-  ['{ "a": 1, "b": { "c": 1, "c": 2 } }', '1:26: the key "c" is there twice'],
+  ['{ "a": 1, "b": { "c": 1, "c": 2 } }', '1:26: duplicate key "c"'],
   ["[".repeat(200_000), "it is nested too deeply"],
 ];
 

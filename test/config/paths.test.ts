@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { databaseFile, dataDirectory, projectConfigFile, userConfigFile } from "../../lib/config/paths.ts";
+import { databaseFile, projectConfigFile, userConfigFile } from "../../lib/config/paths.ts";
 
 const home = "/home/ada";
 
@@ -22,20 +22,20 @@ test("KODA_HOME holds both, whatever XDG says", () => {
 
 test("empty variables are not set, and relative XDG paths are ignored", () => {
   const env = { KODA_HOME: "", XDG_DATA_HOME: "data", XDG_CONFIG_HOME: "" };
-  expect(dataDirectory({ env, home })).toBe("/home/ada/.local/share/koda");
+  expect(databaseFile({ env, home })).toBe("/home/ada/.local/share/koda/koda.db");
   expect(userConfigFile({ env, home })).toBe("/home/ada/.config/koda/config.json");
 });
 
 test("a relative KODA_HOME is refused by its value", () => {
   const env = { KODA_HOME: "./state" };
-  expect(() => dataDirectory({ env, home })).toThrow('Cannot use KODA_HOME "./state": expected an absolute path.');
+  expect(() => databaseFile({ env, home })).toThrow('Cannot use KODA_HOME "./state": expected an absolute path.');
   expect(() => userConfigFile({ env, home })).toThrow('KODA_HOME "./state"');
 });
 
 test.each(["", "relative"])("without a home (%j) there is no user configuration, and state has no place", (noHome) => {
   expect(userConfigFile({ env: {}, home: noHome })).toBeUndefined();
-  expect(() => dataDirectory({ env: {}, home: noHome })).toThrow(/none of KODA_HOME, XDG_DATA_HOME and HOME/);
-  expect(dataDirectory({ env: { XDG_DATA_HOME: "/data" }, home: noHome })).toBe("/data/koda");
+  expect(() => databaseFile({ env: {}, home: noHome })).toThrow(/none of KODA_HOME, XDG_DATA_HOME and HOME/);
+  expect(databaseFile({ env: { XDG_DATA_HOME: "/data" }, home: noHome })).toBe("/data/koda/koda.db");
 });
 
 test("the project's file lies in the project's root", () => {

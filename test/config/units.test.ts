@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatDuration, parseDuration } from "../../lib/config/units.ts";
+import { formatAge, formatDuration, formatElapsed, parseDuration } from "../../lib/config/units.ts";
 
 const durations: [text: string, ms: number | undefined][] = [
   ["0", 0],
@@ -30,4 +30,24 @@ test.each(durations)("the duration %j is %p ms", (text, ms) => {
 test("a duration is written in the largest unit that leaves no remainder", () => {
   const written = [0, 1, 1_500, 90_000, 120_000, 3_600_000, 86_400_000, 90_061_000].map(formatDuration);
   expect(written).toEqual(["0", "1ms", "1500ms", "90s", "2m", "1h", "1d", "90061s"]);
+});
+
+const times: readonly [ms: number, text: string][] = [
+  [0, "0 ms"],
+  [3.4, "3 ms"],
+  [999, "999 ms"],
+  [999.7, "1.0 s"],
+  [1_234, "1.2 s"],
+  [9_960, "10 s"],
+  [12_345, "12 s"],
+  [59_700, "1 min 0 s"],
+  [200_400, "3 min 20 s"],
+];
+
+test.each(times)("a measured time of %p ms is %s", (ms, text) => {
+  expect(formatElapsed(ms)).toBe(text);
+});
+
+test("an age has one unit", () => {
+  expect([0, 59_999, 3_599_000, 90_000_000, 40_000_000_000].map(formatAge)).toEqual(["0s", "59s", "59m", "1d", "462d"]);
 });

@@ -50,10 +50,14 @@ test("a client obeys them: it asks the proxy for a host that it could not find i
 });
 
 test("git gives ssh the whole command for the proxy, quotes and all", async () => {
-  const gitSsh = `'/odd dir/nc' -X 5 -x 127.0.0.1:1080 %h %p`;
-  const { GIT_SSH_COMMAND = "" } = proxyVariables({ http, socks, gitSsh });
+  const { GIT_SSH_COMMAND = "" } = proxyVariables({
+    http,
+    socks: { host: "::1", port: 1080 },
+    executable: "/odd dir/it's 100%/koda",
+  });
   const shell = Bun.spawnSync(["/bin/sh", "-c", `ssh() { printf '[%s]' "$@"; }; ${GIT_SSH_COMMAND} git@github.com`]);
-  expect(shell.stdout.toString()).toBe(`[-o][ProxyCommand=${gitSsh}][git@github.com]`);
+  const expected = String.raw`'/odd dir/it'\''s 100%%/koda' ssh-tunnel --proxy [::1]:1080 %h %p`;
+  expect(shell.stdout.toString()).toBe(`[-o][ProxyCommand=${expected}][git@github.com]`);
 });
 
 test("the user's own certificates are named to everyone", () => {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { EgressProxies } from "../../lib/egress/proxy/proxy.ts";
 import { parseRules } from "../../lib/egress/rules/rules.ts";
 import { KodaError } from "../../lib/errors.ts";
-import { openLibrary } from "../../lib/shell/clibrary.ts";
+import { openLibrary } from "../../lib/system/clibrary.ts";
 import { ask, connectWay, echo, openProxies, readAll, socksWay, startOrigin } from "../support/egress.ts";
 
 const loopback = { host: "127.0.0.1", port: 0 };
@@ -26,16 +26,14 @@ function listeningSocket(): number {
 test.skipIf(process.platform !== "linux")("the proxies listen on sockets that were handed to them", async () => {
   await using origin = await startOrigin(echo);
   const hosts = [`origin.test:${origin.port}`, `127.0.0.1:${origin.port}`];
-  await using proxies = await EgressProxies.open(
-    {
-      rules: parseRules({ mode: "allowlist", allow: hosts, deny: [] }),
-      resolver: async () => ["127.0.0.1"],
-      onRequest() {},
-    },
-    { http: { fd: listeningSocket() }, socks: { fd: listeningSocket() } },
-  );
+  await using proxies = new EgressProxies({
+    rules: parseRules({ mode: "allowlist", allow: hosts, deny: [] }),
+    resolver: async () => ["127.0.0.1"],
+    onRequest() {},
+  });
+  const { http, socks } = await proxies.listen({ http: { fd: listeningSocket() }, socks: { fd: listeningSocket() } });
   for (const way of [connectWay, socksWay]) {
-    const { said, socket } = await ask(way, proxies, origin.port);
+    const { said, socket } = await ask(way, { httpPort: http, socksPort: socks }, origin.port);
     expect(way.isYes(said)).toBe(true);
     socket.end("hello");
     expect((await readAll(socket)).toString()).toBe("hello");
@@ -53,10 +51,8 @@ test("the proxies listen in a second place too, and the limits are for both", as
 
 test("a port that is taken is an error that names it, and leaves nothing open", async () => {
   await using taken = await startOrigin(echo);
-  const opening = EgressProxies.open(
-    { rules: parseRules({ mode: "none", allow: [], deny: [] }), onRequest() {} },
-    { http: loopback, socks: { host: "127.0.0.1", port: taken.port } },
-  );
+  await using proxies = new EgressProxies({ rules: parseRules({ mode: "none", allow: [], deny: [] }), onRequest() {} });
+  const opening = proxies.listen({ http: loopback, socks: { host: "127.0.0.1", port: taken.port } });
   expect(opening).rejects.toThrow(KodaError);
   expect(opening).rejects.toThrow(`127.0.0.1:${taken.port}`);
   await opening.catch(() => undefined);

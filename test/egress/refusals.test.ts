@@ -11,26 +11,27 @@ const refused = (host: string, reason = `${host} is not on the allowlist`) =>
 const hosts = (refusals: readonly { host: string }[]) => refusals.map(({ host }) => host);
 
 describe("a session", () => {
-  test("tells what was refused since a mark, oldest first", () => {
+  test("tells the last refusal of each call, and of no other", () => {
     const refusals = new Refusals(undefined);
-    refusals.add(refused("before.test"));
-    const { mark } = refusals;
-    expect(refusals.since(mark)).toEqual([]);
-    refusals.add(refused("a.test"));
-    refusals.add({ ...refused("b.test"), via: "fetch", tool: "call_1" });
-    expect(refusals.since(mark)).toEqual([
-      { at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), ...refused("a.test") },
-      { at: expect.any(String), ...refused("b.test"), via: "fetch", tool: "call_1" },
-    ]);
-    expect(refusals.since(0)).toHaveLength(3);
+    for (const host of ["a.test", "b.test"])
+      for (const tool of ["call_1", "call_2"]) refusals.add({ ...refused(`${tool}.${host}`), tool });
+    refusals.add(refused("nobodys.test"));
+    expect(refusals.lastOf("call_1")).toEqual({
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      ...refused("call_1.b.test"),
+      tool: "call_1",
+    });
+    expect(refusals.lastOf("call_2")).toMatchObject({ host: "call_2.b.test" });
+    expect(refusals.lastOf("call_3")).toBeUndefined();
   });
 
-  test("remembers the latest 200", () => {
+  test("remembers the last 200 calls, however often one of them is refused", () => {
     const refusals = new Refusals(undefined);
-    for (let at = 0; at < 500; at++) refusals.add(refused(`h${at}.test`));
-    expect(refusals.mark).toBe(500);
-    expect(hosts(refusals.since(0))).toEqual(Array.from({ length: 200 }, (_, at) => `h${at + 300}.test`));
-    expect(hosts(refusals.since(498))).toEqual(["h498.test", "h499.test"]);
+    for (let at = 0; at < 300; at++) refusals.add({ ...refused("a.test"), tool: `call_${at}` });
+    for (let at = 0; at < 300; at++) refusals.add({ ...refused("b.test"), tool: "call_299" });
+    expect(refusals.lastOf("call_99")).toBeUndefined();
+    expect(refusals.lastOf("call_100")).toMatchObject({ host: "a.test" });
+    expect(refusals.lastOf("call_299")).toMatchObject({ host: "b.test" });
   });
 });
 
@@ -78,8 +79,8 @@ describe("the data directory", () => {
     mkdirSync(join(place.home, "taken/refusals.jsonl"), { recursive: true });
     for (const directory of [join(place.home, "missing"), join(place.home, "taken")]) {
       const refusals = new Refusals(directory);
-      refusals.add(refused("a.test"));
-      expect(hosts(refusals.since(0))).toEqual(["a.test"]);
+      refusals.add({ ...refused("a.test"), tool: "call_1" });
+      expect(refusals.lastOf("call_1")).toMatchObject({ host: "a.test" });
       expect(readRefusals(directory)).toEqual([]);
     }
     expect(readdirSync(place.home)).toEqual(["taken"]);

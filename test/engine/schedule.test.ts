@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { waves } from "../../lib/engine/schedule.ts";
-import type { Claim } from "../../lib/tools/tool.ts";
+import type { Claim } from "../../lib/trust/claim.ts";
 
 const read: Claim = { effect: "read", writes: [] };
 const remote: Claim = { effect: "remote", writes: [] };

@@ -4,24 +4,28 @@ import { join } from "node:path";
 import { readCassette, recordedModel } from "../../lib/model/cassette.ts";
 import { type Fetch, platformFetch } from "../../lib/model/fetch.ts";
 import type { Message } from "../../lib/model/message.ts";
-import type { ModelEvent, ModelRequest, Wire } from "../../lib/model/model.ts";
-import { type RecorderOptions, recordTo, secretsIn } from "../../lib/model/record.ts";
-import { replayFrom, type ReplayOptions } from "../../lib/model/replay.ts";
+import type { Model, ModelEvent, ModelRequest } from "../../lib/model/model.ts";
+import type { Wire } from "../../lib/config/config.ts";
+import { Recorder, secretsIn, type Track } from "../../lib/model/record.ts";
+import { replayFrom } from "../../lib/model/replay.ts";
+import { Traffic } from "../../lib/model/traffic.ts";
 import { connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { call, cut, drip, type Entry, problem, reply, say, think, wait } from "../support/model-reply.ts";
 import { refusingUrl, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
-/** Where a replay's requests would go if anything were sent. */
+/** The address of a replay's requests, to which nothing may be sent. */
 const nowhere = "http://127.0.0.1:1/v1";
 
-function recorder(place: Place, options: Partial<RecorderOptions> = {}) {
+function recorder(place: Place, options: Partial<Track> = {}) {
   const file = join(place.project, "tape.jsonl");
-  const facts = { version: "1.2.3", provider: "test", model: "scripted", cwd: place.project, secrets: [] };
-  return { file, ...recordTo(file, { ...facts, ...options }) };
+  const cwd = place.project;
+  const opened = new Recorder(file, { version: "1.2.3", provider: "test", model: "scripted", cwd });
+  const fetch = opened.record({ cwd, secrets: [], fetch: platformFetch, ...options });
+  return { file, opened, fetch, close: () => opened.close() };
 }
 
-function player(file: string, options: Partial<ReplayOptions> = {}): Fetch {
+function player(file: string, options: Partial<Parameters<typeof replayFrom>[1]> = {}): Fetch {
   return replayFrom(readCassette(file), { cwd: "/somewhere/else", loose: false, ...options });
 }
 
@@ -307,15 +311,39 @@ describe("a cassette file", () => {
 
   test.skipIf(process.platform !== "linux")("that cannot be written any more ends the run", async () => {
     await using server = await startModelServer(() => say("x"));
-    const full = { version: "1", provider: "p", model: "m", cwd: "/", secrets: [] };
-    expect(() => recordTo("/dev/full", full)).toThrow(expect.objectContaining({ code: "output" }));
+    const full = { version: "1", provider: "p", model: "m", cwd: "/" };
+    expect(() => new Recorder("/dev/full", full)).toThrow(expect.objectContaining({ code: "output" }));
     expect(server.requests).toHaveLength(0);
+  });
+
+  test("has a track for each conversation, whose answers no other one gets", async () => {
+    await using place = makePlace();
+    await using server = await startModelServer(({ body }) => say(`to ${JSON.stringify(body)}`));
+    const file = join(place.project, "tape.jsonl");
+    const header = { version: "1.2.3", provider: "test", model: "scripted" };
+    const open = (traffic: Traffic, name?: string) => {
+      const line = { name, header, secrets: [], cwd: join(place.project, name ?? ""), onDivergence: () => {} };
+      return connectTo(server.url, "chat", { fetch: traffic.open(line) });
+    };
+    const ask = async (model: Model, prompt: string) => JSON.stringify(await converse(model, asking(prompt)));
+
+    const recording = new Traffic({ record: file, loose: false });
+    const [first, second] = [open(recording), open(recording, "agent")];
+    const heard = [await ask(first, "a"), await ask(second, "b"), await ask(first, "c")];
+    recording[Symbol.dispose]();
+    const replay = new Traffic({ replay: file, loose: false });
+    const [one, other] = [open(replay), open(replay, "agent")];
+    const [b, a, c] = [await ask(other, "b"), await ask(one, "a"), await ask(one, "c")];
+    expect([a, b, c]).toEqual(heard);
+    expect(a).not.toBe(c);
+    expect(server.requests).toHaveLength(3);
+    expect(ask(other, "d")).rejects.toThrow("The cassette has 1 requests, and this is request 2");
   });
 
   test("leaves other requests alone", async () => {
     await using place = makePlace();
     await using server = await startModelServer([]);
-    const { file, fetch, close } = recorder(place, { fetch: platformFetch });
+    const { file, fetch, close } = recorder(place);
     const list = await fetch(`${server.url}/models`, { method: "GET", headers: {}, signal: AbortSignal.timeout(5000) });
     expect(list.status).toBe(200);
     close();

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { demoCassette, demoProvider, refuseOldDemo } from "../../lib/model/demo.ts";
+import { demoCassette, demoProvider, assertNoDemoDirectory } from "../../lib/model/demo.ts";
 import type { CallPart } from "../../lib/model/message.ts";
 import type { ModelEvent } from "../../lib/model/model.ts";
 import { replayFrom } from "../../lib/model/replay.ts";
@@ -69,9 +69,9 @@ test("the demo says that it is scripted, first and last, and claims no usage", a
 
 test("the demo does not start where its directory is, whatever that is", async () => {
   await using place = makePlace();
-  expect(() => refuseOldDemo(place.project)).not.toThrow();
+  expect(() => assertNoDemoDirectory(place.project)).not.toThrow();
   symlinkSync("nowhere", join(place.project, "koda-demo"));
-  expect(() => refuseOldDemo(place.project)).toThrow(expect.objectContaining({ code: "usage" }));
+  expect(() => assertNoDemoDirectory(place.project)).toThrow(expect.objectContaining({ code: "usage" }));
 });
 
 test("the embedded cassette is what its script writes", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, exitByCode, KodaError } from "../../lib/errors.ts";
-import type { Model, ModelEvent, Wire } from "../../lib/model/model.ts";
+import type { Wire } from "../../lib/config/config.ts";
+import type { Model, ModelEvent } from "../../lib/model/model.ts";
 import { type ConnectionOptions, connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import {
   call,
@@ -223,7 +224,7 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
   const short = reply(think("h"), say("é", "b"), call("Read", { path: "a" }));
   const whole = { text: "éb", calls: 1 };
 
-  /** What came of a reply that is perhaps cut: all of it, or a retryable error and nothing else. */
+  /** The outcome of a reply that may be cut: all of it, or a retryable error and nothing else. */
   async function outcome(entry: Entry) {
     await using server = await startModelServer([entry]);
     return await outcomeOf(connectTo(server.url, wire));
@@ -300,7 +301,7 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
   test("silence before the headers is an error after its limit", async () => {
     const error = await failing(hang(), wire, { streamIdleMs: 30 });
     expect(error).toMatchObject({ code: "silence", retryable: true });
-    expect(error.message).toContain("0.03 s");
+    expect(error.message).toContain("sent nothing for 30ms");
   });
 
   test("silence within the stream is an error after its limit, and the connection is closed", async () => {

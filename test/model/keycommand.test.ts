@@ -36,7 +36,7 @@ test("a program that does not finish in time is stopped with all that it started
     keyFromCommand(waiting, { provider: "corp", writable: [], env: place.env, limitMs: 500 }),
   );
   expect(error.code).toBe("credentials");
-  expect(error.message).toContain('api_key_command "sh" did not finish within 0.5 s and was stopped');
+  expect(error.message).toContain('api_key_command "sh" did not finish within 500ms and was stopped');
   expect(pidsIn(place).filter(isAlive)).toEqual([]);
 });
 

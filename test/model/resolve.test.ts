@@ -2,10 +2,11 @@ import { describe, expect, test } from "bun:test";
 import type { ProviderConfig } from "../../lib/config/config.ts";
 import { KodaError } from "../../lib/errors.ts";
 import type { Fetch } from "../../lib/model/fetch.ts";
-import { addressOf, type Environment } from "../../lib/model/address.ts";
-import { builtInProviders, ownProvider, providersOf } from "../../lib/model/providers.ts";
-import { type Resolved, resolveModel, type Surroundings, type Wanted } from "../../lib/model/resolve.ts";
-import { fitting } from "../../lib/model/settings.ts";
+import type { Env } from "../../lib/config/paths.ts";
+import { requestUrl } from "../../lib/model/address.ts";
+import { builtInProviders, customProvider, providersOf } from "../../lib/model/providers.ts";
+import { type ModelChoice, type ResolvedModel, resolveModel } from "../../lib/model/resolve.ts";
+import { supportedSettings } from "../../lib/model/settings.ts";
 
 /** Nobody answers on loopback, whatever runs on the machine of the test. */
 const nobody: Fetch = async () => {
@@ -13,23 +14,23 @@ const nobody: Fetch = async () => {
 };
 
 type Given = {
-  env?: Environment;
+  env?: Env;
   providers?: Record<string, Partial<ProviderConfig>>;
   fetch?: Fetch;
   offline?: boolean;
 };
 
-function surroundings({ env = {}, providers = {}, fetch = nobody, offline = false }: Given): Surroundings {
+function surroundings({ env = {}, providers = {}, fetch = nobody, offline = false }: Given) {
   const rows = Object.entries(providers).map(([name, config]) => [name, { models: new Map(), ...config }] as const);
   const modelDefaults = { contextWindow: 128_000, streamIdleMs: 300_000 };
   return { config: { providers: new Map(rows), modelDefaults }, env, fetch, offline, writable: [] };
 }
 
-async function resolve(wanted: Wanted, given: Given = {}): Promise<Resolved> {
+async function resolve(wanted: ModelChoice, given: Given = {}): Promise<ResolvedModel> {
   return await resolveModel(wanted, surroundings(given));
 }
 
-async function problemOf(wanted: Wanted, given: Given = {}): Promise<KodaError> {
+async function problemOf(wanted: ModelChoice, given: Given = {}): Promise<KodaError> {
   try {
     const { info } = await resolve(wanted, given);
     throw new Error(`No error, but ${JSON.stringify(info)}`);
@@ -43,7 +44,7 @@ const openai = { OPENAI_API_KEY: "sk-1" };
 const corp = { baseUrl: "https://llm.corp.example/v1/", apiKeyEnv: "CORP_KEY" };
 
 describe("the model that a name stands for", () => {
-  test.each<[string, Wanted, Given, Partial<Resolved["info"]>]>([
+  test.each<[string, ModelChoice, Given, Partial<ResolvedModel["info"]>]>([
     [
       "provider and model",
       { model: "openai/gpt-4.1" },
@@ -173,7 +174,7 @@ describe("the model that a name stands for", () => {
     expect((await problemOf({}, { fetch })).code).toBe("credentials");
   });
 
-  test.each<[string, Wanted, Given, string, string]>([
+  test.each<[string, ModelChoice, Given, string, string]>([
     ["nothing at all", {}, {}, "credentials", "-m demo"],
     ["nothing at all", {}, {}, "credentials", "OPENAI_API_KEY"],
     ["nothing at all", {}, {}, "credentials", "ollama"],
@@ -198,7 +199,6 @@ describe("the model that a name stands for", () => {
     ],
     ["a key in curly quotes", { model: "groq/x" }, { env: { GROQ_API_KEY: "“k”" } }, "credentials", "U+201C"],
     ["a base URL without a model", { baseUrl: "http://127.0.0.1/v1" }, {}, "usage", "-m NAME"],
-    ["a base URL that is none", { model: "x", baseUrl: "localhost:8080" }, {}, "usage", '"localhost:8080"'],
     [
       "a configured provider without an address",
       { model: "corp/x" },
@@ -268,7 +268,7 @@ test.each([
   ["https://a.example/v1//", "https://a.example/v1/models"],
   ["https://a.example/openai/?api-version=1", "https://a.example/openai/models?api-version=1"],
 ])("below the base URL %s the models are at %s", (baseUrl, address) => {
-  expect(addressOf(ownProvider("x", baseUrl), "/models")).toBe(address);
+  expect(requestUrl(customProvider("x", baseUrl), "/models")).toBe(address);
 });
 
 describe("what is known of a model", () => {
@@ -296,13 +296,13 @@ describe("what is known of a model", () => {
   test("decides which settings are sent, and each that is not is told", async () => {
     const wanted = { temperature: 0.2, reasoningEffort: "low", maxOutputTokens: 5 } as const;
     const reasoning = (await resolve({ model: "openai/gpt-5.5" }, { env: openai })).info;
-    expect(fitting(wanted, reasoning)).toEqual({
+    expect(supportedSettings(wanted, reasoning)).toEqual({
       settings: { reasoningEffort: "low", maxOutputTokens: 5 },
-      left: ["openai/gpt-5.5 takes no temperature, so 0.2 is not sent"],
+      dropped: ["openai/gpt-5.5 does not accept a temperature, so 0.2 is not sent"],
     });
     const plain = (await resolve({ model: "openai/gpt-4.1" }, { env: openai })).info;
-    expect(fitting(wanted, plain).settings).toEqual({ temperature: 0.2, maxOutputTokens: 5 });
+    expect(supportedSettings(wanted, plain).settings).toEqual({ temperature: 0.2, maxOutputTokens: 5 });
     const unknown = (await resolve({ model: "ollama/private" })).info;
-    expect(fitting(wanted, unknown)).toEqual({ settings: wanted, left: [] });
+    expect(supportedSettings(wanted, unknown)).toEqual({ settings: wanted, dropped: [] });
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { KodaError } from "../../lib/errors.ts";
-import type { ModelEvent, Wire } from "../../lib/model/model.ts";
-import type { Attempt } from "../../lib/model/reply.ts";
-import { type RetryPolicy, retrying, standardRetry } from "../../lib/model/retry.ts";
+import type { Wire } from "../../lib/config/config.ts";
+import type { Model, ModelEvent } from "../../lib/model/model.ts";
+import { type RetryPolicy, standardRetry, withRetries } from "../../lib/model/retry.ts";
 import { connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { cut, problem, reply, say, wait } from "../support/model-reply.ts";
 import { refusingUrl, startModelServer } from "../support/model-server.ts";
@@ -105,7 +105,7 @@ describe.each<Wire>(["chat", "responses"])("a request over the wire %s", (wire) 
 });
 
 describe("the wait between two attempts", () => {
-  const throwing = (error: Error): Attempt => {
+  const throwing = (error: Error): Model => {
     const next = async () => {
       throw error;
     };
@@ -113,7 +113,7 @@ describe("the wait between two attempts", () => {
   };
   const failing = (details: { retryAfterMs?: number } = {}) => {
     const model = throwing(new KodaError("unavailable", "no", { retryable: true, ...details }));
-    return retrying(async () => model, { ...standardRetry, max: 3 });
+    return withRetries(async () => model, { ...standardRetry, max: 3 });
   };
 
   test("ends at once, with the signal's reason, when the run is stopped", async () => {
@@ -141,7 +141,7 @@ describe("the wait between two attempts", () => {
 
   test("a defect is not repeated", async () => {
     const defect = new TypeError("undefined is not a function");
-    const model = retrying(async () => throwing(defect));
+    const model = withRetries(async () => throwing(defect));
     await expect(converse(model)).rejects.toBe(defect);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { CallPart, Message } from "../../lib/model/message.ts";
-import type { ModelEvent, ModelRequest, Wire } from "../../lib/model/model.ts";
+import type { Wire } from "../../lib/config/config.ts";
+import type { ModelEvent, ModelRequest } from "../../lib/model/model.ts";
 import { type ConnectionOptions, connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { call, drip, raw, reply, say, status, think, wait } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
@@ -22,7 +23,7 @@ function calls(events: readonly ModelEvent[]): CallPart[] {
   return events.flatMap((event) => (event.type === "call" ? [event.call] : []));
 }
 
-/** What the server was asked, when a model is asked this. */
+/** The server's request for a request to the model. */
 async function asked(wire: Wire, request: Partial<ModelRequest>, options?: ConnectionOptions) {
   await using server = await startModelServer([say("fine")]);
   await converse(connectTo(server.url, wire, options), { ...hello, ...request });
@@ -174,7 +175,7 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
             ["assistant", "I look.", 0, undefined],
             ["tool", "contents\n[image: see the next message]", 0, "a"],
             ["tool", "(empty)", 0, "b"],
-            ["user", "What Read gave:", 1, undefined],
+            ["user", "Images from Read:", 1, undefined],
           ]
         : [
             ["system", "You are a test.", 0, undefined],
@@ -194,7 +195,7 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
     const messages = [{ role: "user", parts: [text("what is it?"), picture] }] as const;
     expect((await asked(wire, { messages })).lines.at(-1)).toMatchObject({ text: "what is it?", images: 1 });
     const blind = await asked(wire, { messages }, { info: { images: false } });
-    expect(blind.lines.at(-1)).toMatchObject({ text: "what is it?\n[image: this model takes none]", images: 0 });
+    expect(blind.lines.at(-1)).toMatchObject({ text: "what is it?\n[image: this model accepts no images]", images: 0 });
   });
 
   test("a reply that was nothing but a thought leaves nothing that a provider would refuse", async () => {

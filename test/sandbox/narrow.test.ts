@@ -6,7 +6,7 @@ import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { openLandlockTier } from "../../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../../lib/sandbox/tiers/namespaces/tier.ts";
 import type { TierOptions } from "../../lib/sandbox/tiers/tier.ts";
-import { closePipe } from "../../lib/shell/pipe.ts";
+import { closePipe } from "../../lib/system/pipe.ts";
 import type { CommandLine } from "../../lib/shell/program.ts";
 import { hereArch } from "../support/assembled.ts";
 import { fingerprint } from "../support/fingerprint.ts";

@@ -1,8 +1,14 @@
 import { expect, test } from "bun:test";
 import type { Message } from "../../lib/model/message.ts";
-import { historyOf } from "../../lib/session/history.ts";
+import { History } from "../../lib/session/history.ts";
 import type { Item } from "../../lib/session/item.ts";
 import { call, reply, result, user } from "../support/sessions.ts";
+
+function historyOf(items: readonly Item[]): Message[] {
+  const history = new History();
+  for (const item of items) history.add(item);
+  return history.messages();
+}
 
 const noResult = "[interrupted: no result was recorded]";
 

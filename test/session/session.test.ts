@@ -53,7 +53,7 @@ test("a resumed session has every item as it was appended", async () => {
   await using shelf = makeShelf();
   const session = shelf.store.create(start);
   session.append({ kind: "turn_start" }, ...everyKind);
-  const before = { items: session.items(), history: session.history(), usage: session.usage };
+  const before = { items: session.items(), history: session.history(), usage: session.info.usage };
   session.close();
 
   const resumed = await shelf.store.open(session.id);
@@ -61,7 +61,7 @@ test("a resumed session has every item as it was appended", async () => {
   expect(resumed.items()).toEqual(before.items);
   expect(resumed.items()).toMatchObject([{ kind: "turn_start" }, ...everyKind]);
   expect(resumed.history()).toEqual(before.history);
-  expect(resumed.usage).toEqual({ input: 100, cached: 40, output: 7, reasoning: null });
+  expect(resumed.info.usage).toEqual({ input: 100, cached: 40, output: 7, reasoning: null });
   expect(resumed.environment).toEqual({ ...facts, writable: ["/project"] });
   expect(resumed.todo.items).toEqual([{ text: "look", status: "in_progress" }]);
   resumed.close();
@@ -171,14 +171,14 @@ test("a long title ends at a whole character", async () => {
 test("usage adds up over all runs, and a figure that was never reported stays unknown", async () => {
   await using shelf = makeShelf();
   const session = shelf.store.create(start);
-  expect(session.usage).toEqual({ input: null, cached: null, output: null, reasoning: null });
+  expect(session.info.usage).toEqual({ input: null, cached: null, output: null, reasoning: null });
   session.append(reply("a"));
   session.append({ ...reply("b"), usage: { input: null, cached: 3, output: null, reasoning: null } });
   session.close();
   const resumed = await shelf.store.open(session.id);
   resumed.append(reply("c"));
-  expect(resumed.usage).toEqual({ input: 20, cached: 3, output: 10, reasoning: null });
-  expect(shelf.store.find(session.id).usage).toEqual(resumed.usage);
+  expect(resumed.info.usage).toEqual({ input: 20, cached: 3, output: 10, reasoning: null });
+  expect(shelf.store.find(session.id).usage).toEqual(resumed.info.usage);
   resumed.close();
 });
 
@@ -234,24 +234,17 @@ test("an output that is saved before anything was said makes its session", async
   session.close();
 });
 
-test("a session that nothing was said in is gone when it is closed", async () => {
-  await using shelf = makeShelf();
-  const session = shelf.store.create({ ...start, id: "mine" });
-  session.close();
-  expect(() => shelf.store.find("mine")).toThrow('No session "mine"');
-});
-
-test("discard leaves no new session, and no untouched fork, but never takes away what was recorded", async () => {
+test("a session or fork without new items is gone when it is closed, and one that was there before never is", async () => {
   await using shelf = makeShelf();
   const empty = shelf.store.create(start);
-  empty.discard();
+  empty.close();
   const full = shelf.store.create(start);
   full.append(user("hello"));
-  full.discard();
+  full.close();
   const fork = await shelf.store.fork(full.id);
-  fork.discard();
+  fork.close();
   const resumed = await shelf.store.open(full.id);
-  resumed.discard();
+  resumed.close();
   expect(shelf.store.list().map(({ id }) => id)).toEqual([full.id]);
 });
 
@@ -262,7 +255,7 @@ test("an empty session that somebody else took over meanwhile is theirs to keep"
   db.run("UPDATE lease SET expires = 0");
   const taker = await shelf.store.open("mine");
   taker.append(user("hello"));
-  slow.discard();
+  slow.close();
   taker.append(user("still here"));
   expect(await shelf.store.items("mine")).toHaveLength(2);
   taker.close();

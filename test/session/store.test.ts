@@ -38,7 +38,7 @@ test("a new session's id is a UUID of version 7, so ids sort by age", async () =
 test("an id is taken once", async () => {
   await using shelf = makeShelf();
   record(shelf, "mine", "one");
-  expect(() => shelf.store.create({ ...start, id: "mine" })).toThrow('There is a session "mine" already');
+  expect(() => shelf.store.create({ ...start, id: "mine" })).toThrow('Session "mine" exists already');
 });
 
 test("a session is found by its id and by a beginning that no other has", async () => {
@@ -70,7 +70,7 @@ test("a beginning that several sessions have names them", async () => {
   await using shelf = makeShelf();
   for (let n = 1; n <= 7; n++) record(shelf, `s-${n}`, `task ${n}`);
   const sought = () => shelf.store.find("s-");
-  expect(sought).toThrow('"s-" is the beginning of several session ids: s-1 (task 1), s-2 (task 2), s-3');
+  expect(sought).toThrow('Session id "s-" is ambiguous: s-1 (task 1), s-2 (task 2), s-3');
   expect(sought).toThrow("and 2 more");
   await expect(shelf.store.open("s-")).rejects.toMatchObject({ code: "session_not_found" });
 });
@@ -143,7 +143,7 @@ test("a fork begins with what the other session holds, and each goes its own way
   expect([fork.resumed, fork.info.parent, fork.info.title]).toEqual([true, parent.id, "one"]);
   expect(fork.history()).toEqual(parent.history());
   expect(fork.outputs.load("o1")).toEqual(parent.outputs.load("o1"));
-  expect(fork.usage.input).toBeNull();
+  expect(fork.info.usage.input).toBeNull();
 
   fork.append(user("left"));
   parent.append(user("right"));
@@ -164,12 +164,13 @@ test("a fork shares the content instead of copying it, and outlives its parent",
   parent.outputs.save(output("o1", "shared\n"));
   parent.close();
   const fork = await shelf.store.fork(parent.id);
+  expect(countRows(shelf)).toMatchObject({ item: 4, content: 2, output: 2, recording: 1 });
+  fork.append(user("three"));
   const items = fork.items();
   fork.close();
-  expect(countRows(shelf)).toMatchObject({ item: 4, content: 2, output: 2, recording: 1 });
 
   shelf.store.remove(parent.id);
-  expect(countRows(shelf)).toMatchObject({ session: 1, item: 2, content: 2, output: 1, recording: 1 });
+  expect(countRows(shelf)).toMatchObject({ session: 1, item: 3, content: 3, output: 1, recording: 1 });
   const again = await shelf.store.open(fork.id);
   expect(again.items()).toEqual(items);
   expect(again.info.parent).toBe(parent.id);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { createTasks, type Tasks } from "../../lib/shell/background.ts";
+import { Tasks } from "../../lib/shell/background.ts";
 import type { KeptStream } from "../../lib/shell/capture.ts";
 import { makePlace } from "../support/place.ts";
 import { isAlive, shellIn } from "../support/shell.ts";
@@ -45,7 +45,7 @@ const endOf = async (tasks: Tasks, id: string) => {
 test("a task is there at once, runs on its own, and its end and output can be seen", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
-  const tasks = createTasks(shell);
+  const tasks = new Tasks(shell);
   const kept = store();
   const task = tasks.start("echo one; echo two >&2; exit 7", kept);
   expect(task).toMatchObject({ id: "t1", state: { status: "running" }, output: "o1" });
@@ -57,7 +57,7 @@ test("a task is there at once, runs on its own, and its end and output can be se
 test("a look shows what is new since the last one, and nothing twice", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
-  const tasks = createTasks(shell);
+  const tasks = new Tasks(shell);
   tasks.start("echo first; until [ -e go ]; do sleep 0.01; done; echo second", store());
   expect(await lookUntil(tasks, "t1", /\n/)).toBe("first\n");
   expect(tasks.look("t1")?.fresh.stdout.totalBytes).toBe(0);
@@ -71,7 +71,7 @@ test("a look shows what is new since the last one, and nothing twice", async () 
 test.concurrent("what it prints is in the store while it still runs", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
-  const tasks = createTasks(shell);
+  const tasks = new Tasks(shell);
   const kept = store();
   tasks.start("echo listening; exec sleep 1000", kept);
   await kept.saved(/listening/);
@@ -85,7 +85,7 @@ test.concurrent("what it prints is in the store while it still runs", async () =
 test("stopping one ends all of it, and leaves the others alone", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
-  const tasks = createTasks(shell);
+  const tasks = new Tasks(shell);
   tasks.start("sleep 1000 & echo $!; wait", store());
   tasks.start("echo $$; exec sleep 1000", store());
   const child = Number(await lookUntil(tasks, "t1", /\n/));
@@ -101,7 +101,7 @@ test("stopping one ends all of it, and leaves the others alone", async () => {
 test("a server that its command line sent to the background still is the task", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
-  const tasks = createTasks(shell);
+  const tasks = new Tasks(shell);
   tasks.start("echo $$; (until [ -e go ]; do sleep 0.01; done; touch went) >/dev/null 2>&1 &", store());
   const pid = Number(await lookUntil(tasks, "t1", /\n/));
   while (isAlive(pid)) await Bun.sleep(5);
@@ -116,7 +116,7 @@ test("a server that its command line sent to the background still is the task", 
 test("stopping the shell ends the tasks that were started with it", async () => {
   await using place = makePlace();
   const shell = shellIn(place);
-  const tasks = createTasks(shell);
+  const tasks = new Tasks(shell);
   tasks.start("echo $$; exec sleep 1000", store());
   const pid = Number(await lookUntil(tasks, "t1", /\n/));
   await shell.stopAll();
@@ -127,7 +127,7 @@ test("stopping the shell ends the tasks that were started with it", async () => 
 test("tasks of different owners on one shell have their own numbers and ends", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
-  const [mine, theirs] = [createTasks(shell), createTasks(shell)];
+  const [mine, theirs] = [new Tasks(shell), new Tasks(shell)];
   mine.start("exec sleep 1000", store());
   theirs.start("exec sleep 1000", store());
   await mine.stopAll();
@@ -138,7 +138,7 @@ test("tasks of different owners on one shell have their own numbers and ends", a
 test("a store that fails is heard of at the next look, and everything is stopped all the same", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
-  const tasks = createTasks(shell);
+  const tasks = new Tasks(shell);
   const save = () => {
     throw new Error("disk full");
   };
@@ -155,7 +155,7 @@ test("a store that fails is heard of at the next look, and everything is stopped
 test("an unknown task is nobody", async () => {
   await using place = makePlace();
   await using shell = shellIn(place);
-  const tasks = createTasks(shell);
+  const tasks = new Tasks(shell);
   expect(tasks.look("t1")).toBeUndefined();
   expect(await tasks.stop("t1")).toBeUndefined();
   expect(tasks.list()).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { beginning, countNewlines, createCapture, markOf, since, type KeptStream } from "../../lib/shell/capture.ts";
+import { beginning, countNewlines, createCapture, endOf, since, type KeptStream } from "../../lib/shell/capture.ts";
 
 const MiB = 1024 * 1024;
 
@@ -86,7 +86,7 @@ test.each([
 ])("what came after a mark: %s", (_, first, second) => {
   const capture = createCapture();
   capture.add(positions(0, first));
-  const mark = markOf(capture.kept());
+  const mark = endOf(capture.kept());
   capture.add(positions(first, second - first));
   const fresh = since(mark, capture.kept());
   expect(fresh.totalBytes).toBe(second - first);
@@ -100,7 +100,7 @@ test("lines after a mark: one that was unfinished counts again when more of it c
   const capture = createCapture();
   expect(since(beginning, capture.kept()).totalLines).toBe(0);
   capture.add(Buffer.from("one\ntw"));
-  const mark = markOf(capture.kept());
+  const mark = endOf(capture.kept());
   expect(since(mark, capture.kept()).totalLines).toBe(0);
   capture.add(Buffer.from("o\nthree"));
   expect(since(mark, capture.kept()).totalLines).toBe(2);

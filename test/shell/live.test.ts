@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { showLive } from "../../lib/shell/live.ts";
+import { LiveOutput } from "../../lib/shell/live.ts";
 
 const shower = (clock?: () => number) => {
   const shown: string[] = [];
   let wake = Promise.withResolvers<void>();
-  const live = showLive((text) => {
+  const live = new LiveOutput((text) => {
     shown.push(text);
     wake.resolve();
     wake = Promise.withResolvers();

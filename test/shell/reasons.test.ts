@@ -16,9 +16,16 @@ const policy: Policy = {
   network: "allowlist",
   limits: {},
 };
-const explained = (said: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
+const explained = (output: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
   const { rules, ...rest } = failure;
-  return explain({ command: "make", said, exitCode: 1, refusals: [], policy: { ...policy, ...rules }, ...rest });
+  return explain({
+    command: "make",
+    output,
+    exitCode: 1,
+    refusal: undefined,
+    policy: { ...policy, ...rules },
+    ...rest,
+  });
 };
 
 const write = "sandbox: writing /etc/hosts is not allowed (--allow-write opens a directory)";
@@ -176,11 +183,11 @@ test("in mode plan the mode is named, since no flag opens the project", () => {
 });
 
 test("what the proxies refused is named with their reason", () => {
-  const refusals = [{ host: "evil.test", port: 443, reason: "it is not in the allowlist (--allow-net evil.test)" }];
+  const refusal = { host: "evil.test", port: 443, reason: "it is not in the allowlist (--allow-net evil.test)" };
   const reason = "egress: evil.test:443 was refused: it is not in the allowlist (--allow-net evil.test)";
-  expect(explained("curl: (56) CONNECT tunnel failed, response 403", { refusals })).toBe(reason);
-  expect(explained("curl: (6) Could not resolve host: evil.test", { refusals })).toBe(reason);
-  expect(explained("make: *** Error 1", { refusals })).toBeUndefined();
+  expect(explained("curl: (56) CONNECT tunnel failed, response 403", { refusal })).toBe(reason);
+  expect(explained("curl: (6) Could not resolve host: evil.test", { refusal })).toBe(reason);
+  expect(explained("make: *** Error 1", { refusal })).toBeUndefined();
 });
 
 test("without any network that is the reason", () => {

@@ -188,20 +188,23 @@ test("an abort stops the command at once, and one that came before it starts doe
   expect(await late.ended).toMatchObject({ stopped: "abort" });
 });
 
-test("what left the group is stopped with a command that is stopped, and only with that one", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
-  const other = watch(shell, "setsid sh -c 'echo $$; exec sleep 1000' & wait");
-  const [otherEscaped] = await other.prints(/\d+(?=\n)/);
-  const running = watch(shell, "(setsid sh -c 'echo $$; exec sleep 1000' &) ; sleep 1000");
-  const [escaped] = await running.prints(/\d+(?=\n)/);
-  await running.stop();
-  expect(isAlive(Number(escaped))).toBe(false);
-  expect(isAlive(Number(otherEscaped))).toBe(true);
-  await shell.stopAll();
-  expect(isAlive(other.pid)).toBe(false);
-  expect(isAlive(Number(otherEscaped))).toBe(false);
-});
+test.each(["setsid", "env -i setsid"])(
+  "what `%s` started is stopped with its command, and only then",
+  async (program) => {
+    await using place = makePlace();
+    await using shell = shellIn(place);
+    const other = watch(shell, `${program} sh -c 'echo $$; exec sleep 1000' & wait`);
+    const [otherEscaped] = await other.prints(/\d+(?=\n)/);
+    const running = watch(shell, `(${program} sh -c 'echo $$; exec sleep 1000' &) ; sleep 1000`);
+    const [escaped] = await running.prints(/\d+(?=\n)/);
+    await running.stop();
+    expect(isAlive(Number(escaped))).toBe(false);
+    expect(isAlive(Number(otherEscaped))).toBe(true);
+    await shell.stopAll();
+    expect(isAlive(other.pid)).toBe(false);
+    expect(isAlive(Number(otherEscaped))).toBe(false);
+  },
+);
 
 test("a daemon that a command started outlives the command but not the shell", async () => {
   await using place = makePlace();
@@ -225,24 +228,6 @@ test("two shells in one process do not stop each other's commands", async () => 
   await mine.stopAll();
   expect(isAlive(running.pid)).toBe(true);
 });
-
-test.each(["--adopt", "--adopt --kill-now"])(
-  "with %s an orphan without the mark, in a session of its own, is found and ended",
-  async (flags) => {
-    await using place = makePlace();
-    const line = "env -i setsid sh -c 'echo $$ > pid; exec sleep 1000' >/dev/null 2>&1 & until [ -s pid ]; do :; done";
-    const child = Bun.spawn([process.execPath, program, line, ...flags.split(" ")], {
-      cwd: place.project,
-      stdout: "pipe",
-    });
-    const { adopts, result } = JSON.parse(await child.stdout.text());
-    expect(result.exitCode).toBe(0);
-    expect(adopts).toBe(true);
-    const pid = Number(await Bun.file(join(place.project, "pid")).text());
-    expect(pid).toBeGreaterThan(1);
-    expect(isAlive(pid)).toBe(false);
-  },
-);
 
 test("stopping everything is immediate when there is nothing to stop", async () => {
   await using place = makePlace();

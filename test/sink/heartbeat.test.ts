@@ -2,10 +2,11 @@ import { expect, test } from "bun:test";
 import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Event } from "../../lib/engine/event.ts";
-import { openSink, type SinkOptions } from "../../lib/sink/open.ts";
-import { Output } from "../../lib/sink/output.ts";
+import { openSink } from "../../lib/sink/open.ts";
+import { OutputStream } from "../../lib/sink/output.ts";
+import type { SinkOptions } from "../../lib/sink/sink.ts";
 import { makePlace, type Place } from "../support/place.ts";
-import { call, delta, done, ended, finished, printed } from "../support/sink-run.ts";
+import { call, delta, done, ended, finished, plainOptions, printed } from "../support/sink-run.ts";
 import { until } from "../support/until.ts";
 
 /** A sink whose stderr is a file. */
@@ -13,15 +14,9 @@ function openLog(place: Place, name: string, options: Partial<SinkOptions> = {})
   const path = join(place.home, name);
   const sink = openSink({
     mode: "text",
-    stdout: new Output(openSync(options.isOneStream ? path : "/dev/null", "a"), "stdout"),
-    stderr: new Output(openSync(path, "a"), "stderr"),
-    stdoutIsTerminal: false,
-    stderrIsTerminal: false,
-    stream: false,
-    quiet: false,
-    verbose: false,
-    color: false,
-    columns: () => 80,
+    stdout: new OutputStream(openSync(options.isOneStream ? path : "/dev/null", "a"), "stdout"),
+    stderr: new OutputStream(openSync(path, "a"), "stderr"),
+    ...plainOptions,
     heartbeatMs: 20,
     ...options,
   });

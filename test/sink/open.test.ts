@@ -3,25 +3,19 @@ import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
 import { openSink } from "../../lib/sink/open.ts";
-import { Output } from "../../lib/sink/output.ts";
+import { OutputStream } from "../../lib/sink/output.ts";
 import { makePlace } from "../support/place.ts";
-import { delta, finished, started } from "../support/sink-run.ts";
+import { delta, finished, plainOptions, started } from "../support/sink-run.ts";
 
 test("a stdout that takes no more is told of once, and people still read how the run ends", async () => {
   await using place = makePlace();
   const stderr = join(place.home, "stderr");
-  const stdout = new Output(openSync("/dev/full", "w"), "stdout");
+  const stdout = new OutputStream(openSync("/dev/full", "w"), "stdout");
   const sink = openSink({
     mode: "jsonl",
     stdout,
-    stderr: new Output(openSync(stderr, "a"), "stderr"),
-    stdoutIsTerminal: false,
-    stderrIsTerminal: false,
-    stream: false,
-    quiet: false,
-    verbose: false,
-    color: false,
-    columns: () => 80,
+    stderr: new OutputStream(openSync(stderr, "a"), "stderr"),
+    ...plainOptions,
   });
   const refusals: unknown[] = [];
   for (const event of [started, delta("a"), delta("b"), finished("ab")]) {
@@ -39,15 +33,10 @@ test("a stderr that takes no more stops nothing", async () => {
   const stdout = join(place.home, "stdout");
   const sink = openSink({
     mode: "text",
-    stdout: new Output(openSync(stdout, "a"), "stdout"),
-    stderr: new Output(openSync("/dev/full", "w"), "stderr"),
-    stdoutIsTerminal: false,
-    stderrIsTerminal: false,
-    stream: false,
-    quiet: false,
+    stdout: new OutputStream(openSync(stdout, "a"), "stdout"),
+    stderr: new OutputStream(openSync("/dev/full", "w"), "stderr"),
+    ...plainOptions,
     verbose: true,
-    color: false,
-    columns: () => 80,
   });
   for (const event of [started, delta("Good."), finished("Good.")]) await sink.write(event);
   await sink.flush();

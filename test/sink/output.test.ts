@@ -60,7 +60,7 @@ test("a full disk is an error that names the reason", async () => {
 
 test("a closed stdout is an error, although the runtime puts /dev/null in its place", async () => {
   const { said, exit } = await shell("koda lines 1 50 >&-");
-  expect(said["message"]).toStartWith("Cannot write to stdout: EBADF");
+  expect(said["message"]).toStartWith("Cannot write to stdout: bad file descriptor (EBADF)");
   expect(exit).toBe(11);
 });
 

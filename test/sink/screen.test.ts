@@ -38,7 +38,7 @@ async function onTerminal(events: readonly (Event | null)[], waits: readonly Wai
   return shown.replaceAll("\r\n", "\n");
 }
 
-/** What is left on the screen: every line as it was last written. */
+/** The final contents of the screen: every line as it was last written. */
 function leftOver(shown: string): string[] {
   return shown.split("\n").map((line) => line.split("\r\u001b[K").at(-1) ?? "");
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { dollars, harmless, seconds, wantsColor } from "../../lib/sink/style.ts";
+import { dollars, wantsColor, withoutControls } from "../../lib/sink/style.ts";
 
 const colors: readonly [
   choice: "auto" | "always" | "never",
@@ -27,23 +27,7 @@ describe("colours", () => {
 });
 
 test("harmless text keeps lines, tabs and every script, and nothing that steers", () => {
-  expect(harmless("a\tb\r\nc 日本語 👩‍👩‍👧 é\u001b[A\u0008\u007f\u0085\u009d")).toBe("a\tb\nc 日本語 👩‍👩‍👧 é[A");
-});
-
-const times: readonly [ms: number, text: string][] = [
-  [0, "0 ms"],
-  [3.4, "3 ms"],
-  [999, "999 ms"],
-  [999.7, "1.0 s"],
-  [1_234, "1.2 s"],
-  [9_960, "10 s"],
-  [12_345, "12 s"],
-  [59_700, "1 min 0 s"],
-  [200_400, "3 min 20 s"],
-];
-
-describe("times", () => {
-  for (const [ms, text] of times) test(`${ms} ms is ${text}`, () => expect(seconds(ms)).toBe(text));
+  expect(withoutControls("a\tb\r\nc 日本語 👩‍👩‍👧 é\u001b[A\u0008\u007f\u0085\u009d")).toBe("a\tb\nc 日本語 👩‍👩‍👧 é[A");
 });
 
 const amounts: readonly [usd: number, text: string][] = [

@@ -17,7 +17,7 @@ type Row = {
   answer: string;
   /** stdout with --stream. */
   stream: string;
-  /** What people must read of the text on stderr, when stdout is only the answer. */
+  /** The text that must be on stderr when stdout is only the answer. */
   asides?: readonly string[];
 };
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import type { Limits } from "../../lib/egress/proxy/flows.ts";
+import type { ProxyLimits } from "../../lib/egress/proxy/flows.ts";
 import { EgressProxies, type ProxyOptions } from "../../lib/egress/proxy/proxy.ts";
 import { parseRules } from "../../lib/egress/rules/rules.ts";
 import type { EgressRequest } from "../../lib/egress/wayout.ts";
@@ -36,30 +36,33 @@ export function portOf(server: Server): number {
 /** Gives back what it gets, and ends when it is told the end. */
 export const echo = (socket: Socket) => void socket.pipe(socket);
 
-export type Opened = AsyncDisposable & { proxies: EgressProxies; requests: EgressRequest[] };
+export type Opened = AsyncDisposable & { proxies: EgressProxies & Ports; requests: EgressRequest[] };
 
 /** Proxies that allow `origin.test` with the given ports, which is this machine. */
 export async function openProxies(
   ports: readonly number[],
-  options: Partial<Omit<ProxyOptions, "limits">> & { limits?: Partial<Limits>; allow?: string[] } = {},
+  options: Partial<Omit<ProxyOptions, "limits">> & { limits?: Partial<ProxyLimits>; allow?: string[] } = {},
 ): Promise<Opened> {
   const { allow = [], ...rest } = options;
   const requests: EgressRequest[] = [];
   const hosts = ports.flatMap((port) => [`origin.test:${port}`, `127.0.0.1:${port}`]);
-  const proxies = await EgressProxies.open(
-    {
-      rules: parseRules({ mode: "allowlist", allow: [...hosts, ...allow], deny: [] }),
-      resolver: async () => ["127.0.0.1"],
-      onRequest: (request) => requests.push(request),
-      ...rest,
-    },
-    { http: { host: "127.0.0.1", port: 0 }, socks: { host: "127.0.0.1", port: 0 } },
-  );
-  return { proxies, requests, [Symbol.asyncDispose]: () => proxies[Symbol.asyncDispose]() };
+  const proxies = new EgressProxies({
+    rules: parseRules({ mode: "allowlist", allow: [...hosts, ...allow], deny: [] }),
+    resolver: async () => ["127.0.0.1"],
+    onRequest: (request) => requests.push(request),
+    ...rest,
+  });
+  const here = { host: "127.0.0.1", port: 0 };
+  const { http, socks } = await proxies.listen({ http: here, socks: here });
+  return {
+    proxies: Object.assign(proxies, { httpPort: http, socksPort: socks }),
+    requests,
+    [Symbol.asyncDispose]: () => proxies[Symbol.asyncDispose](),
+  };
 }
 
-/** Where both proxies of somebody listen. */
-export type Ports = Pick<EgressProxies, "httpPort" | "socksPort">;
+/** The ports of a pair of proxies. */
+export type Ports = { httpPort: number; socksPort: number };
 
 /** What a proxy was asked for, and what it said; `socket` goes on where that ended. */
 export type Reply = { said: Buffer; socket: Socket };

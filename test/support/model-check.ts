@@ -1,4 +1,4 @@
-import type { Wire } from "../../lib/model/model.ts";
+import type { Wire } from "../../lib/config/config.ts";
 
 /**
  * A request as both wires mean it. `problems` is what a strict provider would refuse it for: every call has exactly

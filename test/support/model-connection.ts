@@ -1,5 +1,6 @@
-import { connect } from "../../lib/model/connect.ts";
-import type { Model, ModelEvent, ModelInfo, ModelRequest, ModelSettings, Wire } from "../../lib/model/model.ts";
+import { connectModel } from "../../lib/model/connect.ts";
+import type { Wire } from "../../lib/config/config.ts";
+import type { Model, ModelEvent, ModelInfo, ModelRequest, ModelSettings } from "../../lib/model/model.ts";
 import type { Quirks } from "../../lib/model/providers.ts";
 import type { RetryPolicy } from "../../lib/model/retry.ts";
 import type { Fetch } from "../../lib/model/fetch.ts";
@@ -18,7 +19,7 @@ export type ConnectionOptions = {
 export function connectTo(baseUrl: string, wire: Wire, options: ConnectionOptions = {}): Model {
   const { key, quirks, settings = {}, streamIdleMs = 10_000, fetch } = options;
   const info = { provider: "test", name: "scripted", wire, contextWindow: 128_000, images: true, ...options.info };
-  return connect({
+  return connectModel({
     provider: { name: "test", baseUrl, keys: ["TEST_KEY"], wire, ...(quirks && { quirks }) },
     info,
     settings,

@@ -1,4 +1,4 @@
-import type { Wire } from "../../lib/model/model.ts";
+import type { Wire } from "../../lib/config/config.ts";
 import { framesOf, type Asked, type Part, type ReplyOptions, type Wait } from "./model-wire.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import type { Wire } from "../../lib/model/model.ts";
+import type { Wire } from "../../lib/config/config.ts";
 import { readConversation, type Conversation } from "./model-check.ts";
 import { readHttp, type HttpRequest } from "./model-http.ts";
 import { asReply, problem, status, type Entry, type Reply, type Step } from "./model-reply.ts";

@@ -1,4 +1,5 @@
-import type { FinishReason, Usage, Wire } from "../../lib/model/model.ts";
+import type { Wire } from "../../lib/config/config.ts";
+import type { FinishReason, Usage } from "../../lib/model/model.ts";
 
 /** What a scripted model says, in no wire's own form. */
 export type Part =

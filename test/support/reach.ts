@@ -1,5 +1,5 @@
 import { parseAuthority } from "../../lib/egress/rules/host.ts";
-import { resolveChecked, type Resolved } from "../../lib/egress/rules/resolve.ts";
+import { resolveChecked, type Resolution } from "../../lib/egress/rules/resolve.ts";
 import { parseRules, type RulesGiven } from "../../lib/egress/rules/rules.ts";
 
 /** A host of the public Internet, as far as its address goes. */
@@ -17,7 +17,7 @@ export async function reach(
   authority: string,
   rules: Partial<RulesGiven> = {},
   answers: Answers = () => [publicAddress],
-): Promise<Resolved> {
+): Promise<Resolution> {
   const target = parseAuthority(authority);
   if ("fault" in target) return { refused: target.fault, kind: "rule" };
   const signal = new AbortController().signal;

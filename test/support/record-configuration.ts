@@ -1,7 +1,7 @@
 /** `bun test/support/record-configuration.ts`: writes the tables in docs/configuration.md that follow from the code. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { instructionNames } from "../../lib/agents/instructions.ts";
-import { type Key, keys } from "../../lib/config/schema.ts";
+import { typedKeys } from "../../lib/config/schema.ts";
 import { builtInProviders, type Provider } from "../../lib/model/providers.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 
@@ -13,9 +13,9 @@ export function configurationPage(written = readFileSync(page, "utf8")): string 
 }
 
 const parts: Readonly<Record<string, () => string>> = {
-  keys: () => tableOf(["key", "type", "default", ""], Object.entries(keys).map(keyRow)),
+  keys: () => tableOf(["key", "type", "default", ""], Object.entries<ConfigKey>(typedKeys).map(keyRow)),
   providers: () =>
-    tableOf(["provider", "key", "address", "another address", "wire"], builtInProviders.map(providerRow)),
+    tableOf(["provider", "key", "base URL", "base URL variable", "wire"], builtInProviders.map(providerRow)),
   instructions: () => instructionNames.map((name, at) => `${at + 1}. \`${name}\``).join("\n"),
   tools: () =>
     tableOf(
@@ -24,19 +24,21 @@ const parts: Readonly<Record<string, () => string>> = {
     ),
 };
 
-function keyRow([name, { kind, about, standard }]: [string, Key]): string[] {
-  const shown = standard === undefined ? "" : code(JSON.stringify(standard));
-  return [code(name.replaceAll("*", "NAME")), typeOf(kind), shown, about];
+type ConfigKey = (typeof typedKeys)[keyof typeof typedKeys];
+
+function keyRow([name, { type, about, default: value }]: [string, ConfigKey]): string[] {
+  const shown = value === undefined ? "" : code(JSON.stringify(value));
+  return [code(name.replaceAll("*", "NAME")), typeOf(type), shown, about];
 }
 
 /** A message says `"plan"` and a page `plan` in its own letters. */
-function typeOf({ expected }: Key["kind"]): string {
+function typeOf({ expected }: ConfigKey["type"]): string {
   return expected.replace(/\[.*\]|"[^"]*"/g, code);
 }
 
-function providerRow({ name, keys: variables, baseUrl, addressVariables, wire }: Provider): string[] {
+function providerRow({ name, keys: variables, baseUrl, baseUrlVariables, wire }: Provider): string[] {
   const named = (names: readonly string[] = []) => names.map(code).join(", ");
-  return [code(name), named(variables) || "none", code(baseUrl), named(addressVariables?.names), wire];
+  return [code(name), named(variables) || "none", code(baseUrl), named(baseUrlVariables?.names), wire];
 }
 
 function replaced(text: string, name: string, part: string): string {

@@ -4,23 +4,23 @@
  */
 import { readFileSync } from "node:fs";
 import { unconfined } from "../../lib/sandbox/backend.ts";
-import { adoptOrphans } from "../../lib/shell/processes.ts";
-import { createShell } from "../../lib/shell/spawn.ts";
+import { Reaper } from "../../lib/shell/reaper.ts";
+import { Shell } from "../../lib/shell/shell.ts";
 import { bashTool } from "../../lib/tools/bash.ts";
 import { policyOf } from "./policy.ts";
 import { callContext } from "./shell.ts";
 
 const [command = "", ...flags] = process.argv.slice(2);
-const adopts = flags.includes("--adopt") && adoptOrphans();
+const reaper = flags.includes("--adopt") ? new Reaper() : undefined;
 
-const shell = createShell({
+const shell = new Shell({
   backend: unconfined,
   policy: policyOf({ home: "/nowhere", project: process.cwd() }),
   env: { PATH: process.env.PATH ?? "" },
+  reaper,
 });
 const result = await bashTool.run({ command }, callContext(shell));
-if (flags.includes("--kill-now")) shell.killNow();
-else await shell.stopAll();
+await shell.stopAll();
 
 const peakKb = Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1]);
-console.log(JSON.stringify({ result, adopts, peakKb }));
+console.log(JSON.stringify({ result, adopts: reaper?.adopts === true, peakKb }));

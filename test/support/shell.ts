@@ -1,18 +1,18 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { Refusals } from "../../lib/egress/refusals/refusals.ts";
 import { unlessRefused } from "../../lib/errors.ts";
 import { unconfined } from "../../lib/sandbox/backend.ts";
 import type { StoredOutput } from "../../lib/session/outputs.ts";
-import { createTasks } from "../../lib/shell/background.ts";
-import { createShell, type Shell, type StartOptions } from "../../lib/shell/spawn.ts";
-import type { Running } from "../../lib/shell/supervise.ts";
+import { Tasks } from "../../lib/shell/background.ts";
+import type { Job } from "../../lib/shell/job.ts";
+import { Shell, type ShellOptions, type StartOptions } from "../../lib/shell/shell.ts";
+import { statOf } from "../../lib/system/procstat.ts";
 import type { Place } from "./place.ts";
 import { policyOf } from "./policy.ts";
 
 /** A shell in a test's own project, which leaves nothing behind when the test is over. */
-export function shellIn(place: Place, options: { maxSeconds?: number } = {}): Shell & AsyncDisposable {
-  const shell = createShell({ backend: unconfined, policy: policyOf(place), env: place.env, ...options });
-  return { ...shell, [Symbol.asyncDispose]: async () => shell.stopAll() };
+export function shellIn(place: Place, options: Partial<ShellOptions> = {}): Shell {
+  return new Shell({ backend: unconfined, policy: policyOf(place), env: place.env, ...options });
 }
 
 /** A command whose output a test can wait for. */
@@ -23,9 +23,11 @@ export function watch(shell: Shell, line: Parameters<Shell["start"]>[0], options
     heard[stream] += Buffer.from(bytes).toString("latin1");
     for (const listener of listeners) listener();
   };
-  const running: Running = shell.start(line, { stdout: listen("stdout"), stderr: listen("stderr"), ...options });
+  const job: Job = shell.start(line, { stdout: listen("stdout"), stderr: listen("stderr"), ...options });
   return {
-    ...running,
+    pid: job.pid,
+    ended: job.ended,
+    stop: async () => job.stop(),
     heard,
     /** Settles with the match when the output so far matches. */
     async prints(pattern: RegExp): Promise<RegExpExecArray> {
@@ -41,11 +43,9 @@ export function watch(shell: Shell, line: Parameters<Shell["start"]>[0], options
   };
 }
 
-/** Is there still a process, other than one whose end nobody has taken notice of? */
+/** There is still a process, other than one that only waits to be reaped. */
 export function isAlive(pid: number): boolean {
-  const path = `/proc/${pid}/stat`;
-  if (!existsSync(path)) return false;
-  return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(path, "latin1"));
+  return statOf(pid)?.isDead === false;
 }
 
 /** The living processes in whose command line a text stands; its arguments are told apart by NUL bytes. */
@@ -68,7 +68,8 @@ export function callContext(shell: Shell, signal = new AbortController().signal)
     refusals: new Refusals(undefined),
     policy: policyOf({ home: "/nowhere/home", project: "/nowhere/project" }),
     shell,
-    tasks: createTasks(shell),
+    tasks: new Tasks(shell),
+    variables: () => ({}),
     outputs: {
       reserve: () => `o${++ids}`,
       save(output: StoredOutput) {

@@ -7,12 +7,13 @@ import { readFileSync, writeSync } from "node:fs";
 import type { Event } from "../../lib/engine/event.ts";
 import { exitByCode, KodaError } from "../../lib/errors.ts";
 import { openSink } from "../../lib/sink/open.ts";
-import { Output } from "../../lib/sink/output.ts";
+import { OutputStream } from "../../lib/sink/output.ts";
+import { plainOptions } from "./sink-run.ts";
 
 const programs: Record<string, (...args: string[]) => Promise<void>> = {
   /** So many lines of so many bytes. */
   async lines(count, bytes) {
-    const stdout = new Output(1, "stdout");
+    const stdout = new OutputStream(1, "stdout");
     for (let line = 0; line < Number(count); line++) await stdout.write(`${String(line).padEnd(Number(bytes) - 1)}\n`);
     await stdout.flush();
     say({ writes: Number(/^syscw: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]) });
@@ -28,13 +29,13 @@ const programs: Record<string, (...args: string[]) => Promise<void>> = {
 
   /** One line, and then nothing happens until stdin ends. */
   async patient() {
-    await new Output(1, "stdout").write("first\n");
+    await new OutputStream(1, "stdout").write("first\n");
     await Bun.stdin.text();
   },
 
   /** Whole megabytes to a reader that does not read; says how many were taken in when it was asked. */
   async blocked() {
-    const stdout = new Output(1, "stdout");
+    const stdout = new OutputStream(1, "stdout");
     let taken = 0;
     process.once("SIGUSR2", () => {
       say({ taken, rss: process.memoryUsage.rss() });
@@ -51,14 +52,9 @@ const programs: Record<string, (...args: string[]) => Promise<void>> = {
     const events = JSON.parse(readFileSync(file ?? "", "utf8")) as (Event | null)[];
     const sink = openSink({
       mode: "text",
-      stdout: new Output(1, "stdout"),
-      stderr: new Output(2, "stderr"),
-      stdoutIsTerminal: false,
-      stderrIsTerminal: false,
-      stream: false,
-      quiet: false,
-      verbose: false,
-      color: false,
+      stdout: new OutputStream(1, "stdout"),
+      stderr: new OutputStream(2, "stderr"),
+      ...plainOptions,
       columns: () => process.stderr.columns || 80,
       ...JSON.parse(options ?? "{}"),
     });

@@ -1,9 +1,21 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Event } from "../../lib/engine/event.ts";
-import { openSink, type SinkOptions } from "../../lib/sink/open.ts";
-import { Output } from "../../lib/sink/output.ts";
+import { openSink } from "../../lib/sink/open.ts";
+import { OutputStream } from "../../lib/sink/output.ts";
+import type { SinkOptions } from "../../lib/sink/sink.ts";
 import { makePlace } from "./place.ts";
+
+/** A sink without terminals. */
+export const plainOptions = {
+  stdoutIsTerminal: false,
+  stderrIsTerminal: false,
+  stream: false,
+  quiet: false,
+  verbose: false,
+  color: false,
+  columns: () => 80,
+} as const satisfies Partial<SinkOptions>;
 
 type Options = Partial<Omit<SinkOptions, "stdout" | "stderr">>;
 
@@ -19,16 +31,10 @@ export async function sinkRun(
   const stderr = openSync(path(isOneTerminal ? "both" : "stderr"), "a");
   const sink = openSink({
     mode: "text",
-    stdoutIsTerminal: false,
-    stderrIsTerminal: false,
-    stream: false,
-    quiet: false,
-    verbose: false,
-    color: false,
-    columns: () => 80,
+    ...plainOptions,
     ...options,
-    stdout: new Output(stdout, "stdout"),
-    stderr: new Output(stderr, "stderr"),
+    stdout: new OutputStream(stdout, "stdout"),
+    stderr: new OutputStream(stderr, "stderr"),
   });
   for (const event of events) await sink.write(event);
   await sink.flush();

@@ -6,7 +6,8 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
-import { careForRepositories, type Repositories } from "../../lib/engine/repositories.ts";
+import { guardRepositories, type Repositories } from "../../lib/conversation/workspace/repositories.ts";
+import { realPaths } from "../../lib/files/real.ts";
 import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../../lib/sandbox/layout/layout.ts";
@@ -18,16 +19,15 @@ import { openNamespacesTier } from "../../lib/sandbox/tiers/namespaces/tier.ts";
 import type { TierOptions } from "../../lib/sandbox/tiers/tier.ts";
 import { Unavailable } from "../../lib/sandbox/tiers/unavailable.ts";
 import { childEnv } from "../../lib/shell/env.ts";
-import { adoptOrphans } from "../../lib/shell/processes.ts";
-import { createShell, type Shell } from "../../lib/shell/spawn.ts";
-import type { Running } from "../../lib/shell/supervise.ts";
-import { realPaths } from "../../lib/trust/real.ts";
+import { Shell } from "../../lib/shell/shell.ts";
+import type { Job } from "../../lib/shell/job.ts";
+import { Reaper } from "../../lib/shell/reaper.ts";
 import { hereArch } from "./assembled.ts";
 import type { Order, Report, TierName, Wanted } from "./tiers.ts";
 
 const policies = new Map<string, Policy>();
 const wanted: Wanted = JSON.parse(process.argv[2] ?? "");
-adoptOrphans();
+const reaper = new Reaper();
 await using held = new AsyncDisposableStack();
 const tmp = realpathSync(mkdtempSync(join(tmpdir(), "koda-")));
 held.defer(() => rmSync(tmp, { recursive: true, force: true }));
@@ -37,7 +37,7 @@ try {
   held.use(backend);
   const rules = { pass: Object.keys(wanted.env), tmp: policy.privateTmp ? "/tmp" : tmp, providerKeys: [] };
   const { env } = childEnv({ ...process.env, ...wanted.env }, rules);
-  const shell = createShell({ backend, policy, env });
+  const shell = new Shell({ backend, policy, env, reaper });
   held.defer(async () => shell.stopAll());
   const { name, filesystem, network, notes, placesCopies, ownProcesses, guards, mayShareGroup } = backend;
   tell({
@@ -46,7 +46,7 @@ try {
     backend: { name, filesystem, network, notes, placesCopies, ownProcesses, guards, mayShareGroup },
   });
   // Where a tier cannot hold repositories as they are, whoever runs commands puts them back.
-  const care = careForRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
+  const care = guardRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
   await obey(shell, backend, backend.guards ? care : undefined);
 } catch (error) {
   if (!(error instanceof Unavailable)) throw error;
@@ -88,7 +88,7 @@ async function open(tier: Exclude<TierName, "none">, policy: Policy, options: Ti
 
 /** Until nobody gives orders any more. */
 async function obey(shell: Shell, backend: Backend, care: Repositories | undefined): Promise<void> {
-  const running = new Map<number, Running>();
+  const running = new Map<number, Job>();
   for await (const line of console) {
     // After the last line there is an empty one.
     if (line === "") continue;
@@ -120,7 +120,7 @@ async function obey(shell: Shell, backend: Backend, care: Repositories | undefin
 
 type Start = Extract<Order, { do: "start" }>;
 
-function start(shell: Shell, { id, command, options }: Start, care: Repositories | undefined): Running {
+function start(shell: Shell, { id, command, options }: Start, care: Repositories | undefined): Job {
   const listen = (stream: "stdout" | "stderr") => (bytes: Uint8Array) =>
     tell({ kind: "output", id, stream, text: Buffer.from(bytes).toString("latin1") });
   const streams = { stdout: listen("stdout"), stderr: listen("stderr") };

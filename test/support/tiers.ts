@@ -5,7 +5,7 @@ import type { Backend } from "../../lib/sandbox/backend.ts";
 import type { Grants, Policy } from "../../lib/sandbox/policy/policy.ts";
 import type { TierOptions } from "../../lib/sandbox/tiers/tier.ts";
 import type { CommandLine } from "../../lib/shell/program.ts";
-import type { Ended } from "../../lib/shell/supervise.ts";
+import type { Ended } from "../../lib/shell/job.ts";
 import { asNobody, isRoot, nobody } from "./nobody.ts";
 import type { Place } from "./place.ts";
 

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
-import { diffSnapshot, takeSnapshot, type Snapshot, type WorkDiff } from "../../lib/session/worktree.ts";
+import { diffSnapshot, takeSnapshot, type Snapshot, type WorkDiff } from "../../lib/worktree/snapshot.ts";
 import { makePlace, type Place } from "./place.ts";
 import { policyOf } from "./policy.ts";
 

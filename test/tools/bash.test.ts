@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { noCommands, unconfined } from "../../lib/sandbox/backend.ts";
-import { createShell } from "../../lib/shell/spawn.ts";
+import { Shell } from "../../lib/shell/shell.ts";
 import { bashTool } from "../../lib/tools/bash.ts";
 import type { ToolResult } from "../../lib/tools/tool.ts";
 import { makePlace } from "../support/place.ts";
@@ -76,9 +76,9 @@ test.each([
 
 test.each(["", " 2>&1"])("what the sandbox refused is said, wherever the command complains%s", async (redirection) => {
   await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = shellIn(place, { backend: { ...unconfined, filesystem: "confined" } });
   const command = `(echo "touch: cannot touch '/elsewhere/x': Read-only file system" >&2; exit 1)${redirection}`;
-  const result = await bashTool.run({ command }, callContext({ ...shell, confined: true }));
+  const result = await bashTool.run({ command }, callContext(shell));
   expect(textOf(result)).toContain("\nsandbox: writing /elsewhere/x is not allowed (--allow-write ");
 });
 
@@ -137,7 +137,7 @@ test("what cannot be started is a result that the model can act on", async () =>
   expect(tooLong.ok).toBe(false);
   expect(textOf(tooLong)).toContain("write it to a file");
   mkdirSync(join(place.project, "gone"));
-  const lost = createShell({
+  const lost = new Shell({
     backend: unconfined,
     policy: policyOf(place, { root: join(place.project, "gone") }),
     env: place.env,
@@ -150,7 +150,7 @@ test("what cannot be started is a result that the model can act on", async () =>
 
 test("without a sandbox, and without leave to go without, a command is denied", async () => {
   await using place = makePlace();
-  const shell = createShell({ backend: noCommands([]), policy: policyOf(place), env: place.env });
+  const shell = new Shell({ backend: noCommands([]), policy: policyOf(place), env: place.env });
   const result = await bashTool.run({ command: "touch ran" }, callContext(shell));
   expect(result).toMatchObject({ ok: false, denied: expect.stringContaining("no sandbox") });
   expect(await Bun.file(join(place.project, "ran")).exists()).toBe(false);

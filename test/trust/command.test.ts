@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { posix } from "node:path";
-import type { Claim } from "../../lib/tools/tool.ts";
+import type { Claim } from "../../lib/trust/claim.ts";
 import { classifyCommand } from "../../lib/trust/command.ts";
 
 /*

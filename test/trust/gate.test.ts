@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { modes, type Mode } from "../../lib/config/config.ts";
 import { KodaError } from "../../lib/errors.ts";
-import type { Claim } from "../../lib/tools/tool.ts";
+import type { Claim } from "../../lib/trust/claim.ts";
 import { buildGate, denialText, offeredTools } from "../../lib/trust/gate.ts";
-import { modes, type Mode } from "../../lib/trust/mode.ts";
 
 const read: Claim = { effect: "read", writes: [] };
 const write: Claim = { effect: "write", writes: ["/project/a"] };

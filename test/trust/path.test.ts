@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { isBelow } from "../../lib/sandbox/policy/reach.ts";
+import { isBelow } from "../../lib/files/path.ts";
 import { locate, locateEntry, whyHidden, whyUndeletable, whyUnwritable } from "../../lib/trust/path.ts";
 import { evaluateAsNobody } from "../support/nobody.ts";
 import { makePlace } from "../support/place.ts";

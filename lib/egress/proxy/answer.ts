@@ -1,7 +1,7 @@
 import { STATUS_CODES, type ServerResponse } from "node:http";
-import type { Failure } from "../route/route.ts";
+import type { RouteFailure } from "../route/route.ts";
 
-/** What the HTTP proxy says itself. The reason is one line: the body, and a header for programs. */
+/** An answer of the HTTP proxy's own. The reason is one line: the body, and a header for programs. */
 export type Answer = { status: number; reason: string; close?: boolean };
 
 const statusByKind = {
@@ -14,32 +14,32 @@ const statusByKind = {
   "no network": 502,
   broken: 502,
   upstream: 502,
-} as const satisfies Record<Failure["kind"], number>;
+} as const satisfies Record<RouteFailure["kind"], number>;
 
-export function answerTo({ kind, reason }: Failure): Answer {
+export function answerTo({ kind, reason }: RouteFailure): Answer {
   return { status: statusByKind[kind], reason };
 }
 
-/** Leaves the connection usable, unless the answer says otherwise. */
-export function answer(response: ServerResponse, { status, reason, close = false }: Answer): void {
-  const closing = close ? [["Connection", "close"]] : [];
-  response.writeHead(status, Object.fromEntries([...headersOf(status, reason), ...closing]));
+/** Leaves the connection usable, unless the sendAnswer says otherwise. */
+export function sendAnswer(response: ServerResponse, { status, reason, close = false }: Answer): void {
+  response.writeHead(status, Object.fromEntries(headersOf({ status, reason, close })));
   response.end(`${reason}\n`);
 }
 
-/** The same as bytes, for a connection that is no longer read as HTTP. */
+/** The answer as bytes, for a connection that is no longer read as HTTP. */
 export function rawAnswer({ status, reason }: Answer): string {
-  const head = [...headersOf(status, reason), ["Connection", "close"]].map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = headersOf({ status, reason, close: true }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${head.join("")}\r\n${reason}\n`;
 }
 
-function headersOf(status: number, reason: string): [string, string][] {
+const passing = "CONNECT, GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+function headersOf({ status, reason, close }: Required<Answer>): string[][] {
   return [
     ["Content-Type", "text/plain; charset=utf-8"],
     ["Content-Length", String(Buffer.byteLength(reason) + 1)],
     ["X-Koda-Egress", reason],
-    ...(status === 405
-      ? ([["Allow", "CONNECT, GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"]] as [string, string][])
-      : []),
+    ...(status === 405 ? [["Allow", passing]] : []),
+    ...(close ? [["Connection", "close"]] : []),
   ];
 }

@@ -4,18 +4,18 @@ import { release } from "../../async/release.ts";
 import { pour } from "./pour.ts";
 
 /**
- * Passes a request's body on. The connection itself is held back: Bun's HTTP server reads on from one that it was
- * handed, however much of the body waits already.
+ * Passes a request's body on. The connection itself is paused: Bun's HTTP server reads on from one that was handed to
+ * it, however much of the body waits already.
  */
 export function passBody(request: IncomingMessage, { to, sink }: { to: ClientRequest; sink: Socket }): void {
   const client = request.socket;
-  // Heard after the parser, which has made copies of all that it needs.
+  // This listener runs after the parser, which has copied all that it needs.
   client.on("data", release);
   request.once("end", () => client.off("data", release));
   pour({ from: request, to, sink, brake: client });
 }
 
-/** Reads the rest of a body away, so that the next request on the connection is found behind it. */
+/** Reads and drops the rest of a body, so that the next request on the connection is found behind it. */
 export function dropBody(request: IncomingMessage): void {
   request.socket.off("data", release);
   request.resume();

@@ -1,40 +1,40 @@
 import type { Socket } from "node:net";
-import type { Limits } from "./flows.ts";
+import type { ProxyLimits } from "./flows.ts";
 
-/** Between two requests on one connection. */
+/** The pause that is allowed between two requests on one connection. */
 const restMs = 60_000;
 
 type Client = {
   unanswered: number;
-  /** Since when it owes the rest of a head, or may be silent. */
+  /** The time from which it owes the rest of a head, or may be silent. */
   since: number;
-  /** What it had sent by then. */
+  /** The number of bytes that it had sent by then; -1 while it owes a head. */
   read: number;
 };
 
 /**
- * The connections that speak HTTP, and what each owes: the first head at once, a later one when it has begun it.
- * Looked at now and then, for all together.
+ * The connections that speak HTTP. Each owes the first head at once, and a later one when it has begun it. One timer
+ * checks them all.
  */
 export class Clients {
-  readonly #limits: Limits;
+  readonly #limits: ProxyLimits;
   readonly #onLate: (socket: Socket) => void;
   readonly #clients = new Map<Socket, Client>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(limits: Limits, onLate: (socket: Socket) => void) {
+  constructor(limits: ProxyLimits, onLate: (socket: Socket) => void) {
     this.#limits = limits;
     this.#onLate = onLate;
   }
 
   arrive(socket: Socket): void {
-    // It has not begun yet, and is treated as if it had: whoever connects here wants something.
+    // A client that connects wants something: it owes a head from the beginning.
     this.#clients.set(socket, { unanswered: 0, since: performance.now(), read: -1 });
     socket.once("close", () => this.leave(socket));
     this.#timer ??= this.#watch();
   }
 
-  /** It speaks HTTP no more: it has gone, or has a tunnel. */
+  /** The connection was closed, or became a tunnel. */
   leave(socket: Socket): void {
     this.#clients.delete(socket);
     if (this.#clients.size > 0) return;
@@ -55,7 +55,7 @@ export class Clients {
     client.read = socket.bytesRead;
   }
 
-  /** Whether what we say now would stand in the middle of an answer. */
+  /** True while bytes that we send would land in the middle of an answer. */
   isWaitingForAnswer(socket: Socket): boolean {
     return (this.#clients.get(socket)?.unanswered ?? 0) > 0;
   }

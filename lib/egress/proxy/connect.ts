@@ -1,27 +1,26 @@
 import type { Socket } from "node:net";
 import { readAuthority } from "../rules/authority.ts";
 import { answerTo, rawAnswer, type Answer } from "./answer.ts";
-import { farewell } from "./farewell.ts";
-import type { Gateway } from "./gateway.ts";
-import { reach } from "./reach.ts";
+import { endWith } from "./endwith.ts";
+import { openFlow, type Gateway } from "./openflow.ts";
 import { relay } from "./relay.ts";
 
-export type ConnectRequest = { authority: string; client: Socket; early: Buffer };
+type ConnectRequest = { authority: string; client: Socket; early: Buffer };
 
-/** CONNECT: the way to a host is opened, and what passes on it is nobody's business. */
+/** CONNECT: opens a tunnel to a host. The bytes in it are passed on and not looked at. */
 export async function connectTunnel({ authority, client, early }: ConnectRequest, gateway: Gateway): Promise<void> {
-  const refuse = (answer: Answer) => farewell(client, rawAnswer(answer));
+  const refuse = (answer: Answer) => endWith(client, rawAnswer(answer));
   client.pause();
-  // What was sent along with the head belongs into the tunnel.
+  // Bytes that came along with the head belong into the tunnel.
   if (early.length > 0) client.unshift(early);
 
   const target = readAuthority(authority);
   if ("fault" in target) return refuse({ status: 400, reason: `CONNECT: ${target.fault}` });
 
   const stop = () => client.resetAndDestroy();
-  const reached = await reach({ target, via: "http", wire: "tunnel", client, stop }, gateway);
-  if ("kind" in reached) return refuse(answerTo(reached));
+  const opened = await openFlow({ target, via: "http", traffic: "tunnel", client, stop }, gateway);
+  if ("kind" in opened) return refuse(answerTo(opened));
 
   client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-  relay(client, reached.socket, () => gateway.flows.end(reached.flow));
+  relay(client, opened.socket, () => gateway.flows.end(opened.flow));
 }

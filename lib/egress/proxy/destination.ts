@@ -1,14 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import { readAuthority } from "../rules/authority.ts";
-import { quoted, type Target } from "../rules/host.ts";
+import { quoted, type HostPort } from "../rules/host.ts";
 import type { Answer } from "./answer.ts";
 import { listed } from "./headers.ts";
 
-export type Destination = { target: Target; path: string };
+export type Destination = { target: HostPort; path: string };
 
 export const webPort = 80;
 
-/** Where a request wants to go, or why it goes nowhere. Its body has been framed without doubt when this succeeds. */
+/** The destination of a request, or the answer to a bad one. On success the length of its body is unambiguous. */
 export function destinationOf({ method, url = "", headers, httpVersion }: IncomingMessage): Destination | Answer {
   if (method === "TRACE") return { status: 405, reason: "TRACE does not pass this proxy; use another method" };
   const coding = listed(headers["transfer-encoding"]);

@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 
-/** What a session's proxies allow at most. */
-export type Limits = {
+/** The limits of a session's proxies. */
+export type ProxyLimits = {
   /** Tunnels and forwarded requests at one time. */
   flows: number;
-  /** Connections of clients at one time: those that have said nothing yet count too. */
+  /** Connections of clients at one time, silent ones included. */
   clients: number;
-  /** Without a byte in either direction. A direction alone may rest: a long download sends nothing up. */
+  /** The time without a byte in either direction. One direction alone may rest: a long download sends nothing up. */
   idleMs: number;
   lifetimeMs: number;
   headBytes: number;
@@ -14,7 +14,7 @@ export type Limits = {
   connectMs: number;
 };
 
-export const standardLimits: Limits = {
+export const defaultProxyLimits: ProxyLimits = {
   flows: 1024,
   clients: 4096,
   idleMs: 300_000,
@@ -24,9 +24,9 @@ export const standardLimits: Limits = {
   connectMs: 15_000,
 };
 
-/** One tunnel or one forwarded request, from the wish to reach somebody to the last byte. */
+/** A tunnel or a forwarded request, from the check of the rules to the last byte. */
 export type Flow = {
-  /** The client's, and the one to whom it wanted once there is one. */
+  /** The client's, and later the target's. */
   readonly sockets: Socket[];
   readonly stop: (why: string) => void;
   readonly startedAt: number;
@@ -34,17 +34,17 @@ export type Flow = {
   moved: number;
 };
 
-/** Everything that goes through the proxies now. One timer looks after all: a timer each would cost an idle tunnel more than its buffers. */
+/** All flows of the proxies. They share a timer: one each would cost an idle tunnel more than its buffers. */
 export class Flows implements Disposable {
-  readonly #limits: Limits;
+  readonly #limits: ProxyLimits;
   readonly #open = new Set<Flow>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(limits: Limits) {
+  constructor(limits: ProxyLimits) {
     this.#limits = limits;
   }
 
-  /** Undefined when there are as many as there may be. */
+  /** Undefined when the limit is reached. */
   start(client: Socket, stop: (why: string) => void): Flow | undefined {
     if (this.#open.size >= this.#limits.flows) return undefined;
     const now = performance.now();
@@ -93,7 +93,7 @@ export class Flows implements Disposable {
   }
 }
 
-/** What still waits to be written has not passed: a reader that takes it slowly keeps its flow alive. */
+/** Bytes that wait to be written do not count: a slow reader keeps its flow alive. */
 function passed(socket: Socket): number {
   return socket.bytesRead + socket.bytesWritten - socket.writableLength;
 }

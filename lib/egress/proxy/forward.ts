@@ -2,30 +2,29 @@ import { request as send, type ClientRequest, type IncomingMessage, type ServerR
 import { release } from "../../async/release.ts";
 import { errnoOf } from "../../errors.ts";
 import { authorization } from "../route/chain.ts";
-import { nameOf, type UpstreamProxy } from "../route/upstream.ts";
+import { proxyName, type UpstreamProxy } from "../route/upstream.ts";
 import { authorityOf } from "../rules/authority.ts";
 import { quoted } from "../rules/host.ts";
-import { answer, answerTo, type Answer } from "./answer.ts";
+import { sendAnswer, answerTo, type Answer } from "./answer.ts";
 import { dropBody, passBody } from "./body.ts";
 import { destinationOf, webPort, type Destination } from "./destination.ts";
-import type { Gateway } from "./gateway.ts";
 import { endToEnd, listed, without } from "./headers.ts";
+import { openFlow, type Gateway, type OpenFlow } from "./openflow.ts";
 import { pour } from "./pour.ts";
-import { reach, type Reached } from "./reach.ts";
 
-/** `waits`: the client sends its body only when it is told to go on. */
-export type Exchange = { request: IncomingMessage; response: ServerResponse; waits: boolean };
+/** `waits`: the client sends its body after a 100 (Continue). */
+export type HttpExchange = { request: IncomingMessage; response: ServerResponse; waits: boolean };
 
-/** Origins may send more than clients may. */
+/** Origins may send longer heads than clients. */
 const longestHead = 64 * 1024;
 
-/** A request in absolute form (`GET http://host/path`): passed on to its host, and the reply passed back, as they come. */
-export async function forward(exchange: Exchange, gateway: Gateway): Promise<void> {
+/** Passes a request in absolute form (`GET http://host/path`) on to its host, and the reply back, as they arrive. */
+export async function forward(exchange: HttpExchange, gateway: Gateway): Promise<void> {
   const { request, response, waits } = exchange;
   const client = request.socket;
-  const refuse = (words: Answer) => {
-    // Nobody knows whether a body comes that was announced, and never asked for.
-    answer(response, { ...words, close: words.close ?? waits });
+  const refuse = (answer: Answer) => {
+    // A client that waits for a 100 may send the body or not, so the next request could not be told from it.
+    sendAnswer(response, { ...answer, close: answer.close ?? waits });
     dropBody(request);
   };
   client.pause();
@@ -34,35 +33,35 @@ export async function forward(exchange: Exchange, gateway: Gateway): Promise<voi
 
   const stop = (why: string) => {
     if (response.headersSent) client.resetAndDestroy();
-    else answer(response, { status: 504, reason: `given up: ${why}`, close: true });
+    else sendAnswer(response, { status: 504, reason: `given up: ${why}`, close: true });
   };
-  const wish = { target: destination.target, via: "http", wire: "request", client, stop } as const;
-  const reached = await reach(wish, gateway);
-  if ("kind" in reached) return refuse(answerTo(reached));
+  const { target } = destination;
+  const opened = await openFlow({ target, via: "http", traffic: "request", client, stop }, gateway);
+  if ("kind" in opened) return refuse(answerTo(opened));
 
-  const passing = passOn(exchange, destination, reached);
+  const passing = passOn(exchange, destination, opened);
   let reply: IncomingMessage | undefined;
-  passing.once("response", (begun) => {
-    reply = begun;
-    passBack(begun, exchange, reached);
+  passing.once("response", (response) => {
+    reply = response;
+    passBack(response, exchange, opened);
   });
   passing.on("error", (error) => {
-    // What an origin says after its whole reply harms nobody.
+    // An error after the whole reply changes nothing.
     if (!reply?.complete) fail(exchange, `the origin broke off (${errnoOf(error) ?? quoted(error.message)})`);
   });
-  const over = () => {
-    // The origin hears of it when its reply was not taken.
-    if (reply?.complete) reached.socket.destroy();
-    else reached.socket.resetAndDestroy();
+  const end = () => {
+    // A reset tells the origin that its reply was not taken.
+    if (reply?.complete) opened.socket.destroy();
+    else opened.socket.resetAndDestroy();
     passing.destroy();
     dropBody(request);
-    gateway.flows.end(reached.flow);
+    gateway.flows.end(opened.flow);
   };
-  if (response.closed || client.destroyed) over();
-  else response.once("close", over);
+  if (response.closed || client.destroyed) end();
+  else response.once("close", end);
 }
 
-function passOn(exchange: Exchange, { target, path }: Destination, { socket, proxy }: Reached): ClientRequest {
+function passOn(exchange: HttpExchange, { target, path }: Destination, { socket, proxy }: OpenFlow): ClientRequest {
   const { request } = exchange;
   const host = authorityOf(target, webPort);
   // As on the client's side: headers are bytes.
@@ -71,7 +70,7 @@ function passOn(exchange: Exchange, { target, path }: Destination, { socket, pro
     createConnection: () => socket,
     method: request.method ?? "GET",
     path: proxy === undefined ? path : `http://${host}${path === "*" ? "" : path}`,
-    // No Via: what runs behind us is not the origin's to know, and some compress nothing for a proxy.
+    // No Via: some origins compress nothing for a proxy.
     headers: [
       "Host",
       host,
@@ -84,23 +83,27 @@ function passOn(exchange: Exchange, { target, path }: Destination, { socket, pro
     setHost: false,
     maxHeaderSize: longestHead,
   });
-  passing.on("information", ({ statusCode, headers }) => tell(exchange, statusCode, headers));
+  passing.on("information", ({ statusCode, headers }) => passInformation(exchange, statusCode, headers));
   passing.on("upgrade", () => fail(exchange, "the origin changed the protocol unasked"));
-  // The origin may have something to say before the body comes.
+  // The origin may answer before the body comes.
   passing.flushHeaders();
   passBody(request, { to: passing, sink: socket });
   return passing;
 }
 
-/** How long the body is. Without a word about it our own client would announce chunks. */
+/** Headers about the body's length. Without them our own client would announce chunks. */
 function framing({ method, headers }: IncomingMessage): string[] {
   if (headers["transfer-encoding"] !== undefined) return ["Transfer-Encoding", "chunked"];
   if (headers["content-length"] !== undefined || method === "GET" || method === "HEAD") return [];
   return ["Content-Length", "0"];
 }
 
-/** What an origin says before its reply. A client of HTTP/1.0 would take it for the reply. */
-function tell({ request, response, waits }: Exchange, status: number, headers: IncomingMessage["headers"]): void {
+/** Passes a status 1xx back, except to a client of HTTP/1.0, which would take it for the reply. */
+function passInformation(
+  { request, response, waits }: HttpExchange,
+  status: number,
+  headers: IncomingMessage["headers"],
+): void {
   if (request.httpVersion === "1.0" || response.headersSent) return;
   if (status === 100 && waits) response.writeContinue();
   if (status === 102) response.writeProcessing();
@@ -108,17 +111,17 @@ function tell({ request, response, waits }: Exchange, status: number, headers: I
   try {
     response.writeEarlyHints({ link: headers.link });
   } catch {
-    // A hint that is not well-formed is none.
+    // A hint that is not well-formed is dropped.
   }
 }
 
-function passBack(reply: IncomingMessage, exchange: Exchange, { socket, proxy }: Reached): void {
+function passBack(reply: IncomingMessage, exchange: HttpExchange, { socket, proxy }: OpenFlow): void {
   const { request, response, waits } = exchange;
   const { statusCode = 0, statusMessage = "", rawHeaders, headers } = reply;
-  const why = whyNotBack(statusCode, listed(headers["transfer-encoding"]), proxy);
-  if (why !== undefined) return fail(exchange, why);
+  const fault = faultOf(statusCode, listed(headers["transfer-encoding"]), proxy);
+  if (fault !== undefined) return fail(exchange, fault);
 
-  // A body that was announced and not asked for may come or not: only a new connection is sure where a request begins.
+  // The client may still send the body or not, so the next request could not be told from it.
   const closing = waits && !request.complete ? ["Connection", "close"] : [];
   response.sendDate = false;
   response.writeHead(statusCode, statusMessage.replace(/[^\t -~\x80-\xff]/g, ""), [
@@ -126,22 +129,22 @@ function passBack(reply: IncomingMessage, exchange: Exchange, { socket, proxy }:
     ...closing,
   ]);
   reply.once("error", () => fail(exchange, "the reply was cut off"));
-  // As on the client's side: what was parsed is needed no more.
+  // As on the client's side: the parser has copied all that it needs.
   socket.on("data", release);
   pour({ from: reply, to: response, sink: request.socket });
 }
 
-function whyNotBack(status: number, coding: readonly string[], proxy: UpstreamProxy | undefined): string | undefined {
-  if (status < 200) return `the origin answered ${status}, which is no reply`;
+function faultOf(status: number, coding: readonly string[], proxy: UpstreamProxy | undefined): string | undefined {
+  if (status < 200) return `the origin answered ${status}, which is not a final status`;
   if (coding.length > 0 && coding.join() !== "chunked")
     return "the origin's reply has an unsupported Transfer-Encoding";
   if (status !== 407 || proxy === undefined) return undefined;
-  return `the upstream proxy ${nameOf(proxy)} wants other credentials (it answered 407)`;
+  return `the upstream proxy ${proxyName(proxy)} wants other credentials (it answered 407)`;
 }
 
-/** A reply that has begun can only be cut off, so that nobody takes it for whole. */
-function fail({ request, response }: Exchange, reason: string): void {
+/** A reply that has begun can only be reset, so that it is not taken for complete. */
+function fail({ request, response }: HttpExchange, reason: string): void {
   if (response.writableEnded) return;
   if (response.headersSent) request.socket.resetAndDestroy();
-  else answer(response, { status: 502, reason });
+  else sendAnswer(response, { status: 502, reason });
 }

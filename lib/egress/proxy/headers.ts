@@ -1,12 +1,12 @@
-/** Headers of one connection only, never of the next. */
-const ofOneConnection = new Set(["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"]);
+/** Headers that end with a connection (RFC 9110, section 7.6.1). */
+const hopByHop = new Set(["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"]);
 
-/** Raw headers (name, value, name, value …) without those that end at a proxy, and those that the sender named as such. */
+/** Raw headers (name, value, name, value …) without those that end at a proxy, the sender's own ones included. */
 export function endToEnd(raw: readonly string[]): string[] {
   const pairs = pairsOf(raw);
   const named = pairs.filter(([name]) => name.toLowerCase() === "connection").flatMap(([, value]) => listed(value));
-  const dropped = new Set([...ofOneConnection, ...named]);
-  // What frames the message is not the sender's to take away from it.
+  const dropped = new Set([...hopByHop, ...named]);
+  // The sender cannot take away the header that gives the body's length.
   dropped.delete("content-length");
   return pairs.filter(([name]) => !dropped.has(name.toLowerCase()) && !/^proxy-/i.test(name)).flat();
 }

@@ -1,29 +1,30 @@
 import { createServer as createHttpServer } from "node:http";
 import { createServer, Socket, type Server } from "node:net";
 import { errnoOf } from "../../errors.ts";
+import { ignoreError } from "../route/dial.ts";
 import { rawAnswer, type Answer } from "./answer.ts";
 import { Clients } from "./clients.ts";
 import { connectTunnel } from "./connect.ts";
-import { farewell } from "./farewell.ts";
-import type { Limits } from "./flows.ts";
-import { forward, type Exchange } from "./forward.ts";
-import type { Gateway } from "./gateway.ts";
+import { endWith } from "./endwith.ts";
+import type { ProxyLimits } from "./flows.ts";
+import { forward, type HttpExchange } from "./forward.ts";
+import type { Gateway } from "./openflow.ts";
 
-/** The HTTP proxy. Each request on a connection is decided anew, whatever was decided before. */
+/** The HTTP proxy. Each request on a connection is judged by itself, whatever was decided before. */
 export function createHttpProxy(gateway: Gateway): Server {
   const { limits } = gateway;
-  // Times are looked after by `clients`: this server accepts no connection itself, and so has no clock.
+  // `clients` keeps the time limits: this server accepts no connection itself, and so has no clock.
   const http = createHttpServer({ maxHeaderSize: limits.headBytes, requestTimeout: 0, keepAliveTimeout: 0 });
   const clients = new Clients(limits, (client) => {
     clients.leave(client);
-    farewell(client, rawAnswer(tooLate(limits)));
+    endWith(client, rawAnswer(tooLate(limits)));
   });
 
-  const begin = (exchange: Exchange) => {
+  const begin = (exchange: HttpExchange) => {
     const { socket } = exchange.request;
     clients.asked(socket);
     exchange.response.once("close", () => clients.answered(socket));
-    // What goes wrong with one connection ends that connection, and not the session.
+    // An error on one connection ends that connection, and not the session.
     forward(exchange, gateway).catch(() => socket.destroy());
   };
   http.on("request", (request, response) => begin({ request, response, waits: false }));
@@ -31,23 +32,22 @@ export function createHttpProxy(gateway: Gateway): Server {
 
   http.on("connect", (request, client, early) => {
     if (!(client instanceof Socket)) return client.destroy();
-    // Our words about the tunnel would stand in the middle of an answer to what came before.
+    // An answer about the tunnel would land in the middle of the answer to an earlier request.
     if (clients.isWaitingForAnswer(client)) return client.resetAndDestroy();
     clients.leave(client);
-    // Nor is the trouble of one tunnel anybody else's.
     connectTunnel({ authority: request.url ?? "", client, early }, gateway).catch(() => client.destroy());
   });
 
   http.on("clientError", (error, client) => {
     if (!(client instanceof Socket) || !client.writable || clients.isWaitingForAnswer(client)) return client.destroy();
     clients.leave(client);
-    farewell(client, rawAnswer(complaint(error, limits)));
+    endWith(client, rawAnswer(complaint(error, limits)));
   });
 
-  // Connections are accepted here and handed over: a socket of Bun's own HTTP server tells a reset as an orderly end.
+  // Connections are accepted here and handed over: a socket of Bun's own HTTP server reports a reset as an orderly end.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    client.on("error", ended);
-    // Headers are bytes; handed over like this, they would be written as UTF-8.
+    client.on("error", ignoreError);
+    // Headers are bytes; on a socket that is handed over they would be written as UTF-8.
     client.setDefaultEncoding("latin1");
     clients.arrive(client);
     http.emit("connection", client);
@@ -56,14 +56,11 @@ export function createHttpProxy(gateway: Gateway): Server {
   return server;
 }
 
-/** "close" follows every error, and is what everybody listens to. */
-function ended(): void {}
-
-function tooLate({ headMs }: Limits): Answer {
+function tooLate({ headMs }: ProxyLimits): Answer {
   return { status: 408, reason: `the head of the request did not come within ${headMs / 1000} s` };
 }
 
-function complaint(error: Error, { headBytes }: Limits): Answer {
+function complaint(error: Error, { headBytes }: ProxyLimits): Answer {
   switch (errnoOf(error)) {
     case "HPE_HEADER_OVERFLOW":
       return { status: 431, reason: `the head of the request is longer than ${headBytes} bytes` };

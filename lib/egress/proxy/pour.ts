@@ -2,19 +2,18 @@ import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { release } from "../../async/release.ts";
 
-export type Course = {
+type Pouring = {
   from: Readable;
   to: Writable;
   /** The connection below `to`. */
   sink: Socket;
-  /** What is held back while no more is taken; `from` where nothing else is said. */
+  /** The stream to pause while `to` takes no more; `from` when absent. */
   brake?: { pause(): unknown; resume(): unknown };
 };
 
-/** Passes on what comes, at the pace at which it is taken, up to its end; what was written is given back at once. */
-export function pour({ from, to, sink, brake = from }: Course): void {
+/** Passes bytes on at the pace at which they are taken, up to the end, and frees their memory once they are written. */
+export function pour({ from, to, sink, brake = from }: Pouring): void {
   from.on("data", (chunk: Buffer) => {
-    // Who has gone takes no more.
     if (to.destroyed) return;
     const takesMore = to.write(chunk, () => {
       // Bun's answers to HTTP call back while a chunk still waits for its turn. When none waits, none is in use.

@@ -1,79 +1,38 @@
 import type { AddressInfo, Server, Socket } from "node:net";
 import { KodaError, reasonOf } from "../../errors.ts";
-import type { Upstream } from "../route/upstream.ts";
-import type { Resolver } from "../rules/resolve.ts";
-import type { Rules } from "../rules/rules.ts";
-import type { EgressRequest } from "../wayout.ts";
-import { Flows, standardLimits, type Limits } from "./flows.ts";
-import type { Gateway } from "./gateway.ts";
+import type { WayOut } from "../wayout.ts";
+import { defaultProxyLimits, Flows, type ProxyLimits } from "./flows.ts";
 import { createHttpProxy } from "./http.ts";
+import type { Gateway } from "./openflow.ts";
 import { createSocksProxy } from "./socks5.ts";
 
-export type ProxyOptions = {
-  rules: Rules;
-  resolver?: Resolver;
-  upstream?: Upstream;
-  limits?: Partial<Limits>;
-  onRequest(request: EgressRequest): void;
-};
+export type ProxyOptions = WayOut & { limits?: Partial<ProxyLimits> };
 
-/** Where to listen: on a socket that listens already, or where the kernel is asked to; with port 0 it chooses one. */
-export type Place = { fd: number } | { host: string; port: number };
-export type Places = { http: Place; socks: Place };
-export type Ports = { http: number; socks: number };
-/** Closing it leaves the connections that were accepted there. */
-export type Listening = Ports & Disposable;
+/** A socket that listens already, or an address to listen at; with port 0 the kernel chooses one. */
+type ListenAddress = { fd: number } | { host: string; port: number };
+export type ListenAddresses = { http: ListenAddress; socks: ListenAddress };
 
-/** The two proxies of a session: what its commands reach, they reach through these. */
+/** The ports. Disposal leaves the connections that were accepted there. */
+export type Listening = { http: number; socks: number } & Disposable;
+
+/** The two proxies of a session, through which its commands reach hosts. */
 export class EgressProxies implements AsyncDisposable {
   readonly #gateway: Gateway;
   readonly #servers = new Set<Server>();
   readonly #clients = new Set<Socket>();
-  #ports: Ports = { http: 0, socks: 0 };
 
-  private constructor(gateway: Gateway) {
-    this.#gateway = gateway;
+  constructor({ limits, ...wayOut }: ProxyOptions) {
+    const chosen = { ...defaultProxyLimits, ...limits };
+    this.#gateway = { ...wayOut, limits: chosen, flows: new Flows(chosen) };
   }
 
-  /** Ready to listen. */
-  static create({ limits, ...options }: ProxyOptions): EgressProxies {
-    const chosen = { ...standardLimits, ...limits };
-    return new EgressProxies({
-      rules: options.rules,
-      resolver: options.resolver,
-      upstream: options.upstream,
-      limits: chosen,
-      flows: new Flows(chosen),
-      onRequest: (request) => options.onRequest(request),
-    });
-  }
-
-  static async open(options: ProxyOptions, places: Places): Promise<EgressProxies> {
-    const proxies = EgressProxies.create(options);
-    try {
-      proxies.#ports = await proxies.listen(places);
-      return proxies;
-    } catch (error) {
-      await proxies[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-
-  get httpPort(): number {
-    return this.#ports.http;
-  }
-
-  get socksPort(): number {
-    return this.#ports.socks;
-  }
-
-  /** Tunnels and requests under way. */
+  /** The number of tunnels and requests under way. */
   get flows(): number {
     return this.#gateway.flows.size;
   }
 
-  /** Listens in more places, with the same rules and limits. */
-  async listen({ http, socks }: Places): Promise<Listening> {
+  /** Listens at further addresses, with the same rules and limits for all of them. */
+  async listen({ http, socks }: ListenAddresses): Promise<Listening> {
     const servers = { http: createHttpProxy(this.#gateway), socks: createSocksProxy(this.#gateway) };
     return {
       http: await this.#open(servers.http, http),
@@ -94,23 +53,23 @@ export class EgressProxies implements AsyncDisposable {
     await Promise.all(closed);
   }
 
-  async #open(server: Server, place: Place): Promise<number> {
+  async #open(server: Server, address: ListenAddress): Promise<number> {
     server.on("connection", (client) => {
       this.#clients.add(client);
       client.once("close", () => this.#clients.delete(client));
     });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    server.listen(place, resolve);
+    server.listen(address, resolve);
     try {
       await promise;
     } catch (error) {
-      const where = "fd" in place ? `descriptor ${place.fd}` : `${place.host}:${place.port}`;
+      const where = "fd" in address ? `descriptor ${address.fd}` : `${address.host}:${address.port}`;
       throw new KodaError("sandbox", `The egress proxy cannot listen on "${where}": ${reasonOf(error)}`, {
         cause: error,
       });
     }
-    // A connection that cannot be accepted (too many files are open) is that client's trouble: the listener stays.
+    // A connection that cannot be accepted (too many files are open) fails alone: the listener stays.
     server.on("error", () => {});
     this.#servers.add(server);
     return portOf(server.address());

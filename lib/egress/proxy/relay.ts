@@ -1,30 +1,28 @@
 import type { Socket } from "node:net";
+import { ignoreError } from "../route/dial.ts";
 import { pour } from "./pour.ts";
 
 /**
- * Lets bytes pass between two connections, in both directions and at the pace of the slower one, until both have said
- * their end. One side may end and still listen; a reset on one side is a reset on the other, so that nobody takes what
- * was cut off for what was whole.
+ * Lets bytes pass between two connections, in both directions and at the pace of the slower one, until both have ended.
+ * One side may end and still listen; a reset on one side is a reset on the other, so that a truncated stream is not
+ * taken for a complete one.
  */
-export function relay(a: Socket, b: Socket, whenOver: () => void): void {
+export function relay(a: Socket, b: Socket, onEnd: () => void): void {
   let open = 2;
-  const over = () => {
+  const end = () => {
     open -= 1;
-    if (open === 0) whenOver();
+    if (open === 0) onEnd();
   };
-  pass(a, b, over);
-  pass(b, a, over);
+  pass(a, b, end);
+  pass(b, a, end);
 }
 
-function pass(from: Socket, to: Socket, over: () => void): void {
-  from.on("error", ended);
+function pass(from: Socket, to: Socket, onClose: () => void): void {
+  from.on("error", ignoreError);
   from.once("close", () => {
-    const whole = from.readableEnded && from.writableFinished;
-    if (!whole) to.resetAndDestroy();
-    over();
+    const isComplete = from.readableEnded && from.writableFinished;
+    if (!isComplete) to.resetAndDestroy();
+    onClose();
   });
   pour({ from, to, sink: to });
 }
-
-/** "close" follows every error. */
-function ended(): void {}

@@ -1,9 +1,10 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { Failure } from "../route/route.ts";
-import { farewell } from "./farewell.ts";
-import type { Gateway } from "./gateway.ts";
-import { readGreeting, readRequest, type Said } from "./handshake.ts";
-import { reach } from "./reach.ts";
+import { ignoreError } from "../route/dial.ts";
+import type { RouteFailure } from "../route/route.ts";
+import { methods, readMessage, socksVersion } from "../socks/message.ts";
+import { parseGreeting, parseRequest } from "../socks/request.ts";
+import { endWith } from "./endwith.ts";
+import { openFlow, type Gateway } from "./openflow.ts";
 import { relay } from "./relay.ts";
 
 const succeeded = 0x00;
@@ -17,18 +18,15 @@ const replies = {
   unreachable: 0x04,
   late: 0x04,
   refused: 0x05,
-} as const satisfies Record<Failure["kind"], number>;
+} as const satisfies Record<RouteFailure["kind"], number>;
 const otherCommand = 0x07;
 const otherAddress = 0x08;
-
-const [withoutCredentials, noMethod] = [0x00, 0xff] as const;
 
 /** The SOCKS5 proxy: CONNECT without credentials, to a name or an address. */
 export function createSocksProxy(gateway: Gateway): Server {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    // "close" follows every error, and is what the flows listen to.
-    client.on("error", () => {});
-    // What goes wrong with one connection ends that connection, and not the session.
+    client.on("error", ignoreError);
+    // An error on one connection ends that connection, and not the session.
     serve(client, gateway).catch(() => client.destroy());
   });
   server.maxConnections = gateway.limits.clients;
@@ -36,73 +34,48 @@ export function createSocksProxy(gateway: Gateway): Server {
 }
 
 async function serve(client: Socket, gateway: Gateway): Promise<void> {
-  const late = setTimeout(() => client.destroy(), gateway.limits.headMs);
-  const request = await shakeHands(client);
-  clearTimeout(late);
-  if (request === undefined) return;
-  switch (request.kind) {
+  const request = await shakeHands(client, gateway.limits.headMs);
+  switch (request?.kind) {
+    case undefined:
+      return;
     case "connect":
       break;
     case "fault":
-      return farewell(client, reply(replies.broken));
+      return endWith(client, reply(replies.broken));
     case "other command":
-      return farewell(client, reply(otherCommand));
+      return endWith(client, reply(otherCommand));
     case "other address":
-      return farewell(client, reply(otherAddress));
+      return endWith(client, reply(otherAddress));
     default:
       return request satisfies never;
   }
 
   const stop = () => client.resetAndDestroy();
-  const reached = await reach({ target: request.target, via: "socks", wire: "tunnel", client, stop }, gateway);
-  if ("kind" in reached) return farewell(client, reply(replies[reached.kind]));
+  const { target } = request;
+  const opened = await openFlow({ target, via: "socks", traffic: "tunnel", client, stop }, gateway);
+  if ("kind" in opened) return endWith(client, reply(replies[opened.kind]));
   client.write(reply(succeeded));
-  relay(client, reached.socket, () => gateway.flows.end(reached.flow));
+  relay(client, opened.socket, () => gateway.flows.end(opened.flow));
 }
 
-/** Undefined when there is nobody to go on with. */
-async function shakeHands(client: Socket) {
-  const greeting = await readUntil(client, readGreeting);
-  if (greeting === undefined) return undefined;
-  if (!greeting.isSocks5) {
-    client.destroy();
+/** Undefined when the client was sent away. */
+async function shakeHands(client: Socket, limitMs: number) {
+  const timer = setTimeout(() => client.destroy(), limitMs);
+  try {
+    const greeting = await readMessage(client, parseGreeting);
+    if (greeting.methods.includes(methods.none)) {
+      client.write(Uint8Array.of(socksVersion, methods.none));
+      return await readMessage(client, parseRequest);
+    }
+    if (greeting.isSocks5) endWith(client, Uint8Array.of(socksVersion, methods.refused));
+    else client.destroy();
     return undefined;
+  } finally {
+    clearTimeout(timer);
   }
-  if (!greeting.methods.includes(withoutCredentials)) {
-    farewell(client, Uint8Array.of(5, noMethod));
-    return undefined;
-  }
-  client.write(Uint8Array.of(5, withoutCredentials));
-  return await readUntil(client, readRequest);
 }
 
-/** Where we are is not the client's business: the address in a reply is empty. */
+/** The address in a reply is empty: the client has no use for it. */
 function reply(code: number): Uint8Array {
-  return Uint8Array.of(5, code, 0, 1, 0, 0, 0, 0, 0, 0);
-}
-
-/** Reads until it is enough, however it arrives; what comes after stays to be read. Undefined when the client ends before. */
-function readUntil<T>(client: Socket, read: (bytes: Buffer) => Said<T>): Promise<T | undefined> {
-  return new Promise((resolve) => {
-    let bytes: Buffer = Buffer.alloc(0);
-    const done = (value: T | undefined) => {
-      client.off("data", take).off("end", leave).off("close", leave);
-      client.pause();
-      resolve(value);
-    };
-    const leave = () => {
-      done(undefined);
-      client.destroy();
-    };
-    const take = (chunk: Buffer) => {
-      bytes = Buffer.concat([bytes, chunk]);
-      const said = read(bytes);
-      if (said === undefined) return;
-      done(said.value);
-      const rest = bytes.subarray(said.length);
-      if (rest.length > 0) client.unshift(rest);
-    };
-    client.on("data", take).on("end", leave).on("close", leave);
-    client.resume();
-  });
+  return Uint8Array.of(socksVersion, code, 0, 1, 0, 0, 0, 0, 0, 0);
 }

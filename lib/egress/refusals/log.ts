@@ -1,18 +1,31 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
-import { mostRefusals, type Refusal } from "./refusal.ts";
+import type { EgressRequest } from "../wayout.ts";
 
-/** Beyond this the file is cut back to its latest lines, which take a quarter of it. */
+/** A request to a host that the rules refuse. */
+export type EgressRefusal = Pick<EgressRequest, "via" | "host" | "port"> & {
+  /** The time, as in an event. */
+  at: string;
+  /** A sentence for people, with the flag that would allow it where there is one. */
+  reason: string;
+  /** The id of the call that made the request, where that is known. */
+  tool?: string;
+};
+
+/** The number that is kept: enough to see what a run lacked. */
+export const mostRefusals = 200;
+
+/** A larger file is cut back to its latest lines, which take a quarter of it. */
 const mostBytes = 256 * 1024;
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 
 /**
- * Writes one down for `koda doctor`, in one line and one call, so that several kodas may do so at once. What cannot be
- * written is not: the refusal was told as an event already, and a full disk must not end a run that has no need of it.
+ * Logs a refusal for `koda doctor`, in one line and one call, so that several kodas may do so at once. A failure to
+ * write is ignored: the refusal was an event already, and a full disk must not end a run that has no need of it.
  */
-export function appendRefusal(refusal: Refusal, dataDirectory: string): void {
+export function appendRefusal(refusal: EgressRefusal, dataDirectory: string): void {
   const file = refusalFile(dataDirectory);
   unlessRefused(() => {
     if (append(`${JSON.stringify(refusal)}\n`, file) > mostBytes) cutBack(file);
@@ -23,7 +36,7 @@ export function refusalFile(dataDirectory: string): string {
   return join(dataDirectory, "refusals.jsonl");
 }
 
-/** Opened each time, since another koda may have replaced the file; gives its size. */
+/** Opens the file each time, since another koda may have replaced it; returns its size. */
 function append(line: string, file: string): number {
   const descriptor = openSync(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
   try {
@@ -34,7 +47,7 @@ function append(line: string, file: string): number {
   }
 }
 
-/** Whoever reads or appends meanwhile has the old file or the new one; a line that another one adds to the old one now is lost. */
+/** Others read the old file or the new one. A line that another koda appends to the old one meanwhile is lost. */
 function cutBack(file: string): void {
   const shorter = `${file}.${process.pid}`;
   const kept = latestLines(readFileSync(file, "utf8")).map((line) => `${line}\n`);

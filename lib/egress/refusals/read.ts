@@ -1,30 +1,22 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { parseJson } from "../../config/json.ts";
 import { unlessRefused } from "../../errors.ts";
-import { latestLines, refusalFile } from "./log.ts";
-import type { Refusal } from "./refusal.ts";
+import { type EgressRefusal, latestLines, refusalFile } from "./log.ts";
 
-/** For `koda doctor` alone: what writes the file does not need to load this. */
-const refusal: z.ZodType<Refusal> = z.object({
+/** For `koda doctor` alone: writing the file needs no zod. */
+const refusal: z.ZodType<EgressRefusal> = z.object({
   at: z.string(),
-  via: z.enum(["http", "socks", "fetch", "connect"]),
+  via: z.enum(["http", "socks", "fetch"]),
   host: z.string(),
   port: z.int(),
   reason: z.string(),
   tool: z.string().exactOptional(),
 });
 
-/** The latest of all sessions, oldest first; none where nothing was ever refused. */
-export function readRefusals(dataDirectory: string): readonly Refusal[] {
+/** The latest refusals of all sessions, oldest first. */
+export function readRefusals(dataDirectory: string): readonly EgressRefusal[] {
   const text = unlessRefused(() => readFileSync(refusalFile(dataDirectory), "utf8")) ?? "";
-  // A machine may have stopped in the middle of a line.
-  return latestLines(text).flatMap((line) => refusal.safeParse(unlessBroken(line)).data ?? []);
-}
-
-function unlessBroken(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  // The last line is cut off when the machine stopped while it was written.
+  return latestLines(text).flatMap((line) => refusal.safeParse(parseJson(line)).data ?? []);
 }

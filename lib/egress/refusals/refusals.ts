@@ -1,32 +1,26 @@
-import { appendRefusal } from "./log.ts";
-import { mostRefusals, type Refusal } from "./refusal.ts";
+import { appendRefusal, type EgressRefusal, mostRefusals } from "./log.ts";
 
-/** The refusals of one session. What a failing command was refused is a part of what the model is told about it. */
+/** The last refusal of each call, which is a part of what the model is told about a failing command. */
 export class Refusals {
   readonly #dataDirectory: string | undefined;
-  #latest: readonly Refusal[] = [];
-  #count = 0;
+  readonly #byCall = new Map<string, EgressRefusal>();
 
-  /** Without a directory, which is how a run is that keeps nothing, they are forgotten with the session. */
+  /** Without a directory nothing is kept for `koda doctor`. */
   constructor(dataDirectory: string | undefined) {
     this.#dataDirectory = dataDirectory;
   }
 
-  add(refusal: Omit<Refusal, "at">): void {
-    const whole = { at: new Date().toISOString(), ...refusal };
-    this.#latest = [...this.#latest, whole].slice(-mostRefusals);
-    this.#count += 1;
-    if (this.#dataDirectory !== undefined) appendRefusal(whole, this.#dataDirectory);
+  add(given: Omit<EgressRefusal, "at">): void {
+    const refusal = { at: new Date().toISOString(), ...given };
+    if (this.#dataDirectory !== undefined) appendRefusal(refusal, this.#dataDirectory);
+    if (refusal.tool === undefined) return;
+    this.#byCall.delete(refusal.tool);
+    this.#byCall.set(refusal.tool, refusal);
+    for (const oldest of this.#byCall.keys()) if (this.#byCall.size > mostRefusals) this.#byCall.delete(oldest);
   }
 
-  /** Now, for a later `since`. */
-  get mark(): number {
-    return this.#count;
-  }
-
-  /** Oldest first; the oldest may be forgotten when there were very many. */
-  since(mark: number): readonly Refusal[] {
-    const news = this.#count - mark;
-    return news <= 0 ? [] : this.#latest.slice(-news);
+  /** Undefined when the call was refused nothing, or too many others were since. */
+  lastOf(call: string): EgressRefusal | undefined {
+    return this.#byCall.get(call);
   }
 }

@@ -2,16 +2,21 @@ import type { Socket } from "node:net";
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { authorityOf } from "../rules/authority.ts";
-import { quoted, type Target } from "../rules/host.ts";
+import { quoted, type HostPort } from "../rules/host.ts";
+import { connectThrough, SocksRefusal } from "../socks/client.ts";
 import { dial } from "./dial.ts";
-import { nameOf, type UpstreamProxy } from "./upstream.ts";
+import { proxyName, type UpstreamProxy } from "./upstream.ts";
 
-/** The user's own proxy could not be reached, or does not do what it was asked for. */
-export class UpstreamFailure extends Error {}
+/** The user's own proxy could not be reached, or refused. */
+export class UpstreamFailure extends Error {
+  constructor(proxy: UpstreamProxy, problem: string) {
+    super(`the upstream proxy ${proxyName(proxy)} ${problem}`);
+  }
+}
 
 /** A connection to a target through the user's own proxy, which is given the name and looks it up. */
-export async function chain(target: Target, proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
-  const socket = await connectTo(proxy, signal);
+export async function chain(target: HostPort, proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
+  const socket = await connectToProxy(proxy, signal);
   const giveUp = () => socket.destroy();
   signal.addEventListener("abort", giveUp, { once: true });
   try {
@@ -27,13 +32,11 @@ export async function chain(target: Target, proxy: UpstreamProxy, signal: AbortS
 }
 
 /** A connection to the proxy itself. */
-export async function connectTo(proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
+export async function connectToProxy(proxy: UpstreamProxy, signal: AbortSignal): Promise<Socket> {
   const place = { addresses: [proxy.host], port: proxy.port };
   const socket = await dial(place, signal).catch((error: unknown) => {
     signal.throwIfAborted();
-    throw new UpstreamFailure(
-      `the upstream proxy ${nameOf(proxy)} cannot be reached (${errnoOf(error) ?? quoted(messageOf(error))})`,
-    );
+    throw new UpstreamFailure(proxy, `cannot be reached (${errnoOf(error) ?? quoted(messageOf(error))})`);
   });
   return proxy.protocol === "https" ? await secured(socket, proxy, signal) : socket;
 }
@@ -46,8 +49,7 @@ async function secured(socket: Socket, proxy: UpstreamProxy, signal: AbortSignal
     resolve,
   );
   secure.on("error", (error) => {
-    const why = errnoOf(error) ?? quoted(error.message);
-    reject(new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} offers no trusted TLS (${why})`));
+    reject(new UpstreamFailure(proxy, `offers no trusted TLS (${errnoOf(error) ?? quoted(error.message)})`));
   });
   try {
     await unlessAborted(promise, signal);
@@ -58,26 +60,27 @@ async function secured(socket: Socket, proxy: UpstreamProxy, signal: AbortSignal
   }
 }
 
-async function throughConnect(target: Target, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
+async function throughConnect(target: HostPort, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
   const { request } = await import("node:http");
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
-  const refused = (why: string) => new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} ${why}`);
   const authority = authorityOf(target);
-  const wish = request({
+  const asking = request({
     createConnection: () => socket,
     method: "CONNECT",
     path: authority,
     headers: ["Host", authority, ...authorization(proxy), "Connection", "keep-alive"],
     setHost: false,
   });
-  wish.on("connect", ({ statusCode = 0 }, connection, head) => {
-    if (statusCode < 200 || statusCode > 299) return reject(refused(answered(statusCode)));
+  asking.on("connect", ({ statusCode = 0 }, connection, head) => {
+    if (statusCode < 200 || statusCode > 299) return reject(new UpstreamFailure(proxy, answered(statusCode)));
     if (head.length > 0) connection.unshift(head);
     resolve(socket);
   });
-  wish.on("response", ({ statusCode = 0 }) => reject(refused(answered(statusCode))));
-  wish.on("error", (error) => reject(refused(`broke off (${errnoOf(error) ?? quoted(error.message)})`)));
-  wish.end();
+  asking.on("response", ({ statusCode = 0 }) => reject(new UpstreamFailure(proxy, answered(statusCode))));
+  asking.on("error", (error) => {
+    reject(new UpstreamFailure(proxy, `broke off (${errnoOf(error) ?? quoted(error.message)})`));
+  });
+  asking.end();
   return await promise;
 }
 
@@ -85,24 +88,19 @@ function answered(status: number): string {
   return status === 407 ? "wants other credentials (it answered 407)" : `refused (it answered ${status})`;
 }
 
-/** The header in which an HTTP proxy is told who we are, as raw headers. */
+/** The credentials for an HTTP proxy, as raw headers. */
 export function authorization({ user, password }: UpstreamProxy): string[] {
   if (user === undefined) return [];
   return ["Proxy-Authorization", `Basic ${Buffer.from(`${user}:${password ?? ""}`).toString("base64")}`];
 }
 
-async function throughSocks(target: Target, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
-  const { SocksClient } = await import("socks");
-  const credentials = proxy.user === undefined ? {} : { userId: proxy.user, password: proxy.password ?? "" };
+async function throughSocks(target: HostPort, proxy: UpstreamProxy, socket: Socket): Promise<Socket> {
+  const { user, password = "" } = proxy;
   try {
-    const connection = await SocksClient.createConnection({
-      proxy: { host: proxy.host, port: proxy.port, type: 5, ...credentials },
-      command: "connect",
-      destination: { host: target.host.text, port: target.port },
-      existing_socket: socket,
-    });
-    return connection.socket;
+    await connectThrough(socket, target, user === undefined ? undefined : { user, password });
+    return socket;
   } catch (error) {
-    throw new UpstreamFailure(`the upstream proxy ${nameOf(proxy)} refused (${quoted(messageOf(error))})`);
+    const problem = error instanceof SocksRefusal ? error.message : `broke off (${quoted(messageOf(error))})`;
+    throw new UpstreamFailure(proxy, problem);
   }
 }

@@ -1,16 +1,16 @@
 import { connect, type Socket } from "node:net";
 import { unlessAborted } from "../../async/unlessaborted.ts";
 
-/** How long an address is waited for alone before the next one is tried beside it (RFC 8305). */
+/** The wait for one address before the next is tried beside it (RFC 8305). */
 const staggerMs = 250;
 
-/** "close" follows every error. */
-function ignored(): void {}
+/** An error needs a listener. "close" follows it, and is the event that is acted on. */
+export function ignoreError(): void {}
 
-export type Place = { addresses: readonly string[]; port: number };
+type Endpoints = { addresses: readonly string[]; port: number };
 
 /** Connects to the first of the addresses that answers. Rejects with the reason of the last one that did not. */
-export async function dial({ addresses, port }: Place, signal: AbortSignal): Promise<Socket> {
+export async function dial({ addresses, port }: Endpoints, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   if (addresses.length === 0) throw new Error("there is no address to connect to");
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
@@ -22,12 +22,12 @@ export async function dial({ addresses, port }: Place, signal: AbortSignal): Pro
     clearTimeout(timer);
     const host = waiting.shift();
     if (host === undefined) return;
-    // A peer that has said its end may still want to hear ours.
+    // A peer that has sent its end may still expect data from us.
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
     trying.add(socket);
     socket.once("connect", () => {
-      // An error must always have a listener; this one holds nothing of the attempt for as long as the connection lives.
-      socket.on("error", ignored).off("error", onError);
+      // This listener keeps nothing of the attempt alive for as long as the connection.
+      socket.on("error", ignoreError).off("error", onError);
       resolve(socket);
     });
     const onError = (error: Error) => {

@@ -1,51 +1,52 @@
 import type { Socket } from "node:net";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { authorityOf } from "../rules/authority.ts";
-import { quoted, type Target } from "../rules/host.ts";
+import { quoted, type HostPort } from "../rules/host.ts";
 import { resolveChecked } from "../rules/resolve.ts";
 import type { WayOut } from "../wayout.ts";
-import { chain, connectTo, UpstreamFailure } from "./chain.ts";
+import { chain, connectToProxy, UpstreamFailure } from "./chain.ts";
 import { dial } from "./dial.ts";
 import { proxyFor, type UpstreamProxy } from "./upstream.ts";
 
-/** What goes over a connection: bytes of which we know nothing, or one request that we send ourselves. */
-export type Wire = "tunnel" | "request";
+/** A connection's traffic: bytes that are only passed on, or one request that we send ourselves. */
+export type RouteTraffic = "tunnel" | "request";
 
 /** `proxy`: the connection leads to an HTTP proxy, which wants the request in absolute form. */
 export type Route = { socket: Socket; proxy: UpstreamProxy | undefined };
 
-/** Why nobody was reached; both proxies have their own number for each. */
-export type Failure = {
+/** Why a host was not reached; each proxy has its own number for each kind. */
+export type RouteFailure = {
   kind: "rule" | "full" | "name" | "late" | "refused" | "unreachable" | "no network" | "broken" | "upstream";
   /** One line of ASCII. */
   reason: string;
 };
 
 /**
- * The rules first, then a connection to an address that they allow. Throws what the system says of the connection, which
- * `failureOf` puts into words, and the signal's reason.
+ * Asks the rules, then connects to an address that they allow. Throws the system's error, which `failureOf` describes,
+ * or the signal's reason.
  */
 export async function route(
-  { target, wire }: { target: Target; wire: Wire },
+  { target, traffic }: { target: HostPort; traffic: RouteTraffic },
   { rules, resolver, upstream }: WayOut,
   signal: AbortSignal,
-): Promise<Route | Failure> {
-  const proxy = proxyFor(target, upstream, wire);
-  const checked = await resolveChecked(target, rules, { ...(resolver && { resolver }), signal });
+): Promise<Route | RouteFailure> {
+  const proxy = proxyFor(target, upstream, traffic);
+  const checked = await resolveChecked(target, rules, { resolver, signal });
   if ("refused" in checked) {
     if (checked.kind === "rule") return { kind: "rule", reason: checked.refused };
-    // Behind a proxy of the user's own, names of the world need not be known here: the proxy looks them up.
+    // Behind a proxy of the user's own, public names may be unknown here: the proxy looks them up.
     if (proxy === undefined) return { kind: checked.kind === "dns" ? "name" : "late", reason: checked.refused };
   }
   if (proxy === undefined) {
     const addresses = "addresses" in checked ? checked.addresses : [];
     return { socket: await dial({ addresses, port: target.port }, signal), proxy: undefined };
   }
-  if (wire === "request" && proxy.protocol !== "socks5") return { socket: await connectTo(proxy, signal), proxy };
+  if (traffic === "request" && proxy.protocol !== "socks5")
+    return { socket: await connectToProxy(proxy, signal), proxy };
   return { socket: await chain(target, proxy, signal), proxy: undefined };
 }
 
-const kinds: Readonly<Record<string, Failure["kind"]>> = {
+const kinds: Readonly<Record<string, RouteFailure["kind"]>> = {
   ECONNREFUSED: "refused",
   EHOSTUNREACH: "unreachable",
   ENETUNREACH: "no network",
@@ -53,7 +54,7 @@ const kinds: Readonly<Record<string, Failure["kind"]>> = {
   ETIMEDOUT: "late",
 };
 
-export function failureOf(error: unknown, target: Target): Failure {
+export function failureOf(error: unknown, target: HostPort): RouteFailure {
   if (error instanceof UpstreamFailure) return { kind: "upstream", reason: error.message };
   const errno = errnoOf(error);
   const reason = `${authorityOf(target)} cannot be reached (${errno ?? quoted(messageOf(error))})`;

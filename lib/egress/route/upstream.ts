@@ -1,8 +1,10 @@
 import { KodaError } from "../../errors.ts";
-import { isLoopback, parseAuthority, parseHost, parsePort, quoted, splitPort, type Target } from "../rules/host.ts";
+import { bracketed } from "../rules/address.ts";
+import { isLoopback, parseAuthority, parseHost, parsePort, quoted, splitPort, type HostPort } from "../rules/host.ts";
 import { contains } from "../rules/range.ts";
+import type { RouteTraffic } from "./route.ts";
 
-/** A proxy between this machine and the world, of the user's own. */
+/** A proxy of the user's own, between this machine and its network. */
 export type UpstreamProxy = {
   readonly protocol: "http" | "https" | "socks5";
   readonly host: string;
@@ -13,24 +15,23 @@ export type UpstreamProxy = {
 
 /** The user's proxies, read once from the environment that koda was started in. */
 export type Upstream = {
-  /** For what goes as plain HTTP, and for tunnels. */
   readonly request: UpstreamProxy | undefined;
   readonly tunnel: UpstreamProxy | undefined;
   readonly direct: readonly Exception[];
 };
 
-type Exception = (target: Target) => boolean;
+type Exception = (target: HostPort) => boolean;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const protocols: Readonly<Record<string, { protocol: UpstreamProxy["protocol"]; port: number }>> = {
   "http:": { protocol: "http", port: 80 },
   "https:": { protocol: "https", port: 443 },
-  // Both leave the look-up to the proxy here: it is the one that sees the world's names.
+  // Both leave the look-up to the proxy: names may be known only there.
   "socks5:": { protocol: "socks5", port: 1080 },
   "socks5h:": { protocol: "socks5", port: 1080 },
 };
 
-/** Undefined when the environment names no proxy. A URL that is not understood is no silent way round the proxy. */
+/** Undefined when the environment names no proxy. A bad URL is an error, never a silent direct connection. */
 export function parseUpstream(env: Environment): Upstream | undefined {
   const all = proxyIn(env, "ALL_PROXY");
   const request = proxyIn(env, "HTTP_PROXY") ?? all;
@@ -41,12 +42,8 @@ export function parseUpstream(env: Environment): Upstream | undefined {
 }
 
 /** The proxy to use for a target; undefined when it is reached directly. */
-export function proxyFor(
-  target: Target,
-  upstream: Upstream | undefined,
-  wire: "request" | "tunnel",
-): UpstreamProxy | undefined {
-  const proxy = upstream?.[wire];
+export function proxyFor(target: HostPort, upstream: Upstream | undefined, traffic: RouteTraffic) {
+  const proxy = upstream?.[traffic];
   if (upstream === undefined || proxy === undefined || isHere(target)) return undefined;
   return upstream.direct.some((matches) => matches(target)) ? undefined : proxy;
 }
@@ -62,12 +59,12 @@ export function proxyOfFetch(url: URL, env: Environment): { proxy: UpstreamProxy
   return upstream.direct.some((matches) => matches(target)) ? undefined : { proxy, variable: variable.name };
 }
 
-/** How a proxy is called in messages: without its credentials. */
-export function nameOf({ host, port }: UpstreamProxy): string {
-  return `${host}:${port}`;
+/** A proxy's name in messages, without its credentials. */
+export function proxyName({ host, port }: UpstreamProxy): string {
+  return `${bracketed(host)}:${port}`;
 }
 
-/** Lower case goes first, as everywhere. */
+/** The lower-case variable wins, as in most programs. */
 function valueIn(env: Environment, name: string): { name: string; value: string } | undefined {
   for (const spelling of [name.toLowerCase(), name]) {
     const value = env[spelling]?.trim() ?? "";
@@ -114,7 +111,7 @@ function withoutCredentials(value: string): string {
   return value.replace(/^([a-z][a-z0-9+.-]*:\/\/)?[^]*@/i, "$1...@");
 }
 
-/** One entry of NO_PROXY: `*`, a network, an address, or a host with everything below it; each with a port or without. */
+/** An entry of NO_PROXY: `*`, a network, an address, or a host with all below it; each with a port or without. */
 function exceptionOf(entry: string): Exception {
   if (entry === "*") return () => true;
   const network = networkOf(entry);
@@ -124,7 +121,7 @@ function exceptionOf(entry: string): Exception {
   const isAddress = "text" in parseHost(entry);
   const port = isAddress || portText === undefined ? undefined : parsePort(portText);
   const host = parseHost((isAddress ? entry : hostText).replace(/^\*?\./, ""));
-  // What nobody understands excepts nothing: the connection goes through the proxy.
+  // A bad entry excepts nothing: the connection goes through the proxy.
   if ("fault" in host || (!isAddress && portText !== undefined && port === undefined)) return () => false;
   return (target) =>
     (port === undefined || port === target.port) &&
@@ -139,7 +136,7 @@ function networkOf(entry: string): Exception | undefined {
   return (target) => target.host.kind === "address" && contains(network, target.host.address);
 }
 
-/** This machine is never reached through another one. */
-function isHere({ host }: Target): boolean {
+/** This machine is never reached through a proxy. */
+function isHere({ host }: HostPort): boolean {
   return isLoopback(host.text) || host.text.endsWith(".localhost");
 }

@@ -1,11 +1,11 @@
-/** An IP address as its bytes in network order: four of them, or sixteen. */
-export type Address = Uint8Array;
+/** An IP address as its bytes in network order: four, or sixteen. */
+export type IpAddress = Uint8Array;
 
 /**
- * Reads an IP address strictly: four decimal octets, or IPv6 without a zone. The system's own readers also take octal,
- * hexadecimal and shortened forms, and what two readers understand differently is a way round a rule.
+ * Parses an IP address strictly: four decimal octets, or IPv6 without a zone. The system's own parsers also take octal,
+ * hexadecimal and shortened forms, and a text that two parsers read differently is a way round a rule.
  */
-export function parseAddress(text: string): Address | undefined {
+export function parseIpAddress(text: string): IpAddress | undefined {
   const bytes = text.includes(":") ? sixteenBytes(text) : fourBytes(text);
   return bytes === undefined ? undefined : Uint8Array.from(bytes);
 }
@@ -54,14 +54,19 @@ function twoBytes(group: string): number[] | undefined {
   return [value >> 8, value & 0xff];
 }
 
-/** The one way in which an address is written: octets, or IPv6 in its shortest form without brackets. */
-export function formatAddress(address: Address): string {
+/** The canonical form: octets, or the shortest form of IPv6, without brackets. */
+export function formatIpAddress(address: IpAddress): string {
   if (address.length === 4) return address.join(".");
   const groups = Buffer.from(address).toString("hex").replace(/.{4}/g, "$&:").slice(0, -1);
   return new URL(`http://[${groups}]`).hostname.slice(1, -1);
 }
 
+/** A host before a port: IPv6 in brackets. */
+export function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
 /** The same address, of the same family. */
-export function isSameAddress(a: Address, b: Address): boolean {
+export function isSameIpAddress(a: IpAddress, b: IpAddress): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }

@@ -1,4 +1,4 @@
-/** What development needs to reach: code, packages and images. Hosts in `git` are reached over SSH as well. */
+/** Hosts that development needs, for code, packages and images. */
 export const developmentHosts: readonly string[] = words(`
   api.github.com codeload.github.com *.githubusercontent.com
   *.npmjs.org registry.yarnpkg.com jsr.io npm.jsr.io deno.land
@@ -12,6 +12,7 @@ export const developmentHosts: readonly string[] = words(`
   registry-1.docker.io auth.docker.io *.docker.io ghcr.io
 `);
 
+/** These may be reached over SSH as well. */
 export const gitHosts: readonly string[] = words("github.com gitlab.com bitbucket.org");
 
 function words(text: string): string[] {

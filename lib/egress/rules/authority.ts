@@ -1,17 +1,17 @@
-import { parseAuthority, type Fault, type Target } from "./host.ts";
+import { bracketed } from "./address.ts";
+import { parseAuthority, type ParseFault, type HostPort } from "./host.ts";
 
 /**
- * Reads `host:port` as a stranger wrote it. What stands before an "@" is often a password and is not repeated; in which
- * encoding letters beyond ASCII are meant, nobody says.
+ * Parses `host:port` from a client. The part before an "@" is often a password, so it is not repeated in the fault; the
+ * encoding of letters beyond ASCII is unknown.
  */
-export function readAuthority(text: string, defaultPort?: number): Target | Fault {
+export function readAuthority(text: string, defaultPort?: number): HostPort | ParseFault {
   if (text.includes("@")) return { fault: "credentials do not belong before the host; send them in a header" };
   if (/[^!-~]/.test(text)) return { fault: "the host is not ASCII" };
   return parseAuthority(text, defaultPort);
 }
 
 /** A target as `host:port`, an IPv6 address in brackets; without the port where it is the usual one. */
-export function authorityOf({ host, port }: Target, usualPort?: number): string {
-  const name = host.kind === "address" && host.text.includes(":") ? `[${host.text}]` : host.text;
-  return port === usualPort ? name : `${name}:${port}`;
+export function authorityOf({ host, port }: HostPort, usualPort?: number): string {
+  return port === usualPort ? bracketed(host.text) : `${bracketed(host.text)}:${port}`;
 }

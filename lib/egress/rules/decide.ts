@@ -1,35 +1,15 @@
-import { formatAddress, parseAddress, type Address } from "./address.ts";
-import { quoted, type Target } from "./host.ts";
+import { bracketed, formatIpAddress, parseIpAddress } from "./address.ts";
+import { authorityOf } from "./authority.ts";
+import { quoted, type HostPort } from "./host.ts";
 import { allows, denies, webPorts } from "./pattern.ts";
-import type { Rules, RuleSet } from "./rules.ts";
+import type { EgressRules } from "./rules.ts";
 import { specialUse } from "./special.ts";
 
-/** `reason` is one line of ASCII that names the host and the flag that would allow it. */
-export type Decision = { allow: true } | { allow: false; reason: string };
-
-/** Whether a host may be reached as far as its name (or the address given instead of one) says: before any look-up. */
-export function decideName(target: Target, rules: Rules): Decision {
-  return decide(rules, (set) => whyNotName(target, set));
-}
-
-/** Whether a host whose name is allowed may be reached at an address that it has. */
-export function decideAddress(target: Target, address: string, rules: Rules): Decision {
-  const parsed = parseAddress(address);
-  if (parsed === undefined) {
-    return { allow: false, reason: `${target.host.text} resolves to ${quoted(address)}, which is not an IP address` };
-  }
-  return decide(rules, (set) => whyNotAddress(target, parsed, set));
-}
-
-function decide(rules: Rules, whyNot: (set: RuleSet) => string | undefined): Decision {
-  for (const set of rules) {
-    const reason = whyNot(set);
-    if (reason !== undefined) return { allow: false, reason };
-  }
-  return { allow: true };
-}
-
-function whyNotName(target: Target, { mode, allow, deny }: RuleSet): string | undefined {
+/**
+ * Judges a host by its name, or by an address in the place of one, before any look-up. Returns why it is refused, on
+ * one line of ASCII that names the host and the flag that would allow it.
+ */
+export function nameRefusal(target: HostPort, { mode, allow, deny }: EgressRules): string | undefined {
   const name = shownTarget(target);
   const denial = deny.find((pattern) => denies(pattern, target));
   if (denial !== undefined) return deniedBy(name, denial.text);
@@ -42,19 +22,24 @@ function whyNotName(target: Target, { mode, allow, deny }: RuleSet): string | un
   return `${name} is not on the allowlist (${flagFor(target)} allows it)`;
 }
 
-/** What a network gives its own hosts. A proxy further up may look such a name up where we cannot see its address. */
+/** Names of hosts of a network's own. An upstream proxy may resolve such a name to an address that we never see. */
 const privateNames = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/;
 
-function whyNotPublic({ host }: Target): string | undefined {
+function whyNotPublic({ host }: HostPort): string | undefined {
   if (host.kind === "address") return specialUse(host.address);
   const isPrivate = privateNames.test(host.text) || !host.text.includes(".");
   return isPrivate ? "a name of this machine or its network" : undefined;
 }
 
-function whyNotAddress(target: Target, address: Address, { mode, allow, deny }: RuleSet): string | undefined {
+/** Judges an address of a host whose name is allowed. */
+export function addressRefusal(target: HostPort, text: string, { mode, allow, deny }: EgressRules): string | undefined {
+  const address = parseIpAddress(text);
+  if (address === undefined) return `${target.host.text} resolves to ${quoted(text)}, which is not an IP address`;
   const isAddress = target.host.kind === "address";
-  const found: Target = { host: { kind: "address", text: formatAddress(address), address }, port: target.port };
-  const what = isAddress ? shownTarget(found) : `${shownTarget(target)} resolves to ${shownHost(found)}, which`;
+  const found: HostPort = { host: { kind: "address", text: formatIpAddress(address), address }, port: target.port };
+  const what = isAddress
+    ? shownTarget(found)
+    : `${shownTarget(target)} resolves to ${bracketed(found.host.text)}, which`;
   const denial = deny.find((pattern) => denies(pattern, found));
   if (denial !== undefined) return deniedBy(what, denial.text);
   if (mode === "none") return networkOff(target);
@@ -68,21 +53,17 @@ function deniedBy(what: string, pattern: string): string {
   return `${what} is denied by the pattern ${quoted(pattern)} (--deny-net or egress.deny, which no --allow-net overrules)`;
 }
 
-function networkOff(target: Target): string {
+function networkOff(target: HostPort): string {
   return `${shownTarget(target)} cannot be reached with --net none (--net allowlist ${flagFor(target)} allows it)`;
 }
 
-/** The pattern of a target: its host, with the port where that is not one of the web's. */
-function shownTarget(target: Target): string {
-  return webPorts.includes(target.port) ? shownHost(target) : `${shownHost(target)}:${target.port}`;
+/** The pattern for a target: its host, and its port unless that is one of the web's. */
+function shownTarget(target: HostPort): string {
+  return webPorts.includes(target.port) ? bracketed(target.host.text) : authorityOf(target);
 }
 
-function shownHost({ host }: Target): string {
-  return host.kind === "address" && host.address.length === 16 ? `[${host.text}]` : host.text;
-}
-
-/** In quotes where a shell would read the brackets. */
-function flagFor(target: Target): string {
+/** In quotes where a shell would expand the brackets. */
+function flagFor(target: HostPort): string {
   const pattern = shownTarget(target);
   return `--allow-net ${pattern.startsWith("[") ? `'${pattern}'` : pattern}`;
 }

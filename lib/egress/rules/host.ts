@@ -1,31 +1,31 @@
 import { domainToASCII, domainToUnicode } from "node:url";
-import { formatAddress, parseAddress, type Address } from "./address.ts";
+import { formatIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
 
-/** Whom somebody wants to reach, in the one spelling in which it is compared, looked up and connected to. */
-export type Host =
+/** A host in its canonical spelling, by which it is compared, looked up and connected to. */
+export type NetworkHost =
   | { readonly kind: "name"; readonly text: string }
-  | { readonly kind: "address"; readonly text: string; readonly address: Address };
+  | { readonly kind: "address"; readonly text: string; readonly address: IpAddress };
 
-export type Target = { readonly host: Host; readonly port: number };
+export type HostPort = { readonly host: NetworkHost; readonly port: number };
 
-/** Why a text was not understood: a clause on one line of ASCII, fit for a header, that quotes the text. */
-export type Fault = { readonly fault: string };
+/** A parse error: a clause on one line of ASCII, fit for a header, that quotes the text. */
+export type ParseFault = { readonly fault: string };
 
 const longestName = 253;
 const longestQuote = 80;
 
 /**
- * Reads a host: exactly one well-formed name, IPv4 address or IPv6 address (with or without brackets). A name comes out
- * in lower case, without the dot at its end, international ones in punycode. What another reader could take for
- * another host is refused, not repaired.
+ * Parses a host: exactly one well-formed name, IPv4 address or IPv6 address (with or without brackets). A name comes
+ * out in lower case, without the dot at its end, international ones in punycode. A text that another parser could take
+ * for another host is refused, not repaired.
  */
-export function parseHost(text: string): Host | Fault {
+export function parseHost(text: string): NetworkHost | ParseFault {
   const fault = (why: string) => ({ fault: `${quoted(text)} is not a host: ${why}` });
   if (text === "") return fault("it is empty");
   if (text.length > longestName + 1) return fault(`it is longer than ${longestName} characters`);
 
-  const address = parseAddress(/^\[(.*:.*)\]$/.exec(text)?.[1] ?? text);
-  if (address !== undefined) return { kind: "address", text: formatAddress(address), address };
+  const address = parseIpAddress(/^\[(.*:.*)\]$/.exec(text)?.[1] ?? text);
+  if (address !== undefined) return { kind: "address", text: formatIpAddress(address), address };
   if (/[:[\]]/.test(text)) return fault("it is neither a name nor an IPv6 address");
 
   // Only A to Z: there are other letters (the sign for Kelvin) whose lower case is a letter of ASCII.
@@ -47,7 +47,7 @@ export function isLoopback(host: string): boolean {
 
 /**
  * The name as it is looked up; undefined when letters would have to be replaced for that: `GITHUB.COM` in full-width
- * letters would turn out to be github.com for one program and a strange name for the next.
+ * letters is github.com for one program and another name for the next.
  */
 function asciiName(name: string): string | undefined {
   const isPlain = /^[\w.-]*$/.test(name);
@@ -68,8 +68,8 @@ function nameFault(name: string): string | undefined {
   return looksNumeric ? "it ends in a number and is not an IPv4 address of four decimal octets" : undefined;
 }
 
-/** Reads `host:port`, or `host` alone where a default port is given. IPv6 has to stand in brackets. */
-export function parseAuthority(text: string, defaultPort?: number): Target | Fault {
+/** Parses `host:port`, or `host` alone where a default port is given. IPv6 needs brackets. */
+export function parseAuthority(text: string, defaultPort?: number): HostPort | ParseFault {
   const parts = splitPort(text);
   const port = parts.port === undefined ? defaultPort : parsePort(parts.port);
   if (port === undefined) {
@@ -83,7 +83,7 @@ export function parseAuthority(text: string, defaultPort?: number): Target | Fau
   return "fault" in host ? host : { host, port };
 }
 
-/** What stands before and after the last colon that is not inside brackets. */
+/** Splits at the last colon outside of brackets. */
 export function splitPort(text: string): { host: string; port: string | undefined } {
   const [, host = text, port] = /^(\[[^\]]*\]|[^[\]]*):([^:]*)$/.exec(text) ?? [];
   return { host, port };
@@ -95,7 +95,7 @@ export function parsePort(text: string): number | undefined {
   return port <= 65_535 ? port : undefined;
 }
 
-/** A text somebody else wrote, in quotes, cut, and with everything escaped that is not printable ASCII. */
+/** An untrusted text in quotes, cut, with everything escaped that is not printable ASCII. */
 export function quoted(text: string): string {
   const cut = text.length > longestQuote ? `${text.slice(0, longestQuote)}...` : text;
   return JSON.stringify(cut).replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -1,5 +1,5 @@
-import { isSameAddress, type Address } from "./address.ts";
-import { parseHost, parsePort, quoted, splitPort, type Fault, type Target } from "./host.ts";
+import { isSameIpAddress, type IpAddress } from "./address.ts";
+import { parseHost, parsePort, quoted, splitPort, type ParseFault, type HostPort } from "./host.ts";
 import { embedded } from "./special.ts";
 
 /** A host, one label below a suffix (`*.example.com`), or an address; with a port or without. */
@@ -12,15 +12,15 @@ export type Pattern = {
 } & (
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "below"; readonly suffix: string }
-  | { readonly kind: "address"; readonly address: Address }
+  | { readonly kind: "address"; readonly address: IpAddress }
 );
 
-/** What an allowance without a port means. */
+/** The ports of an allowance that names none. */
 export const webPorts: readonly number[] = [80, 443];
 const sshPort = 22;
 
 /** `wide`: a denial may name a suffix of one label (`*.example`), with which an allowance would allow too much. */
-export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern | Fault {
+export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern | ParseFault {
   const fault = (why: string) => ({ fault: `${quoted(text)} is not a host pattern: ${why}` });
   if (text === "") return fault("it is empty");
   if (text.includes("://")) return fault("it is a URL: give only its host");
@@ -44,8 +44,8 @@ export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern
   return { kind: "below", suffix: `.${host.text}`, text, port };
 }
 
-/** Whether an allowance includes a target: `*` is exactly one label, and without a port it is those of the web. */
-export function allows(pattern: Pattern, { host, port }: Target): boolean {
+/** Matches an allowance, read narrowly: `*` is exactly one label, and no port means those of the web. */
+export function allows(pattern: Pattern, { host, port }: HostPort): boolean {
   if (!allowsPort(pattern, port)) return false;
   switch (pattern.kind) {
     case "name":
@@ -53,7 +53,7 @@ export function allows(pattern: Pattern, { host, port }: Target): boolean {
     case "below":
       return host.kind === "name" && isOneBelow(host.text, pattern.suffix);
     case "address":
-      return host.kind === "address" && isSameAddress(host.address, pattern.address);
+      return host.kind === "address" && isSameIpAddress(host.address, pattern.address);
     default:
       return pattern satisfies never;
   }
@@ -69,10 +69,10 @@ function allowsPort({ port: named, git }: Pattern, port: number): boolean {
 }
 
 /**
- * Whether a denial includes a target. It is read widely: `*` is one label or more, no port is every port, and an IPv4
- * address is also meant where it stands inside an IPv6 address.
+ * Matches a denial, read widely: `*` is one label or more, no port means every port, and an IPv4 address also matches
+ * inside of an IPv6 address.
  */
-export function denies(pattern: Pattern, { host, port }: Target): boolean {
+export function denies(pattern: Pattern, { host, port }: HostPort): boolean {
   if (pattern.port !== undefined && pattern.port !== port) return false;
   switch (pattern.kind) {
     case "name":
@@ -80,13 +80,13 @@ export function denies(pattern: Pattern, { host, port }: Target): boolean {
     case "below":
       return host.kind === "name" && host.text.endsWith(pattern.suffix);
     case "address":
-      return host.kind === "address" && facesOf(host.address).some((face) => isSameAddress(face, pattern.address));
+      return host.kind === "address" && facesOf(host.address).some((face) => isSameIpAddress(face, pattern.address));
     default:
       return pattern satisfies never;
   }
 }
 
-function facesOf(address: Address): Address[] {
+function facesOf(address: IpAddress): IpAddress[] {
   const inner = embedded(address);
   return inner === undefined ? [address] : [address, inner.address];
 }

@@ -1,38 +1,41 @@
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
-import { formatAddress, parseAddress } from "./address.ts";
-import { decideAddress, decideName } from "./decide.ts";
-import { quoted, type Target } from "./host.ts";
-import type { Rules } from "./rules.ts";
+import { formatIpAddress, parseIpAddress } from "./address.ts";
+import { addressRefusal, nameRefusal } from "./decide.ts";
+import { quoted, type HostPort } from "./host.ts";
+import type { EgressRules } from "./rules.ts";
 
 /** All addresses of a name, as text; throws when it has none. */
 export type Resolver = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
-/** `addresses` are those that were checked: whoever connects uses them and never looks the name up again. */
-export type Resolved = { addresses: readonly string[] } | { refused: string; kind: "rule" | "dns" | "timeout" };
+/** `addresses` were checked: a connection goes to one of them, with no second look-up. */
+export type Resolution = { addresses: readonly string[] } | { refused: string; kind: "rule" | "dns" | "timeout" };
 
-export type Lookup = { resolver?: Resolver; signal: AbortSignal; limitMs?: number };
+export type Lookup = { resolver?: Resolver | undefined; signal: AbortSignal; limitMs?: number };
 
 const lookupLimitMs = 2_000;
 
 /**
- * Where a target may be reached: its name is judged, looked up, and then every address it has. One forbidden address
- * refuses all: a name that points into a private network as well is not to be trusted with the others.
+ * Judges a target's name, looks it up, and judges every address. One forbidden address refuses all: a name that points
+ * into a private network as well cannot be trusted with its other addresses.
  */
-export async function resolveChecked(target: Target, rules: Rules, lookup: Lookup): Promise<Resolved> {
-  const decision = decideName(target, rules);
-  if (!decision.allow) return { refused: decision.reason, kind: "rule" };
+export async function resolveChecked(target: HostPort, rules: EgressRules, lookup: Lookup): Promise<Resolution> {
+  const refused = nameRefusal(target, rules);
+  if (refused !== undefined) return { refused, kind: "rule" };
 
   const found = await addressesOf(target, lookup);
   if ("refused" in found) return found;
   for (const address of found.addresses) {
-    const decision = decideAddress(target, address, rules);
-    if (!decision.allow) return { refused: decision.reason, kind: "rule" };
+    const refused = addressRefusal(target, address, rules);
+    if (refused !== undefined) return { refused, kind: "rule" };
   }
   return { addresses: found.addresses.map(canonical) };
 }
 
-async function addressesOf({ host }: Target, { resolver, signal, limitMs = lookupLimitMs }: Lookup): Promise<Resolved> {
+async function addressesOf(
+  { host }: HostPort,
+  { resolver, signal, limitMs = lookupLimitMs }: Lookup,
+): Promise<Resolution> {
   if (host.kind === "address") return { addresses: [host.text] };
   signal.throwIfAborted();
   const late = AbortSignal.timeout(limitMs);
@@ -51,11 +54,11 @@ async function addressesOf({ host }: Target, { resolver, signal, limitMs = looku
 }
 
 function canonical(address: string): string {
-  const parsed = parseAddress(address);
-  return parsed === undefined ? address : formatAddress(parsed);
+  const parsed = parseIpAddress(address);
+  return parsed === undefined ? address : formatIpAddress(parsed);
 }
 
-/** What every other program of this machine would find, `/etc/hosts` included. */
+/** Finds the same addresses as other programs of this machine, `/etc/hosts` included. */
 export const systemResolver: Resolver = async (name) => {
   const { lookup } = await import("node:dns/promises");
   const found = await lookup(name, { all: true, order: "verbatim" });

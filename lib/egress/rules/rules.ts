@@ -8,32 +8,22 @@ import { parsePattern, type Pattern } from "./pattern.ts";
  */
 export type EgressMode = "allowlist" | "none" | "open";
 
-export type RuleSet = {
+export type EgressRules = {
   readonly mode: EgressMode;
   readonly allow: readonly Pattern[];
   readonly deny: readonly Pattern[];
 };
 
-/** Every set has to allow what is reached, so adding one can only narrow; there is always one. */
-export type Rules = readonly [RuleSet, ...RuleSet[]];
-
 export type RulesGiven = { mode: EgressMode; allow: readonly string[]; deny: readonly string[] };
 
-/** The rules that patterns make. In the mode `allowlist` the hosts of development are allowed beside the given ones. */
-export function parseRules({ mode, allow, deny }: RulesGiven): Rules {
+/** Makes rules of patterns. In the mode `allowlist` the hosts of development are allowed beside the given ones. */
+export function parseRules({ mode, allow, deny }: RulesGiven): EgressRules {
   const given = allow.map((text) => patternOf(text, "allow"));
-  return [
-    {
-      mode,
-      allow: mode === "allowlist" ? [...developmentAllowlist(), ...given] : given,
-      deny: deny.map((text) => patternOf(text, "deny")),
-    },
-  ];
-}
-
-/** What both allow. */
-export function narrow(rules: Rules, further: Rules): Rules {
-  return [...rules, ...further];
+  return {
+    mode,
+    allow: mode === "allowlist" ? [...developmentAllowlist(), ...given] : given,
+    deny: deny.map((text) => patternOf(text, "deny")),
+  };
 }
 
 function patternOf(text: string, list: "allow" | "deny"): Pattern {
@@ -48,7 +38,7 @@ function patternOf(text: string, list: "allow" | "deny"): Pattern {
 
 let development: readonly Pattern[] | undefined;
 
-/** Parsed when it is first needed. */
+/** Parsed on first use. */
 function developmentAllowlist(): readonly Pattern[] {
   development ??= [
     ...developmentHosts.map((text) => patternOf(text, "allow")),

@@ -1,22 +1,22 @@
-import { formatAddress, type Address } from "./address.ts";
+import { formatIpAddress, type IpAddress } from "./address.ts";
 import { contains, range } from "./range.ts";
 
 /**
- * What an address is when it is no host of the public Internet, such as `a loopback address`, with the IPv4 address
- * inside it, if any; undefined for a public one.
+ * The use of an address that is not public, such as `a loopback address`, with the IPv4 address inside it, if any;
+ * undefined for a public one.
  */
-export function specialUse(address: Address): string | undefined {
+export function specialUse(address: IpAddress): string | undefined {
   const inner = embedded(address);
   const judged = inner?.reaches === true ? inner.address : address;
   const use = ranges.find((range) => contains(range, judged))?.use;
-  return use === undefined || inner === undefined ? use : `${use} (${formatAddress(inner.address)})`;
+  return use === undefined || inner === undefined ? use : `${use} (${formatIpAddress(inner.address)})`;
 }
 
 /**
  * The IPv4 address that an IPv6 address stands for. `reaches`: a packet to the one arrives at the other, so it is as
  * public as that (a network without IPv4 reaches every IPv4 host through NAT64).
  */
-export function embedded(address: Address): { address: Address; reaches: boolean } | undefined {
+export function embedded(address: IpAddress): { address: IpAddress; reaches: boolean } | undefined {
   const form = embeddings.find((form) => contains(form, address));
   if (form === undefined) return undefined;
   return { address: address.subarray(form.at, form.at + 4), reaches: form.reaches };
@@ -29,7 +29,7 @@ const embeddings = [
   { ...range("2002::/16"), at: 2, reaches: false },
 ];
 
-/** The first that contains an address names it. */
+/** The first range that contains an address counts. */
 const ranges = [
   is("a cloud metadata address", "169.254.169.254/32 100.100.100.200/32 168.63.129.16/32"),
   is("a cloud metadata address", "fd00:ec2::254/128 fd20:ce::254/128"),

@@ -1,7 +1,8 @@
 import { dirname } from "node:path";
 import { KodaError } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import type { Policy, SettingsCopy } from "../policy/policy.ts";
-import { isBelow, isHidden } from "../policy/reach.ts";
+import { isHidden } from "../policy/reach.ts";
 
 /**
  * A command's view of the file system, as data: the host's tree, read-only, and over it, in this order, what is

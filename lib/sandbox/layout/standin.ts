@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { errnoOf, KodaError, reasonOf, unlessRefused } from "../../errors.ts";
-import { tryLock } from "../descriptors.ts";
+import { tryLock } from "../../system/descriptors.ts";
+import { isBelow } from "../../files/path.ts";
 import type { Policy } from "../policy/policy.ts";
-import { isBelow } from "../policy/reach.ts";
 import { protectedIn } from "./layout.ts";
 import { look } from "./host.ts";
 

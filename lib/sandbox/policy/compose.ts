@@ -1,6 +1,7 @@
 import { type Network, networks } from "../../config/config.ts";
+import { folded, isBelow } from "../../files/path.ts";
 import type { Policy, ResourceLimits } from "./policy.ts";
-import { folded, hiddenFrom, isBelow, isHidden, writeRefusal } from "./reach.ts";
+import { hiddenFrom, isHidden, writeRefusal } from "./reach.ts";
 
 /**
  * The policy of a part of a run: what both allow, whatever the child says. Reading is decided by the deepest rule above

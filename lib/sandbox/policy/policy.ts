@@ -1,8 +1,9 @@
 import { dirname, join } from "node:path";
 import type { Mode, Network } from "../../config/config.ts";
 import { KodaError } from "../../errors.ts";
+import { folded, isBelow } from "../../files/path.ts";
 import { hiddenByDefault, readonlyByDefault, shownByDefault } from "./defaults.ts";
-import { folded, hiddenFrom, isBelow, isHiddenBy } from "./reach.ts";
+import { hiddenFrom, isHiddenBy } from "./reach.ts";
 
 /**
  * The rights of a run, as data: file tools and the sandbox obey the same record. All paths are absolute, and real
@@ -78,7 +79,7 @@ export type Grants = {
   /** koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`. */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
-  /** The project's repository when its `.git` is a file (`gitPlaces` in lib/trust). Goes through `resolve`. */
+  /** The place that the project's `.git` leads to (`leadsTo` in lib/git). Goes through `resolve`. */
   readonly gitPlaces: readonly string[];
   /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
   readonly copies: readonly SettingsCopy[];
@@ -86,7 +87,7 @@ export type Grants = {
   readonly network: Network;
   /** Overrides single standard limits. */
   readonly limits?: ResourceLimits;
-  /** All real paths that a rule about a path is about: `realPaths` in lib/trust, which looks at the file system. */
+  /** All real paths that a rule about a path is about: `realPaths` in lib/files, which looks at the file system. */
   readonly resolve: (path: string) => readonly string[];
 };
 

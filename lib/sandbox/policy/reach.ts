@@ -1,3 +1,4 @@
+import { folded, isBelow } from "../../files/path.ts";
 import type { Policy } from "./policy.ts";
 
 /**
@@ -36,25 +37,12 @@ function isInKernelTree(path: string): boolean {
   return ["/proc", "/sys", "/dev"].some((tree) => isBelow(path, tree));
 }
 
-/** True for the directory itself and for all in it. Both paths are without symlinks. */
-export function isBelow(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
-}
-
 /** Directories that decide which code git and koda itself will run. */
 const protectedNames = /(?:^|\/)(\.git|\.koda)(?:\/|$)/;
 
 /** The one of them that a path names or leads through. */
 export function protectedName(path: string): string | undefined {
   return protectedNames.exec(folded(path))?.[1];
-}
-
-/**
- * Refusals are compared without capitals and Unicode forms: on a file system that does not tell `.GIT` from `.git`
- * they are the same directory, and on the others hardly anything has both names.
- */
-export function folded(path: string): string {
-  return path.normalize("NFC").toLowerCase();
 }
 
 /** How deep the deepest of the directories lies that hold the path. Not its length, which folding may change. */

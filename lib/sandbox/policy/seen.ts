@@ -1,5 +1,6 @@
+import { isBelow } from "../../files/path.ts";
 import type { Policy } from "./policy.ts";
-import { hostTmp, isBelow, isHidden } from "./reach.ts";
+import { hostTmp, isHidden } from "./reach.ts";
 
 type Tmp = Pick<Policy, "privateTmp" | "tmp" | "write" | "show">;
 

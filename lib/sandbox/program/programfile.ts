@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sealedFile } from "../descriptors.ts";
+import { sealedFile } from "../../system/descriptors.ts";
 
 /** A program of ours that can be spawned: in memory and sealed, or in a directory that only koda's user can enter. */
 export class ProgramFile implements Disposable {

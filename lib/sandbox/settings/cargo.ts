@@ -1,3 +1,4 @@
+import { isRecord } from "../../config/json.ts";
 import { harmlessValue, mayHoldSecrets, type Redact, words } from "./redacted.ts";
 
 /** Keys of cargo's settings; `*` stands for a name, and a last `**` for everything below. */
@@ -48,12 +49,8 @@ type Leaf = { path: readonly string[]; value: unknown };
 function leavesOf(table: object, above: readonly string[]): Leaf[] {
   return Object.entries(table).flatMap(([name, value]: [string, unknown]): Leaf[] => {
     const path = [...above, name];
-    return isTable(value) && path.length < deepest ? leavesOf(value, path) : [{ path, value }];
+    return isRecord(value) && path.length < deepest ? leavesOf(value, path) : [{ path, value }];
   });
-}
-
-function isTable(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function matches(pattern: readonly string[], path: readonly string[]): boolean {

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readRegularFile } from "../../config/file.ts";
 import { unlessRefused } from "../../errors.ts";
+import { readRegularFile } from "../../files/read.ts";
 import type { SettingsCopy } from "../policy/policy.ts";
 import { redactCargoConfig } from "./cargo.ts";
 import { redactGhConfig, redactGhHosts } from "./gh.ts";

@@ -1,3 +1,4 @@
+import { isRecord, type JsonRecord } from "../../config/json.ts";
 import { mayHoldSecrets, type Redact, words } from "./redacted.ts";
 
 /** Of `config.yml`; programs that gh would start are left out. */
@@ -25,7 +26,7 @@ function accountsOf(settings: unknown): Record<string, object> {
   return Object.fromEntries(users.map((name) => [name, {}]));
 }
 
-function redacted(text: string, choose: (settings: Record<string, unknown>) => unknown): ReturnType<Redact> {
+function redacted(text: string, choose: (settings: JsonRecord) => unknown): ReturnType<Redact> {
   const settings = parsed(text);
   const isWhole = !mayHoldSecrets(text.replaceAll(/\busers?:/g, ""));
   if (settings === null) return { text: "", isWhole };
@@ -49,8 +50,4 @@ function only(settings: unknown, names: ReadonlySet<string>): Record<string, unk
 
 function isShort(value: unknown): boolean {
   return typeof value === "number" || (typeof value === "string" && value.length < 100);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,9 @@
 import { realpathSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { unlessRefused } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import type { Policy, SettingsCopy } from "../policy/policy.ts";
-import { isBelow, isHidden } from "../policy/reach.ts";
+import { isHidden } from "../policy/reach.ts";
 
 type Shown = {
   policy: Policy;

@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import type { Endpoint } from "./rules.ts";
 
 const { EAFNOSUPPORT, EINVAL } = constants.errno;
 
@@ -43,6 +44,11 @@ export function parseAddress(bytes: Uint8Array): Address | number {
     default:
       return -EAFNOSUPPORT;
   }
+}
+
+/** struct sockaddr_in: the family as this processor has it, then port and address as the network does. */
+export function inetAddress({ address, port }: Endpoint): Uint8Array {
+  return Uint8Array.of(inet, 0, port >> 8, port & 0xff, ...address.split(".").map(Number), 0, 0, 0, 0, 0, 0, 0, 0);
 }
 
 /** A path ends with its NUL or with the address; a name without a file begins with a NUL and may contain more. */

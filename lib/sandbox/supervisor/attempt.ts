@@ -1,25 +1,29 @@
 import { constants } from "node:os";
-import { connect } from "./calls.ts";
+import { bind, connect } from "./calls.ts";
 import type { Call } from "./notification.ts";
 import type { Socket } from "./socket.ts";
 
 const { EAGAIN, EALREADY, EINPROGRESS, EISCONN } = constants.errno;
+
+type AttemptOptions = { socket: Socket; address: Uint8Array; from?: Uint8Array | undefined; holds: DisposableStack };
 
 /** A connection that is being made for a command. */
 export class Attempt implements Disposable {
   readonly call: Call;
   readonly #socket: Socket;
   readonly #address: Uint8Array;
+  readonly #from: Uint8Array | undefined;
   /** Held until it is over: the socket, and the file that the address names by its descriptor. */
   readonly #holds: DisposableStack;
   #tries = 0;
   /** The next try waits for an answer from the other side, or for a while, in which its queue may get room. */
   #waitsFor: "answer" | "while" = "answer";
 
-  constructor(call: Call, { socket, address, holds }: { socket: Socket; address: Uint8Array; holds: DisposableStack }) {
+  constructor(call: Call, { socket, address, from, holds }: AttemptOptions) {
     this.call = call;
     this.#socket = socket;
     this.#address = address;
+    this.#from = from;
     this.#holds = holds;
   }
 
@@ -33,8 +37,10 @@ export class Attempt implements Disposable {
    * has its answer is how the kernel completes the first one.
    */
   try(): number | undefined {
-    const result = connect(this.#socket.descriptor, this.#address);
     const isFirst = this.#tries++ === 0;
+    // A socket that the command itself gave an address keeps that one.
+    if (isFirst && this.#from !== undefined) bind(this.#socket.descriptor, this.#from);
+    const result = connect(this.#socket.descriptor, this.#address);
     if (result === 0 || (result === -EISCONN && !isFirst)) return this.#socket.deliver();
     if (!this.#socket.waits) return result;
     const isOnItsWay = result === -EINPROGRESS || result === -EALREADY;

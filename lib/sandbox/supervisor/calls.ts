@@ -1,5 +1,5 @@
 import { KodaError } from "../../errors.ts";
-import { addressOf as ptr, openLibrary, readAt as read } from "../../shell/clibrary.ts";
+import { addressOf as ptr, openLibrary, readAt as read } from "../../system/clibrary.ts";
 
 /** Every call below answers as the kernel does: a negative number is an errno. */
 const functions = {
@@ -10,6 +10,7 @@ const functions = {
   openat: { args: ["i32", "ptr", "i32"], returns: "i32" },
   readlinkat: { args: ["i32", "ptr", "ptr", "u64"], returns: "i64" },
   socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+  bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
   connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
   listen: { args: ["i32", "i32"], returns: "i32" },
   getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
@@ -114,6 +115,10 @@ const [SOCK_CLOEXEC, SOCK_NONBLOCK] = [0o2000000, 0o4000] as const;
 
 export function nonBlockingSocket(family: number, type: number): number {
   return outcome(library().socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+export function bind(socket: number, address: Uint8Array): number {
+  return outcome(library().bind(socket, address, address.length));
 }
 
 export function connect(socket: number, address: Uint8Array): number {

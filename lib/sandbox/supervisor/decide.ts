@@ -1,5 +1,6 @@
 import { constants } from "node:os";
-import type { Address } from "./address.ts";
+import { callerAt } from "../../egress/caller.ts";
+import { type Address, inetAddress } from "./address.ts";
 import type { ConnectRules } from "./rules.ts";
 
 const { EACCES, ENOENT } = constants.errno;
@@ -8,8 +9,8 @@ const { EACCES, ENOENT } = constants.errno;
 const [stream, wholeMessages] = [1, 5] as const;
 
 export type Decision =
-  /** Connects a socket of one of the types, if they matter, to exactly these bytes. */
-  | { do: "connect"; bytes: Uint8Array; types?: readonly number[] }
+  /** Connects a socket of one of the types, if they matter, to exactly these bytes, with the source address `from`. */
+  | { do: "connect"; bytes: Uint8Array; types?: readonly number[]; from?: Uint8Array }
   /** Finds the file by its absolute path, as the command sees it; `mayConnectTo` then has the last word. */
   | { do: "find"; path: string; types: readonly number[] }
   /** The rules refuse `what`; without it, the address makes no sense. */
@@ -42,12 +43,18 @@ function findPath(path: string, cwd: string): Decision {
 
 type Internet = Extract<Address, { family: "inet" | "inet6" }>;
 
-/** Exactly these: the same address in the form of IPv6, or another one of this machine at the same port, is another. */
+/**
+ * Exactly these: the same address in the form of IPv6, or another one of this machine at the same port, is another. The
+ * address of a caller stands for the proxy at that port, which finds it as the source of the connection.
+ */
 function decideInternet(address: Internet, { tcp }: ConnectRules): Decision {
   const { family, host, port, bytes } = address;
   if (tcp === "any") return { do: "connect", bytes };
-  const isListed = family === "inet" && tcp.some((one) => one.address === host && one.port === port);
-  return isListed ? { do: "connect", bytes, types: [stream] } : { do: "refuse", errno: EACCES, what: inWords(address) };
+  const atPort = family === "inet" ? tcp.filter((endpoint) => endpoint.port === port) : [];
+  if (atPort.some((endpoint) => endpoint.address === host)) return { do: "connect", bytes, types: [stream] };
+  const [proxy] = callerAt(host) === undefined ? [] : atPort;
+  if (proxy === undefined) return { do: "refuse", errno: EACCES, what: inWords(address) };
+  return { do: "connect", bytes: inetAddress(proxy), types: [stream], from: inetAddress({ address: host, port: 0 }) };
 }
 
 /** An address that is no file, as people are told of it. */

@@ -50,17 +50,17 @@ function attempt(call: ConnectCall, rules: ConnectRules, report: Report): number
   if (typeof socket === "number") return socket;
   holds.use(socket);
   if (decision.types !== undefined && !decision.types.includes(socket.type)) return -EPERM;
-  return new Attempt(call, { socket, address: target.address, holds: holds.move() });
+  return new Attempt(call, { socket, ...target, holds: holds.move() });
 }
 
 function isRelative(address: Address): boolean {
   return address.family === "path" && !address.path.startsWith("/");
 }
 
-type Target = { address: Uint8Array; held?: number } | { errno: number; what?: string };
+type Target = { address: Uint8Array; from?: Uint8Array | undefined; held?: number } | { errno: number; what?: string };
 
 function targetOf(decision: Exclude<Decision, { do: "refuse" }>, call: ConnectCall, rules: ConnectRules): Target {
-  if (decision.do === "connect") return { address: decision.bytes };
+  if (decision.do === "connect") return { address: decision.bytes, from: decision.from };
   const located = locate(decision.path, { ...rules, pid: call.pid });
   const isAllowed = mayConnectTo(located.real, rules);
   if ("errno" in located && isAllowed) return { errno: located.errno };

@@ -1,6 +1,6 @@
 import { closeSync, writeSync } from "node:fs";
 import { KodaError } from "../../errors.ts";
-import { socketPair, type SocketPair } from "../descriptors.ts";
+import { socketPair, type SocketPair } from "../../system/descriptors.ts";
 import { Recent } from "../recent.ts";
 import { workerUrl } from "./built.ts";
 import { needCalls, shutDown } from "./calls.ts";

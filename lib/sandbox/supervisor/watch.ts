@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { receive } from "../descriptors.ts";
+import { receive } from "../../system/descriptors.ts";
 import type { Attempt } from "./attempt.ts";
 import { close, nowhere, poll, pollEnd, POLLIN, POLLOUT, readLink } from "./calls.ts";
 import { handle, type Report } from "./handle.ts";
@@ -24,32 +24,17 @@ type Reports = {
 
 /**
  * Answers the calls of all commands whose listeners arrive, each by the rules of the socket that its listener came
- * through, until `control` ends. It waits in one place, for everything; at each byte of `control` it takes one more
- * socket.
+ * through. It waits in one place, for everything; a byte of `control` says that there is another socket to add.
  */
-export async function watch(
-  control: number,
-  sockets: AsyncIterator<RuledSocket, void>,
-  reports: Reports,
-): Promise<void> {
-  using watched = new Watched(reports);
-  for (;;) {
-    const events = watched.wait(control);
-    if (events === 0) continue;
-    // All that was announced before the end is taken.
-    if (receive(control, { wait: false }) === undefined) return;
-    const { value } = await sockets.next();
-    if (value !== undefined) watched.add(value);
-  }
-}
-
-class Watched implements Disposable {
+export class Watch {
+  readonly #control: number;
   readonly #reports: Reports;
   readonly #sockets = new Map<number, ConnectRules>();
   readonly #listeners = new Map<number, ConnectRules>();
   readonly #attempts = new Set<Attempt>();
 
-  constructor(reports: Reports) {
+  constructor(control: number, reports: Reports) {
+    this.#control = control;
     this.#reports = reports;
   }
 
@@ -57,15 +42,29 @@ class Watched implements Disposable {
     this.#sockets.set(socket, rules);
   }
 
+  /** Works until another socket is announced; false when `control` has ended instead. */
+  work(): boolean {
+    let isAnnounced = false;
+    try {
+      let events = 0;
+      while (events === 0) events = this.#wait();
+      // All that was announced before the end is taken.
+      isAnnounced = receive(this.#control) !== undefined;
+      return isAnnounced;
+    } finally {
+      if (!isAnnounced) this.#close();
+    }
+  }
+
   /** Waits until something happens and deals with it; returns the events of `control`. */
-  wait(control: number): number {
+  #wait(): number {
     const [attempts, listeners, sockets] = [[...this.#attempts], [...this.#listeners], [...this.#sockets]];
     const inputs = [...listeners, ...sockets].map(([descriptor]) => descriptor);
     const events = poll(
       [
         // A negative descriptor is passed over.
         ...attempts.map(({ writable = -1 }) => ({ descriptor: writable, events: POLLOUT })),
-        ...[...inputs, control].map((descriptor) => ({ descriptor, events: POLLIN })),
+        ...[...inputs, this.#control].map((descriptor) => ({ descriptor, events: POLLIN })),
       ],
       timeoutFor(this.#attempts),
     ).values();
@@ -134,7 +133,7 @@ class Watched implements Disposable {
 
   /** Anything but a listener has no business here. */
   #accept(socket: number, rules: ConnectRules, events: number): void {
-    const message = events === 0 ? undefined : receive(socket, { wait: false });
+    const message = events === 0 ? undefined : receive(socket);
     for (const descriptor of message?.descriptors ?? []) {
       const isListener = readLink(nowhere, `/proc/self/fd/${descriptor}`) === "anon_inode:seccomp notify";
       if (isListener) this.#listeners.set(descriptor, rules);
@@ -145,7 +144,7 @@ class Watched implements Disposable {
     this.#reports.abandon(socket);
   }
 
-  [Symbol.dispose](): void {
+  #close(): void {
     for (const attempt of this.#attempts) attempt[Symbol.dispose]();
     for (const listener of this.#listeners.keys()) close(listener);
   }

@@ -1,9 +1,8 @@
-import { Channel } from "../../async/channel.ts";
 import type { Report } from "./handle.ts";
 import { stillWaits } from "./notification.ts";
 import { sessionOf } from "./process.ts";
 import type { Refusal } from "./rules.ts";
-import { type RuledSocket, watch } from "./watch.ts";
+import { type RuledSocket, Watch } from "./watch.ts";
 
 /** For the thread: first the socket that wakes it, then each socket at which listeners arrive, announced by a byte. */
 export type ToThread = { control: number } | RuledSocket;
@@ -13,20 +12,18 @@ export type FromThread =
 
 declare const self: Worker;
 
-const sockets = new Channel<RuledSocket>();
+let watch: Watch | undefined;
 
 self.addEventListener("message", ({ data }: MessageEvent<ToThread>) => {
-  if ("control" in data) void work(data.control);
-  else sockets.push(data);
+  if ("control" in data)
+    watch = new Watch(data.control, {
+      report: limited((refusal) => tell({ kind: "refusal", refusal })),
+      abandon: (socket) => tell({ kind: "abandoned", socket }),
+    });
+  else watch?.add(data);
+  // No message is heard meanwhile.
+  if (watch?.work() === false) tell({ kind: "ended" });
 });
-
-async function work(control: number): Promise<void> {
-  await watch(control, sockets[Symbol.asyncIterator](), {
-    report: limited((refusal) => tell({ kind: "refusal", refusal })),
-    abandon: (socket) => tell({ kind: "abandoned", socket }),
-  });
-  tell({ kind: "ended" });
-}
 
 /** A command can be refused a hundred thousand times a second. */
 const mostPerSecond = 100;

@@ -1,4 +1,4 @@
-import { openPipe } from "../../shell/libc.ts";
+import { openPipe } from "../../system/pipe.ts";
 import type { Backend, Command, Confined, Manner } from "../backend.ts";
 import { standInsFor } from "../layout/standin.ts";
 import type { Policy } from "../policy/policy.ts";

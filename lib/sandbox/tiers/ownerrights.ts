@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { errnoOf, reasonOf, unlessRefused } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import { ownersBeside } from "../policy/owner.ts";
 import type { Policy } from "../policy/policy.ts";
-import { isBelow } from "../policy/reach.ts";
 import { type Capability, maskOf } from "../program/steps/capabilities.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { KodaError } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import type { Policy } from "../policy/policy.ts";
-import { isBelow } from "../policy/reach.ts";
 
 export type SeatbeltOptions = {
   /** Where koda's proxies listen on this machine: the only places that may be connected to, whatever the policy opens. */

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sealedFile } from "../../system/descriptors.ts";
 import { ripgrepFile } from "./built.ts";
-import { programInMemory } from "./memory.ts";
 
 /** A program that can be started by its path until it is disposed of. */
 export type Program = Disposable & { path: string };
@@ -28,6 +28,12 @@ async function sharedInMemory(file: string): Promise<Program | undefined> {
   inMemory ??= bytesOf(file).then(programInMemory);
   const path = await inMemory;
   return path === undefined ? undefined : { path, [Symbol.dispose]: () => undefined };
+}
+
+/** By a path that is good as long as this process lives; nothing that runs beside koda can put another program there. */
+export function programInMemory(bytes: Uint8Array): string | undefined {
+  const file = sealedFile("rg", bytes);
+  return file === undefined ? undefined : `/proc/${process.pid}/fd/${file}`;
 }
 
 /** There for one search only, in a directory that nobody else can look into: nothing is left behind. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { folded, isBelow } from "../../sandbox/policy/reach.ts";
+import { folded, isBelow } from "../../files/path.ts";
 import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
 import { globFilter } from "./glob.ts";
 import { type Program, ripgrepProgram } from "./program.ts";

@@ -1,7 +1,9 @@
 import ignore, { type Ignore } from "ignore";
-import { existsSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { readSmallText } from "../../config/file.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ancestors } from "../../files/path.ts";
+import { readSmallText } from "../../files/read.ts";
+import { gitPlaces } from "../../git/places.ts";
 
 /**
  * The ignore rules that hold in one directory: those of `.gitignore` files from `top` down to it, and of the
@@ -57,12 +59,6 @@ export function rulesAbove(base: string, top: string): Rules | undefined {
   return rules.patterns.length === 0 ? undefined : rules;
 }
 
-/** The directory itself, its parent, and so on up to the root. */
-export function ancestors(directory: string): string[] {
-  const parent = dirname(directory);
-  return parent === directory ? [directory] : [directory, ...ancestors(parent)];
-}
-
 /** Only for paths whose directory is not ignored itself. */
 export function isIgnored({ top, patterns, matcher }: Rules, path: string, isDirectory: boolean): boolean {
   if (patterns.length === 0) return false;
@@ -78,18 +74,10 @@ function ownPatterns(directory: string, names: readonly string[]): string[] {
   return names.includes(".gitignore") ? readPatterns(join(directory, ".gitignore")) : [];
 }
 
+/** The rules that are not shared. */
 function excludedPatterns(directory: string, names: readonly string[]): string[] {
-  return names.includes(".git") ? readPatterns(excludeFile(join(directory, ".git"))) : [];
-}
-
-/** The file of rules that are not shared. In a linked work tree `.git` is a file that says where the rest is. */
-function excludeFile(git: string): string {
-  if (statSync(git, { throwIfNoEntry: false })?.isFile() !== true) return join(git, "info/exclude");
-  const named = /^gitdir: (.+)$/m.exec(readSmallText(git))?.[1];
-  if (named === undefined) return join(git, "info/exclude");
-  const directory = resolve(dirname(git), named.trim());
-  const common = readSmallText(join(directory, "commondir")).trim();
-  return join(resolve(directory, common), "info/exclude");
+  const places = names.includes(".git") ? gitPlaces(directory) : undefined;
+  return places === undefined ? [] : readPatterns(join(places.common, "info/exclude"));
 }
 
 function readPatterns(file: string): string[] {

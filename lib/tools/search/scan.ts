@@ -1,5 +1,6 @@
+import { basename, dirname } from "node:path";
 import { errnoOf } from "../../errors.ts";
-import { type OpenFile, Replaced } from "../../trust/held.ts";
+import { type OpenFile, Replaced } from "../../files/held.ts";
 import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
 import { type BadPattern, compilePattern } from "./dialect.ts";
 import { globFilter } from "./glob.ts";
@@ -21,7 +22,8 @@ export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: Quer
   for (const path of filesIn(scope, { glob, unreadable: () => unreadable++ })) {
     try {
       // Since it was listed it can have turned into a FIFO or a link: neither is opened.
-      using file = base.reach(path, (directory, name) => directory.openFile(name));
+      using directory = base.descend(dirname(path));
+      using file = directory.openFile(basename(path));
       const { count, lines } = scanFile(file, { regex, context, wanted: missing });
       if (count > 0) files.push({ path, count });
       if (lines.length > 0) shown.push({ path, lines });

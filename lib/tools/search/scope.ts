@@ -1,9 +1,10 @@
 import { errnoOf } from "../../errors.ts";
+import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { ancestors, folded, isBelow } from "../../files/path.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { folded, hiddenFrom, isBelow, isHidden } from "../../sandbox/policy/reach.ts";
-import { HeldDirectory, Replaced } from "../../trust/held.ts";
+import { hiddenFrom, isHidden } from "../../sandbox/policy/reach.ts";
 import { shownPath } from "../../trust/path.ts";
-import { ancestors, isRepository, marksIn, rulesAbove } from "./rules.ts";
+import { isRepository, marksIn, rulesAbove } from "./rules.ts";
 
 /** Where a search looks, as plain data: it is sent to a worker. Every path in it is real. */
 export type Scope = {

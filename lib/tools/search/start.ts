@@ -3,7 +3,8 @@ import type { Policy } from "../../sandbox/policy/policy.ts";
 import { locate } from "../../trust/path.ts";
 import { missingText } from "../missing.ts";
 import { deniedOutside, notAFile } from "../refusal.ts";
-import { type Claim, failed, type ToolResult } from "../tool.ts";
+import { failed, type ToolResult } from "../tool.ts";
+import type { Claim } from "../../trust/claim.ts";
 import type { Scope } from "./scope.ts";
 
 export type Start = { scope: Scope; /** For the model: the directory or file that is searched. */ shown: string };

@@ -1,7 +1,7 @@
 import { type Dirent, lstatSync } from "node:fs";
 import { join } from "node:path";
-import { folded } from "../../sandbox/policy/reach.ts";
-import type { HeldDirectory } from "../../trust/held.ts";
+import type { HeldDirectory } from "../../files/held.ts";
+import { folded } from "../../files/path.ts";
 import { isIgnored, type Rules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
 import { holdBase, type Scope } from "./scope.ts";
 
@@ -67,10 +67,8 @@ function rulesAt(directory: string, dirents: readonly Dirent[], above: Rules | u
 function list(base: HeldDirectory, path: string): Dirent[] | undefined {
   try {
     if (path === "") return base.entries();
-    return base.reach(path, (parent, name) => {
-      using directory = parent.child(name);
-      return directory.entries();
-    });
+    using directory = base.descend(path);
+    return directory.entries();
   } catch {
     // Not permitted, or gone since its parent was listed: the caller counts it.
     return undefined;

@@ -1,6 +1,6 @@
 import { isIP, type Socket } from "node:net";
 import { unlessAborted } from "../../async/unlessaborted.ts";
-import { failureOf, route, type Failure, type Route } from "../../egress/route/route.ts";
+import { failureOf, route, type RouteFailure, type Route } from "../../egress/route/route.ts";
 import { quoted } from "../../egress/rules/host.ts";
 import type { WayOut } from "../../egress/wayout.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
@@ -20,9 +20,9 @@ export async function connectTo(url: WebUrl, egress: WayOut, signal: AbortSignal
   throw new FetchFailure(outcome.reason, { denied });
 }
 
-async function attempt({ scheme, target }: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route | Failure> {
+async function attempt({ scheme, target }: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route | RouteFailure> {
   try {
-    return await route({ target, wire: scheme === "http" ? "request" : "tunnel" }, egress, signal);
+    return await route({ target, traffic: scheme === "http" ? "request" : "tunnel" }, egress, signal);
   } catch (error) {
     signal.throwIfAborted();
     return failureOf(error, target);

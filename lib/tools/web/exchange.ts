@@ -3,7 +3,7 @@ import { unlessAborted } from "../../async/unlessaborted.ts";
 import { listed } from "../../egress/proxy/headers.ts";
 import { authorization } from "../../egress/route/chain.ts";
 import type { Route } from "../../egress/route/route.ts";
-import { nameOf } from "../../egress/route/upstream.ts";
+import { proxyName } from "../../egress/route/upstream.ts";
 import { quoted } from "../../egress/rules/host.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { FetchFailure } from "./failure.ts";
@@ -55,5 +55,5 @@ function whyNot({ statusCode = 0, headers }: IncomingMessage, { proxy }: Route):
   const coding = listed(headers["transfer-encoding"]);
   if (coding.length > 0 && coding.join() !== "chunked") return "its reply has an unsupported Transfer-Encoding";
   if (statusCode !== 407 || proxy === undefined) return undefined;
-  return `the upstream proxy ${nameOf(proxy)} wants other credentials (it answered 407)`;
+  return `the upstream proxy ${proxyName(proxy)} wants other credentials (it answered 407)`;
 }

@@ -1,10 +1,10 @@
 import { authorityOf } from "../../egress/rules/authority.ts";
-import { parseAuthority, quoted, type Fault, type Target } from "../../egress/rules/host.ts";
+import { parseAuthority, quoted, type ParseFault, type HostPort } from "../../egress/rules/host.ts";
 
 /** An address of the web in its parts. Its host is read without repair: what is judged is what is connected to. */
 export type WebUrl = {
   readonly scheme: "http" | "https";
-  readonly target: Target;
+  readonly target: HostPort;
   /** With the query, as it is sent. */
   readonly path: string;
 };
@@ -16,7 +16,7 @@ const longestUrl = 8 * 1024;
  * Reads a URL as text. No other reader comes first: theirs turn `127.1` into an address, drop what is in the way, and
  * so make a good host of a bad one. What does not belong into a path is percent-encoded; the fragment is left away.
  */
-export function parseUrl(given: string): WebUrl | Fault {
+export function parseUrl(given: string): WebUrl | ParseFault {
   const text = given.trim();
   const fault = (why: string) => ({ fault: `${quoted(text)} cannot be fetched: ${why}` });
   if (text.length > longestUrl) return fault(`it is longer than ${longestUrl} characters`);

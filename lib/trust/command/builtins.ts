@@ -1,4 +1,4 @@
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import { nothing, together, unknownWrite } from "./claims.ts";
 import { readOptions } from "./options.ts";
 import type { Call, Program } from "./program.ts";

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
-import type { Claim } from "../../tools/tool.ts";
+import { shellQuoted } from "../../quote.ts";
+import type { Claim } from "../claim.ts";
 import { nothing, together, unknownWrite } from "./claims.ts";
 import { inputFrom } from "./output.ts";
 import type { Assignment, Command } from "./parse.ts";
@@ -93,7 +94,7 @@ function expandAlias(name: string, args: readonly Text[], { scope, interpreter }
 
 /** The text as source again; `$_` is not known, and so stands for what is not known. */
 function quoted({ head, rest }: Text): string {
-  const text = `'${head.replaceAll("'", String.raw`'\''`)}'`;
+  const text = shellQuoted(head);
   return rest === "none" ? text : `${text}"$_"`;
 }
 

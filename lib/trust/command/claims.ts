@@ -1,4 +1,4 @@
-import { type Claim, effects } from "../../tools/tool.ts";
+import { type Claim, effects } from "../claim.ts";
 
 export const nothing: Claim = { effect: "read", writes: [] };
 

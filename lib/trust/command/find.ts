@@ -1,4 +1,4 @@
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import { together, unknownWrite } from "./claims.ts";
 import { inDirectory, startsOf } from "./output.ts";
 import type { Call, Program } from "./program.ts";

@@ -1,4 +1,4 @@
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import { destructive, nothing, remote, together, unknownWrite } from "./claims.ts";
 import { readOptions, type Options } from "./options.ts";
 import type { Call, Program } from "./program.ts";

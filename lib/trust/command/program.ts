@@ -1,4 +1,4 @@
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import type { SyntaxNode } from "./parse.ts";
 import type { Scope } from "./scope.ts";
 import type { Text } from "./text.ts";

@@ -1,4 +1,4 @@
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import { nothing, remote, together } from "./claims.ts";
 import type { Redirection } from "./parse.ts";
 import type { Scope } from "./scope.ts";

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
-import { hostTmp, isBelow, protectedName } from "../../sandbox/policy/reach.ts";
+import { isBelow } from "../../files/path.ts";
+import { hostTmp, protectedName } from "../../sandbox/policy/reach.ts";
 import { hostPath } from "../../sandbox/policy/seen.ts";
 import type { Scope, Surroundings } from "./scope.ts";
 import type { Text } from "./text.ts";

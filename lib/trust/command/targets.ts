@@ -1,5 +1,5 @@
-import { isBelow } from "../../sandbox/policy/reach.ts";
-import type { Claim } from "../../tools/tool.ts";
+import { isBelow } from "../../files/path.ts";
+import type { Claim } from "../claim.ts";
 import { destructive, nothing, remote, together, unknownWrite } from "./claims.ts";
 import type { Scope } from "./scope.ts";
 import { locate, nameOf, whyOutside, type Spot } from "./spot.ts";

@@ -1,4 +1,4 @@
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import { destructive, remote, together } from "./claims.ts";
 import { readOptions } from "./options.ts";
 import { inDirectory } from "./output.ts";

@@ -1,4 +1,4 @@
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import { nothing, unknownWrite } from "./claims.ts";
 import type { Assignment } from "./parse.ts";
 import type { Scope } from "./scope.ts";

@@ -1,4 +1,4 @@
-import type { Claim } from "../../tools/tool.ts";
+import type { Claim } from "../claim.ts";
 import { runCommand } from "./call.ts";
 import { nothing, together, unknownWrite } from "./claims.ts";
 import { inputFrom, linesOf } from "./output.ts";

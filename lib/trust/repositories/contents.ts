@@ -1,5 +1,6 @@
-import type { HeldDirectory } from "../held.ts";
-import { follow, textIn, whyOutside } from "./pointers.ts";
+import type { HeldDirectory } from "../../files/held.ts";
+import { follow } from "../../git/places.ts";
+import { textIn, whyOutside } from "./pointers.ts";
 
 /** What is wrong with a git directory, and in which part of it; without a part it is the whole. */
 export type Danger = { part: string; reason: string };

@@ -9,7 +9,8 @@ import {
   symlinkSync,
   writeSync,
 } from "node:fs";
-import type { HeldDirectory } from "../held.ts";
+import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
+import type { HeldDirectory } from "../../files/held.ts";
 
 /**
  * Copies an entry from one held directory into another, with all that is in it and without following a symlink. Sockets,
@@ -24,8 +25,7 @@ export async function copyEntry(from: HeldDirectory, name: string, to: HeldDirec
   mkdirSync(to.at(name), { mode: 0o700 });
   using source = from.child(name);
   using copy = to.child(name);
-  // Once a directory everything else gets its turn.
-  await new Promise((resolve) => setImmediate(resolve));
+  await yieldToEventLoop();
   for (const inner of source.names()) await copyEntry(source, inner, copy);
 }
 

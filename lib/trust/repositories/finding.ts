@@ -9,7 +9,7 @@ export type Finding = { path: string } & (
     }
   | {
       /** Something that git or koda would have obeyed was moved out of the way. */
-      kind: "set-aside";
+      kind: "quarantined";
       reason: string;
       movedTo: string;
     }
@@ -43,7 +43,7 @@ export function describeFinding(finding: Finding, naming: Naming): string {
   switch (finding.kind) {
     case "new":
       return `A command made ${path}, a repository; nothing in it runs by itself.`;
-    case "set-aside":
+    case "quarantined":
       return `Set aside ${path}, made by a command: ${oneLine(finding.reason)}. It is in "${oneLine(finding.movedTo)}" now.`;
     case "restored":
       return `A command changed protected files in ${path}: ${outcomes(finding)}${because(finding)}.`;

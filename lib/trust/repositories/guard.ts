@@ -1,153 +1,180 @@
 import { renameSync } from "node:fs";
-import { basename, dirname, relative } from "node:path";
-import { Turns } from "../../async/turns.ts";
+import { basename, dirname, relative, join } from "node:path";
+import { SerialQueue } from "../../async/serialqueue.ts";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
-import { isBelow } from "../../sandbox/policy/reach.ts";
-import { HeldDirectory, Replaced } from "../held.ts";
+import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { isBelow } from "../../files/path.ts";
+import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
+import type { Target } from "../../files/save.ts";
 import type { Finding } from "./finding.ts";
-import { identityOf } from "./listing.ts";
-import { remember, rememberPlace, type Memory } from "./memory.ts";
-import type { Handling } from "./newcomers.ts";
+import { findByIdentity, identityAt } from "./identity.ts";
+import { remember, rememberPlace, touchedSince, type Memory, type Place } from "./memory.ts";
+import type { RepositoryOptions } from "./newrepositories.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
-import { putBack, type Mending } from "./putback.ts";
-import { findAgain, identityAt } from "./whereabouts.ts";
+import { moveToQuarantine } from "./quarantine.ts";
 
 /** Of the repository that is open only what git would run is guarded; what commands added is moved to the quarantine. */
-export type Guarding = Handling & {
+export type GuardOptions = RepositoryOptions & {
   /** Mounts hold what is protected, but for symlinks and for what is not there yet, which no mount can. */
   isMounted?: boolean;
 };
 
 /**
- * Holds protected paths where no mount can: remembers what they were before a command, and makes them so again after it.
+ * Holds protected paths where no mount can: remembers what they were before a command, and restores them after it.
  * Commands that overlap share one memory, taken when none was running; what one of them did would be remembered as
  * right for the next otherwise.
  */
 export class Guard {
   readonly #paths: ProtectedPaths;
-  readonly #guarding: Guarding;
+  readonly #options: GuardOptions;
   #watches: readonly Watch[] = [];
   #running = 0;
-  readonly #turns = new Turns();
+  readonly #queue = new SerialQueue();
 
-  constructor(paths: ProtectedPaths, guarding: Guarding) {
+  constructor(paths: ProtectedPaths, options: GuardOptions) {
     this.#paths = paths;
-    this.#guarding = guarding;
+    this.#options = options;
   }
 
   /** Before a command. When this throws it must not run. */
-  take(): Promise<void> {
-    return this.#turns.take(async () => {
+  begin(): Promise<void> {
+    return this.#queue.run(async () => {
       if (this.#running === 0) this.#watches = await this.#remember();
       this.#running++;
     });
   }
 
   /** After a command, and everything that it started. */
-  restore(): Promise<readonly Finding[]> {
-    return this.#turns.take(async () => {
+  end(): Promise<readonly Finding[]> {
+    return this.#queue.run(async () => {
       this.#running--;
-      return this.#mend();
+      return this.#restore();
     });
   }
 
   /** While commands run. */
-  mend(): Promise<readonly Finding[]> {
-    return this.#turns.take(() => this.#mend());
+  restore(): Promise<readonly Finding[]> {
+    return this.#queue.run(() => this.#restore());
   }
 
   async #remember(): Promise<readonly Watch[]> {
-    const { open, isMounted = false } = this.#guarding;
+    const { open, isMounted = false } = this.#options;
     const whole = this.#paths.entries
       .filter(({ path, kind }) => !this.#isOpen(path) && (!isMounted || kind === "symlink"))
       .map(({ path }) => path);
     const parts = open === undefined ? [] : guardedParts(open);
-    const last = new Map(this.#watches.map((watch) => [watch.path, watch.memory]));
+    const last = new Map(this.#watches.map(({ path, memory }) => [path, memory]));
     const room = { bytes: mostBytes };
-    const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
+    const watches: Watch[] = open === undefined ? [] : [await watch(open, async (place) => rememberPlace(place))];
     for (const path of [...whole, ...parts])
-      watches.push(await watch(path, (...at) => remember(...at, { before: last.get(path), room })));
+      watches.push(await watch(path, (place) => remember(place, { last: last.get(path), room })));
     return watches;
   }
 
   #isOpen(path: string): boolean {
-    return this.#guarding.open !== undefined && isBelow(path, this.#guarding.open);
+    return this.#options.open !== undefined && isBelow(path, this.#options.open);
   }
 
-  async #mend(): Promise<readonly Finding[]> {
-    const { open, quarantine } = this.#guarding;
-    const mendings = new Map<string, Mending>();
+  async #restore(): Promise<readonly Finding[]> {
+    const { open } = this.#options;
+    const clear = (target: Target) => this.#clear(target);
+    const byRepository = new Map<string, Restoration[]>();
     for (const watch of this.#watches) {
       const repository = open !== undefined && this.#isOpen(watch.path) ? open : watch.path;
-      const mending = mendings.get(repository) ?? { quarantine, putBack: new Set(), lost: new Set() };
-      mendings.set(repository, mending);
-      await mend(watch, mending, this.#paths.roots);
+      const restorations = byRepository.get(repository) ?? [];
+      byRepository.set(repository, restorations);
+      restorations.push(...(await restoreWatch(watch, { roots: this.#paths.roots, clear })));
     }
-    for (const [repository, { error }] of mendings) if (error === undefined) this.#paths.accept(repository);
-    return [...mendings].flatMap(([repository, mending]) => findingsOf(repository, mending));
+    for (const [repository, restorations] of byRepository)
+      if (!restorations.some(({ problem }) => problem?.kind === "refused")) this.#paths.accept(repository);
+    return [...byRepository].flatMap(([repository, restorations]) => findingsOf(repository, restorations));
+  }
+
+  /** Nothing that a command wrote is thrown away. */
+  async #clear({ directory, name }: Target): Promise<void> {
+    const path = join(directory.path, name);
+    const identity = identityAt(path);
+    if (identity === undefined) return;
+    const suspect = { path, identity, reason: "it was not there before" };
+    const moved = await moveToQuarantine(suspect, this.#options.quarantine);
+    if (moved.kind === "failed") throw new Unrestorable("refused", moved.error ?? moved.problem);
   }
 }
 
-/** All guarded files together; what is beyond is known by size and times only. */
+/** All guarded files together; what is beyond is known by its signature only. */
 const mostBytes = 64 * 1024 * 1024;
 
 /** A protected path, and what it was. */
 type Watch = {
   path: string;
   memory: Memory;
+  identity: string | undefined;
   /** Of the directory that it lies in; undefined when there was none. */
   parent: string | undefined;
 };
 
-async function watch(path: string, look: (parent: HeldDirectory, name: string) => Promise<Memory>): Promise<Watch> {
+async function watch(path: string, look: (place: Place) => Promise<Memory>): Promise<Watch> {
   const parent = identityAt(dirname(path));
-  if (parent === undefined) return { path, memory: { kind: "missing" }, parent };
+  const nothing: Memory = { takenAtMs: 0, entries: new Map([[".", { kind: "missing" }]]) };
+  if (parent === undefined) return { path, memory: nothing, identity: undefined, parent };
   using directory = HeldDirectory.open(dirname(path));
-  return { path, memory: await look(directory, basename(path)), parent };
+  const memory = await look({ parent: directory, name: basename(path) });
+  return { path, memory, identity: kindOf(memory) === "missing" ? undefined : identityAt(path), parent };
 }
 
-async function mend(watch: Watch, mending: Mending, roots: readonly string[]): Promise<void> {
+function kindOf({ entries }: Memory) {
+  return entries.get(".")?.kind ?? "missing";
+}
+
+type Restoring = { roots: readonly string[]; clear: (target: Target) => Promise<void> };
+
+async function restoreWatch(watch: Watch, { roots, clear }: Restoring): Promise<readonly Restoration[]> {
   const { memory, path } = watch;
   // Where there is not even the directory nothing can have appeared.
-  if (memory.kind === "missing" && identityAt(dirname(path)) === undefined) return;
+  if (watch.identity === undefined && identityAt(dirname(path)) === undefined) return [];
+  const restorations: Restoration[] = [];
   try {
-    const now = await settle(watch, mending, roots);
+    const { now, isMoved } = await settle(watch, { roots, clear });
+    if (isMoved) restorations.push({ path });
     using parent = HeldDirectory.open(dirname(now), { create: true });
-    await putBack(memory, { parent, name: basename(now), mending });
+    // What cannot be read the first time can be when the modes of the directories are restored.
+    for (let isComplete = false, pass = 0; !isComplete && pass < 2; pass++) {
+      const touched = await touchedSince(memory, { parent, name: basename(now) });
+      const rows = touched.rows.map(([inner, before]) => [join(basename(now), inner), before] as const);
+      const done = await restoreEntries(parent, rows, { clear, keepsTimes: true });
+      restorations.push(...done.map((each) => ({ ...each, path: join(parent.path, each.path) })));
+      isComplete = touched.isComplete;
+    }
   } catch (error) {
-    if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
-    mending.lost.add(path);
-    mending.error ??= errnoOf(error) === undefined ? messageOf(error) : reasonOf(error);
+    restorations.push({ path, problem: problemOf(error) });
   }
+  return restorations;
 }
 
-/** Where it is to be mended: at its place, to which it is brought back, or below a directory that was renamed with it. */
-async function settle({ memory, path, parent }: Watch, mending: Mending, roots: readonly string[]): Promise<string> {
-  if (memory.kind === "missing") return path;
-  const identity = identityOf(memory.stats);
-  if (identityAt(path) === identity) return path;
-  // A file is written anew from memory, wherever the old one is; a directory has more in it than that.
-  if (memory.kind !== "directory" && identityAt(dirname(path)) === parent) return path;
-  const found = await findAgain(identity, roots);
-  if (found === undefined) return path;
-  if (basename(found) === basename(path) && identityAt(dirname(found)) === parent) return found;
-  await bringBack(found, path, mending);
-  return path;
-}
-
-async function bringBack(found: string, path: string, mending: Mending): Promise<void> {
+/** Finds where to restore: at its place, to which it is moved back, or below a directory that was renamed with it. */
+async function settle({ memory, path, identity, parent }: Watch, restoring: Restoring) {
+  const inPlace = { now: path, isMoved: false };
+  if (identity === undefined || identityAt(path) === identity) return inPlace;
+  // A file is written again from memory, wherever the old one is; a directory has more in it than that.
+  if (kindOf(memory) !== "directory" && identityAt(dirname(path)) === parent) return inPlace;
+  const found = await findByIdentity(identity, restoring.roots);
+  if (found === undefined) return inPlace;
+  if (basename(found) === basename(path) && identityAt(dirname(found)) === parent)
+    return { now: found, isMoved: false };
   using from = HeldDirectory.open(dirname(found));
   using to = HeldDirectory.open(dirname(path), { create: true });
-  await putBack({ kind: "missing" }, { parent: to, name: basename(path), mending });
+  await restoring.clear({ directory: to, name: basename(path) });
   renameSync(from.at(basename(found)), to.at(basename(path)));
-  mending.putBack.add(path);
+  return { now: path, isMoved: true };
 }
 
-function findingsOf(repository: string, { putBack, lost, error }: Mending): readonly Finding[] {
-  const named = (paths: ReadonlySet<string>) =>
-    [...paths].map((path) => (isBelow(path, repository) ? relative(repository, path) || basename(path) : path));
-  if (putBack.size + lost.size === 0) return [];
-  const [parts, gone] = [named(putBack), named(lost)];
-  return [{ kind: "restored", path: repository, parts, lost: gone, ...(error !== undefined && { error }) }];
+function findingsOf(repository: string, restorations: readonly Restoration[]): readonly Finding[] {
+  const nameOf = (path: string) => (isBelow(path, repository) ? relative(repository, path) || basename(path) : path);
+  const named = (some: readonly Restoration[]) => [...new Set(some.map(({ path }) => nameOf(path)))];
+  if (restorations.length === 0) return [];
+  const parts = named(restorations.filter(({ problem }) => problem === undefined));
+  const lost = named(restorations.filter(({ problem }) => problem !== undefined));
+  const error = restorations.find(({ problem }) => problem?.kind === "refused")?.problem?.reason;
+  return [{ kind: "restored", path: repository, parts, lost, ...(error !== undefined && { error }) }];
 }

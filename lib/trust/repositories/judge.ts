@@ -1,10 +1,11 @@
 import { basename, dirname } from "node:path";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
-import { HeldDirectory } from "../held.ts";
+import { HeldDirectory } from "../../files/held.ts";
+import { follow, gitdirIn, pathIn } from "../../git/places.ts";
 import { parseConfig } from "./config.ts";
 import { alternatesDangers, hookDangers, linkDangers, stepDangers, whyLink, type Danger } from "./contents.ts";
 import { whySettingDangerous } from "./keys.ts";
-import { follow, gitdirIn, pathIn, textAt, textIn, whyOutside } from "./pointers.ts";
+import { textAt, textIn, whyOutside } from "./pointers.ts";
 
 export type JudgeOptions = {
   /** The writable roots: what a repository outside of them says is not a command's doing. */

@@ -1,5 +1,6 @@
+import { follow } from "../../git/places.ts";
 import type { Setting } from "./config.ts";
-import { follow, isInside } from "./pointers.ts";
+import { isInside } from "./pointers.ts";
 
 /** The configuration that a setting stands in: relative paths are relative to its git directory. */
 export type Place = { gitDirectory: string; roots: readonly string[] };

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../../errors.ts";
+import { identityOf } from "./identity.ts";
 import { formOfName, isLaidOutBare, type Form } from "./names.ts";
 
 export type Mark = { path: string; form: Exclude<Form, "target"> };
@@ -78,14 +79,6 @@ function mayBeDirectory(entry: Dirent): boolean {
 const tickNs = 2_000_000_000n;
 
 /** A later change cannot have the same time any more. */
-export function isSettled({ ctimeNs }: BigIntStats): boolean {
+function isSettled({ ctimeNs }: BigIntStats): boolean {
   return BigInt(Date.now()) * 1_000_000n - ctimeNs > tickNs;
-}
-
-/**
- * Tells a thing from another that takes its place, even where it gets the same inode, and finds it again after a rename.
- * Where the file system keeps no time of birth it is 0.
- */
-export function identityOf({ dev, ino, birthtimeNs }: Pick<BigIntStats, "dev" | "ino" | "birthtimeNs">): string {
-  return `${dev}:${ino}:${birthtimeNs}`;
 }

@@ -1,62 +1,120 @@
-import { readFileSync, readlinkSync, type BigIntStats } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { errnoOf } from "../../errors.ts";
-import type { HeldDirectory } from "../held.ts";
-import { isSettled } from "./listing.ts";
+import { bytesAt, entryAt, sameSignature, type Entry, type PresentEntry } from "../../files/entry.ts";
+import { Replaced, type HeldDirectory } from "../../files/held.ts";
+import { isBelow } from "../../files/path.ts";
 
-/** What is remembered of an entry, with all that is in it. */
-export type Memory =
-  | { kind: "missing" }
-  /** Without bytes when they are too many to be kept. */
-  | { kind: "file"; stats: BigIntStats; bytes: Uint8Array | undefined; isSettled: boolean }
-  | { kind: "symlink"; stats: BigIntStats; target: string }
-  | {
-      kind: "directory";
-      stats: BigIntStats;
-      entries: ReadonlyMap<string, Memory>;
-      /** Other entries may come and go. */
-      isOpen: boolean;
-    }
-  /** A socket, a FIFO or a device: git makes nothing of it. */
-  | { kind: "other"; stats: BigIntStats };
+/** A protected path and all that is in it, by paths relative to it. Its own is ".", and a directory comes first. */
+export type Memory = { takenAtMs: number; entries: ReadonlyMap<string, Entry> };
 
-/** Larger files are known by their size and times only: that they changed can be told, but not what they were. */
-const mostFileBytes = 8 * 1024 * 1024;
+export type Place = { parent: HeldDirectory; name: string };
 
 export type Remembering = {
-  /** What was remembered of the entry the last time, which spares reading what did not change. */
-  before?: Memory | undefined;
+  /** The last memory of the path, which spares reading what did not change since. */
+  last?: Memory | undefined;
   /** How many more bytes may be kept. */
   room: { bytes: number };
-  /** The only entries of the directory that matter. */
-  only?: readonly string[] | undefined;
 };
 
-export async function remember(parent: HeldDirectory, name: string, work: Remembering): Promise<Memory> {
-  try {
-    return await rememberEntry(parent, name, work);
-  } catch (error) {
-    if (errnoOf(error) !== "ENOENT" || parent.look(name) !== undefined) throw error;
-    return { kind: "missing" };
+/** Of a larger file it can be told that it changed, but not what it was. */
+const mostFileBytes = 8 * 1024 * 1024;
+
+export async function remember(place: Place, { last, room }: Remembering): Promise<Memory> {
+  const takenAtMs = Date.now();
+  const entries = new Map<string, Entry>();
+  await visitEntries(place, ".", {
+    namesIn: (path, directory) => namesInOpen(path, entries) ?? directory.names(),
+    visit(path, entry, at) {
+      if (entry.kind === "missing") forget(path);
+      else if (entry.kind === "file" || entry.kind === "symlink") entries.set(path, withContent(path, entry, at));
+      else entries.set(path, { ...entry, isOpen: namesInOpen(path, entries) !== undefined });
+    },
+    refused(_path, error) {
+      throw error;
+    },
+  });
+  return { takenAtMs, entries };
+
+  /** An entry that the user's own git removes while its directory is listed need not stay away. */
+  function forget(path: string): void {
+    for (const inner of entries.keys()) if (path === "." || isBelow(inner, path)) entries.delete(inner);
+    if (path === "." || namesInOpen(dirname(path), entries) !== undefined) entries.set(path, { kind: "missing" });
+  }
+
+  function withContent(path: string, entry: PresentEntry, at: string): Entry {
+    const before = last?.entries.get(path);
+    const size = entry.signature?.size ?? 0;
+    if (size > mostFileBytes || size > room.bytes) return entry;
+    room.bytes -= size;
+    if (last !== undefined && before !== undefined && isUntouched(before, entry, last)) return before;
+    const bytes = bytesAt(at, entry);
+    return { ...entry, content: { length: bytes.length, read: () => bytes } };
   }
 }
 
-async function rememberEntry(parent: HeldDirectory, name: string, work: Remembering): Promise<Memory> {
-  const stats = parent.look(name);
-  if (stats === undefined) return { kind: "missing" };
-  if (stats.isSymbolicLink()) return { kind: "symlink", stats, target: readlinkSync(parent.at(name)) };
-  if (stats.isFile()) return rememberFile(parent, name, work);
-  if (!stats.isDirectory()) return { kind: "other", stats };
-
-  using directory = parent.child(name);
-  // Once a directory everything else gets its turn.
-  await new Promise((resolve) => setImmediate(resolve));
-  return { kind: "directory", stats, ...(await rememberEntries(directory, work)) };
+/** A directory that must stay where it is, whatever happens in it. */
+export function rememberPlace({ parent, name }: Place): Memory {
+  const entry = entryAt(parent.at(name));
+  const kept: Entry = entry.kind === "directory" ? { ...entry, isOpen: true } : { kind: "missing" };
+  return { takenAtMs: Date.now(), entries: new Map([[".", kept]]) };
 }
 
-/** A directory that must stay where it is, whatever happens in it. */
-export function rememberPlace(parent: HeldDirectory, name: string): Memory {
-  const stats = parent.look(name);
-  return stats?.isDirectory() ? { kind: "directory", stats, entries: new Map(), isOpen: true } : { kind: "missing" };
+/** Entries that may not be what they were: all of them, unless something could not be looked into. */
+export type Touched = { rows: (readonly [path: string, before: Entry])[]; isComplete: boolean };
+
+export async function touchedSince(memory: Memory, place: Place): Promise<Touched> {
+  const { entries } = memory;
+  const touched: Touched = { rows: [], isComplete: true };
+  const seen = new Set<string>();
+  await visitEntries(place, ".", {
+    namesIn(path, directory) {
+      const before = entries.get(path);
+      // What is in a directory that has come goes with it.
+      if (before?.kind !== "directory") return [];
+      if (before.isOpen !== true) return directory.names();
+      return [...entries.keys()]
+        .filter((inner) => inner !== "." && dirname(inner) === path)
+        .map((inner) => basename(inner));
+    },
+    visit(path, entry) {
+      const before = entries.get(path) ?? { kind: "missing" };
+      if (!isUntouched(before, entry, memory)) touched.rows.push([path, before]);
+      seen.add(path);
+    },
+    refused(_path, error) {
+      if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
+      touched.isComplete = false;
+    },
+  });
+  for (const [path, before] of entries) if (!seen.has(path)) touched.rows.push([path, before]);
+  return touched;
+}
+
+type Visitor = {
+  /** The names in a directory that count. */
+  namesIn(path: string, directory: HeldDirectory): readonly string[];
+  /** `at` is good only until this returns. */
+  visit(path: string, entry: Entry, at: string): void;
+  refused(path: string, error: unknown): void;
+};
+
+async function visitEntries({ parent, name }: Place, path: string, visitor: Visitor): Promise<void> {
+  try {
+    const at = parent.at(name);
+    const entry = entryAt(at);
+    if (isLock(name) && entry.kind === "file") return;
+    visitor.visit(path, entry, at);
+    if (entry.kind !== "directory") return;
+    await yieldToEventLoop();
+    using directory = parent.child(name);
+    for (const inner of visitor.namesIn(path, directory))
+      await visitEntries({ parent: directory, name: inner }, join(path, inner), visitor);
+  } catch (error) {
+    const isGone = errnoOf(error) === "ENOENT" && parent.look(name) === undefined;
+    if (isGone) visitor.visit(path, { kind: "missing" }, "");
+    else visitor.refused(path, error);
+  }
 }
 
 /** In a git directory: what is in these is much and runs nothing, but for what says where more objects are. */
@@ -65,39 +123,21 @@ const partly = new Map([
   ["lfs", []],
 ]);
 
-async function rememberEntries(directory: HeldDirectory, { before, room, only }: Remembering) {
-  const names = only ?? directory.names();
-  const isGitDirectory = names.includes("HEAD");
-  const entries = new Map<string, Memory>();
-  for (const name of names) {
-    if (isLock(name) && directory.look(name)?.isFile() === true) continue;
-    const last = before?.kind === "directory" ? before.entries.get(name) : undefined;
-    const memory = await remember(directory, name, {
-      before: last,
-      room,
-      only: isGitDirectory ? partly.get(name) : undefined,
-    });
-    // What the user's own git removed since the directory was listed need not stay away.
-    if (only !== undefined || memory.kind !== "missing") entries.set(name, memory);
-  }
-  return { entries, isOpen: only !== undefined };
+function namesInOpen(path: string, entries: Memory["entries"]): readonly string[] | undefined {
+  return entries.has(join(dirname(path), "HEAD")) ? partly.get(basename(path)) : undefined;
 }
 
 /** git's own locks come and go with what the user does at the same time, and nothing reads what is in them. */
-export function isLock(name: string): boolean {
+function isLock(name: string): boolean {
   return name.endsWith(".lock");
 }
 
-function rememberFile(parent: HeldDirectory, name: string, { before, room }: Remembering): Memory {
-  using file = parent.openFile(name);
-  const { stats } = file;
-  const isUnchanged = before?.kind === "file" && before.isSettled && isSame(before.stats, stats);
-  const isSmall = stats.size <= mostFileBytes && stats.size <= room.bytes;
-  const bytes = !isSmall ? undefined : isUnchanged ? before.bytes : readFileSync(file.descriptor);
-  room.bytes -= bytes?.length ?? 0;
-  return { kind: "file", stats, bytes, isSettled: isSettled(stats) };
-}
+/** The coarsest clock of a file system in use ticks every two seconds. */
+const tickMs = 2000;
 
-export function isSame(one: BigIntStats, other: BigIntStats): boolean {
-  return (["dev", "ino", "mode", "size", "mtimeNs", "ctimeNs"] as const).every((field) => one[field] === other[field]);
+/** An entry that was older than a tick when it was looked at cannot have been changed in the same tick. */
+function isUntouched(before: Entry, now: Entry, { takenAtMs }: Memory): boolean {
+  if (before.kind === "missing" || now.kind === "missing") return before.kind === now.kind;
+  const isSettled = before.signature !== undefined && before.signature.changedMs < takenAtMs - tickMs;
+  return isSettled && sameSignature(before.signature, now.signature);
 }

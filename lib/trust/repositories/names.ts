@@ -1,4 +1,4 @@
-import { folded } from "../../sandbox/policy/reach.ts";
+import { folded } from "../../files/path.ts";
 
 /** How a repository, or koda's own configuration, shows itself in a directory. */
 export type Form =

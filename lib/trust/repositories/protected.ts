@@ -1,12 +1,12 @@
 import { dirname } from "node:path";
-import { isBelow } from "../../sandbox/policy/reach.ts";
+import { isBelow } from "../../files/path.ts";
 import { isInside } from "./pointers.ts";
 import { RepositoryTree, type Found, type Look } from "./tree.ts";
-import { identityAt } from "./whereabouts.ts";
+import { identityAt } from "./identity.ts";
 
 /**
  * What decides which code git and koda will run, below the writable roots, as it was when the run began: none of it is a
- * command's to change. What appears later is not protected, since it may be what the command is for; see `Newcomers`.
+ * command's to change. What appears later is not protected, since it may be what the command is for; see `NewRepositories`.
  */
 export class ProtectedPaths {
   readonly #tree: RepositoryTree;

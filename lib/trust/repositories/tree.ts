@@ -1,8 +1,11 @@
+import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
-import { kindOf } from "../walk.ts";
-import { identityOf, listDirectory, look, type Listing, type Mark } from "./listing.ts";
+import { kindOf } from "../../files/walk.ts";
+import { leadsTo } from "../../git/places.ts";
+import { identityOf } from "./identity.ts";
+import { listDirectory, look, type Listing, type Mark } from "./listing.ts";
 import type { Form } from "./names.ts";
-import { isInside, leadsTo } from "./pointers.ts";
+import { isInside } from "./pointers.ts";
 
 export type Found = {
   /** Real but for its last part, which may be a symlink itself. */
@@ -51,7 +54,7 @@ export class RepositoryTree {
       }
       listings.set(path, listing);
       pending.push(...listing.directories);
-      if (!listing.isCached || listings.size % cachedAtOnce === 0) await breathe(signal);
+      if (!listing.isCached || listings.size % cachedAtOnce === 0) await yieldToEventLoop(signal);
     }
     this.#listings = listings;
     const all = [...listings.values()];
@@ -65,12 +68,6 @@ export class RepositoryTree {
 const notFiles: ReadonlySet<string> = new Set(["/proc", "/sys", "/dev"]);
 
 const cachedAtOnce = 64;
-
-/** Lets others have their turn in the middle of long work. */
-export async function breathe(signal: AbortSignal): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
-  signal.throwIfAborted();
-}
 
 /** Without what lies outside of the roots, which nothing that runs in the sandbox could change. */
 function withTargets(marks: readonly Mark[], roots: readonly string[]): readonly Found[] {

@@ -3,7 +3,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Socket } from "node:net";
 import { proxyVariables } from "../../../lib/egress/env.ts";
-import { sshTunnelCommand } from "../../../lib/egress/sshcommand.ts";
 import { host, openWorld, refusedHost, testWith, type World } from "../../support/clients.ts";
 import { openProxies, startOrigin } from "../../support/egress.ts";
 import { serveGit } from "../../support/git-server.ts";
@@ -100,9 +99,9 @@ describe("git over SSH", () => {
     const heard: string[] = [];
     await using server = await startOrigin(greeter(heard));
     await using opened = await openProxies([server.port], { allow: [`${host}:${server.port}`] });
-    const listener = { host: "127.0.0.1", port: opened.proxies.socksPort };
-    const gitSsh = sshTunnelCommand(binary, listener);
-    const variables = proxyVariables({ http: { ...listener, port: opened.proxies.httpPort }, socks: listener, gitSsh });
+    const at = (port: number) => ({ host: "127.0.0.1", port });
+    const { httpPort, socksPort } = opened.proxies;
+    const variables = proxyVariables({ http: at(httpPort), socks: at(socksPort), executable: binary });
     const clone = async (name: string) => {
       const argv = ["git", "clone", `ssh://git@${name}:${server.port}/some.git`, "never"];
       const env = { ...base.env, ...settings, ...variables };

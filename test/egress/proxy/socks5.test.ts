@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { readGreeting, readRequest } from "../../../lib/egress/proxy/handshake.ts";
+import { parseGreeting, parseRequest } from "../../../lib/egress/socks/request.ts";
 import { dialProxy, echo, openProxies, readAll, socksRequest, startOrigin } from "../../support/egress.ts";
 
 const hello = Buffer.of(5, 1, 0);
 const port443 = [1, 187] as const;
 
 describe("what is read of a greeting", () => {
-  test.each<[name: string, bytes: number[], said: ReturnType<typeof readGreeting>]>([
+  test.each<[name: string, bytes: number[], said: ReturnType<typeof parseGreeting>]>([
     ["nothing", [], undefined],
     ["the version alone", [5], undefined],
     ["a method short", [5, 2, 0], undefined],
@@ -14,7 +14,7 @@ describe("what is read of a greeting", () => {
     ["no method", [5, 0], { value: { isSocks5: true, methods: [] }, length: 2 }],
     ["more than the greeting", [5, 1, 0, 5, 1], { value: { isSocks5: true, methods: [0] }, length: 3 }],
     ["SOCKS4", [4], { value: { isSocks5: false, methods: [] }, length: 1 }],
-  ])("%s", (_, bytes, said) => expect(readGreeting(Buffer.from(bytes))).toEqual(said));
+  ])("%s", (_, bytes, said) => expect(parseGreeting(Buffer.from(bytes))).toEqual(said));
 });
 
 describe("what is read of a request", () => {
@@ -43,11 +43,11 @@ describe("what is read of a request", () => {
     ["UDP ASSOCIATE", [5, 3, 0, 1, 0, 0, 0, 0, 0, 0], { kind: "other command" }],
     ["another kind of address", [5, 1, 0, 2], { kind: "other address" }],
   ])("%s", (_, bytes, value) => {
-    const said = readRequest(Buffer.from(bytes));
+    const said = parseRequest(Buffer.from(bytes));
     expect(said?.value).toMatchObject(value);
     expect(said?.length).toBe(bytes.length);
     for (let length = 0; length < bytes.length; length++) {
-      expect(readRequest(Buffer.from(bytes.slice(0, length)))).toBeUndefined();
+      expect(parseRequest(Buffer.from(bytes.slice(0, length)))).toBeUndefined();
     }
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseUpstream, proxyFor } from "../../../lib/egress/route/upstream.ts";
-import { parseAuthority, type Target } from "../../../lib/egress/rules/host.ts";
+import { parseAuthority, type HostPort } from "../../../lib/egress/rules/host.ts";
 import { KodaError } from "../../../lib/errors.ts";
 import {
   ask,
@@ -16,7 +16,7 @@ import {
 } from "../../support/egress.ts";
 import { until } from "../../support/until.ts";
 
-function targetOf(text: string): Target {
+function targetOf(text: string): HostPort {
   const target = parseAuthority(text, 443);
   if ("fault" in target) throw new Error(target.fault);
   return target;

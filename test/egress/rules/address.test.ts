@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { formatAddress, parseAddress } from "../../../lib/egress/rules/address.ts";
+import { formatIpAddress, parseIpAddress } from "../../../lib/egress/rules/address.ts";
 
 /** The one spelling of an address, or undefined for a text that is none. */
 function canonical(text: string): string | undefined {
-  const address = parseAddress(text);
-  return address === undefined ? undefined : formatAddress(address);
+  const address = parseIpAddress(text);
+  return address === undefined ? undefined : formatIpAddress(address);
 }
 
 test.each([

@@ -1,29 +1,29 @@
 import { expect, test } from "bun:test";
-import { decideAddress, decideName } from "../../../lib/egress/rules/decide.ts";
-import { parseAuthority, type Target } from "../../../lib/egress/rules/host.ts";
-import { narrow, type Rules } from "../../../lib/egress/rules/rules.ts";
+import { addressRefusal, nameRefusal } from "../../../lib/egress/rules/decide.ts";
+import { parseAuthority, type HostPort } from "../../../lib/egress/rules/host.ts";
+import type { EgressRules } from "../../../lib/egress/rules/rules.ts";
 import { publicAddress, reached, rulesOf } from "../../support/reach.ts";
 
-function target(authority: string): Target {
+function target(authority: string): HostPort {
   const parsed = parseAuthority(authority);
   if ("fault" in parsed) throw new Error(parsed.fault);
   return parsed;
 }
 
-function allowed(rules: Rules, authorities: readonly string[]): string[] {
-  return authorities.filter((authority) => decideName(target(authority), rules).allow);
+function allowed(rules: EgressRules, authorities: readonly string[]): string[] {
+  return authorities.filter((authority) => nameRefusal(target(authority), rules) === undefined);
 }
 
 const hosts = ["github.com:443", "example.com:443", "8.8.8.8:443"];
 
 test("an empty allowlist allows nothing", () => {
-  expect(allowed([{ mode: "allowlist", allow: [], deny: [] }], hosts)).toEqual([]);
+  expect(allowed({ mode: "allowlist", allow: [], deny: [] }, hosts)).toEqual([]);
 });
 
 test("the mode none allows nothing, whatever is allowed beside it", () => {
   const rules = rulesOf({ mode: "none", allow: ["github.com", "8.8.8.8", "127.0.0.1"] });
   expect(allowed(rules, [...hosts, "127.0.0.1:80"])).toEqual([]);
-  expect(decideAddress(target("github.com:443"), publicAddress, rules).allow).toBe(false);
+  expect(addressRefusal(target("github.com:443"), publicAddress, rules)).toContain("--net none");
 });
 
 test("the mode open allows every public host at every port", async () => {
@@ -47,25 +47,4 @@ test("localhost needs its own name and the loopback addresses it has", async () 
   expect(await tries("localhost:3000", "127.0.0.1:3000")).toBe(0);
   expect(await tries("localhost:3000", "127.0.0.1:3000", "[::1]")).toBe(0);
   expect(await tries("localhost:3000", "127.0.0.1:3000", "[::1]:3000")).toBe(1);
-});
-
-test("of narrowed rules both have to allow", () => {
-  const wide = rulesOf({ mode: "open" });
-  const some = rulesOf({ allow: ["example.com"] });
-  expect(allowed(narrow(wide, some), hosts)).toEqual(["github.com:443", "example.com:443"]);
-  expect(allowed(narrow(some, rulesOf()), hosts)).toEqual(["github.com:443"]);
-  expect(allowed(narrow(some, wide), hosts)).toEqual(["github.com:443", "example.com:443"]);
-  expect(allowed(narrow(wide, rulesOf({ mode: "none" })), hosts)).toEqual([]);
-  expect(allowed(narrow(wide, rulesOf({ mode: "open", deny: ["example.com"] })), hosts)).toEqual([
-    "github.com:443",
-    "8.8.8.8:443",
-  ]);
-});
-
-test("narrowing cannot open an address that the outer rules keep closed", () => {
-  const outer = rulesOf({ allow: ["db.test"] });
-  const inner = rulesOf({ mode: "open", allow: ["10.0.0.1", "db.test"] });
-  expect(decideAddress(target("db.test:443"), "10.0.0.1", inner).allow).toBe(true);
-  expect(decideAddress(target("db.test:443"), "10.0.0.1", narrow(outer, inner)).allow).toBe(false);
-  expect(decideAddress(target("db.test:443"), "10.0.0.1", narrow(inner, outer)).allow).toBe(false);
 });

@@ -31,6 +31,28 @@ print(tcp("::1", ${port}, socket.AF_INET6), tcp("::ffff:127.0.0.1", ${port}, soc
     expect(said).toContain(`the abstract unix socket "@${here.inside}"`);
   });
 
+  test("a caller's address leads to the proxy, and is where the connection comes from", async () => {
+    await using here = await surroundings({ borrow });
+    const { output } = await here.run(`
+def caller(address, blocks=True, bound=None):
+    with socket.socket() as s:
+        if bound: s.bind((bound, 0))
+        s.setblocking(blocks)
+        s.connect_ex((address, ${here.port}))
+        if not blocks: select.select([], [s], [])
+        s.setblocking(True)
+        return s.recv(64).decode(), s.getpeername()[0], s.getsockname()[0]
+print(*caller("127.8.0.3")); print(*caller("127.200.1.2", blocks=False)); print(*caller("127.8.0.3", bound="127.0.0.5"))
+print(tcp("127.8.0.3", ${here.otherPort}), tcp("127.255.0.1", ${here.port}), tcp("127.7.0.1", ${here.port}))`);
+    expect(output.split("\n")).toEqual([
+      "the listed port 127.0.0.1 127.8.0.3",
+      "the listed port 127.0.0.1 127.200.1.2",
+      // What a socket in the command's place had before is lost.
+      `the listed port 127.0.0.1 ${borrow ? "127.0.0.5" : "127.8.0.3"}`,
+      "EACCES EACCES EACCES",
+    ]);
+  });
+
   test("paths through descriptors lead where the command's descriptors do", async () => {
     await using here = await surroundings({ borrow });
     const { output } = await here.run(`

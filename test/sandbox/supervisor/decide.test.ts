@@ -82,7 +82,22 @@ describe("what is decided", () => {
     expect(decided(bytes)).toMatchObject({ do: "connect", bytes, types: [1] });
   });
 
+  test("the address of a caller leads to the listed one at that port, and is the source", () => {
+    expect(decided(inetAddress("127.9.2.3", 3128))).toEqual({
+      do: "connect",
+      bytes: inetAddress("127.0.0.1", 3128),
+      from: inetAddress("127.9.2.3", 0),
+      types: [1],
+    });
+  });
+
   test.each([
+    ["the address of a caller at another port", inetAddress("127.9.2.3", 3129), "127.9.2.3:3129"],
+    [
+      "the address of a caller as IPv6",
+      inet6Address([0, 0, 0, 0, 0, 0xffff, 0x7f09, 0x203], 3128),
+      "[::ffff:127.9.2.3]:3128",
+    ],
     ["another address of this machine", inetAddress("127.0.0.2", 3128), "127.0.0.2:3128"],
     ["another port", inetAddress("127.0.0.1", 3129), "127.0.0.1:3129"],
     ["any address", inetAddress("0.0.0.0", 3128), "0.0.0.0:3128"],

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { realPaths } from "../../../lib/files/real.ts";
 import { copyVariables } from "../../../lib/sandbox/settings/notice.ts";
 import { copySettings } from "../../../lib/sandbox/settings/copies.ts";
-import { realPaths } from "../../../lib/trust/real.ts";
 import { makePlace, type Place } from "../../support/place.ts";
 import { openTier, users, whyMissing } from "../../support/tiers.ts";
 

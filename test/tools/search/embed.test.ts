@@ -3,8 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { embedSearch, searchWorker } from "../../../lib/tools/search/embed.ts";
 import { ripgrepFile } from "../../../lib/tools/search/built.ts";
-import { programInMemory } from "../../../lib/tools/search/memory.ts";
-import { programOnDisk } from "../../../lib/tools/search/program.ts";
+import { programInMemory, programOnDisk } from "../../../lib/tools/search/program.ts";
 import { makePlace, type Place } from "../../support/place.ts";
 import { policyOf } from "../../support/policy.ts";
 

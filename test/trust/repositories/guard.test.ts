@@ -18,7 +18,7 @@ import {
 import { join } from "node:path";
 import { levelOf, type Finding } from "../../../lib/trust/repositories/finding.ts";
 import { Guard } from "../../../lib/trust/repositories/guard.ts";
-import { Newcomers } from "../../../lib/trust/repositories/newcomers.ts";
+import { NewRepositories } from "../../../lib/trust/repositories/newrepositories.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
 import { makePlace } from "../../support/place.ts";
 import { runGit } from "../../support/worktree.ts";
@@ -54,9 +54,9 @@ async function guarded(
     open: open === undefined ? undefined : at(open),
     isMounted,
   });
-  await guard.take();
+  await guard.begin();
   await command(at);
-  const findings = await guard.restore();
+  const findings = await guard.end();
   return { ...place, at, guard, paths, findings, quarantined: () => filesBelow(join(home, "quarantine")) };
 }
 
@@ -202,9 +202,9 @@ test("a restored file has its times, by which git tells what it must look at", a
   await using other = await guarded(() => undefined);
   writeFileSync(other.at(".git/index"), "x");
   utimesSync(other.at(".git/index"), before, before);
-  await other.guard.take();
+  await other.guard.begin();
   writeFileSync(other.at(".git/index"), "y");
-  await other.guard.restore();
+  await other.guard.end();
   expect(statSync(other.at(".git/index")).mtimeMs).toBe(before.getTime());
 });
 
@@ -258,7 +258,7 @@ test("what was made anew stays protected, and is no newcomer", async () => {
   await using run = await guarded((at) => {
     for (const path of [".git", "gd", "s/.git", "l/.git"]) rmSync(at(path), { recursive: true });
   }, files);
-  const newcomers = new Newcomers(run.paths, { quarantine: join(run.home, "quarantine") });
+  const newcomers = new NewRepositories(run.paths, { quarantine: join(run.home, "quarantine") });
   const before = [...run.paths.paths].sort();
   expect(await newcomers.look(live)).toEqual([]);
   expect([...run.paths.paths].sort()).toEqual(before);
@@ -285,14 +285,14 @@ test("a file that is too large to be kept is said to be lost when it changed", a
 
 test("commands that overlap share what was remembered before the first of them", async () => {
   await using run = await guarded(() => undefined);
-  await run.guard.take();
+  await run.guard.begin();
   writeFileSync(run.at(".git/config"), "evil");
-  await run.guard.take();
-  expect(parts(await run.guard.mend())).toEqual(["config"]);
+  await run.guard.begin();
+  expect(parts(await run.guard.restore())).toEqual(["config"]);
   writeFileSync(run.at(".git/config"), "evil again");
-  expect(parts(await run.guard.restore())).toEqual(["config"]);
+  expect(parts(await run.guard.end())).toEqual(["config"]);
   writeFileSync(run.at(".git/config"), "and again");
-  expect(parts(await run.guard.restore())).toEqual(["config"]);
+  expect(parts(await run.guard.end())).toEqual(["config"]);
   expect(readFileSync(run.at(".git/config"), "utf8")).toBe("[core]\n\tbare = false\n");
 });
 
@@ -300,9 +300,9 @@ test("what the user changes between two commands stays", async () => {
   await using run = await guarded(() => undefined);
   for (const text of ["one", "two", "tre"]) {
     writeFileSync(run.at(".git/config"), text);
-    await run.guard.take();
+    await run.guard.begin();
     writeFileSync(run.at(".git/config"), "bad");
-    await run.guard.restore();
+    await run.guard.end();
     expect(readFileSync(run.at(".git/config"), "utf8")).toBe(text);
   }
 });
@@ -323,9 +323,9 @@ test("a command that goes on changing things meanwhile leads the mending nowhere
   mkdirSync(run.at("outside"));
   writeFileSync(run.at("outside/config"), "mine");
   for (let round = 0; round < 100; round++) {
-    await run.guard.take();
+    await run.guard.begin();
     writeFileSync(run.at(".git/config"), "evil");
-    const mending = run.guard.restore();
+    const mending = run.guard.end();
     for (let pause = 0; pause < round % 5; pause++) await new Promise((resolve) => setImmediate(resolve));
     renameSync(run.at(".git"), run.at("away"));
     symlinkSync("outside", run.at(".git"));
@@ -391,12 +391,12 @@ describe("where commands may commit", () => {
     git("init", "-q");
     const paths = await ProtectedPaths.find([place.project], live);
     const guard = new Guard(paths, { quarantine: place.home, open: join(place.project, ".git") });
-    await guard.take();
+    await guard.begin();
     git("add", "a");
     git("commit", "-qm", "a");
     git("branch", "b");
     git("stash", "list");
-    expect(await guard.restore()).toEqual([]);
+    expect(await guard.end()).toEqual([]);
     expect(git("log", "--oneline")).toContain(" a");
   });
 });

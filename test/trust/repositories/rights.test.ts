@@ -14,11 +14,11 @@ async function asNobody(script: string): Promise<unknown> {
   await using place = makePlace();
   letEveryoneIn(place);
   chmodSync(place.project, 0o777);
-  const modules = ["judge", "protected", "setaside", "whereabouts", "guard", "newcomers"];
+  const modules = ["judge", "protected", "quarantine", "identity", "guard", "newrepositories"];
   const imports = modules.map((name) => `...(await import(${JSON.stringify(`${lib}/${name}.ts`)}))`);
   const preamble = `
     const { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } = await import("node:fs");
-    const { judgeRepository, ProtectedPaths, setAside, identityAt, Guard, Newcomers } = { ${imports.join(", ")} };
+    const { judgeRepository, ProtectedPaths, moveToQuarantine, identityAt, Guard, NewRepositories } = { ${imports.join(", ")} };
     const live = new AbortController().signal;
     const project = input + "/work";
     const quarantine = input + "/quarantine";
@@ -44,7 +44,7 @@ test("a directory that cannot be looked into is told, once", async () => {
     mkdirSync(project + "/closed");
     chmodSync(project + "/closed", 0);
     const paths = await ProtectedPaths.find([project], live);
-    const newcomers = new Newcomers(paths, { quarantine });
+    const newcomers = new NewRepositories(paths, { quarantine });
     const first = await newcomers.look(live);
     mkdirSync(project + "/closed2");
     chmodSync(project + "/closed2", 0);
@@ -67,20 +67,20 @@ test("a repository that may not be written to is set aside all the same", async 
   const answer = await asNobody(`
     const path = project + "/sub/.git";
     chmodSync(path, 0o500);
-    const found = await setAside({ path, identity: identityAt(path), reason: "" }, quarantine);
+    const found = await moveToQuarantine({ path, identity: identityAt(path), reason: "" }, quarantine);
     const answer = [found.kind, existsSync(path)];`);
-  expect(answer).toEqual(["set-aside", false]);
+  expect(answer).toEqual(["quarantined", false]);
 });
 
 test("a file that was made unreadable is put back with its mode", async () => {
   const answer = await asNobody(`
     const guard = new Guard(await ProtectedPaths.find([project], live), { quarantine });
     writeFileSync(project + "/sub/.git/config", "mine");
-    await guard.take();
+    await guard.begin();
     writeFileSync(project + "/sub/.git/config", "evil");
     chmodSync(project + "/sub/.git/config", 0);
     chmodSync(project + "/sub/.git/hooks", 0);
-    const findings = await guard.restore();
+    const findings = await guard.end();
     const modes = ["config", "hooks"].map((name) => statSync(project + "/sub/.git/" + name).mode & 0o777);
     const answer = [findings.map(({ parts, lost }) => [parts, lost]), modes, readFileSync(project + "/sub/.git/config", "utf8")];`);
   expect(answer).toEqual([[[["config", "hooks"], []]], [0o644, 0o755], "mine"]);

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { unlessRefused } from "../../../errors.ts";
-import { isBelow } from "../../policy/reach.ts";
+import { isBelow } from "../../../files/path.ts";
 import { Unavailable } from "../unavailable.ts";
 
 const usual = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];

@@ -1,5 +1,5 @@
 import { closeSync } from "node:fs";
-import { receive, type SocketPair, socketPair } from "../../descriptors.ts";
+import { receive, type SocketPair, socketPair } from "../../../system/descriptors.ts";
 import type { TierOptions } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 
@@ -31,7 +31,7 @@ export class Listeners implements Disposable {
   }
 
   #take(): boolean {
-    const sockets = receive(this.#pair.here, { wait: false })?.descriptors;
+    const sockets = receive(this.#pair.here)?.descriptors;
     if (sockets === undefined) return false;
     this.#listening = this.#onSockets?.(sockets);
     if (this.#listening === undefined) for (const socket of sockets) closeSync(socket);

@@ -1,8 +1,8 @@
 import { closeSync } from "node:fs";
+import { sealedFile } from "../../../system/descriptors.ts";
 import { Assembly } from "../../assembly/assembly.ts";
 import { type Arch, processors } from "../../assembly/processors.ts";
 import type { Backend } from "../../backend.ts";
-import { sealedFile } from "../../descriptors.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
 import type { Layout } from "../../layout/layout.ts";
 import type { Policy } from "../../policy/policy.ts";

@@ -1,9 +1,9 @@
 import { type Dirent, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unlessRefused } from "../../../errors.ts";
+import { folded, isBelow } from "../../../files/path.ts";
 import { look } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { folded, isBelow } from "../../policy/reach.ts";
 import { Unavailable } from "../unavailable.ts";
 
 /** Each rule costs every command some microseconds, and more once its process looks for files. */

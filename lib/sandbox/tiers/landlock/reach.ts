@@ -1,8 +1,9 @@
 import { realpathSync } from "node:fs";
 import { unlessRefused } from "../../../errors.ts";
+import { folded, isBelow } from "../../../files/path.ts";
 import { kernelMounts } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { folded, isBelow, isHidden } from "../../policy/reach.ts";
+import { isHidden } from "../../policy/reach.ts";
 import { listing, reading, type Restriction, usingDevice, writing } from "../../program/steps/landlock.ts";
 import { devices } from "../access.ts";
 import { Unavailable } from "../unavailable.ts";

@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import type { Arch } from "../../assembly/processors.ts";
-import { receive, socketPair } from "../../descriptors.ts";
+import { receive, socketPair } from "../../../system/descriptors.ts";
 import { runToEnd } from "../../probe.ts";
 import { ProgramFile } from "../../program/programfile.ts";
 import type { OwnerRights } from "../ownerrights.ts";
@@ -29,7 +29,7 @@ export async function openNamespaces({ arch, ports, maps }: SessionOptions): Pro
   using maker = new ProgramFile(makerProgram({ arch, maps: given, ports, socket: forMessages }));
   try {
     await runToEnd({ argv: [maker.path], cwd: "/", env: {}, descriptors: [pair.there] });
-    const [userNamespace, network, ...listeners] = receive(pair.here, { wait: false })?.descriptors ?? [];
+    const [userNamespace, network, ...listeners] = receive(pair.here)?.descriptors ?? [];
     if (userNamespace === undefined || network === undefined || listeners.length < ports.length)
       throw new Unavailable("the namespaces were not handed over");
     return {

@@ -1,0 +1,64 @@
+import type { KodaError } from "../errors.ts";
+import { nearest } from "../nearest.ts";
+import { isRecord } from "./json.ts";
+import { formatPath, isKeyName, namesBelow, placeBelow, type KeyPath } from "./keypath.ts";
+import { keys, type KeyName } from "./schema.ts";
+
+/** A value from a file, a flag or a variable: checked, but not yet read. */
+export type ConfigEntry = { readonly path: KeyPath; readonly key: KeyName; readonly raw: unknown };
+
+/** Makes an error that names the source of a bad value: a file or a flag. */
+export type MakeError = (problem: string) => KodaError;
+
+/** The entries of a file's content, or of the part of it at `path`; throws at the first bad key or value. */
+export function entriesIn(value: unknown, fail: MakeError, path: KeyPath = [], place = ""): ConfigEntry[] {
+  if (isKeyName(place)) return [entryOf(value, fail, path, place)];
+  if (!isRecord(value)) throw fail(`${nameOf(path)} is ${excerpt(value)}, expected an object`);
+
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const next = placeBelow(place, name);
+    if (next === undefined) throw fail(unknownKey(name, path, place));
+    if (next === "providers.*") checkProviderName(name, fail);
+    if (next === "providers.*.headers.*") checkHeaderName(name, fail);
+    return entriesIn(inner, fail, [...path, name], next);
+  });
+}
+
+function entryOf(raw: unknown, fail: MakeError, path: KeyPath, key: KeyName): ConfigEntry {
+  const { type } = keys[key];
+  if (type.read(raw) !== undefined) return { path, key, raw };
+  if (!type.secret) throw fail(`${nameOf(path)} is ${excerpt(raw)}, expected ${type.expected}`);
+  throw fail(`${nameOf(path)} is not ${type.expected} (the value is not shown, it may be a secret)`);
+}
+
+function unknownKey(name: string, path: KeyPath, place: string): string {
+  const known = namesBelow(place);
+  const meant = nearest(name, known);
+  const where = path.length === 0 ? "at the top level" : `in ${nameOf(path)}`;
+  const hint = meant === undefined ? `the keys there are ${known.join(", ")}` : `did you mean "${meant}"?`;
+  return `unknown key ${JSON.stringify(name)} ${where} (${hint})`;
+}
+
+/** `PROVIDER/MODEL` is split at its first slash. */
+function checkProviderName(name: string, fail: MakeError): void {
+  if (/^[^\s/]+$/.test(name)) return;
+  throw fail(`invalid provider name ${JSON.stringify(name)}: it may not contain a slash or a space`);
+}
+
+/** Headers that koda sets itself: a wrong value would break every request. */
+const ownHeaders =
+  /^(?:accept|accept-encoding|connection|content-.*|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
+
+function checkHeaderName(name: string, fail: MakeError): void {
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw fail(`invalid header name ${JSON.stringify(name)}`);
+  if (ownHeaders.test(name)) throw fail(`the header ${JSON.stringify(name)} is set by koda itself`);
+}
+
+function nameOf(path: KeyPath): string {
+  return path.length === 0 ? "the top level" : `"${formatPath(path)}"`;
+}
+
+function excerpt(value: unknown): string {
+  const json = JSON.stringify(value) ?? "nothing";
+  return json.length <= 60 ? json : `${json.slice(0, 59)}…`;
+}

@@ -1,0 +1,144 @@
+import { maskArgument, maskHeader, maskQuery } from "./mask.ts";
+import { formatDuration, longestTimeoutMs, parseDuration } from "./units.ts";
+
+/** The type of a configuration value, and the changes to it that a project file may make without trust. */
+export type ConfigType<T> = {
+  /** Completes "expected …" in messages. */
+  readonly expected: string;
+  /** Undefined when the raw value is not of this type. */
+  readonly read: (raw: unknown) => T | undefined;
+  /** True when `raw` allows nothing that `base` does not; both are raw values. Absent when nothing does. */
+  readonly narrows?: (raw: unknown, base: unknown) => boolean;
+  /** Turns the parsed value of a flag into the raw value that a file would have. */
+  readonly write?: (value: unknown) => unknown;
+  /** A list: the items of flags are added to those of files. */
+  readonly adds?: true;
+  /** A list of denials: a project's items are added too, so that it cannot remove any. */
+  readonly denies?: true;
+  /** Messages do not repeat a refused value, since it may be a key in the wrong place. */
+  readonly secret?: true;
+  /** The value as `koda doctor` shows it, where a part of it may be a key. */
+  readonly mask?: (raw: unknown) => unknown;
+};
+
+export const nonEmptyString: ConfigType<string> = {
+  expected: "a non-empty string",
+  read: (raw) => (typeof raw === "string" && raw.trim() !== "" ? raw : undefined),
+};
+
+/** For permissions: true is the wider value. */
+export const trueOrFalse: ConfigType<boolean> = {
+  expected: "true or false",
+  read: (raw) => (typeof raw === "boolean" ? raw : undefined),
+  narrows: (raw, base) => raw === false || base === true,
+};
+
+/** One of several words, the narrowest first. */
+export function choiceOf<const T extends string>(choices: readonly T[]): ConfigType<T> {
+  const read = (raw: unknown) => choices.find((choice) => choice === raw);
+  return {
+    expected: `one of ${choices.map((choice) => `"${choice}"`).join(", ")}`,
+    read,
+    narrows: comparing(read, (value, base) => choices.indexOf(value) <= choices.indexOf(base)),
+  };
+}
+
+export const positiveInteger: ConfigType<number> = upTo({
+  expected: "a positive integer",
+  read: (raw) => (typeof raw === "number" && Number.isSafeInteger(raw) && raw >= 1 ? raw : undefined),
+});
+
+/** Milliseconds that a timer can count. */
+export const timeLimit: ConfigType<number> = upTo({
+  expected: 'a time such as "500ms", "30s", "10m" or "2h" (at most 24 days)',
+  read: (raw) => {
+    const ms = typeof raw === "string" ? parseDuration(raw) : undefined;
+    return ms !== undefined && ms >= 1 && ms <= longestTimeoutMs ? ms : undefined;
+  },
+  write: (value) => (typeof value === "number" ? formatDuration(value) : value),
+});
+
+export const nonNegativeNumber: ConfigType<number> = {
+  expected: "a non-negative number",
+  read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw >= 0 ? raw : undefined),
+};
+
+/** fetch refuses a URL with a user name; refused here, the message can say so. */
+export const httpUrl: ConfigType<string> = {
+  expected: "an http:// or https:// URL without user name and fragment",
+  read: (raw) => {
+    const url = typeof raw === "string" ? URL.parse(raw) : null;
+    if (url === null || !["http:", "https:"].includes(url.protocol)) return undefined;
+    if (url.username + url.password + url.hash !== "") return undefined;
+    return url.origin + url.pathname.replace(/\/+$/, "") + url.search;
+  },
+  secret: true,
+  mask: (raw) => maskQuery(String(raw)),
+};
+
+/** The value of a request header; it may contain `${VAR}`. */
+export const headerValue: ConfigType<string> = {
+  expected: "a non-empty string of printable ASCII characters",
+  read: (raw) => (typeof raw === "string" && /^[\x20-\x7e]+$/.test(raw) && raw.trim() !== "" ? raw.trim() : undefined),
+  secret: true,
+  mask: (raw) => maskHeader(String(raw)),
+};
+
+/** A program and its arguments, run without a shell. */
+export const argumentVector: ConfigType<readonly string[]> = {
+  expected: 'a list of a program and its arguments, as in ["vault", "read", "key"]',
+  read: (raw) => {
+    const isArgv = Array.isArray(raw) && raw.every((part) => typeof part === "string" && !part.includes("\0"));
+    return isArgv && raw[0]?.trim() ? raw : undefined;
+  },
+  secret: true,
+  mask: (raw) => (Array.isArray(raw) ? raw.map((part) => maskArgument(String(part))) : raw),
+};
+
+export const variableName: ConfigType<string> = {
+  expected: "the name of an environment variable",
+  read: (raw) => (typeof raw === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(raw) ? raw : undefined),
+  secret: true,
+};
+
+export const stringList = listOf(nonEmptyString, "a list of non-empty strings");
+export const denyList: ConfigType<readonly string[]> = { ...stringList, narrows: () => true, denies: true };
+export const variableNames = listOf(variableName, "a list of names of environment variables");
+
+/** `null` means "none": for a limit there is nothing wider. */
+export function nullable<T>(type: ConfigType<T>): ConfigType<T | null> {
+  return {
+    ...type,
+    expected: `${type.expected}, or null`,
+    read: (raw) => (raw === null ? null : type.read(raw)),
+    narrows: (raw, base) => base === null || (raw !== null && type.narrows?.(raw, base) === true),
+  };
+}
+
+function listOf(type: ConfigType<string>, expected: string): ConfigType<readonly string[]> {
+  const read = (raw: unknown) => {
+    const items = Array.isArray(raw) ? raw.map(type.read) : [undefined];
+    return items.every((item) => item !== undefined) ? items : undefined;
+  };
+  return {
+    expected,
+    read,
+    narrows: comparing(read, (value, base) => value.every((item) => base.includes(item))),
+    adds: true,
+    ...(type.secret && { secret: true }),
+  };
+}
+
+function upTo(type: Omit<ConfigType<number>, "narrows">): ConfigType<number> {
+  return { ...type, narrows: comparing(type.read, (value, base) => value <= base) };
+}
+
+function comparing<T>(
+  read: ConfigType<T>["read"],
+  isWithin: (value: T, base: T) => boolean,
+): (raw: unknown, base: unknown) => boolean {
+  return (raw, base) => {
+    const [value, limit] = [read(raw), read(base)];
+    return value !== undefined && limit !== undefined && isWithin(value, limit);
+  };
+}

@@ -1,0 +1,27 @@
+import { realpathSync } from "node:fs";
+import type { Config } from "../config/config.ts";
+import { KodaError, reasonOf } from "../errors.ts";
+import { realPaths } from "../files/real.ts";
+import type { Allowance } from "./resume.ts";
+
+/** The allowance that the configuration and the flags ask for, with real paths. */
+export function wantedOf({ mode, sandbox, egress }: Config): Allowance {
+  const real = (paths: readonly string[]) => [...new Set(paths.flatMap(realPaths))];
+  return {
+    mode,
+    write: sandbox.write.map(realRoot),
+    read: real(sandbox.read),
+    hide: real(sandbox.hide),
+    allowGit: sandbox.allowGit,
+    egress,
+  };
+}
+
+/** A writable root must exist: a sandbox opens directories, not names. */
+function realRoot(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    throw new KodaError("usage", `Cannot make "${path}" writable: ${reasonOf(error)} (--allow-write, sandbox.write)`);
+  }
+}

@@ -1,0 +1,45 @@
+import { IdleTimer } from "../async/idle.ts";
+import { KodaError } from "../errors.ts";
+
+export type TimeLimits = { timeoutMs: number | undefined; idleTimeoutMs: number | undefined };
+
+/** The time limits. Each aborts the controller with its own reason. */
+export class Clocks {
+  readonly #controller: AbortController;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #idle: IdleTimer | undefined;
+
+  constructor(controller: AbortController) {
+    this.#controller = controller;
+  }
+
+  start({ timeoutMs, idleTimeoutMs }: TimeLimits): void {
+    if (timeoutMs !== undefined)
+      this.#timer = setTimeout(
+        () => this.#stop("timeout", `The run took longer than ${shown(timeoutMs)} (--timeout)`),
+        timeoutMs,
+      );
+    if (idleTimeoutMs !== undefined)
+      this.#idle = new IdleTimer(idleTimeoutMs, () =>
+        this.#stop("idle_timeout", `No output from the model or a tool for ${shown(idleTimeoutMs)} (--idle-timeout)`),
+      );
+  }
+
+  /** Restarts the idle clock: the model or a tool sent something. */
+  heard(): void {
+    this.#idle?.heard();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#idle?.stop();
+  }
+
+  #stop(code: "timeout" | "idle_timeout", message: string): void {
+    this.#controller.abort(new KodaError(code, message, { retryable: true }));
+  }
+}
+
+function shown(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}

@@ -1,0 +1,146 @@
+import type { Notice } from "../engine/turn.ts";
+import { KodaError } from "../errors.ts";
+import { endpointOf } from "../model/address.ts";
+import { type Cassette, recordedModel } from "../model/cassette.ts";
+import { connectModel } from "../model/connect.ts";
+import { assertNoDemoDirectory, demoCassette, demoProvider } from "../model/demo.ts";
+import type { Fetch } from "../model/fetch.ts";
+import { secretVariables } from "../model/headers.ts";
+import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
+import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
+import type { ApiKey } from "../model/providers.ts";
+import { secretsIn } from "../model/record.ts";
+import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
+import { instantRetry, standardRetry } from "../model/retry.ts";
+import { supportedSettings } from "../model/settings.ts";
+import type { Traffic } from "../model/traffic.ts";
+import type { ConnectionFacts } from "../session/item.ts";
+import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from "./endpoint.ts";
+import type { Recorded } from "./sessions.ts";
+import type { Settings } from "./settings.ts";
+
+/** The model of a conversation. Commands never see the variables that may hold its key. */
+export type Connection = {
+  model: Model;
+  info: ModelInfo;
+  key: ApiKey | undefined;
+  keyVariables: readonly string[];
+  /** The part that the session records; undefined when no provider is asked. */
+  facts: ConnectionFacts | undefined;
+};
+
+type Circumstances = {
+  traffic: Traffic;
+  /** The conversation's track in cassettes; undefined for the first one of a process. */
+  track?: string | undefined;
+  recorded: Recorded | undefined;
+  post: (notice: Notice) => void;
+  signal: AbortSignal;
+};
+
+/** Connects to the chosen model, over the network or with a cassette. */
+export async function connectionFor(settings: Settings, circumstances: Circumstances): Promise<Connection> {
+  const { traffic, recorded, post } = circumstances;
+  const resolved = await resolve(settings, circumstances);
+  const { provider, info, key } = resolved;
+  const isDemo = provider.name === demoProvider.name;
+  const isOffline = traffic.replayed !== undefined || isDemo;
+  if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
+  if (settings.hasImages && info.images === false) throw imagesNotAccepted(info);
+  const wanted = settingsFor(info, settings.model, recorded);
+  const { settings: supported, dropped } = supportedSettings(wanted, info);
+  for (const message of dropped) post({ type: "notice", level: "warn", code: "model_settings", message });
+  if (isDemo && traffic.replayed === undefined) assertNoDemoDirectory(settings.root);
+
+  const fetch = openLine(settings, resolved, circumstances);
+  const connected = (known: ModelInfo) =>
+    connectModel({
+      ...resolved,
+      info: known,
+      settings: supported,
+      fetch,
+      env: settings.env,
+      retry: isOffline ? instantRetry : standardRetry,
+      streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
+      userAgent: `koda/${settings.version}`,
+    });
+  const onRefusal = (message: string) => post({ type: "notice", level: "warn", code: "images", message });
+  const model = info.images === undefined ? withImageFallback(connected, { info, onRefusal }) : connected(info);
+  const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
+  return { model, info, key, keyVariables: secretVariables(provider), facts };
+}
+
+/** A session keeps its effort, temperature and longest reply until a flag or another model replaces them. */
+function settingsFor(info: ModelInfo, flags: ModelSettings, recorded: Recorded | undefined): ModelSettings {
+  const before = recorded?.environment;
+  if (before?.connection === undefined || before.provider !== info.provider || before.model !== info.name) return flags;
+  const { reasoningEffort, temperature, maxOutputTokens } = before.connection;
+  return {
+    ...(reasoningEffort !== undefined && { reasoningEffort }),
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...flags,
+  };
+}
+
+/**
+ * The choice of model: flags first, then the model of the recorded session or cassette, then the environment and the
+ * configuration, which are not about this session.
+ */
+function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Cassette | undefined): ModelChoice {
+  const { loaded, endpoint } = settings;
+  const isNamed = isModelFlag(settings);
+  const tape = played && recordedModel(played);
+  const before = recorded?.info ?? tape;
+  const model = isNamed || before === undefined ? loaded.config.model : nameOf(before, endpoint.baseUrl);
+  const wire = endpoint.wire ?? tape?.wire ?? (isNamed ? undefined : recorded?.environment?.connection?.wire);
+  const apiKeyEnv = endpoint.apiKeyEnv ?? keyVariableFor(endpoint.baseUrl, recorded);
+  return { ...endpoint, ...(apiKeyEnv && { apiKeyEnv }), ...(wire && { wire }), ...(model !== undefined && { model }) };
+}
+
+/** A session keeps the key variable of its recorded address. */
+function keyVariableFor(baseUrl: string | undefined, recorded: Recorded | undefined): string | undefined {
+  const before = recorded?.environment?.connection;
+  return baseUrl !== undefined && before?.endpoint === endpointOf({ baseUrl }) ? before.keyVariable : undefined;
+}
+
+function nameOf({ provider, model }: { provider: string; model: string }, baseUrl: string | undefined): string {
+  if (provider === demoProvider.name) return provider;
+  // No table has an endpoint that was given by its address.
+  return provider === "custom" && baseUrl !== undefined ? model : `${provider}/${model}`;
+}
+
+async function resolve(settings: Settings, { recorded, traffic, signal }: Circumstances): Promise<ResolvedModel> {
+  const played = traffic.replayed;
+  const { config } = settings.loaded;
+  const writable = [settings.root, ...config.sandbox.write];
+  const wanted = wantedBy(settings, recorded, played);
+  try {
+    return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined, signal, writable });
+  } catch (error) {
+    // The name came from the session, so the command line is not wrong.
+    if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage" || isNamedByFlag(settings))
+      throw error;
+    const { id, provider, model } = recorded.info;
+    const address = recorded.environment?.connection?.endpoint ?? "URL";
+    const provided = provider === "custom" ? "" : `configure the provider "${provider}", `;
+    throw new KodaError(
+      "config",
+      `Session "${id}" used ${provider}/${model}, which is not configured: ${provided}pass --base-url ${address}, or name another model with -m`,
+    );
+  }
+}
+
+function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track, post }: Circumstances): Fetch {
+  const { version, root: cwd, env } = settings;
+  const { provider, info, key, headers } = resolved;
+  const own = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);
+  return traffic.open({
+    name: track,
+    cwd,
+    header: { version, provider: provider.name, model: info.name },
+    secrets: [...own, ...(headers?.secrets ?? []), ...secretsIn(env)],
+    script: provider.name === demoProvider.name ? demoCassette() : undefined,
+    onDivergence: (message) => post({ type: "notice", level: "warn", code: "replay", message }),
+  });
+}

@@ -1,0 +1,153 @@
+import { Changes, type OwnOutput } from "../engine/changes.ts";
+import type { Totals } from "../engine/end.ts";
+import type { Event, EventOf } from "../engine/event.ts";
+import type { KeyWatch } from "../engine/exposure.ts";
+import { costOf, type Ledger } from "../engine/ledger.ts";
+import { LoopGuard } from "../engine/loop.ts";
+import type { Outcome } from "../engine/outcome.ts";
+import { type CallContext, type Events, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import type { JsonSchema } from "../model/model.ts";
+import { noUsage } from "../model/usage.ts";
+import type { Item, ItemOf } from "../session/item.ts";
+import type { Session } from "../session/session.ts";
+import type { Host } from "./host.ts";
+import type { Stance } from "./stance.ts";
+import system from "./system.md" with { type: "text" };
+import type { Hands, Workspace } from "./workspace.ts";
+import { ownPlace } from "./workspace/ownplace.ts";
+
+export type TurnRequest = {
+  prompt: Prompt;
+  /** The JSON Schema that the answer has to match. */
+  schema?: JsonSchema | undefined;
+};
+
+export type ConversationParts = {
+  host: Host;
+  session: Session;
+  stance: Stance;
+  workspace: Workspace;
+  ledger: Ledger;
+  events: Events;
+  start: EventOf<"session.start">;
+  /** The environment as far as the model does not know it yet. */
+  environment: () => ItemOf<"environment"> | undefined;
+  settings: { env: Readonly<Record<string, string | undefined>>; dataDirectory: string | undefined };
+  own: OwnOutput;
+  watchKey: KeyWatch;
+  /** The command line that continues the session; null when nothing is kept. */
+  resume: string | null;
+};
+
+/** One conversation with a model, turn after turn. Closing it stops everything that it started. */
+export class Conversation implements AsyncDisposable {
+  readonly session: Session;
+  readonly workspace: Workspace;
+  readonly ledger: Ledger;
+  readonly events: Events;
+  /** The first event. */
+  readonly start: EventOf<"session.start">;
+  readonly #parts: ConversationParts;
+  readonly #hands: Hands;
+  readonly #changed = new Set<string>();
+  #isRunning = false;
+
+  /** Takes ownership of the session and the workspace. */
+  constructor(parts: ConversationParts) {
+    this.#parts = parts;
+    this.session = parts.session;
+    this.workspace = parts.workspace;
+    this.ledger = parts.ledger;
+    this.events = parts.events;
+    this.start = parts.start;
+    this.#hands = parts.workspace.open();
+    parts.host.add(this);
+  }
+
+  /** One turn. The signal ends this turn only. */
+  async *run(request: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
+    if (this.#isRunning) throw new Error(`a turn of session ${this.session.id} is running`);
+    this.#isRunning = true;
+    await using changes = this.#newChanges();
+    try {
+      return yield* runTurn(this.#turn(request, changes), this.#opening(request), signal);
+    } finally {
+      for (const path of changes.paths) this.#changed.add(path);
+      this.#isRunning = false;
+    }
+  }
+
+  /** The totals of all turns so far. */
+  get totals(): Omit<Totals, "durationMs"> {
+    const { ledger, session } = this;
+    const { stance, resume } = this.#parts;
+    const cost = costOf(ledger, stance.info.price);
+    return {
+      session: session.id,
+      usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
+      tools: ledger.calls,
+      filesChanged: this.#changed.size,
+      resume,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await using closing = new AsyncDisposableStack();
+    closing.defer(() => this.#parts.host.delete(this));
+    closing.use(this.session);
+    closing.use(this.workspace);
+  }
+
+  #turn({ schema }: TurnRequest, changes: Changes): Turn {
+    const { session, ledger, events, workspace } = this;
+    const { stance, host, watchKey } = this.#parts;
+    return {
+      ...stance,
+      system,
+      session,
+      ledger,
+      events,
+      changes,
+      watchKey,
+      ...(schema !== undefined && { schema }),
+      contextOf: (call) => this.#contextOf(call),
+      repositories: workspace.repositories,
+      loop: new LoopGuard(),
+      progress: { text: "", usage: noUsage, calls: Promise.resolve() },
+      heard: () => host.clocks.heard(),
+    };
+  }
+
+  #opening({ prompt }: TurnRequest): Item[] {
+    const environment = this.#parts.environment();
+    const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
+    return environment === undefined ? [request] : [environment, request];
+  }
+
+  #newChanges(): Changes {
+    const { policy } = this.workspace;
+    const { own, settings } = this.#parts;
+    const temporary = () => ownPlace(policy, settings.dataDirectory, { lasting: false });
+    return new Changes({ policy, searchPath: settings.env.PATH, own, temporary });
+  }
+
+  #contextOf(call: string): CallContext {
+    const { files, outputs, recall, todo } = this.session;
+    const { workspace } = this;
+    const { policy, egress, connections } = workspace;
+    return {
+      ...this.#hands,
+      policy,
+      variables: () => workspace.proxyVariables(call),
+      egress: { ...egress.ofTools, onRequest: (request) => connections.add(request, call) },
+      refusals: connections.refusals,
+      files,
+      outputs,
+      recall,
+      todo,
+      contextWindow: this.#parts.stance.info.contextWindow,
+    };
+  }
+}
+
+const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";

@@ -1,0 +1,48 @@
+import { describeChanges, describeEnvironment } from "../agents/environment.ts";
+import type { Instructions } from "../agents/instructions.ts";
+import type { ModelInfo } from "../model/model.ts";
+import type { ConnectionFacts, EnvironmentFacts, ItemOf } from "../session/item.ts";
+import type { Session } from "../session/session.ts";
+import type { Allowance } from "./resume.ts";
+import type { Settings } from "./settings.ts";
+import type { Workspace } from "./workspace.ts";
+
+export type Facts = {
+  settings: Settings;
+  allowance: Allowance;
+  workspace: Pick<Workspace, "policy">;
+  info: ModelInfo;
+  connection: ConnectionFacts | undefined;
+  instructions: Instructions;
+};
+
+/**
+ * The environment for the model: all of it at the start of a session, later only the changes. It is an item of the log
+ * and not a part of the system prompt, so that each request begins with the bytes of the last one. The next turn
+ * commits it: a run that is refused before its turn changes nothing.
+ */
+export function environmentItem(session: Session, facts: Facts): ItemOf<"environment"> | undefined {
+  const now = environmentOf(facts);
+  const before = session.environment;
+  const text = before === undefined ? describeEnvironment(now, facts.instructions) : describeChanges(before, now);
+  // A change that does not concern the model is recorded without a text.
+  const isSame = text === undefined && Bun.deepEquals(before?.connection, now.connection);
+  return isSame ? undefined : { kind: "environment", text: text ?? "", facts: now };
+}
+
+function environmentOf({ settings, allowance, workspace, info, connection }: Facts): EnvironmentFacts {
+  const { root, tmp, write } = workspace.policy;
+  const { mode, ...granted } = allowance;
+  return {
+    cwd: root,
+    date: new Date().toISOString().slice(0, 10),
+    mode,
+    sandbox: settings.sandboxed ? "on" : "off",
+    // TMPDIR differs in every run, and commands have it as a variable.
+    writable: write.filter((path) => path !== tmp),
+    model: info.name,
+    provider: info.provider,
+    granted,
+    ...(connection !== undefined && { connection }),
+  };
+}

@@ -1,0 +1,78 @@
+import { counted } from "../counted.ts";
+import { endEvent, noTotals, type Totals } from "../engine/end.ts";
+import type { Event } from "../engine/event.ts";
+import type { Ledger } from "../engine/ledger.ts";
+import { failedAfterwards, type Outcome, outcomeOfError } from "../engine/outcome.ts";
+import { KodaError } from "../errors.ts";
+import type { Conversation, TurnRequest } from "./conversation.ts";
+import type { Host } from "./host.ts";
+
+/** Outcomes that --fail-on turns into exit code 3. */
+export type FailOn = "denied" | "tool_error";
+
+/** One request and everything around it. */
+export type Task = {
+  open(): Promise<{ conversation: Conversation; request: TurnRequest; failOn: readonly FailOn[] }>;
+  /** Delivers the answer when nothing runs any more; may change the outcome. */
+  conclude(outcome: Outcome, totals: Totals): Promise<Outcome>;
+  /** Reports a bug in koda on stderr. */
+  report(error: unknown): Promise<void>;
+};
+
+/**
+ * One request, from the first event to the last: open, run, close, conclude, and then the only `end`, which comes
+ * exactly once on every path.
+ */
+export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, void> {
+  let outcome: Outcome;
+  let totals = noTotals();
+  let conversation: Conversation | undefined;
+  try {
+    const opened = await task.open();
+    ({ conversation } = opened);
+    yield conversation.start;
+    yield* conversation.events.drain();
+    outcome = yield* conversation.run(opened.request, host.signal);
+    outcome = withFailOn(outcome, opened.failOn, conversation.ledger);
+  } catch (error) {
+    if (!(error instanceof KodaError)) await task.report(error);
+    outcome = outcomeOfError(error, host.signal, "");
+  }
+
+  try {
+    if (conversation !== undefined) {
+      totals = conversation.totals;
+      yield* conversation.events.until(conversation[Symbol.asyncDispose]());
+    }
+    await host[Symbol.asyncDispose]();
+  } catch (error) {
+    if (!(error instanceof KodaError)) await task.report(error);
+    outcome = failedAfterwards(outcome, error);
+  }
+  const all = { ...totals, durationMs: performance.now() - host.startedAt };
+  outcome = await task.conclude(outcome, all);
+  // The time limit also holds while the answer is being delivered.
+  host.clocks.stop();
+  yield endEvent(outcome, all);
+}
+
+/** A completed turn fails when it had an outcome that the user named with --fail-on. */
+function withFailOn(outcome: Outcome, failOn: readonly FailOn[], ledger: Ledger): Outcome {
+  if (outcome.status !== "done") return outcome;
+  if (ledger.commands.refused > 0 && ledger.commands.begun === 0) return withoutCommands(outcome.text, ledger);
+  const code = failOn.find((name) => countOf(name, ledger) > 0);
+  if (code === undefined) return outcome;
+  const calls = counted(countOf(code, ledger), `${code === "denied" ? "denied" : "failed"} tool call`);
+  const message = `${calls}, and --fail-on ${code.replace("_", "-")} is set`;
+  return { status: "failed", text: outcome.text, error: { code, message, retryable: false } };
+}
+
+/** An answer is not trustworthy when none of its commands could run. */
+function withoutCommands(text: string, { commands }: Ledger): Outcome {
+  const message = `The sandbox could not be set up for any of ${counted(commands.refused, "command")}: run koda doctor for details`;
+  return { status: "failed", text, error: { code: "sandbox", message, retryable: false } };
+}
+
+function countOf(name: FailOn, { calls }: Ledger): number {
+  return name === "denied" ? calls.denied : calls.failed;
+}

@@ -1,0 +1,103 @@
+import { loadInstructions, noInstructions } from "../agents/instructions.ts";
+import { Mailbox } from "../async/mailbox.ts";
+import { parseUpstream } from "../egress/route/upstream.ts";
+import { parseRules } from "../egress/rules/rules.ts";
+import type { OwnOutput } from "../engine/changes.ts";
+import type { Event } from "../engine/event.ts";
+import { watchForKey } from "../engine/exposure.ts";
+import { type Limits, openLedger } from "../engine/ledger.ts";
+import { inMemory } from "../session/database.ts";
+import type { ConnectionFacts } from "../session/item.ts";
+import { builtInTools } from "../tools/registry.ts";
+import { buildGate, offeredTools } from "../trust/gate.ts";
+import { wantedOf } from "./allowance.ts";
+import { connectionFor } from "./connection.ts";
+import { Conversation } from "./conversation.ts";
+import { environmentItem } from "./environment.ts";
+import type { Host } from "./host.ts";
+import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
+import { openSession, recordedIn } from "./sessions.ts";
+import type { Settings } from "./settings.ts";
+import { startEvent } from "./start.ts";
+import { openWorkspace } from "./workspace.ts";
+
+export type ConversationOptions = {
+  settings: Settings;
+  own: OwnOutput;
+  /** The conversation's track in cassettes; absent for the first one of a process. */
+  track?: string;
+};
+
+/** Opens a conversation. A failed start leaves nothing behind, not even a session. */
+export async function openConversation(
+  host: Host,
+  { settings, own, track }: ConversationOptions,
+  signal: AbortSignal,
+): Promise<Conversation> {
+  await using held = new AsyncDisposableStack();
+  const events = new Mailbox<Event>();
+  const post = (event: Event) => events.post(event);
+  const { config } = settings.loaded;
+  assertUsable(settings);
+  const wanted = wantedOf(config);
+  const instructions = settings.bare ? noInstructions : loadInstructions({ cwd: settings.root });
+
+  const store = host.store(settings.database);
+  const recorded = await recordedIn(store, settings.session, settings.root);
+  const connected = await connectionFor(settings, { traffic: host.traffic, track, recorded, post, signal });
+  const { model, info, facts: connection, keyVariables } = connected;
+  const session = held.use(await openSession(store, { settings, recorded, info }, signal));
+
+  const { allowance, notices: kept } = keepToRecord(session.environment, wanted, settings.explicit);
+  const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
+  const moved = directoryChange(session.environment, settings.root);
+  for (const notice of [...moved, ...changed, ...kept]) post(notice);
+  const workspace = held.use(await openWorkspace({ settings, allowance, keyVariables, post, reaper: host.reaper }));
+  for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
+
+  const tools = offeredTools(builtInTools, settings.tools, workspace.backend.filesystem === "no commands");
+  const gate = buildGate({ mode: allowance.mode, ...settings.tools });
+  const stance = { model, info, tools, gate, allowance };
+  const conversation = new Conversation({
+    host,
+    session,
+    stance,
+    workspace,
+    ledger: openLedger(limitsOf(settings)),
+    events,
+    start: startEvent({
+      session,
+      stance,
+      workspace,
+      settings,
+      connection,
+      isReplay: host.traffic.replayed !== undefined,
+      instructions: instructions.blocks.map(({ path }) => path),
+    }),
+    environment: () => environmentItem(session, { settings, allowance, workspace, info, connection, instructions }),
+    settings,
+    own,
+    watchKey: watchForKey(connected.key),
+    resume: resumeLine(session.id, settings, connection),
+  });
+  held.move();
+  return conversation;
+}
+
+/** Finds mistakes in the flags and the configuration before a model is looked for. */
+function assertUsable({ loaded: { config }, tools, env }: Settings): void {
+  offeredTools(builtInTools, tools);
+  parseRules(config.egress);
+  parseUpstream(env);
+}
+
+/** The command line that continues the session; null when nothing is kept or no provider was asked. */
+function resumeLine(id: string, settings: Settings, connection: ConnectionFacts | undefined): string | null {
+  if (settings.database === inMemory || connection === undefined) return null;
+  return ["koda exec --resume", id, ...settings.resumeFlags].join(" ");
+}
+
+function limitsOf({ loaded: { config } }: Settings): Limits {
+  const { maxTurns, maxTokens } = config.limits;
+  return maxTokens === undefined ? { maxTurns } : { maxTurns, maxTokens };
+}

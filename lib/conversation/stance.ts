@@ -1,0 +1,5 @@
+import type { Turn } from "../engine/turn.ts";
+import type { Allowance } from "./resume.ts";
+
+/** All that may differ between two turns of a conversation, and nothing that may change within one. */
+export type Stance = Pick<Turn, "model" | "info" | "tools" | "gate"> & { readonly allowance: Allowance };

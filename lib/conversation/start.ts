@@ -1,0 +1,63 @@
+import type { EventOf } from "../engine/event.ts";
+import type { ConnectionFacts } from "../session/item.ts";
+import type { Session } from "../session/session.ts";
+import type { Settings } from "./settings.ts";
+import type { Stance } from "./stance.ts";
+import type { Workspace } from "./workspace.ts";
+
+type Facts = {
+  session: Session;
+  stance: Stance;
+  workspace: Workspace;
+  settings: Settings;
+  connection: ConnectionFacts | undefined;
+  isReplay: boolean;
+  instructions: readonly string[];
+};
+
+/** The first event of a conversation. */
+export function startEvent(facts: Facts): EventOf<"session.start"> {
+  const { session, stance, workspace, settings, connection, isReplay, instructions } = facts;
+  const { info, tools, allowance } = stance;
+  const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
+  const { mode: egress, allow, deny } = workspace.egress;
+  const { maxTurns, maxTokens, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
+  const limits = {
+    max_turns: maxTurns,
+    max_tokens: maxTokens,
+    timeout_ms: timeoutMs,
+    idle_timeout_ms: idleTimeoutMs,
+    max_command_time_ms: maxCommandTimeMs,
+  };
+  return {
+    type: "session.start",
+    session: session.id,
+    resumed: session.resumed,
+    version: settings.version,
+    model: info.name,
+    provider: info.provider,
+    wire: info.wire,
+    base_url: isReplay ? null : (connection?.endpoint ?? null),
+    cwd: settings.root,
+    mode: allowance.mode,
+    sandbox: { backend, filesystem, network, notes: [...notes] },
+    egress: {
+      mode: egress,
+      http_port: proxies?.http.port ?? null,
+      socks_port: proxies?.socks.port ?? null,
+      allow: [...allow],
+      deny: [...deny],
+    },
+    tools: tools.map((tool) => tool.name),
+    mcp: [],
+    instructions: [...instructions],
+    skipped: [...settings.loaded.skipped],
+    limits: givenOnly(limits),
+  };
+}
+
+function givenOnly(limits: Readonly<Record<string, number | undefined>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(limits).flatMap(([name, limit]) => (limit === undefined ? [] : [[name, limit]])),
+  );
+}

@@ -1,0 +1,152 @@
+import { callerAddress } from "../egress/caller.ts";
+import { certificateVariables, proxyNames, proxyVariables } from "../egress/env.ts";
+import type { Event } from "../engine/event.ts";
+import type { Backend, Proxies } from "../sandbox/backend.ts";
+import { compose } from "../sandbox/policy/compose.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { hostTmp } from "../sandbox/policy/reach.ts";
+import { copyVariables, describeCopies } from "../sandbox/settings/notice.ts";
+import { Tasks } from "../shell/background.ts";
+import { inMemory } from "../session/database.ts";
+import { childEnv } from "../shell/env.ts";
+import type { Reaper } from "../shell/reaper.ts";
+import { Shell } from "../shell/shell.ts";
+import type { Allowance } from "./resume.ts";
+import type { Settings } from "./settings.ts";
+import { type Confinement, type ConfinementOptions, openConfinement } from "./workspace/confinement.ts";
+import { ConnectionLog } from "./workspace/connectionlog.ts";
+import { guardRepositories, type Repositories, whyGitStaysClosed } from "./workspace/repositories.ts";
+
+export type WorkspaceOptions = {
+  settings: Pick<Settings, "env" | "loaded" | "dataDirectory">;
+  connections: ConnectionLog;
+  /** Variables that may hold a provider's key. */
+  keyVariables: readonly string[];
+  post: (event: Event) => void;
+  reaper: Reaper | undefined;
+};
+
+type OpenOptions = {
+  settings: ConfinementOptions["settings"] & Pick<Settings, "loaded" | "database">;
+  allowance: Allowance;
+  keyVariables: readonly string[];
+  post: (event: Event) => void;
+  reaper: Reaper | undefined;
+};
+
+/** The workspace of a conversation, in the strongest sandbox that works here. */
+export async function openWorkspace({ settings, allowance, ...options }: OpenOptions): Promise<Workspace> {
+  const keeps = settings.database === inMemory ? undefined : settings.dataDirectory;
+  const connections = new ConnectionLog(keeps, options.post);
+  await using confinement = new AsyncDisposableStack();
+  const opened = confinement.use(await openConfinement({ settings, allowance, connections }));
+  const workspace = new Workspace(opened, { settings, connections, ...options });
+  confinement.move();
+  return workspace;
+}
+
+/** The shell of one owner, and its background tasks. */
+export type Hands = { shell: Shell; tasks: Tasks };
+
+/**
+ * The place where calls run: the policy, the sandbox, the network and the shells. It is opened once and shared by a
+ * conversation and everything that it starts. Closing it stops every command and posts the last findings.
+ */
+export class Workspace implements AsyncDisposable {
+  readonly policy: Policy;
+  readonly backend: Backend;
+  readonly egress: Confinement["egress"];
+  readonly connections: ConnectionLog;
+  readonly repositories: Repositories;
+  readonly #confinement: Confinement;
+  readonly #variables: Readonly<Record<string, string>>;
+  readonly #options: WorkspaceOptions;
+  readonly #hands = new Set<Hands>();
+
+  /** Takes ownership of the confinement. */
+  constructor(confinement: Confinement, options: WorkspaceOptions) {
+    const { policy, backend, egress } = confinement;
+    const { settings, connections, post } = options;
+    this.#confinement = confinement;
+    this.#options = options;
+    this.policy = policy;
+    this.backend = backend;
+    this.egress = egress;
+    this.connections = connections;
+    this.#variables = variablesFor(confinement, options);
+    this.repositories = guardRepositories({ policy, backend, dataDirectory: settings.dataDirectory });
+    if (backend.filesystem !== "confined") return;
+    const closed = whyGitStaysClosed(policy);
+    if (closed !== undefined) post({ type: "notice", level: "warn", code: "git", message: closed });
+    const copied = describeCopies({ ...confinement, ...backend });
+    if (copied !== undefined) post({ type: "notice", level: "info", code: "settings", message: copied });
+  }
+
+  /** A shell for one owner, with the policy of the workspace or a narrower one. */
+  open(narrower?: Policy): Hands {
+    const { maxCommandTimeMs } = this.#options.settings.loaded.config.limits;
+    const policy = narrower === undefined ? this.policy : compose(this.policy, narrower);
+    const shell = new Shell({
+      backend: this.backend,
+      policy,
+      env: this.#variables,
+      maxSeconds: maxCommandTimeMs / 1000,
+      reaper: this.#options.reaper,
+    });
+    const hands = { shell, tasks: new Tasks(shell) };
+    this.#hands.add(hands);
+    return hands;
+  }
+
+  /** Variables that lead the commands of a call to the proxies, at an address that identifies the call. */
+  proxyVariables(call: string): Readonly<Record<string, string>> {
+    const { proxies } = this.backend;
+    return proxies === undefined ? {} : variablesOf(proxies, callerAddress(this.connections.callerOf(call)));
+  }
+
+  /** Kills every command without waiting, for a process that is about to exit. */
+  killNow(): void {
+    for (const { shell } of this.#hands) shell.killNow();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await using closing = new AsyncDisposableStack();
+    // Last in, first out: tasks save their output, shells stop what is left, and then nothing can write any more.
+    closing.use(this.#confinement);
+    closing.defer(async () => {
+      for (const notice of await this.repositories.last()) this.#options.post(notice);
+    });
+    for (const { shell } of this.#hands) closing.defer(() => shell.stopAll());
+    for (const { tasks } of this.#hands) closing.defer(() => tasks.stopAll());
+  }
+}
+
+/** The environment of commands. */
+function variablesFor(
+  { policy, backend }: Confinement,
+  { settings: { env, loaded }, keyVariables, post }: WorkspaceOptions,
+): Record<string, string> {
+  const tmp = policy.privateTmp ? hostTmp : policy.tmp;
+  const { passEnv } = loaded.config.sandbox;
+  const { env: variables, notes } = childEnv(env, { pass: passEnv, tmp, providerKeys: keyVariables });
+  for (const message of notes) post({ type: "notice", level: "warn", code: "environment", message });
+
+  // A confined command cannot reach the user's own proxies, and must not see their passwords.
+  if (backend.filesystem === "confined") for (const name of proxyNames) delete variables[name];
+  // A certificate authority of the user's own is passed under every name that programs look for.
+  const { SSL_CERT_FILE: authority } = variables;
+  if (authority !== undefined) Object.assign(variables, { ...certificateVariables(authority), ...variables });
+  // Last, so that no variable of the user's bypasses the proxies.
+  if (backend.proxies !== undefined)
+    Object.assign(variables, variablesOf(backend.proxies, backend.proxies.http.address));
+  if (backend.filesystem === "confined" && !backend.placesCopies)
+    Object.assign(variables, copyVariables(policy, variables));
+  // Where .git is restored rather than mounted read-only, `git status` should not write to it.
+  if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
+  return variables;
+}
+
+function variablesOf({ http, socks }: Proxies, host: string): Record<string, string> {
+  const at = ({ port }: Proxies["http"]) => ({ host, port });
+  return proxyVariables({ http: at(http), socks: at(socks), executable: process.execPath });
+}

@@ -1,0 +1,157 @@
+import { unlessAborted } from "../async/unlessaborted.ts";
+import { KodaError, messageOf } from "../errors.ts";
+import { failed, type ToolResult } from "../tools/tool.ts";
+import { denialText } from "../trust/gate.ts";
+import type { TodoItem } from "../session/todo.ts";
+import type { EventOf } from "./event.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Repetition } from "./loop.ts";
+import type { Prepared } from "./prepare.ts";
+import type { Turn } from "./turn.ts";
+
+/** One call: the verdict, `tool.start`, the tool, the result in the log, `tool.end`. */
+export async function perform(turn: Turn, call: Prepared, signal: AbortSignal): Promise<void> {
+  const { id, tool } = call.call;
+  const { todo } = turn.contextOf(id);
+  const listBefore = todo.items;
+
+  const refusal = await attempt(() => refusalOf(turn, call, signal));
+  turn.events.post({ type: "tool.start", id, tool, input: call.input, effect: call.claim.effect });
+  const startedAt = performance.now();
+  const { result, error }: Attempted<ToolResult> =
+    refusal.result === undefined
+      ? await attempt(() => run(turn, call, signal))
+      : { ...refusal, result: refusal.result };
+  const durationMs = Math.round((performance.now() - startedAt) * 10) / 10;
+
+  const repetition = error === undefined ? turn.loop.observe(tool, call.input, lastingText(result)) : "new";
+  const list = todo.items === listBefore ? undefined : todo.items;
+  finish(turn, call, { result: withNote(result, repetition), durationMs, list });
+  if (error !== undefined) throw error.cause;
+  if (repetition === "stuck")
+    throw new KodaError("loop", `The model keeps calling ${tool} with the same arguments and the same result`);
+}
+
+type Attempted<T> = { result: T | ToolResult; error?: { cause: unknown } };
+
+/** Turns a failure into a result: every call has one, however it ended. */
+async function attempt<T extends ToolResult | undefined>(work: () => Promise<T>): Promise<Attempted<T>> {
+  try {
+    return { result: await work() };
+  } catch (cause) {
+    return { result: failed(`[interrupted: ${messageOf(cause)}]`), error: { cause } };
+  }
+}
+
+/** The result of a call that must not run; undefined when it may. */
+async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult | undefined> {
+  if ("mistake" in call) return failed(call.mistake);
+  const { tool, claim, input } = call;
+  const { id } = call.call;
+  const context = turn.contextOf(id);
+  const preview = tool.preview && (() => tool.preview?.(input as never, context));
+  const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
+  const verdict = await unlessAborted(Promise.resolve(asked), signal);
+  return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
+}
+
+/** A tool that ignores an abort is abandoned after this time. */
+const graceMs = 2_000;
+
+async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult> {
+  if ("mistake" in call) return failed(call.mistake);
+  const { id } = call.call;
+  let isOver = false;
+  const work = call.tool.run(call.input as never, {
+    ...turn.contextOf(id),
+    call: id,
+    signal,
+    report(stream, text) {
+      if (isOver) return;
+      turn.heard();
+      turn.events.post({ type: "tool.output", id, stream, text });
+    },
+  });
+  try {
+    const result = await unlessAborted(work, signal, { graceMs });
+    signal.throwIfAborted();
+    return result;
+  } finally {
+    isOver = true;
+  }
+}
+
+type Finished = { result: ToolResult; durationMs: number; list: readonly TodoItem[] | undefined };
+
+/** Commits the result, counts it, and then announces it. */
+function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finished): void {
+  const { session, events, ledger } = turn;
+  session.append(
+    itemOf(call, result, durationMs),
+    ...(list === undefined ? [] : [{ kind: "todo" as const, items: list }]),
+  );
+  count(ledger, result);
+  events.post(endOf(call, result, durationMs));
+  const exposure = turn.watchKey(call.call.tool, textOf(result));
+  if (exposure !== undefined) events.post(exposure);
+  if (list !== undefined) events.post({ type: "todo", items: [...list] });
+}
+
+function withNote(result: ToolResult, repetition: Repetition): ToolResult {
+  if (repetition !== "repeated") return result;
+  const note = "[koda: this is the third time you made this same call with this same result; once more ends the run.]";
+  return { ...result, parts: [...result.parts, { type: "text", text: `\n\n${note}` }] };
+}
+
+function itemOf({ call }: Prepared, result: ToolResult, durationMs: number) {
+  const { ok, parts, denied, exitCode, output } = result;
+  return {
+    kind: "result" as const,
+    call: call.id,
+    tool: call.tool,
+    ok,
+    parts,
+    durationMs,
+    ...(denied !== undefined && { denied }),
+    ...(exitCode !== undefined && { exitCode }),
+    ...(output !== undefined && { output }),
+  };
+}
+
+function endOf({ call }: Prepared, result: ToolResult, durationMs: number): EventOf<"tool.end"> {
+  const { ok, denied, exitCode, signal, timedOut, hint, output } = result;
+  return {
+    type: "tool.end",
+    id: call.id,
+    tool: call.tool,
+    ok,
+    ...(denied !== undefined && { denied }),
+    ...(exitCode !== undefined && { exit_code: exitCode }),
+    ...(signal !== undefined && { signal }),
+    ...(timedOut !== undefined && { timed_out: timedOut }),
+    duration_ms: durationMs,
+    ...(hint !== undefined && { hint }),
+    summary: textOf(result),
+    ...(output !== undefined && { output_id: output }),
+  };
+}
+
+/** Counts the call as exactly one of ok, failed and denied. */
+function count(ledger: Ledger, result: ToolResult): void {
+  if (result.denied !== undefined) ledger.calls.denied++;
+  else if (result.ok) ledger.calls.ok++;
+  else ledger.calls.failed++;
+  if (result.confined !== undefined) ledger.commands[result.confined ? "begun" : "refused"]++;
+}
+
+/** The text of a result without what differs every time: its output id, and the call's own address of the proxies. */
+function lastingText(result: ToolResult): string {
+  const text = textOf(result).replaceAll(loopbackAddress, "");
+  return result.output === undefined ? text : text.replaceAll(result.output, "");
+}
+
+const loopbackAddress = /\b127(\.\d{1,3}){3}\b/g;
+
+function textOf({ parts }: ToolResult): string {
+  return parts.map((part) => (part.type === "text" ? part.text : `[${part.mime} image]`)).join("");
+}

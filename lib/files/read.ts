@@ -1,0 +1,73 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
+import { errnoOf, errnoWords } from "../errors.ts";
+
+/** Why a file cannot be used, to follow `Cannot read config "…": `. */
+type FileProblem = { problem: string };
+
+/**
+ * The first `limit` bytes of a regular file, or undefined when there is no file. Never waits: a named pipe or a device
+ * is a problem, not a hang.
+ */
+export function readRegularFile(path: string, limit: number): Uint8Array | FileProblem | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    return isAbsence(error, path) ? undefined : { problem: problemOf(error) };
+  }
+  try {
+    const stats = fstatSync(fd);
+    return stats.isFile() ? readUpTo(fd, { limit }) : { problem: `it is ${kindOf(stats)}, not a file` };
+  } catch (error) {
+    return { problem: problemOf(error) };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Far more than a file written by hand has. */
+const largestText = 1024 * 1024;
+
+/** The text of a small file that a command may have written; empty when it is missing, too large or not a regular file. */
+export function readSmallText(path: string): string {
+  const bytes = readRegularFile(path, largestText + 1);
+  return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isDirectory()) return "a directory";
+  if (stats.isFIFO()) return "a named pipe";
+  return stats.isSocket() ? "a socket" : "a device";
+}
+
+/**
+ * Reads from the current offset. One read may return less than there is, and the size from stat is wrong for files in
+ * /proc.
+ */
+export function readUpTo(fd: number, { limit, atOnce = 64 * 1024 }: { limit: number; atOnce?: number }): Uint8Array {
+  const pieces: Uint8Array[] = [];
+  let room = limit;
+  while (room > 0) {
+    const piece = new Uint8Array(Math.min(room, atOnce));
+    const length = readSync(fd, piece, 0, piece.length, null);
+    if (length === 0) break;
+    pieces.push(piece.subarray(0, length));
+    room -= length;
+  }
+  const [only, ...others] = pieces;
+  return only !== undefined && others.length === 0 ? only : Buffer.concat(pieces);
+}
+
+/** A link to nothing gives ENOENT too, but it is a problem rather than a missing file. */
+function isAbsence(error: unknown, path: string): boolean {
+  const code = errnoOf(error);
+  return code === "ENOTDIR" || (code === "ENOENT" && lstatSync(path, { throwIfNoEntry: false }) === undefined);
+}
+
+function problemOf(error: unknown): string {
+  const code = errnoOf(error);
+  if (code === undefined) throw error;
+  if (code === "ENOENT") return "it is a broken symbolic link";
+  if (code === "ENXIO") return "it is a socket or a device without a driver, not a file";
+  return errnoWords(code);
+}

@@ -1,0 +1,93 @@
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { unlessRefused } from "../errors.ts";
+import { isBelow } from "../files/path.ts";
+
+/** The git program, as an absolute path. */
+export type Git = string;
+
+/**
+ * The first git on the search path that no command of this run can have put there: koda runs it with its own rights,
+ * outside of every sandbox.
+ */
+export function findGit(searchPath: string | undefined, writable: readonly string[]): Git | undefined {
+  const directories = (searchPath ?? "/usr/local/bin:/usr/bin:/bin").split(delimiter).filter(isAbsolute);
+  return directories
+    .map((directory) => programAt(join(directory, "git")))
+    .find((program) => program !== undefined && !writable.some((root) => isBelow(program, root)));
+}
+
+function programAt(path: string): string | undefined {
+  return unlessRefused(() => {
+    const real = realpathSync(path);
+    accessSync(real, constants.X_OK);
+    return statSync(real).isFile() ? real : undefined;
+  });
+}
+
+export type GitRun = {
+  git: Git;
+  /** A git directory that koda made, so that no configuration but koda's own is read. */
+  directory: string;
+  workTree: string;
+  cwd: string;
+  signal: AbortSignal;
+};
+
+/** Runs one plumbing command to its end and returns what it printed. */
+export async function runGit(run: GitRun, args: readonly string[], input = ""): Promise<Uint8Array> {
+  const { exitCode, output, complaint } = await tryGit(run, args, input);
+  if (exitCode === 0) return output;
+  throw new Error(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
+}
+
+type Outcome = { exitCode: number; output: Uint8Array; complaint: string };
+
+/** The same for a command whose exit code is its answer. */
+export async function tryGit(
+  { git, directory, workTree, cwd, signal }: GitRun,
+  args: readonly string[],
+  input = "",
+): Promise<Outcome> {
+  signal.throwIfAborted();
+  const child = Bun.spawn([git, ...safeSettings, ...args], {
+    cwd,
+    env: {
+      PATH: `${dirname(git)}:/usr/bin:/bin`,
+      HOME: directory,
+      LC_ALL: "C",
+      GIT_DIR: directory,
+      GIT_WORK_TREE: workTree,
+      ...safeEnvironment,
+    },
+    stdin: new TextEncoder().encode(input),
+    stdout: "pipe",
+    stderr: "pipe",
+    signal,
+  });
+  const [output, complaint, exitCode] = await Promise.all([child.stdout.bytes(), child.stderr.text(), child.exited]);
+  signal.throwIfAborted();
+  return { exitCode, output, complaint };
+}
+
+/**
+ * What makes git run other programs, or look outside: the configuration of the user, the machine and the repository is
+ * not read at all, and this is the belt to that pair of braces.
+ */
+const safeSettings = [
+  ["core.fsmonitor", "false"],
+  ["core.hooksPath", "/dev/null"],
+  ["core.untrackedCache", "false"],
+  ["core.quotePath", "false"],
+  ["protocol.allow", "never"],
+].flatMap(([key, value]) => ["-c", `${key}=${value}`]);
+
+const safeEnvironment = {
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_CONFIG_GLOBAL: "/dev/null",
+  GIT_ATTR_NOSYSTEM: "1",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_NO_REPLACE_OBJECTS: "1",
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_TERMINAL_PROMPT: "0",
+};

@@ -1,0 +1,27 @@
+import type { ImagePart, TextPart } from "./message.ts";
+
+/** Replaces an image for a model that accepts none. */
+export const omittedImage = "[image: this model accepts no images]";
+
+type Part = TextPart | ImagePart;
+
+/** Plain text as a string, the form that every server accepts; with images, parts in the form of the wire. */
+export function contentForm(
+  parts: readonly Part[],
+  images: boolean | undefined,
+  partForm: (part: Part) => object,
+): string | object[] {
+  if (images === false || parts.every((part) => part.type === "text"))
+    return parts.map((part) => (part.type === "text" ? part.text : omittedImage)).join("\n");
+  return parts.filter((part) => part.type === "image" || part.text !== "").map(partForm);
+}
+
+export function dataUrl({ mime, base64 }: ImagePart): string {
+  return `data:${mime};base64,${base64}`;
+}
+
+/** A tool's name in the characters that every provider accepts: the model may have invented it. */
+export function wireName(tool: string): string {
+  const name = tool.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
+  return name === "" ? "unknown" : name;
+}

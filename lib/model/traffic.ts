@@ -1,0 +1,57 @@
+import { type Cassette, type Header, readCassette } from "./cassette.ts";
+import { type Fetch, platformFetch } from "./fetch.ts";
+import { Recorder, type Track } from "./record.ts";
+import { replayFrom } from "./replay.ts";
+
+export type TrafficOptions = {
+  /** The cassette to write, as an absolute path. */
+  record?: string;
+  /** The cassette to answer from. */
+  replay?: string;
+  loose: boolean;
+};
+
+type Line = Omit<Track, "fetch"> & {
+  header: Omit<Header, "koda_cassette" | "recorded_at" | "cwd">;
+  /** Answers instead of the network. */
+  script?: Cassette | undefined;
+  onDivergence: (message: string) => void;
+};
+
+/** The model traffic of a process: each cassette is opened once and has a track for every conversation. */
+export class Traffic implements Disposable {
+  readonly #options: TrafficOptions;
+  #replayed: Cassette | undefined;
+  #recorder: Recorder | undefined;
+
+  constructor(options: TrafficOptions) {
+    this.#options = options;
+  }
+
+  /** The cassette that answers, if there is one. */
+  get replayed(): Cassette | undefined {
+    const { replay } = this.#options;
+    if (replay !== undefined) this.#replayed ??= readCassette(replay);
+    return this.#replayed;
+  }
+
+  /** The fetch of one conversation. */
+  open({ header, script, onDivergence, ...track }: Line): Fetch {
+    const fetch = this.#source({ script, onDivergence, ...track });
+    const { record } = this.#options;
+    if (record === undefined) return fetch;
+    this.#recorder ??= new Recorder(record, { ...header, cwd: track.cwd });
+    return this.#recorder.record({ ...track, fetch });
+  }
+
+  #source({ name: track, cwd, script, onDivergence }: Omit<Line, "header" | "secrets">): Fetch {
+    const { replayed } = this;
+    if (replayed !== undefined) return replayFrom(replayed, { cwd, track, loose: this.#options.loose, onDivergence });
+    return script === undefined ? platformFetch : replayFrom(script, { cwd, loose: true });
+  }
+
+  /** Throws when the recording could not be written. */
+  [Symbol.dispose](): void {
+    this.#recorder?.close();
+  }
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from "node:fs";
+import { unlessRefused } from "../errors.ts";
+import { realTimeLimit } from "../system/limits.ts";
+import { livingProcesses, type ProcessStat, statOf } from "../system/procstat.ts";
+
+/**
+ * A number that the processes of a command carry wherever they go, so that they are found again when they have left
+ * their group and their parents are gone. It stands in their environment, and is their soft limit of real-time CPU
+ * time too: at least 146,000 years, so nothing else depends on it. The limit survives `env -i`, new sessions and most
+ * changes of the user; `su`, which sets limits itself, keeps the environment.
+ */
+export type Mark = bigint;
+
+export const markVariable = "KODA_CALL";
+
+const lowest = 1n << 62n;
+/** The bits that tell the commands of one family apart. */
+const memberBits = (1n << 24n) - 1n;
+
+/** The mark that stands for all commands of one shell. */
+export function newFamily(): Mark {
+  const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+  return lowest | (random & (lowest - 1n) & ~memberBits);
+}
+
+/** The mark of the nth command of a family, counted from 1. */
+export function memberOf(family: Mark, n: number): Mark {
+  return family | (((BigInt(n) - 1n) % memberBits) + 1n);
+}
+
+/** The living processes of a command, or of a whole family. */
+export function marked(mark: Mark): ProcessStat[] {
+  // The processes found are going to be killed, and a smaller number could be another program's own limit.
+  if (!isMark(mark)) throw new TypeError(`"${mark}" is not the mark of a command`);
+  const since = Number(statOf(process.pid)?.started);
+  return (livingProcesses() ?? []).filter(({ pid, started }) => {
+    // Reading marks takes long, and most processes of a machine are older than koda.
+    if (Number(started) < since) return false;
+    const found = limitMark(pid) ?? environmentMark(pid);
+    return found !== undefined && (found === mark || (found & ~memberBits) === mark);
+  });
+}
+
+function isMark(number: bigint): boolean {
+  return number >= lowest && number < 2n * lowest;
+}
+
+/** The mark that a process has as its limit. Koda's own does not count: in a command of koda everything inherits it. */
+export function limitMark(pid: number): Mark | undefined {
+  const found = realTimeLimit(pid);
+  return found !== undefined && isMark(found) && found !== realTimeLimit(process.pid) ? found : undefined;
+}
+
+/** The mark in the environment that a process was started with; 0 when that of another version of koda is there. */
+export function environmentMark(pid: number): Mark | undefined {
+  const start = `${markVariable}=`;
+  const environment = unlessRefused(() => readFileSync(`/proc/${pid}/environ`, "latin1"));
+  const value = environment
+    ?.split("\0")
+    .find((entry) => entry.startsWith(start))
+    ?.slice(start.length);
+  if (value === undefined) return undefined;
+  return /^\d+$/.test(value) ? BigInt(value) : 0n;
+}

@@ -1,0 +1,35 @@
+import { lstatSync, readdirSync, type BigIntStats } from "node:fs";
+import { join } from "node:path";
+import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
+import { unlessRefused } from "../../errors.ts";
+
+/**
+ * Tells a thing from another that takes its place, even where it gets the same inode, and finds it again after a rename.
+ * Where the file system keeps no time of birth it is 0.
+ */
+export function identityOf({ dev, ino, birthtimeNs }: Pick<BigIntStats, "dev" | "ino" | "birthtimeNs">): string {
+  return `${dev}:${ino}:${birthtimeNs}`;
+}
+
+export function identityAt(path: string): string | undefined {
+  const stats = unlessRefused(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }));
+  return stats && identityOf(stats);
+}
+
+/**
+ * Finds a renamed entry below some directories: everything there is looked at, in git directories too. Only for when an
+ * entry that has to be there is gone.
+ */
+export async function findByIdentity(identity: string, roots: readonly string[]): Promise<string | undefined> {
+  const pending = [...roots];
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    await yieldToEventLoop();
+    const directory = path;
+    for (const entry of unlessRefused(() => readdirSync(directory, { withFileTypes: true })) ?? []) {
+      const inner = join(path, entry.name);
+      if (identityAt(inner) === identity) return inner;
+      if (entry.isDirectory()) pending.push(inner);
+    }
+  }
+  return undefined;
+}

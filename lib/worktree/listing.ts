@@ -1,0 +1,107 @@
+import { existsSync, mkdtempSync } from "node:fs";
+import { join } from "node:path";
+import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
+import { messageOf } from "../errors.ts";
+import { isBelow } from "../files/path.ts";
+import type { Git } from "../git/program.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { scopeOf } from "../tools/search/scope.ts";
+import { walk } from "../tools/search/walk.ts";
+import { differing, freezeRepository, trackedFiles, type Differing, type Repository } from "./repository.ts";
+
+/** What is listed, and with what. */
+export type Project = {
+  policy: Policy;
+  git: Git | undefined;
+  /** A directory of koda's own, where no command can write. */
+  scratch: string;
+  /** The repositories in the project, by the directory that is listed, as they were when first seen. */
+  repositories: Map<string, Repository>;
+  /** Said to the user: what could not be looked at in the best way. */
+  notes: string[];
+};
+
+/** A project with more files than this is not watched. */
+export const mostFiles = 200_000;
+
+/**
+ * The files of which something must be remembered, by absolute path: in a repository those that are not as its index
+ * has them, and elsewhere all that are not ignored.
+ */
+export function listFiles(project: Project, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  return list([project.policy.root], project, { listRepository: listFrozen, signal });
+}
+
+/**
+ * The files that may differ from what the first listing saw. A repository that was not there then is walked: nothing
+ * in it counts as unchanged.
+ */
+export function listFilesAgain(project: Project, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  // Those that are gone with their directory are found by nobody else.
+  const starts = [project.policy.root, ...project.repositories.keys()];
+  return list(starts, project, { listRepository: listKnown, signal });
+}
+
+/** Lists a directory as a repository; undefined when it is to be walked. */
+type ListRepository = (project: Project, base: string, signal: AbortSignal) => Promise<Differing | undefined>;
+
+async function list(
+  starts: readonly string[],
+  project: Project,
+  { listRepository, signal }: { listRepository: ListRepository; signal: AbortSignal },
+): Promise<ReadonlySet<string>> {
+  const { tmp, hide } = project.policy;
+  const closed = [tmp, project.scratch, ...hide];
+  const files = new Set<string>();
+  // A set hands out what is added to it on the way, and each once.
+  const bases = new Set(starts);
+  for (const base of bases) {
+    if (files.size > mostFiles) break;
+    const found = (await listRepository(project, base, signal)) ?? (await walked(base, project, signal));
+    for (const path of found.files) {
+      const absolute = join(base, path);
+      if (!closed.some((directory) => isBelow(absolute, directory))) files.add(absolute);
+    }
+    for (const path of found.nested) bases.add(join(base, path));
+  }
+  return files;
+}
+
+async function listFrozen(project: Project, base: string, signal: AbortSignal): Promise<Differing | undefined> {
+  const { git, scratch, repositories, policy, notes } = project;
+  if (git === undefined) return undefined;
+  try {
+    const directory = mkdtempSync(join(scratch, "git-"));
+    const repository = await freezeRepository(base, { git, directory, above: base === policy.root }, signal);
+    if (repository === undefined) return undefined;
+    const found = await differing(repository, signal);
+    repositories.set(base, repository);
+    return found;
+  } catch (error) {
+    signal.throwIfAborted();
+    notes.push(`The repository in "${base}" is watched without git: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+async function listKnown(project: Project, base: string, signal: AbortSignal): Promise<Differing | undefined> {
+  const repository = project.repositories.get(base);
+  return repository && changedIn(repository, signal);
+}
+
+/** What is gone with its whole directory was all of it deleted. */
+async function changedIn(repository: Repository, signal: AbortSignal): Promise<Differing> {
+  if (existsSync(repository.base)) return differing(repository, signal);
+  return { files: await trackedFiles(repository, signal), nested: [] };
+}
+
+async function walked(base: string, { policy }: Project, signal: AbortSignal): Promise<Differing> {
+  const files: string[] = [];
+  if (!existsSync(base)) return { files, nested: [] };
+  for (const { path, kind } of walk(scopeOf(base, policy), { unreadable: () => undefined })) {
+    if (kind === "file" || kind === "symlink") files.push(path);
+    if (files.length > mostFiles) break;
+    if (files.length % 1000 === 0) await yieldToEventLoop(signal);
+  }
+  return { files, nested: [] };
+}

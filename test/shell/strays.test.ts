@@ -1,0 +1,54 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { findTiers } from "../support/backends.ts";
+import { makePlace } from "../support/place.ts";
+import { shellIn, watch } from "../support/shell.ts";
+import type { StraysOrder } from "../support/strays-program.ts";
+
+const program = join(import.meta.dir, "../support/strays-program.ts");
+
+/** Two processes on, in a session of its own, without streams. */
+const sleeper = `setsid sh -c 'setsid sh -c "echo \\$\\$ > $PID; exec sleep 1000" & exit' >/dev/null 2>&1 </dev/null`;
+const bare = `env -i PID="$PID" ${sleeper}`;
+/** Its first thread ends, so that it looks like a zombie, and another one goes on. */
+const headless = `env -i setsid ${process.execPath} -e '
+  const { dlopen } = require("bun:ffi");
+  const { symbols } = dlopen("libc.so.6", { syscall: { args: ["i64", "i64"], returns: "i64" } });
+  new Worker("data:text/javascript,setInterval(() => {}, 1000)");
+  require("fs").writeFileSync("'"$PID"'", String(process.pid));
+  setTimeout(() => symbols.syscall(process.arch === "x64" ? 60 : 93, 0), 100)' >/dev/null 2>&1 </dev/null & sleep 0.5`;
+
+const both = [true, true];
+const [onlyOther, none] = [
+  [false, true],
+  [false, false],
+];
+
+const rows: readonly [name: string, line: string, lives: readonly boolean[][]][] = [
+  ["in a session of its own", sleeper, [both, onlyOther, none]],
+  ["without an environment", bare, [both, onlyOther, none]],
+  ["that looks like a zombie", headless, [both, onlyOther, none]],
+  ["with another limit", `ulimit -R unlimited; ${sleeper}`, [both, onlyOther, none]],
+  ["that cannot be told apart", `ulimit -R unlimited; ${bare}`, [both, both, none]],
+];
+
+for (const [tier, missing] of await findTiers()) {
+  // In the others no process outlives its command.
+  if (tier !== "landlock" && tier !== "none") continue;
+  describe.skipIf(missing !== undefined)(`two shells in one process, ${tier}: a stray`, () => {
+    for (const stop of ["stopAll", "killNow"] as const)
+      test.concurrent.each(rows)(
+        `%s is ended by ${stop} of its own shell, or of the last one`,
+        async (_, line, lives) => {
+          await using place = makePlace({}, "/var/tmp");
+          const { home, project, env } = place;
+          const order: StraysOrder = { tier, place: { home, project, env }, line, stop, lives };
+          // In a command of a shell, as when koda runs below koda: the mark that it inherits is not one of its own.
+          await using shell = shellIn(place);
+          const { ended, heard } = watch(shell, [process.execPath, program, JSON.stringify(order)]);
+          expect(await ended).toEqual({ exitCode: 0, leftBehind: false });
+          expect(JSON.parse(heard.stdout)).toEqual(lives);
+        },
+      );
+  });
+}
