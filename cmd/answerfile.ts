@@ -4,7 +4,7 @@ import { basename, dirname, resolve } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../lib/errors.ts";
 import { HeldDirectory } from "../lib/files/held.ts";
 import { putFile } from "../lib/files/save.ts";
-import { look, walk } from "../lib/files/walk.ts";
+import { lookUp, followPath } from "../lib/files/walk.ts";
 
 /** The file of `-o`. */
 type AnswerFile = {
@@ -54,9 +54,9 @@ type Place =
 async function placeOf(file: string): Promise<Place> {
   // A pipe behind /dev/stderr has no path, so its descriptor is not followed any further.
   const isOwn = (path: string) => ownDescriptor.test(path);
-  const { real, fault } = walk(resolve(file), {
+  const { real, fault } = followPath(resolve(file), {
     follow: true,
-    look: (path) => (isOwn(path) ? { kind: "device" } : look(path)),
+    look: (path) => (isOwn(path) ? { kind: "device" } : lookUp(path)),
   });
   if (fault !== undefined) throw new Error(fault);
   const stats = await statOf(real);

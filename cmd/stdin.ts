@@ -81,7 +81,7 @@ function planFor(kind: StdinKind, { mode, role }: StdinRequest): Plan {
  * already read its line.
  */
 function readFileToEnd({ role, note }: StdinRequest): Uint8Array {
-  const bytes = Buffer.from(readUpTo(0, input.limit + 1));
+  const bytes = Buffer.from(readUpTo(0, { limit: input.limit + 1 }));
   if (bytes.length > input.limit) throw tooLarge(input);
   const lines = bytes.toString("latin1").trimEnd().split("\n").length;
   if (role === "addition" && lines > 1)

@@ -48,7 +48,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   sink: ["config", "engine", "model", "session"],
   conversation: "agents async config egress engine files git model sandbox session shell system tools trust".split(" "),
   engine: "async config files model session tools trust worktree".split(" "),
-  worktree: ["files", "git", "sandbox", "tools"],
+  worktree: ["async", "files", "git", "sandbox", "tools", "trust"],
   tools: "async config egress files git model sandbox session shell system trust".split(" "),
   agents: ["config", "files", "session"],
   session: ["config", "model", "shell", "system"],
@@ -60,7 +60,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   egress: ["async", "config"],
   config: ["files"],
   git: ["files"],
-  files: [],
+  files: ["async"],
   system: [],
   async: [],
 };

@@ -32,7 +32,11 @@ export function configDirectory(user: UserEnvironment): string | undefined {
 
 export function userConfigFile(user: UserEnvironment): string | undefined {
   const directory = configDirectory(user);
-  return directory && join(directory, "config.json");
+  return directory && configFileIn(directory);
+}
+
+export function configFileIn(directory: string): string {
+  return join(directory, "config.json");
 }
 
 /** Relative to the project's root, and what messages call it. */

@@ -1,5 +1,6 @@
 import { messageOf } from "../errors.ts";
-import type { IsOwn, Snapshot, SnapshotOptions } from "../worktree/snapshot.ts";
+import type { IsOwn } from "../worktree/past.ts";
+import type { Snapshot, SnapshotOptions } from "../worktree/snapshot.ts";
 import type { Event } from "./event.ts";
 
 /** The files that koda itself writes in the project. */
@@ -54,9 +55,8 @@ export class Changes implements AsyncDisposable {
     if (this.#problem !== undefined) return [cannotTell(this.#problem)];
     if (this.#snapshot === undefined) return [];
     try {
-      const { diffSnapshot } = await import("../worktree/snapshot.ts");
       this.#options.own.look();
-      const { files, patch, notes } = await diffSnapshot(this.#snapshot, AbortSignal.timeout(collectMs));
+      const { files, patch, notes } = await this.#snapshot.changes(AbortSignal.timeout(collectMs));
       this.#paths = files.map(({ path }) => path);
       const events = notes.map(notice);
       return files.length === 0 ? events : [...events, { type: "diff", files: [...files], patch }];

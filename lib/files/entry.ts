@@ -1,19 +1,12 @@
-import { closeSync, lstatSync, readlinkSync } from "node:fs";
+import { lstatSync, readlinkSync } from "node:fs";
 import { openRegular } from "./held.ts";
 import { readUpTo } from "./read.ts";
-import { kindOf, type Kind } from "./walk.ts";
+import { kindOf, type FileKind } from "./walk.ts";
 
-/** Parts of an entry's stats of which one changes, next to certainly, when somebody writes to it. */
-export type Signature = {
-  mode: number;
-  uid: number;
-  gid: number;
-  size: number;
-  modifiedMs: number;
-  changedMs: number;
-  device: number;
-  inode: number;
-};
+const fields = ["mode", "uid", "gid", "size", "modifiedMs", "changedMs", "device", "inode"] as const;
+
+/** Parts of an entry's stats of which one changes, next to certainly, when it is written to. */
+export type Signature = Readonly<Record<(typeof fields)[number], number>>;
 
 /** The bytes of a file, or the target of a symlink, wherever they are kept. */
 export type Content = { readonly length: number; read(): Uint8Array };
@@ -22,14 +15,16 @@ export type Content = { readonly length: number; read(): Uint8Array };
 export type Entry = { kind: "missing" } | PresentEntry;
 
 export type PresentEntry = {
-  kind: Exclude<Kind, "missing">;
+  kind: Exclude<FileKind, "missing">;
   /** As the system has it, with the type. */
   mode: number;
-  /** Absent for a file that git's index described: that knows whether it can be executed, and no more. */
+  /** Absent for what was not looked at itself: git's index described it, or it was stored. */
   signature?: Signature | undefined;
+  /** It was old enough when it was looked at that no later change can have left it the same signature. */
+  isSettled?: boolean;
   /** Absent when it was not kept. */
   content?: Content | undefined;
-  /** Of a directory: more may come and go in it than is remembered. */
+  /** Of a directory: whether more may be in it than is remembered. Nothing else is said when it is absent. */
   isOpen?: boolean;
 };
 
@@ -42,49 +37,31 @@ export function entryAt(path: string): Entry {
   return { kind: kindOf(stats), mode, signature };
 }
 
-/** The content of a file or symlink, and no more of it than there was when the entry was looked at. */
-export function bytesAt(path: string, { kind, signature }: PresentEntry): Uint8Array {
+/** The content of a file or symlink, and no more of it than there is at this moment. */
+export function bytesAt(path: string, { kind }: PresentEntry): Uint8Array {
   if (kind === "symlink") return readlinkSync(path, "buffer");
-  const { descriptor } = openRegular(path);
-  try {
-    const limit = signature?.size ?? 0;
-    return readUpTo(descriptor, { limit, atOnce: limit });
-  } finally {
-    closeSync(descriptor);
-  }
+  using file = openRegular(path);
+  const limit = Number(file.stats.size);
+  return readUpTo(file.descriptor, { limit, atOnce: limit });
 }
 
-export function sameSignature(one: Signature | undefined, other: Signature | undefined): boolean {
-  if (one === undefined || other === undefined) return false;
-  return fields.every((field) => one[field] === other[field]);
-}
-
-const fields = ["mode", "uid", "gid", "size", "modifiedMs", "changedMs", "device", "inode"] as const;
-
-/** By the contents, or by the signatures when the earlier content was not kept. The present one is read at `path`. */
+/** By the signatures where they can tell, or else by the contents. The present one is read at `path`. */
 export function isSameEntry(before: Entry, now: Entry, path: string): boolean {
-  if (before.kind === "missing" || now.kind === "missing") return before.kind === now.kind;
-  if (before.kind !== now.kind) return false;
-  if (now.kind !== "symlink" && modeAfter(before, now) !== now.mode) return false;
-  if (now.kind === "directory") return isSameOwner(before.signature, now.signature);
-  if (now.kind !== "file" && now.kind !== "symlink") return true;
-  if (before.content === undefined) return sameSignature(before.signature, now.signature);
-  return before.content.length === now.signature?.size && bytesEqual(before.content.read(), bytesAt(path, now));
+  if (before.kind === "missing" || now.kind === "missing" || before.kind !== now.kind) return before.kind === now.kind;
+  const hasContent = now.kind === "file" || now.kind === "symlink";
+  if ((before.isSettled === true || (hasContent && before.content === undefined)) && isSameSignature(before, now))
+    return true;
+  if (now.kind !== "symlink" && before.mode !== now.mode) return false;
+  if (now.kind === "directory") return before.signature === undefined || isSameOwner(before.signature, now.signature);
+  if (!hasContent) return true;
+  if (before.content === undefined || before.content.length !== now.signature?.size) return false;
+  return Buffer.compare(before.content.read(), bytesAt(path, now)) === 0;
 }
 
-function isSameOwner(one: Signature | undefined, other: Signature | undefined): boolean {
-  return one === undefined || (one.uid === other?.uid && one.gid === other.gid);
+export function isSameSignature({ signature: one }: PresentEntry, { signature: other }: PresentEntry): boolean {
+  return one !== undefined && other !== undefined && fields.every((field) => one[field] === other[field]);
 }
 
-function bytesEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return Buffer.compare(one, other) === 0;
-}
-
-/** The mode that the present entry gets when the earlier one is restored. */
-export function modeAfter(before: PresentEntry, now: PresentEntry): number {
-  if (before.signature !== undefined) return before.mode;
-  const [was, is] = [before.mode & 0o100, now.mode & 0o100];
-  if (was === is) return now.mode;
-  // As git does it: who may read may execute.
-  return is === 0 ? now.mode | ((now.mode & 0o444) >> 2) : now.mode & ~0o111;
+function isSameOwner(one: Signature, other: Signature | undefined): boolean {
+  return one.uid === other?.uid && one.gid === other.gid;
 }

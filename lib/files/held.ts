@@ -25,7 +25,7 @@ import { errnoOf, unlessRefused } from "../errors.ts";
  * microseconds.
  */
 export class HeldDirectory implements Disposable {
-  /** Where it was found; for messages, not for opening. */
+  /** The path that it was found at; for messages, not for opening. */
   readonly path: string;
   readonly #descriptors: string;
   readonly #descriptor: number | undefined;
@@ -52,7 +52,7 @@ export class HeldDirectory implements Disposable {
     return goDown(new HeldDirectory(this.path, this.#descriptors, own), path, create);
   }
 
-  /** Throws when the entry is no directory, a symlink to one included. */
+  /** Throws when the entry is not a directory; a symlink to one is not. */
   child(name: string, { create = false } = {}): HeldDirectory {
     if (create && this.look(name) === undefined) this.#make(name);
     const path = join(this.path, name);
@@ -66,7 +66,7 @@ export class HeldDirectory implements Disposable {
     try {
       mkdirSync(this.at(name));
     } catch (error) {
-      // Somebody else was faster, which is as good.
+      // Another process was faster, which is as good.
       if (errnoOf(error) !== "EEXIST") throw error;
     }
   }
@@ -102,11 +102,11 @@ export class HeldDirectory implements Disposable {
   }
 
   /** Only user 0 may give it away; for everyone else it stays their own. */
-  chown({ uid, gid }: Owner): void {
+  chown({ uid, gid }: Ownership): void {
     unlessRefused(() => chownSync(this.#self(), Number(uid), Number(gid)));
   }
 
-  /** What the entry is now; a symlink is not followed. */
+  /** Looks at an entry; a symlink is not followed. */
   look(name: string): BigIntStats | undefined {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false });
   }
@@ -137,7 +137,7 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 const O_PATH = 0o10000000;
 const directoryOnly = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
-export type Owner = { uid: number | bigint; gid: number | bigint };
+export type Ownership = { uid: number | bigint; gid: number | bigint };
 
 export type OpenFile = Disposable & { descriptor: number; stats: BigIntStats };
 
@@ -160,6 +160,8 @@ export function openFile(real: string): OpenFile {
 /** Something else lies now where the checked thing was. */
 export class Replaced extends Error {
   override readonly name = "Replaced";
+  /** As a system call says of a handle whose file was replaced. */
+  readonly code = "ESTALE";
 
   constructor(path: string) {
     super(`"${path}" was replaced by something else meanwhile`);

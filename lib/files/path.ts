@@ -7,7 +7,7 @@ export function isBelow(path: string, directory: string): boolean {
 
 /**
  * Refusals are compared without capitals and Unicode forms: on a file system that does not tell `.GIT` from `.git`
- * they are the same directory, and on the others nobody misses it.
+ * they are the same directory, and on the others no one misses it.
  */
 export function folded(path: string): string {
   return path.normalize("NFC").toLowerCase();

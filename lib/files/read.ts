@@ -17,7 +17,7 @@ export function readRegularFile(path: string, limit: number): Uint8Array | FileP
   }
   try {
     const stats = fstatSync(fd);
-    return stats.isFile() ? readUpTo(fd, { limit }) : { problem: `it is ${kindOf(stats)}, not a file` };
+    return stats.isFile() ? readUpTo(fd, { limit }) : { problem: `it is ${describeKind(stats)}, not a file` };
   } catch (error) {
     return { problem: problemOf(error) };
   } finally {
@@ -34,7 +34,7 @@ export function readSmallText(path: string): string {
   return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";
 }
 
-function kindOf(stats: Stats): string {
+function describeKind(stats: Stats): string {
   if (stats.isDirectory()) return "a directory";
   if (stats.isFIFO()) return "a named pipe";
   return stats.isSocket() ? "a socket" : "a device";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import type { HeldDirectory } from "./held.ts";
 
-export type Sweep = {
+export type RemoveOptions = {
   /** Says why an entry must stay, by its path. */
   keep(path: string): string | undefined;
   signal: AbortSignal;
@@ -14,7 +14,7 @@ export type Sweep = {
  * followed, and each step is taken inside of directories that are held open. The tree is gone through once before, so
  * that nothing of it is removed when a part of it must stay.
  */
-export async function removeTree(parent: HeldDirectory, name: string, sweep: Sweep): Promise<number> {
+export async function removeTree(parent: HeldDirectory, name: string, sweep: RemoveOptions): Promise<number> {
   using tree = parent.child(name);
   await forEachEntry(tree, sweep, () => {});
   const removed = await forEachEntry(tree, sweep, (directory, name, isDirectory) => {
@@ -26,22 +26,22 @@ export async function removeTree(parent: HeldDirectory, name: string, sweep: Swe
 }
 
 /** Thrown for an entry that must stay; its message is the reason. */
-export class Kept extends Error {
-  override readonly name = "Kept";
+export class Unremovable extends Error {
+  override readonly name = "Unremovable";
 }
 
 type Visit = (directory: HeldDirectory, name: string, isDirectory: boolean) => void;
 
-/** What is in a directory comes before the directory. */
-async function forEachEntry(directory: HeldDirectory, sweep: Sweep, visit: Visit): Promise<number> {
+/** Entries come before the directory that they are in. */
+async function forEachEntry(directory: HeldDirectory, sweep: RemoveOptions, visit: Visit): Promise<number> {
   let visited = 0;
   await yieldToEventLoop(sweep.signal);
   for (const name of directory.names()) {
     const stats = directory.look(name);
-    // Somebody else removed it since the directory was listed.
+    // Another process removed it since the directory was listed.
     if (stats === undefined) continue;
     const reason = sweep.keep(join(directory.path, name));
-    if (reason !== undefined) throw new Kept(reason);
+    if (reason !== undefined) throw new Unremovable(reason);
     if (stats.isDirectory()) {
       using child = directory.child(name);
       visited += await forEachEntry(child, sweep, visit);

@@ -1,33 +1,31 @@
 import { fchmodSync, futimesSync, lchownSync, mkdirSync, statSync, symlinkSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { errnoOf, reasonOf, unlessRefused } from "../errors.ts";
-import { entryAt, isSameEntry, modeAfter, type Entry, type PresentEntry } from "./entry.ts";
-import { Replaced, type HeldDirectory } from "./held.ts";
-import { keepOwner, putFile, type Target } from "./save.ts";
+import { entryAt, isSameEntry, type Content, type Entry, type PresentEntry } from "./entry.ts";
+import type { HeldDirectory } from "./held.ts";
+import { keepOwner, putFile, type HeldEntry } from "./save.ts";
 
 /** An entry that was not what it should be; one with a problem still is not. */
-export type Restoration = { path: string; problem?: Problem };
+export type Restoration = { path: string; problem?: RestoreProblem };
 
-export type Problem = {
-  /** Lost is what was not kept; anything else the system or the policy refused. */
-  kind: "lost" | "refused";
-  reason: string;
-};
+/** Lost is what was not kept; anything else the system or a rule refused. */
+export type RestoreProblem = { kind: "lost" | "refused"; reason: string };
 
 export type Restoring = {
   /** Removes what lies where nothing lay, or something of another kind. Throws when it has to stay. */
-  clear(target: Target): void | Promise<void>;
-  /** Why nothing may be written at a path, if so. */
-  refuse?(path: string): string | undefined;
+  clear(target: HeldEntry): void | Promise<void>;
+  /** Entries that may come and go in any directory. */
+  isExempt?(target: HeldEntry): boolean;
   /** Files get their old times as well: git tells by those of its index which files it must look at again. */
   keepsTimes?: boolean;
 };
 
 export class Unrestorable extends Error {
   override readonly name = "Unrestorable";
-  readonly kind: Problem["kind"];
+  readonly kind: RestoreProblem["kind"];
 
-  constructor(kind: Problem["kind"], reason: string) {
+  constructor({ kind, reason }: RestoreProblem) {
     super(reason);
     this.kind = kind;
   }
@@ -40,113 +38,126 @@ export class Unrestorable extends Error {
  */
 export async function restoreEntries(
   base: HeldDirectory,
-  rows: Iterable<readonly [path: string, before: Entry]>,
+  entries: ReadonlyMap<string, Entry>,
   restoring: Restoring,
 ): Promise<readonly Restoration[]> {
-  const all = [...rows];
-  // A directory that has come is empty when it is its turn, and out of the way of what was in its place.
-  const added = all.filter(([, { kind }]) => kind === "missing").reverse();
-  const others = all.filter(([, { kind }]) => kind !== "missing");
   const restorations: Restoration[] = [];
-  for (const [path, before] of [...added, ...others]) {
+  using way = new HeldPath(base);
+  const attempt = async (path: string, before: Entry) => {
     try {
-      if (await restoreEntry(before, { base, path, restoring })) restorations.push({ path });
+      if (await restoreEntry(before, { way, path, restoring })) restorations.push({ path });
     } catch (error) {
       restorations.push({ path, problem: problemOf(error) });
+    }
+  };
+  for (const [path, before] of entries) {
+    await attempt(path, before);
+    if (before.kind !== "directory" || before.isOpen !== false) continue;
+    await yieldToEventLoop();
+    const directory = unlessRefused(() => way.to(path));
+    for (const name of unlessRefused(() => directory?.names()) ?? []) {
+      const isKnown = entries.has(join(path, name)) || (directory && restoring.isExempt?.({ directory, name }));
+      if (isKnown !== true) await attempt(join(path, name), { kind: "missing" });
     }
   }
   return restorations;
 }
 
-export function problemOf(error: unknown): Problem {
+/** Holds the directories on the way to one path after the other; those that neighbours share are opened once. */
+class HeldPath implements Disposable {
+  readonly #base: HeldDirectory;
+  readonly #held: { name: string; directory: HeldDirectory }[] = [];
+
+  constructor(base: HeldDirectory) {
+    this.#base = base;
+  }
+
+  to(path: string, { create = false } = {}): HeldDirectory {
+    const names = path.split("/").filter((name) => name !== ".");
+    const end = names.findIndex((name, index) => this.#held[index]?.name !== name);
+    const shared = end === -1 ? names.length : end;
+    this.#release(shared);
+    for (const name of names.slice(shared)) this.#held.push({ name, directory: this.#last.child(name, { create }) });
+    return this.#last;
+  }
+
+  get #last(): HeldDirectory {
+    return this.#held.at(-1)?.directory ?? this.#base;
+  }
+
+  #release(from: number): void {
+    for (const { directory } of this.#held.splice(from)) directory[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    this.#release(0);
+  }
+}
+
+export function problemOf(error: unknown): RestoreProblem {
   if (error instanceof Unrestorable) return { kind: error.kind, reason: error.message };
-  if (error instanceof Replaced) return { kind: "refused", reason: error.message };
   if (errnoOf(error) === undefined) throw error;
   return { kind: "refused", reason: reasonOf(error) };
 }
 
-type Spot = { base: HeldDirectory; path: string; restoring: Restoring };
+type Spot = { way: HeldPath; path: string; restoring: Restoring };
 
 /** False when the entry is as it was. */
-async function restoreEntry(before: Entry, { base, path, restoring }: Spot): Promise<boolean> {
-  if (isAsBefore(before, base, path)) return false;
-  const refusal = restoring.refuse?.(path);
-  if (refusal !== undefined) throw new Unrestorable("refused", refusal);
-  using directory = base.descend(dirname(path), { create: before.kind !== "missing" });
-  await write(before, { directory, name: basename(path) }, restoring);
+async function restoreEntry(before: Entry, { way, path, restoring }: Spot): Promise<boolean> {
+  const create = before.kind !== "missing";
+  // Without a directory that can be entered there is nothing to remove.
+  const directory = create ? way.to(dirname(path), { create }) : unlessRefused(() => way.to(dirname(path), { create }));
+  if (directory === undefined) return false;
+  const target = { directory, name: basename(path) };
+  const at = directory.at(target.name);
+  const now = entryAt(at);
+  if (isSameEntry(before, now, at)) return false;
+  const content = contentOf(before);
+  const isInTheWay = now.kind !== "missing" && (now.kind !== before.kind || now.kind === "symlink");
+  if (isInTheWay) await restoring.clear(target);
+  if (before.kind === "directory") writeDirectory(before, { target, now });
+  else if (before.kind !== "missing" && content !== undefined)
+    writeContent(before, { target, now, content, restoring });
   return true;
 }
 
-function isAsBefore(before: Entry, base: HeldDirectory, path: string): boolean {
-  try {
-    using directory = base.descend(dirname(path));
-    const at = directory.at(basename(path));
-    return isSameEntry(before, entryAt(at), at);
-  } catch (error) {
-    // Without the directories on the way there is nothing.
-    const isAbsent = error instanceof Replaced || /^(ENOENT|ENOTDIR|ELOOP)$/.test(errnoOf(error) ?? "");
-    if (!isAbsent) throw error;
-    return before.kind === "missing";
-  }
+/** Throws where there should be some and it was not kept: what is there now then stays. */
+function contentOf(entry: Entry): Content | undefined {
+  if (entry.kind === "missing" || entry.kind === "directory") return undefined;
+  if (entry.content === undefined) throw new Unrestorable({ kind: "lost", reason: "its content was not kept" });
+  return entry.content;
 }
 
-async function write(before: Entry, target: Target, restoring: Restoring): Promise<void> {
-  const now = entryAt(target.directory.at(target.name));
-  switch (before.kind) {
-    case "missing":
-      return restoring.clear(target);
-    case "file":
-      if (now.kind !== "file" && now.kind !== "missing") await restoring.clear(target);
-      return writeFile(before, { target, now, keepsTimes: restoring.keepsTimes ?? false });
-    case "symlink":
-      if (now.kind !== "missing") await restoring.clear(target);
-      return writeSymlink(before, target);
-    case "directory":
-      if (now.kind !== "directory" && now.kind !== "missing") await restoring.clear(target);
-      return writeDirectory(before, { target, now });
-    default:
-      throw new Unrestorable("lost", `it was a ${before.kind}`);
+type Place = { target: HeldEntry; now: Entry };
+type Writing = Place & { content: Content; restoring: Restoring };
+
+function writeContent({ kind, mode, signature }: PresentEntry, { target, now, content, restoring }: Writing): void {
+  const { directory, name } = target;
+  const owner = signature ?? (now.kind === "file" ? now.signature : undefined) ?? statSync(directory.cwd);
+  if (kind === "symlink") {
+    symlinkSync(Buffer.from(content.read()), directory.at(name));
+    return unlessRefused(() => lchownSync(directory.at(name), owner.uid, owner.gid));
   }
-}
-
-type Writing = { target: Target; now: Entry; keepsTimes: boolean };
-
-function writeFile(before: PresentEntry, { target, now, keepsTimes }: Writing): void {
-  const { signature } = before;
-  const there = now.kind === "file" ? now : undefined;
-  const known = signature === undefined ? there : before;
-  const owner = signature ?? there?.signature ?? statSync(target.directory.cwd);
-  putFile(target, keptBytes(before), {
-    mode: known === undefined ? 0o666 | (before.mode & 0o111) : 0o600,
+  putFile(target, content.read(), {
     finish(descriptor) {
       keepOwner(descriptor, owner);
-      if (known !== undefined) fchmodSync(descriptor, modeAfter(before, known) & permissionBits);
+      fchmodSync(descriptor, mode & permissionBits);
       // Rounded down: an index that looks older than it is only makes git look once more.
       const seconds = Math.floor((signature?.modifiedMs ?? 0) * 1000) / 1_000_000;
-      if (keepsTimes && signature !== undefined) futimesSync(descriptor, seconds, seconds);
+      if (restoring.keepsTimes === true) futimesSync(descriptor, seconds, seconds);
     },
   });
 }
 
 const permissionBits = 0o7777;
 
-function keptBytes({ content }: PresentEntry): Uint8Array {
-  if (content === undefined) throw new Unrestorable("lost", "its content was not kept");
-  return content.read();
-}
-
-function writeSymlink(before: PresentEntry, { directory, name }: Target): void {
-  const { signature } = before;
-  symlinkSync(Buffer.from(keptBytes(before)), directory.at(name));
-  if (signature !== undefined) unlessRefused(() => lchownSync(directory.at(name), signature.uid, signature.gid));
-}
-
 /** A directory that was gone comes back empty: its entries follow. */
-function writeDirectory(before: PresentEntry, { target, now }: Omit<Writing, "keepsTimes">): void {
+function writeDirectory({ mode, signature, isOpen }: PresentEntry, { target, now }: Place): void {
   const { directory, name } = target;
   if (now.kind !== "directory") mkdirSync(directory.at(name), 0o700);
   using made = directory.child(name);
-  if (before.signature !== undefined) made.chown(before.signature);
-  made.chmod(before.mode & permissionBits);
-  if (now.kind !== "directory" && before.isOpen === true) throw new Unrestorable("lost", "what else was in it is gone");
+  if (signature !== undefined) made.chown(signature);
+  made.chmod(mode & permissionBits);
+  if (now.kind !== "directory" && isOpen === true)
+    throw new Unrestorable({ kind: "lost", reason: "what else was in it is gone" });
 }

@@ -13,16 +13,16 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../errors.ts";
-import { Replaced, type HeldDirectory, type Owner } from "./held.ts";
+import { Replaced, type HeldDirectory, type Ownership } from "./held.ts";
 
 /**
  * Writing whole files inside a held directory. A reader sees the old content or the new, never a part, and a failure
  * (a full disk, say) leaves the old one in place.
  */
-export type Target = { directory: HeldDirectory; name: string };
+export type HeldEntry = { directory: HeldDirectory; name: string };
 
 /** Throws EEXIST when there is something by that name, were it only for a moment. */
-export function createFile(target: Target, content: Uint8Array): void {
+export function createFile(target: HeldEntry, content: Uint8Array): void {
   const { directory, name } = target;
   // The empty file takes the name, which only one can do, and shows the permission bits that the system gives.
   const claim = openSync(directory.at(name), newFile, 0o666);
@@ -38,7 +38,7 @@ export function createFile(target: Target, content: Uint8Array): void {
 }
 
 /** Replaces the file that was looked at, `old`, and only that one; its owner and permission bits are kept. */
-export function replaceFile(target: Target, content: Uint8Array, old: BigIntStats): void {
+export function replaceFile(target: HeldEntry, content: Uint8Array, old: BigIntStats): void {
   const { directory, name } = target;
   // A rename asks for the directory's permission only, and a file that is read-only should be safe from us.
   accessSync(directory.at(name), constants.W_OK);
@@ -51,7 +51,7 @@ export function replaceFile(target: Target, content: Uint8Array, old: BigIntStat
   });
 }
 
-/** Without set-user-id and its like: the kernel too drops those when somebody writes to a file. */
+/** Without set-user-id and its like: the kernel too drops those when a file is written to. */
 const permissionBits = 0o777n;
 
 type NewFile = {
@@ -62,7 +62,7 @@ type NewFile = {
 };
 
 /** Gives a name a new file with this content, whatever file or symlink had the name before. */
-export function putFile({ directory, name }: Target, content: Uint8Array, { mode = 0o600, finish }: NewFile): void {
+export function putFile({ directory, name }: HeldEntry, content: Uint8Array, { mode = 0o600, finish }: NewFile): void {
   const temporary = `.koda-${crypto.randomUUID()}.tmp`;
   const descriptor = openSync(directory.at(temporary), newFile, mode);
   try {
@@ -79,7 +79,7 @@ export function putFile({ directory, name }: Target, content: Uint8Array, { mode
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-export function keepOwner(descriptor: number, owner: Owner): void {
+export function keepOwner(descriptor: number, owner: Ownership): void {
   const [uid, gid] = [Number(owner.uid), Number(owner.gid)];
   const mine = fstatSync(descriptor);
   if (mine.uid === uid && mine.gid === gid) return;

@@ -2,12 +2,12 @@ import { lstatSync, readlinkSync, type StatsBase } from "node:fs";
 import { dirname, join } from "node:path";
 import { errnoOf, messageOf } from "../errors.ts";
 
-export type Kind = "file" | "directory" | "symlink" | "fifo" | "socket" | "device" | "missing";
+export type FileKind = "file" | "directory" | "symlink" | "fifo" | "socket" | "device" | "missing";
 
 export type Walk = {
   /** Absolute and without a symlink; what does not exist yet is kept as it was named. */
   real: string;
-  kind: Kind;
+  kind: FileKind;
   /** The symlinks that were followed, by the place where each one lies. */
   followed: readonly string[];
   /** Why the path cannot be used at all, as the rest of a sentence; `real` is then as far as the walk came. */
@@ -20,21 +20,21 @@ const maxNameBytes = 255;
 const maxPathBytes = 4095;
 
 /** `look` says what lies at a path, where that is not for the file system alone to say. */
-type Way = { follow: boolean; look?: (path: string) => Found };
+type Way = { follow: boolean; look?: (path: string) => Lookup };
 
 /**
  * Follows an absolute path as the kernel would, hop by hop: `..` after a symlink is the parent of what it points to.
  * Only below something that does not exist is `..` taken by its letters. With `follow: false` a symlink at the end is
  * itself the goal.
  */
-export function walk(absolute: string, { follow, look: lookAt = look }: Way): Walk {
+export function followPath(absolute: string, { follow, look: lookAt = lookUp }: Way): Walk {
   const fault = faultOfText(absolute);
   if (fault !== undefined) return { real: "/", kind: "missing", followed: [], fault };
 
   const followed: string[] = [];
   const pending = absolute.split("/").reverse();
   let real = "/";
-  let kind: Kind = "directory";
+  let kind: FileKind = "directory";
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (kind !== "directory" && kind !== "missing")
       return { real, kind, followed, fault: `"${real}" is not a directory` };
@@ -42,7 +42,7 @@ export function walk(absolute: string, { follow, look: lookAt = look }: Way): Wa
 
     const next = name === ".." ? dirname(real) : join(real, name);
     // Below what is missing there is nothing to ask the system for.
-    const found: Found = kind === "missing" && name !== ".." ? missing : lookAt(next);
+    const found: Lookup = kind === "missing" && name !== ".." ? missing : lookAt(next);
     if ("fault" in found) return { real, kind, followed, fault: found.fault };
     const isGoal = !follow && pending.every((rest) => rest === "");
     if (found.kind !== "symlink" || isGoal) {
@@ -53,14 +53,14 @@ export function walk(absolute: string, { follow, look: lookAt = look }: Way): Wa
     }
 
     followed.push(next);
-    if (followed.length > maxHops) return { real, kind, followed, fault: "its symbolic links form a loop" };
+    if (followed.length > maxHops) return { real, kind, followed, fault: "too many levels of symbolic links" };
     if (found.target.startsWith("/")) real = "/";
     pending.push(...found.target.split("/").reverse());
   }
   return { real, kind, followed };
 }
 
-/** What can be told to be wrong from the letters alone; the system would only say so for the parts that exist. */
+/** Faults that the letters alone show; the system would only report them for the parts that exist. */
 function faultOfText(path: string): string | undefined {
   if (path.includes("\0")) return "it contains a NUL byte";
   if (Buffer.byteLength(path) > maxPathBytes) return `it is longer than ${maxPathBytes} bytes`;
@@ -68,11 +68,11 @@ function faultOfText(path: string): string | undefined {
   return long ? `a name in it is longer than ${maxNameBytes} bytes` : undefined;
 }
 
-export type Found = { kind: Exclude<Kind, "symlink"> } | { kind: "symlink"; target: string } | { fault: string };
+export type Lookup = { kind: Exclude<FileKind, "symlink"> } | { kind: "symlink"; target: string } | { fault: string };
 
-const missing: Found = { kind: "missing" };
+const missing: Lookup = { kind: "missing" };
 
-export function look(path: string): Found {
+export function lookUp(path: string): Lookup {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return missing;
@@ -83,7 +83,7 @@ export function look(path: string): Found {
   }
 }
 
-export function kindOf(stats: StatsBase<unknown>): Exclude<Kind, "missing"> {
+export function kindOf(stats: StatsBase<unknown>): Exclude<FileKind, "missing"> {
   if (stats.isFile()) return "file";
   if (stats.isDirectory()) return "directory";
   if (stats.isSymbolicLink()) return "symlink";

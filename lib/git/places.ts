@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { readSmallText } from "../files/read.ts";
-import { walk, type Walk } from "../files/walk.ts";
+import { followPath, type Walk } from "../files/walk.ts";
 
 /** The path in a `.git` file, as it was written; undefined when git would not understand it. */
 export function gitdirIn(text: string): string | undefined {
@@ -15,7 +15,7 @@ export function pathIn(text: string): string | undefined {
 /** Follows a path that was written in a file of this directory. */
 export function follow(directory: string, written: string): Walk {
   // Not node's join(): it would take `link/..` by its letters, before the link was looked at.
-  return walk(isAbsolute(written) ? written : `${directory}/${written}`, { follow: true });
+  return followPath(isAbsolute(written) ? written : `${directory}/${written}`, { follow: true });
 }
 
 /** Real paths of a repository: its git directory, and the one that it shares with others, which may be the same. */
@@ -24,7 +24,7 @@ export type GitPlaces = { directory: string; common: string };
 /** The repository of the work tree that has its top here: in `.git`, or where a file by that name says. */
 export function gitPlaces(top: string): GitPlaces | undefined {
   const path = join(top, ".git");
-  const entry = walk(path, { follow: true });
+  const entry = followPath(path, { follow: true });
   const directory = entry.kind === "directory" ? entry : pointersAt(path, entry)[0];
   if (directory?.kind !== "directory" || directory.fault !== undefined) return undefined;
   const [common = directory] = pointersAt(path, directory);
@@ -38,7 +38,7 @@ export function gitPlaces(top: string): GitPlaces | undefined {
  */
 export function leadsTo(path: string): readonly string[] {
   const places = new Set<string>();
-  const pending: Walk[] = [walk(path, { follow: true })];
+  const pending: Walk[] = [followPath(path, { follow: true })];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     for (const place of next.followed) places.add(place);
     if (next.fault === undefined) places.add(next.real);

@@ -71,8 +71,8 @@ export async function tryGit(
 }
 
 /**
- * What makes git run other programs, or look outside: the configuration of the user, the machine and the repository is
- * not read at all, and this is the belt to that pair of braces.
+ * Turns off what makes git run other programs, or look outside. The configuration of the user, the machine and the
+ * repository is not read anyway.
  */
 const safeSettings = [
   ["core.fsmonitor", "false"],

@@ -1,35 +1,32 @@
 import { KodaError } from "../errors.ts";
-import type { JsonSchema } from "../model/model.ts";
 import { failedStep, setupFailed } from "../sandbox/assembly/failure.ts";
 import { createCapture } from "../shell/capture.ts";
 import { LiveOutput } from "../shell/live.ts";
 import { explain } from "../shell/reasons.ts";
 import { signalBehind, summarize, type Output } from "../shell/summary.ts";
 import type { Ended } from "../shell/job.ts";
-import about from "./bash.md" with { type: "text" };
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import type { Claim } from "../trust/claim.ts";
+import about from "./bash.md" with { type: "text" };
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { command: string; timeout?: number; background?: boolean; description?: string };
 
-const input = {
-  type: "object",
-  properties: {
+const input = inputOf(
+  {
     command: { type: "string" },
     timeout: { type: "number", description: "whole seconds, 60 when absent" },
     background: { type: "boolean", description: "return at once with a task id" },
     description: { type: "string", description: "what it is for, in a few words" },
   },
-  required: ["command"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  ["command"],
+);
 
 export const bashTool = { name: "Bash", about, input, claim, run } satisfies Tool<Input>;
 
 const defaultSeconds = 60;
 
 /**
- * What the command would do, by its grammar (loaded here: it is large, and many a run asks for no command). Unless it
+ * Judges the command by its grammar (loaded here: it is large, and many a run asks for no command). Unless it
  * only reads it runs alone, after what was asked for before it: commands depend on each other in ways no path tells.
  */
 async function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy">): Promise<Claim> {
@@ -51,7 +48,7 @@ async function run(input: Input, context: Context): Promise<ToolResult> {
     return input.background === true ? inBackground(input, context) : await inForeground(input, limit, context);
   } catch (error) {
     if (!(error instanceof KodaError)) throw error;
-    // A line that cannot be started is for the model to mend, and what the sandbox refuses is for it to know.
+    // The model can fix a command that cannot be started, and has to know what the sandbox refuses.
     if (error.code === "config") return failed(error.message);
     if (error.code === "sandbox") return { ...failed(error.message), denied: error.message, confined: false };
     throw error;
@@ -99,8 +96,8 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
   return why?.startsWith("sandbox: ") ? { ...result, hint: why } : result;
 }
 
-/** What a program makes of a refusal seldom says who refused, and never what would allow it. */
-function whyRefused({ exitCode }: Ended, { command, output }: Heard, context: Context): string | undefined {
+/** A program's own message about a refusal seldom says who refused, and never what would allow it. */
+function whyRefused({ exitCode }: Ended, { command, output }: CommandRun, context: Context): string | undefined {
   if (!context.shell.confined || exitCode === 0) return undefined;
   const { stdout, stderr } = output;
   const refusal = context.refusals.lastOf(context.call);
@@ -110,7 +107,7 @@ function whyRefused({ exitCode }: Ended, { command, output }: Heard, context: Co
   return reason ?? (refusal && `egress: ${refusal.host}:${refusal.port} was refused: ${refusal.reason}`);
 }
 
-type Heard = { command: string; output: Output };
+type CommandRun = { command: string; output: Output };
 
 /** A stream that is both kept and shown as it comes. */
 function watched(name: "stdout" | "stderr", { report }: Context) {
@@ -134,9 +131,9 @@ function remarksOn({ stopped, leftBehind }: Ended, seconds: number): string[] {
   return [];
 }
 
-type Told = { notes: readonly string[]; context: Context };
+type ResultContext = { notes: readonly string[]; context: Context };
 
-function resultOf(ended: Ended, output: Output, { notes, context }: Told): ToolResult {
+function resultOf(ended: Ended, output: Output, { notes, context }: ResultContext): ToolResult {
   let stored: string | undefined;
   const text = summarize(ended, output, { notes, storeAll: () => (stored = store(output, context)) });
   const signal = signalBehind(ended);

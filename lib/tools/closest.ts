@@ -1,4 +1,4 @@
-export type Near = { start: number; lines: readonly string[]; differsInBlanksOnly: boolean };
+export type SimilarLine = { start: number; lines: readonly string[]; differsInBlanksOnly: boolean };
 
 const mostShownLines = 12;
 const mostComparedCharacters = 400;
@@ -11,7 +11,7 @@ const mostLookedAt = 4_000_000;
  * The lines of a text that look most like a wanted piece which is not in it. It looks for the longest line of the
  * piece, and what stands around the best find is shown. A large text is looked at as far as `most` characters reach.
  */
-export function closest(text: string, wanted: string, most = mostLookedAt): Near | undefined {
+export function closest(text: string, wanted: string, most = mostLookedAt): SimilarLine | undefined {
   const lines = text.split("\n");
   const piece = wanted.replace(/^(\s*\n)+|\s+$/g, "").split("\n");
   const anchor = piece.reduce((longest, line) => (line.trim().length > longest.trim().length ? line : longest), "");

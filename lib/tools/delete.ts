@@ -1,37 +1,31 @@
 import { unlinkSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { HeldDirectory } from "../files/held.ts";
-import { Kept, removeTree } from "../files/remove.ts";
-import type { JsonSchema } from "../model/model.ts";
-import { locateEntry, whyHidden, whyUndeletable, whyUnwritable, type Place } from "../trust/path.ts";
+import { Unremovable, removeTree } from "../files/remove.ts";
+import type { Claim } from "../trust/claim.ts";
+import { resolveEntry, whyHidden, whyUndeletable, whyUnwritable, type ResolvedPath } from "../trust/path.ts";
 import about from "./delete.md" with { type: "text" };
 import { missingText } from "./missing.ts";
 import { deniedDestructive, deniedOutside, notAFile, systemFailure } from "./refusal.ts";
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
-import { claimWrite } from "./writable.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { claimWrite } from "./access.ts";
 
 type Input = { path: string; recursive?: boolean };
 type Context = Pick<ToolContext, "policy" | "files" | "signal">;
 
-const input = {
-  type: "object",
-  properties: { path: { type: "string" }, recursive: { type: "boolean" } },
-  required: ["path"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({ path: { type: "string" }, recursive: { type: "boolean" } }, ["path"]);
 
 export const deleteTool = { name: "Delete", about, input, claim, run } satisfies Tool<Input>;
 
 /** Deleting inside the project is a write like any other: a snapshot brings it back. */
 function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  const place = locateEntry(path, policy);
+  const place = resolveEntry(path, policy);
   const reason = whyUndeletable(place.real, policy);
   return reason === undefined ? claimWrite(place) : { ...claimWrite(place), effect: "destructive", reason };
 }
 
 async function run({ path, recursive = false }: Input, context: Context): Promise<ToolResult> {
-  const place = locateEntry(path, context.policy);
+  const place = resolveEntry(path, context.policy);
   const refusal = refuseDelete(place, recursive, context);
   if (refusal !== undefined) return refusal;
   try {
@@ -41,12 +35,12 @@ async function run({ path, recursive = false }: Input, context: Context): Promis
     return succeeded(`Deleted "${place.shown}"${entries === undefined ? "" : ` (${entries} entries)`}.`);
   } catch (error) {
     context.signal.throwIfAborted();
-    if (error instanceof Kept) return deniedOutside(error.message);
+    if (error instanceof Unremovable) return deniedOutside(error.message);
     return systemFailure(`Cannot delete "${place.shown}"`, error);
   }
 }
 
-function refuseDelete(place: Place, recursive: boolean, { policy }: Context): ToolResult | undefined {
+function refuseDelete(place: ResolvedPath, recursive: boolean, { policy }: Context): ToolResult | undefined {
   const { kind, shown, real, fault, outside } = place;
   if (fault !== undefined) return failed(`Cannot delete "${shown}": ${fault}`);
   const never = whyUndeletable(real, policy);
@@ -59,7 +53,7 @@ function refuseDelete(place: Place, recursive: boolean, { policy }: Context): To
   return failed(`Cannot delete "${shown}": ${notAFile(kind)}`);
 }
 
-async function remove(parent: HeldDirectory, { real, kind }: Place, { policy, signal }: Context) {
+async function remove(parent: HeldDirectory, { real, kind }: ResolvedPath, { policy, signal }: Context) {
   const name = basename(real);
   if (kind === "directory") {
     const keep = (path: string) => whyHidden(path, policy) ?? whyUnwritable(path, policy);

@@ -43,7 +43,7 @@ export async function exactDiffOf(before: string, after: string): Promise<Diff |
   };
 }
 
-/** Where no line is left, the line before is named. */
+/** Names the line before when no line is left. */
 function place(start: number, lines: number): string {
   return `${lines === 0 ? start - 1 : start},${lines}`;
 }

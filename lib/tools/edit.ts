@@ -2,9 +2,9 @@ import { basename, dirname } from "node:path";
 import { counted } from "../counted.ts";
 import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
 import { replaceFile } from "../files/save.ts";
-import type { JsonSchema } from "../model/model.ts";
 import { shortened } from "../session/graphemes.ts";
-import { locate, type Place } from "../trust/path.ts";
+import type { Claim } from "../trust/claim.ts";
+import { resolvePath, type ResolvedPath } from "../trust/path.ts";
 import { maxWholeBytes, readWhole } from "./bytes.ts";
 import { diffOf } from "./diff.ts";
 import about from "./edit.md" with { type: "text" };
@@ -13,40 +13,32 @@ import { explainMistakes } from "./mistakes.ts";
 import { missingText } from "./missing.ts";
 import { systemFailure } from "./refusal.ts";
 import { replaceIn, type Edit } from "./replace.ts";
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
-import { claimWrite, refuseWrite } from "./writable.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { claimWrite, refuseWrite } from "./access.ts";
 
 type Input = { path: string; edits: Edit[] };
 type Context = Pick<ToolContext, "policy" | "files" | "signal">;
 
-const input = {
-  type: "object",
-  properties: {
+const input = inputOf(
+  {
     path: { type: "string" },
     edits: {
       type: "array",
       minItems: 1,
-      items: {
-        type: "object",
-        properties: { old: { type: "string" }, new: { type: "string" }, all: { type: "boolean" } },
-        required: ["old", "new"],
-        additionalProperties: false,
-      },
+      items: inputOf({ old: { type: "string" }, new: { type: "string" }, all: { type: "boolean" } }, ["old", "new"]),
     },
   },
-  required: ["path", "edits"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  ["path", "edits"],
+);
 
 export const editTool = { name: "Edit", about, input, claim, run } satisfies Tool<Input>;
 
 function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  return claimWrite(locate(path, policy));
+  return claimWrite(resolvePath(path, policy));
 }
 
 async function run({ path, edits }: Input, context: Context): Promise<ToolResult> {
-  const place = locate(path, context.policy);
+  const place = resolvePath(path, context.policy);
   const refusal = refuseWrite(place);
   if (refusal !== undefined) return refusal;
   if (place.kind === "missing") return failed(`${missingText(place, context.policy)} To make a new file use Write.`);
@@ -60,7 +52,7 @@ async function run({ path, edits }: Input, context: Context): Promise<ToolResult
   }
 }
 
-type Work = { place: Place; file: OpenFile; edits: readonly Edit[] };
+type Work = { place: ResolvedPath; file: OpenFile; edits: readonly Edit[] };
 
 async function editFile({ place, file, edits }: Work, { files, signal }: Context): Promise<ToolResult> {
   const { real, shown } = place;

@@ -1,28 +1,23 @@
 import { isAbsolute } from "node:path";
 import { counted } from "../counted.ts";
-import type { JsonSchema } from "../model/model.ts";
+import { claimRead } from "./access.ts";
 import about from "./glob.md" with { type: "text" };
 import { splitGlob } from "./search/glob.ts";
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
-import { ask } from "./search/own.ts";
-import { claimSearch, startSearch } from "./search/start.ts";
-import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { askWorker } from "./search/own.ts";
+import { startSearch } from "./search/start.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { pattern: string; path?: string };
 type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
 
-const input = {
-  type: "object",
-  properties: { pattern: { type: "string" }, path: { type: "string" } },
-  required: ["pattern"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({ pattern: { type: "string" }, path: { type: "string" } }, ["pattern"]);
 
 export const globTool = {
   name: "Glob",
   about,
   input,
-  claim: (input: Input, { policy }: Pick<ClaimContext, "policy">) => claimSearch(splitPattern(input).directory, policy),
+  claim: (input: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(splitPattern(input).directory, policy),
   run,
 } satisfies Tool<Input>;
 
@@ -40,7 +35,7 @@ async function run(input: Input, { policy, contextWindow, signal }: Context): Pr
 
   const { scope, shown } = start;
   const question = { kind: "glob" as const, scope, pattern: rest, wanted: scaled(mostFiles, contextWindow) };
-  const files = await withinTime((limited) => ask(question, limited), { signal });
+  const files = await withinTime((limited) => askWorker(question, limited), { signal });
   if (files === undefined) return failed(outOfTime);
   const { paths, total, looked, unreadable } = files;
   const none = `No files match "${input.pattern}" in "${shown}": looked at ${counted(looked, "file")}.`;

@@ -1,11 +1,11 @@
-import type { JsonSchema } from "../model/model.ts";
+import { claimRead } from "./access.ts";
 import about from "./grep.md" with { type: "text" };
 import type { BadPattern } from "./search/dialect.ts";
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
 import { findLines } from "./search/lines.ts";
 import { fileReport, lineReport } from "./search/report.ts";
-import { claimSearch, startSearch } from "./search/start.ts";
-import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { startSearch } from "./search/start.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = {
   pattern: string;
@@ -17,9 +17,8 @@ type Input = {
 };
 type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
 
-const input = {
-  type: "object",
-  properties: {
+const input = inputOf(
+  {
     pattern: { type: "string" },
     path: { type: "string" },
     glob: { type: "string" },
@@ -27,15 +26,14 @@ const input = {
     ignore_case: { type: "boolean" },
     files_only: { type: "boolean" },
   },
-  required: ["pattern"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  ["pattern"],
+);
 
 export const grepTool = {
   name: "Grep",
   about,
   input,
-  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimSearch(path, policy),
+  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(path, policy),
   run,
 } satisfies Tool<Input>;
 

@@ -1,27 +1,23 @@
 import { counted } from "../counted.ts";
-import type { JsonSchema } from "../model/model.ts";
+import { claimRead } from "./access.ts";
 import about from "./list.md" with { type: "text" };
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
-import type { Branch, Tree } from "./search/listing.ts";
-import { ask } from "./search/own.ts";
-import { claimSearch, startSearch } from "./search/start.ts";
-import type { Entry } from "./search/walk.ts";
-import { type ClaimContext, failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import type { TreeBranch, Tree } from "./search/listing.ts";
+import { askWorker } from "./search/own.ts";
+import { startSearch } from "./search/start.ts";
+import type { WalkEntry } from "./search/walk.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { path?: string; depth?: number };
 type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
 
-const input = {
-  type: "object",
-  properties: { path: { type: "string" }, depth: { type: "integer", minimum: 1 } },
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({ path: { type: "string" }, depth: { type: "integer", minimum: 1 } });
 
 export const listTool = {
   name: "List",
   about,
   input,
-  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimSearch(path, policy),
+  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(path, policy),
   run,
 } satisfies Tool<Input>;
 
@@ -35,13 +31,13 @@ async function run({ path = ".", depth = defaultDepth }: Input, context: Context
 
   const { scope, shown } = start;
   const wanted = scaled(mostEntries, contextWindow);
-  const tree = await withinTime((limited) => ask({ kind: "list", scope, depth, wanted }, limited), { signal });
+  const tree = await withinTime((limited) => askWorker({ kind: "list", scope, depth, wanted }, limited), { signal });
   if (tree === undefined) return failed(outOfTime);
   const lines = [...branchLines("", new Map(tree.branches.map((branch) => [branch.path, branch]))), ...notes(tree)];
   return succeeded(lines.length === 0 ? `Nothing in "${shown}" that is not ignored.` : lines.join("\n"));
 }
 
-function branchLines(path: string, branches: ReadonlyMap<string, Branch>, indent = ""): string[] {
+function branchLines(path: string, branches: ReadonlyMap<string, TreeBranch>, indent = ""): string[] {
   const { entries, left } = branches.get(path) ?? { entries: [], left: 0 };
   const lines = entries.flatMap((entry) => [
     `${indent}${nameOf(entry)}${unopened(branches.get(entry.path))}`,
@@ -50,13 +46,13 @@ function branchLines(path: string, branches: ReadonlyMap<string, Branch>, indent
   return left > 0 && entries.length > 0 ? [...lines, `${indent}[${left} more]`] : lines;
 }
 
-function nameOf({ path, kind }: Entry): string {
+function nameOf({ path, kind }: WalkEntry): string {
   const marks = { directory: "/", symlink: "@", special: "|", file: "" };
   return `${path.slice(path.lastIndexOf("/") + 1)}${marks[kind]}`;
 }
 
 /** A directory for whose entries there was no room says at least how many there are. */
-function unopened(branch: Branch | undefined): string {
+function unopened(branch: TreeBranch | undefined): string {
   return branch === undefined || branch.entries.length > 0 ? "" : ` [${counted(branch.left, "entry", "entries")}]`;
 }
 

@@ -1,10 +1,10 @@
-/** What the first bytes of a file say that it is. */
-export type Content = { type: "text" } | { type: "image"; mime: string } | { type: "binary"; name: string };
+/** The type of a file by its first bytes. */
+export type FileType = { type: "text" } | { type: "image"; mime: string } | { type: "binary"; name: string };
 
 /** As much as git looks at before it calls a file binary. */
 const sniffedBytes = 8000;
 
-export function sniff(start: Uint8Array): Content {
+export function sniff(start: Uint8Array): FileType {
   const head = Buffer.from(start.subarray(0, sniffedBytes)).toString("latin1");
   const mime = images.find(({ magic }) => magic.test(head))?.mime;
   if (mime !== undefined) return { type: "image", mime };
@@ -21,7 +21,7 @@ const images = [
   { mime: "image/webp", magic: /^RIFF[^]{4}WEBP/ },
 ];
 
-/** Only what no text begins with: everything else is told by its NUL bytes. */
+/** Only formats that no text begins with: all others are known by their NUL bytes. */
 const formats = [
   { name: "a BMP image", magic: /^BM[^]{4}\0{4}/ },
   { name: "a TIFF image", magic: /^(II\*\0|MM\0\*)/ },

@@ -1,20 +1,21 @@
 import { dirname, join } from "node:path";
+import { unlessRefused } from "../errors.ts";
 import { HeldDirectory } from "../files/held.ts";
 import { isBelow } from "../files/path.ts";
 import { nearest } from "../nearest.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import { locate, shownPath, type Place } from "../trust/path.ts";
+import { resolvePath, shownPath, type ResolvedPath } from "../trust/path.ts";
 
-/** What to tell a model that named a file which is not there: what it may have meant, or where its path ends. */
-export function missingText(place: Place, policy: Policy): string {
+/** The answer to a model that named a missing file: what it may have meant, or where its path ends. */
+export function missingText(place: ResolvedPath, policy: Policy): string {
   const isOwnTmp = policy.privateTmp && isBelow(place.real, policy.tmp);
   return isOwnTmp ? `${absenceOf(place, policy)} ${ownTmp}` : absenceOf(place, policy);
 }
 
 const ownTmp = "This run has a /tmp of its own: what the user has there is not in it, unless --allow-read names it.";
 
-function absenceOf({ real, shown }: Place, policy: Policy): string {
-  const parent = locate(dirname(real), policy);
+function absenceOf({ real, shown }: ResolvedPath, policy: Policy): string {
+  const parent = resolvePath(dirname(real), policy);
   if (parent.kind !== "directory") return `"${shown}" does not exist: there is no "${firstMissing(real, policy)}".`;
   const names = similarNames(parent.real, real.slice(dirname(real).length).replace("/", ""));
   if (names.length === 0) return `"${shown}" does not exist.`;
@@ -24,7 +25,7 @@ function absenceOf({ real, shown }: Place, policy: Policy): string {
 
 function firstMissing(real: string, policy: Policy): string {
   const parent = dirname(real);
-  return locate(parent, policy).kind === "missing" ? firstMissing(parent, policy) : shownPath(real, policy);
+  return resolvePath(parent, policy).kind === "missing" ? firstMissing(parent, policy) : shownPath(real, policy);
 }
 
 const mostNames = 3;
@@ -38,12 +39,11 @@ function similarNames(directory: string, name: string): string[] {
   return [...new Set([...(spelled === undefined ? [] : [spelled]), ...related])].slice(0, mostNames);
 }
 
+/** A directory that cannot be listed has no names to suggest. */
 function namesIn(path: string): string[] {
-  try {
+  const names = unlessRefused(() => {
     using directory = HeldDirectory.open(path);
     return directory.names();
-  } catch {
-    // A directory that cannot be listed has no names to suggest; that the file is missing is said all the same.
-    return [];
-  }
+  });
+  return names ?? [];
 }

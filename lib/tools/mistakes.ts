@@ -4,7 +4,7 @@ import { mostCounted, type Edit, type Mistake } from "./replace.ts";
 
 type Subject = { shown: string; text: string; edits: readonly Edit[] };
 
-/** What a model needs to get its edits right the next time: every mistake at once, with the lines it is about. */
+/** Explains to a model how to get its edits right the next time: every mistake at once, with its lines. */
 export function explainMistakes(mistakes: readonly Mistake[], subject: Subject): string {
   const explained = mistakes.slice(0, mostExplained).map((mistake) => explain(mistake, subject));
   const others = mistakes.length - explained.length;

@@ -1,43 +1,41 @@
 import { counted } from "../counted.ts";
 import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
-import type { JsonSchema } from "../model/model.ts";
-import { locate, type Place } from "../trust/path.ts";
+import { resolvePath, type ResolvedPath } from "../trust/path.ts";
+import { claimRead } from "./access.ts";
 import { maxWholeBytes, readChunk, readWhole } from "./bytes.ts";
 import { sniff } from "./magic.ts";
 import { missingText } from "./missing.ts";
 import about from "./read.md" with { type: "text" };
 import { deniedOutside, notAFile, systemFailure } from "./refusal.ts";
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import { LineWindow, type Shown, type WindowLimits } from "./window.ts";
 
 type Input = { path: string; start_line?: number; num_lines?: number };
 type Context = Pick<ToolContext, "policy" | "files" | "signal">;
 
-const input = {
-  type: "object",
-  properties: {
+const input = inputOf(
+  {
     path: { type: "string" },
     start_line: { type: "integer", minimum: 1 },
     num_lines: { type: "integer", minimum: 1 },
   },
-  required: ["path"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  ["path"],
+);
 
-export const readTool = { name: "Read", about, input, claim, run } satisfies Tool<Input>;
+export const readTool = {
+  name: "Read",
+  about,
+  input,
+  claim: ({ path }: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(path, policy),
+  run,
+} satisfies Tool<Input>;
 
 const limits = { lines: 2000, bytes: 50 * 1024, lineBytes: 2000 };
 const maxImageBytes = 5 * 1024 * 1024;
 const maxEntries = 500;
 
-function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  const { hidden } = locate(path, policy);
-  return { effect: "read", writes: [], ...(hidden !== undefined && { outside: hidden }) };
-}
-
 async function run(input: Input, context: Context): Promise<ToolResult> {
-  const place = locate(input.path, context.policy);
+  const place = resolvePath(input.path, context.policy);
   const what = `Cannot read "${place.shown}"`;
   if (place.fault !== undefined) return failed(`${what}: ${place.fault}`);
   if (place.hidden !== undefined) return deniedOutside(place.hidden);
@@ -52,7 +50,7 @@ async function run(input: Input, context: Context): Promise<ToolResult> {
   }
 }
 
-async function readFile(place: Place, input: Input, context: Context): Promise<ToolResult> {
+async function readFile(place: ResolvedPath, input: Input, context: Context): Promise<ToolResult> {
   using file = openFile(place.real);
   const size = Number(file.stats.size);
   const first = await readChunk(file, 0);
@@ -88,14 +86,14 @@ async function scan(file: OpenFile, first: Uint8Array, wanted: WindowLimits, sig
     if (position > maxWholeBytes) kept = undefined;
     if (kept === undefined && window.isFull) return { shown: window.end(), isEnd: false };
     kept?.push(chunk);
-    // What is not kept may be overwritten by the next chunk.
+    // A chunk that is not kept may be overwritten by the next one.
     chunk = await readChunk(file, position, kept === undefined ? chunk : undefined);
   }
   const shown = window.end();
   return kept === undefined ? { shown, isEnd: true } : { shown, isEnd: true, whole: Buffer.concat(kept) };
 }
 
-async function showImage(place: Place, file: OpenFile, mime: string, { files }: Context): Promise<ToolResult> {
+async function showImage(place: ResolvedPath, file: OpenFile, mime: string, { files }: Context): Promise<ToolResult> {
   const bytes = await readWhole(file, maxImageBytes);
   const what = `${place.shown} (${mime}, ${sizeText(Number(file.stats.size))})`;
   if (bytes === undefined) return failed(`${what}: at most 5 MB can be shown. Make a smaller copy first.`);
@@ -106,7 +104,7 @@ async function showImage(place: Place, file: OpenFile, mime: string, { files }: 
 
 type Text = Scanned & { input: Input; size: number };
 
-function showText(place: Place, text: Text, { files }: Context): ToolResult {
+function showText(place: ResolvedPath, text: Text, { files }: Context): ToolResult {
   const { input, shown, whole, isEnd } = text;
   const start = input.start_line ?? 1;
   if (isEnd && shown.counted > 0 && shown.counted < start)
@@ -142,7 +140,7 @@ function notes({ shown, isEnd, size }: Text): string[] {
   ].filter((note) => note !== false);
 }
 
-function listDirectory({ real, shown }: Place, { start_line = 1, num_lines = maxEntries }: Input): ToolResult {
+function listDirectory({ real, shown }: ResolvedPath, { start_line = 1, num_lines = maxEntries }: Input): ToolResult {
   using directory = HeldDirectory.open(real);
   const names = directory.names();
   if (names.length === 0) return succeeded(`"${shown}" is an empty directory.`);

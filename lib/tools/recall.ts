@@ -1,28 +1,19 @@
-import type { JsonSchema } from "../model/model.ts";
 import { cutBefore } from "../session/graphemes.ts";
-import { type NumberedLine, linesOfOutput, splitLines } from "../session/lines.ts";
+import { type NumberedLine, linesOfOutput, splitLines, type Line } from "../session/lines.ts";
+import { type Claim, noEffect } from "../trust/claim.ts";
 import about from "./recall.md" with { type: "text" };
-import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
+import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { query?: string; turn?: number; output?: string; range?: string };
 
-const input = {
-  type: "object",
-  properties: {
-    query: { type: "string" },
-    turn: { type: "integer", minimum: 0 },
-    output: { type: "string" },
-    range: { type: "string", description: 'Lines, like "120-180"; default the first 200' },
-  },
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({
+  query: { type: "string" },
+  turn: { type: "integer", minimum: 0 },
+  output: { type: "string" },
+  range: { type: "string", description: 'Lines, like "120-180"; default the first 200' },
+});
 
-export const recallTool = { name: "RecallContext", about, input, claim, run } satisfies Tool<Input>;
-
-function claim(): Claim {
-  return { effect: "read", writes: [] };
-}
+export const recallTool = { name: "RecallContext", about, input, claim: () => noEffect, run } satisfies Tool<Input>;
 
 type Context = Pick<ToolContext, "recall" | "outputs">;
 

@@ -1,6 +1,5 @@
-import { errnoOf, errnoWords } from "../errors.ts";
-import { Replaced } from "../files/held.ts";
-import type { Kind } from "../files/walk.ts";
+import { errnoOf, errnoWords, reasonOf } from "../errors.ts";
+import type { FileKind } from "../files/walk.ts";
 import { denialText, destructiveRule, outsideRule } from "../trust/gate.ts";
 import { failed, type ToolResult } from "./tool.ts";
 
@@ -13,7 +12,7 @@ export function deniedDestructive(why: string): ToolResult {
   return denied(destructiveRule(why));
 }
 
-/** What the rules for the network say no to; the reason names what would allow it. */
+/** A refusal by the rules for the network; the reason names what would allow it. */
 export function deniedByEgress(why: string): ToolResult {
   return denied(`egress: ${why}`);
 }
@@ -22,9 +21,8 @@ function denied(rule: string): ToolResult {
   return { ...failed(denialText(rule)), denied: rule };
 }
 
-/** What the system said no to, as a result for the model; anything else is a defect and thrown again. */
+/** The system's refusal as a result for the model; anything else is a defect and thrown again. */
 export function systemFailure(what: string, error: unknown): ToolResult {
-  if (error instanceof Replaced) return failed(`${what}: ${error.message}. Look at it again first.`);
   const errno = errnoOf(error);
   if (errno === undefined) throw error;
   return failed(`${what}: ${reasons[errno] ?? errnoWords(errno)}`);
@@ -36,12 +34,13 @@ const reasons: Record<string, string> = {
   EEXIST: "something by that name appeared meanwhile. Look at it first.",
   ELOOP: "a symbolic link was put in its place meanwhile",
   ENOTDIR: "a directory on its path was replaced by something else meanwhile",
+  ESTALE: "it was replaced by something else meanwhile. Look at it again first.",
   EBUSY: "it is in use as a mount point",
   ENXIO: "it cannot be opened as a file",
 };
 
 /** Why a file tool leaves something alone that is neither a file nor a directory, as the rest of a sentence. */
-export function notAFile(kind: Kind): string {
-  const names: Partial<Record<Kind, string>> = { fifo: "a FIFO", socket: "a socket", device: "a device" };
+export function notAFile(kind: FileKind): string {
+  const names: Partial<Record<FileKind, string>> = { fifo: "a FIFO", socket: "a socket", device: "a device" };
   return `it is ${names[kind] ?? "neither a file nor a directory"}, and only files can be used here.`;
 }

@@ -1,6 +1,6 @@
 export type Edit = { old: string; new: string; all?: boolean };
 
-/** What is wrong with an edit; `edit` counts from 0. */
+/** A mistake in an edit; `edit` counts from 0. */
 export type Mistake =
   | { kind: "empty" | "same" | "absent"; edit: number }
   | { kind: "ambiguous"; edit: number; count: number; lines: readonly number[] }
@@ -35,7 +35,7 @@ function find(view: View, { old, new: replacement, all = false }: Edit, edit: nu
   const wanted = view.toLf(old);
   if (wanted === "") return { kind: "empty", edit };
   if (wanted === view.toLf(replacement)) return { kind: "same", edit };
-  // What overlaps itself is no less ambiguous.
+  // A text that overlaps itself is no less ambiguous.
   const starts = all ? positions(view.text, wanted, wanted.length) : positions(view.text, wanted, 1, mostCounted);
   if (starts.length === 0) return { kind: "absent", edit };
   if (!all && starts.length > 1) {
@@ -45,7 +45,7 @@ function find(view: View, { old, new: replacement, all = false }: Edit, edit: nu
   return starts.map((start) => ({ edit, start, end: start + wanted.length, replacement }));
 }
 
-/** Where a text occurs, going on by so many characters from each place. */
+/** The places where a text occurs, going on by so many characters from each. */
 function positions(text: string, wanted: string, step: number, most = Infinity): number[] {
   const starts: number[] = [];
   for (let at = text.indexOf(wanted); at !== -1 && starts.length < most; at = text.indexOf(wanted, at + step))
@@ -67,7 +67,7 @@ function assemble(original: string, view: View, matches: readonly Match[]): stri
 type View = {
   text: string;
   toLf(text: string): string;
-  /** Where a place of the view lies in the original. */
+  /** The place in the original of a place in the view. */
   origin(index: number): number;
   /** The text with the line ends that the original has around a place. */
   withLineEnds(text: string, index: number): string;

@@ -1,22 +1,19 @@
-import type { JsonSchema } from "../model/model.ts";
 import type { TaskView } from "../shell/background.ts";
 import { countsOf, showOutput } from "../shell/summary.ts";
+import { noEffect } from "../trust/claim.ts";
 import listAbout from "./task-list.md" with { type: "text" };
 import outputAbout from "./task-output.md" with { type: "text" };
 import stopAbout from "./task-stop.md" with { type: "text" };
-import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
+import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Context = Pick<ToolContext, "tasks">;
 type Named = { id: string };
 
-const nothing = { type: "object", properties: {}, additionalProperties: false } as const satisfies JsonSchema;
-const named = {
-  type: "object",
-  properties: { id: { type: "string" } },
-  required: ["id"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const nothing = inputOf({});
+const named = inputOf({ id: { type: "string" } }, ["id"]);
+
+/** They touch nothing but what the same conversation has started. */
+const claim = () => noEffect;
 
 export const taskListTool = {
   name: "TaskList",
@@ -42,11 +39,6 @@ export const taskStopTool = {
   run: stop,
 } satisfies Tool<Named>;
 
-/** They touch nothing but what the same conversation has started. */
-function claim(): Claim {
-  return { effect: "read", writes: [] };
-}
-
 async function list(_: Record<string, never>, { tasks }: Context): Promise<ToolResult> {
   const all = tasks.list();
   return succeeded(all.length === 0 ? "There are no background tasks." : all.map(describe).join("\n"));
@@ -57,10 +49,10 @@ async function showFresh({ id }: Named, { tasks }: Context): Promise<ToolResult>
   if (seen === undefined) return unknown(id, tasks);
   const { task, fresh } = seen;
   const isSilent = fresh.stdout.totalBytes + fresh.stderr.totalBytes === 0;
-  const news = isSilent
+  const printed = isSilent
     ? ["nothing new was printed"]
     : [`new: ${countsOf(fresh)}`, ...showOutput(fresh, () => task.output)];
-  return { ...succeeded([describe(task), ...news].join("\n")), output: task.output };
+  return { ...succeeded([describe(task), ...printed].join("\n")), output: task.output };
 }
 
 async function stop({ id }: Named, { tasks }: Context): Promise<ToolResult> {

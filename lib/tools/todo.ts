@@ -1,36 +1,14 @@
-import type { JsonSchema } from "../model/model.ts";
 import { type TodoItem, todoStates } from "../session/todo.ts";
+import { noEffect } from "../trust/claim.ts";
 import about from "./todo.md" with { type: "text" };
-import { failed, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
+import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { items: TodoItem[] };
 
-const input = {
-  type: "object",
-  properties: {
-    items: {
-      type: "array",
-      items: {
-        type: "object",
-        properties: {
-          text: { type: "string", minLength: 1 },
-          status: { enum: todoStates },
-        },
-        required: ["text", "status"],
-        additionalProperties: false,
-      },
-    },
-  },
-  required: ["items"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const item = inputOf({ text: { type: "string", minLength: 1 }, status: { enum: todoStates } }, ["text", "status"]);
+const input = inputOf({ items: { type: "array", items: item } }, ["items"]);
 
-export const todoTool = { name: "TodoWrite", about, input, claim, run } satisfies Tool<Input>;
-
-function claim(): Claim {
-  return { effect: "read", writes: [] };
-}
+export const todoTool = { name: "TodoWrite", about, input, claim: () => noEffect, run } satisfies Tool<Input>;
 
 async function run({ items }: Input, { todo }: Pick<ToolContext, "todo">): Promise<ToolResult> {
   const started = items.filter(({ status }) => status === "in_progress");

@@ -13,14 +13,14 @@ import type { Claim } from "../trust/claim.ts";
 
 export type ToolResult = {
   ok: boolean;
-  /** What the model reads. */
+  /** The text and images that the model reads. */
   parts: readonly (TextPart | ImagePart)[];
   exitCode?: number;
   signal?: string;
   timedOut?: boolean;
   /** Of a command: whether the sandbox could be set up for it. */
   confined?: boolean;
-  /** Of a command: what the sandbox refused it, for people; the model reads it in `parts`. */
+  /** Of a command: the sandbox's refusal, for people; the model reads it in `parts`. */
   hint?: string;
   /** The id under which the whole output is stored, when the model was shown less than all of it. */
   output?: string;
@@ -28,7 +28,7 @@ export type ToolResult = {
   denied?: string;
 };
 
-/** What one call may use. Everything of a conversation is reached through here; tools hold no state of their own. */
+/** Everything that one call may use, the conversation's parts among it; tools hold no state of their own. */
 export type ToolContext = {
   /** The call's id. */
   call: string;
@@ -38,7 +38,7 @@ export type ToolContext = {
   /** Variables of this call's own for its commands. */
   variables(): Readonly<Record<string, string>>;
   tasks: Tasks;
-  /** What a tool may reach itself; commands have the proxies. */
+  /** The rules for a tool's own connections; commands have the proxies. */
   egress: WayOut;
   files: FileLog;
   outputs: OutputStore;
@@ -52,7 +52,7 @@ export type ToolContext = {
   report(stream: "stdout" | "stderr", text: string): void;
 };
 
-/** Where a claim is judged from: no call is running yet. */
+/** The part that a claim may use: no call is running yet. */
 export type ClaimContext = Pick<ToolContext, "policy" | "files">;
 
 /**
@@ -70,6 +70,11 @@ export type Tool<Input = never> = {
   preview?(input: Input, context: ClaimContext): Promise<string> | string | undefined;
   run(input: Input, context: ToolContext): Promise<ToolResult>;
 };
+
+/** The schema of an object with these properties and no others. */
+export function inputOf(properties: JsonSchema, required: readonly string[] = []): JsonSchema {
+  return { type: "object", properties, ...(required.length > 0 && { required }), additionalProperties: false };
+}
 
 export const succeeded = (text: string): ToolResult => ({ ok: true, parts: [{ type: "text", text }] });
 export const failed = (text: string): ToolResult => ({ ok: false, parts: [{ type: "text", text }] });

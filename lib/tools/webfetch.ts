@@ -1,25 +1,17 @@
-import type { JsonSchema } from "../model/model.ts";
-import { deniedByEgress } from "./refusal.ts";
-import { failed, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import type { Claim } from "../trust/claim.ts";
+import { deniedByEgress } from "./refusal.ts";
+import { failed, inputOf, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import about from "./webfetch.md" with { type: "text" };
 
 type Input = { url: string; raw?: boolean };
 type Context = Pick<ToolContext, "call" | "signal" | "egress" | "outputs">;
 
-const input = {
-  type: "object",
-  properties: { url: { type: "string" }, raw: { type: "boolean" } },
-  required: ["url"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({ url: { type: "string" }, raw: { type: "boolean" } }, ["url"]);
+
+/** Not only reading: the words of an address leave this machine. */
+const claim = (): Claim => ({ effect: "remote", writes: [] });
 
 export const webFetchTool = { name: "WebFetch", about, input, claim, run } satisfies Tool<Input>;
-
-/** Where the words of an address go, they have left this machine: it is not only reading. */
-function claim(): Claim {
-  return { effect: "remote", writes: [] };
-}
 
 async function run(
   { url: given, raw = false }: Input,

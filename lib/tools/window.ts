@@ -52,7 +52,7 @@ export class LineWindow {
     this.#lastByte = chunk.at(-1) ?? this.#lastByte;
   }
 
-  /** What is to be shown of everything fed so far. */
+  /** The lines to be shown of everything fed so far. */
   end(): Shown {
     const endsInNewline = this.#lastByte === newline;
     if (!endsInNewline) this.#finishLine();

@@ -1,34 +1,28 @@
 import { basename, dirname } from "node:path";
 import { counted } from "../counted.ts";
 import { HeldDirectory, Replaced } from "../files/held.ts";
-import { createFile, replaceFile, type Target } from "../files/save.ts";
+import { createFile, replaceFile, type HeldEntry } from "../files/save.ts";
 import { kindOf } from "../files/walk.ts";
-import type { JsonSchema } from "../model/model.ts";
-import { locate } from "../trust/path.ts";
-import { systemFailure } from "./refusal.ts";
-import { failed, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import type { Claim } from "../trust/claim.ts";
-import { claimWrite, refuseWrite } from "./writable.ts";
+import { resolvePath } from "../trust/path.ts";
+import { systemFailure } from "./refusal.ts";
+import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { claimWrite, refuseWrite } from "./access.ts";
 import about from "./write.md" with { type: "text" };
 
 type Input = { path: string; content: string };
 
-const input = {
-  type: "object",
-  properties: { path: { type: "string" }, content: { type: "string" } },
-  required: ["path", "content"],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+const input = inputOf({ path: { type: "string" }, content: { type: "string" } }, ["path", "content"]);
 
 export const writeTool = { name: "Write", about, input, claim, run } satisfies Tool<Input>;
 
 function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  return claimWrite(locate(path, policy));
+  return claimWrite(resolvePath(path, policy));
 }
 
 async function run({ path, content }: Input, context: Pick<ToolContext, "policy" | "files">): Promise<ToolResult> {
   const { policy, files } = context;
-  const place = locate(path, policy);
+  const place = resolvePath(path, policy);
   const { real, shown } = place;
   const refusal = refuseWrite(place);
   if (refusal !== undefined) return refusal;
@@ -53,7 +47,7 @@ async function run({ path, content }: Input, context: Pick<ToolContext, "policy"
   );
 }
 
-function overwrite(target: Target, bytes: Uint8Array): void {
+function overwrite(target: HeldEntry, bytes: Uint8Array): void {
   const old = target.directory.look(target.name);
   if (old === undefined || kindOf(old) !== "file") throw new Replaced(target.name);
   replaceFile(target, bytes, old);

@@ -2,7 +2,7 @@
 export const effects = ["read", "write", "remote", "destructive"] as const;
 export type Effect = (typeof effects)[number];
 
-/** What a call says it will do before it does it: the gate judges it, and the dispatcher schedules by it. */
+/** A call's announcement of what it will do: the gate judges it, and the dispatcher schedules by it. */
 export type Claim = {
   effect: Effect;
   /** Absolute paths it writes; "unknown" when that cannot be told, so it must run alone. */
@@ -12,3 +12,6 @@ export type Claim = {
   /** The rule that made it destructive (`git push --force`), in words; absent when it is not. */
   reason?: string;
 };
+
+/** A call that changes nothing, whatever it reads. */
+export const noEffect: Claim = { effect: "read", writes: [] };

@@ -7,7 +7,7 @@ import type { Claim } from "./claim.ts";
 export type Verdict = { allow: true } | { allow: false; rule: string };
 
 /** A call as the gate sees it; `preview` shows what it would change. */
-export type Call = {
+export type GatedCall = {
   id: string;
   tool: string;
   input: unknown;
@@ -16,7 +16,7 @@ export type Call = {
 };
 
 /** A gate that asks a human posts the question to the conversation's events, and settles with the answer. */
-export type Gate = (call: Call) => Verdict | Promise<Verdict>;
+export type Gate = (call: GatedCall) => Verdict | Promise<Verdict>;
 
 /** Which tools a run has, by name: all of them when none is allowed by name, and never one that is denied. */
 export type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] };
@@ -25,7 +25,7 @@ export type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] }
 export function buildGate({
   mode,
   ...choice
-}: { mode: Mode } & ToolChoice): (call: Pick<Call, "tool" | "claim">) => Verdict {
+}: { mode: Mode } & ToolChoice): (call: Pick<GatedCall, "tool" | "claim">) => Verdict {
   return ({ tool, claim }) => {
     const rule = toolRule(tool, choice) ?? claimRule(claim, mode);
     return rule === undefined ? { allow: true } : { allow: false, rule };
@@ -34,7 +34,7 @@ export function buildGate({
 
 /**
  * The tools that a run offers. A name that no tool has is a usage error, since a misspelt denial would deny nothing.
- * Where no command can be run the tools for that are not offered, though they may still be named.
+ * Tools for commands are not offered when no command can be run, though they may still be named.
  */
 export function offeredTools<T extends { readonly name: string }>(
   tools: readonly T[],
@@ -48,7 +48,7 @@ export function offeredTools<T extends { readonly name: string }>(
   return tools.filter(({ name }) => isOffered(name));
 }
 
-/** What the model reads in place of a result, the same sentence for every rule. */
+/** The text that the model reads in place of a result, the same sentence for every rule. */
 export function denialText(rule: string): string {
   return `Denied: ${rule.replace(/^outside: /, "")}. No one can approve it here, so do not retry. Find another way, or finish and say what could not be done.`;
 }

@@ -1,19 +1,19 @@
 import { basename, isAbsolute, relative } from "node:path";
 import { folded, isBelow } from "../files/path.ts";
-import { look, walk, type Kind, type Walk } from "../files/walk.ts";
+import { lookUp, followPath, type FileKind, type Walk } from "../files/walk.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
 import { isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath, seenPath } from "../sandbox/policy/seen.ts";
 import { lookAsSeen } from "./seen.ts";
 
-/** Where a path that the model gave leads, judged by the policy. Nothing here throws: the gate and the tool decide. */
-export type Place = {
+/** The end of a path that the model gave, judged by the policy. Nothing here throws: the gate and the tool decide. */
+export type ResolvedPath = {
   /** Absolute and without a symlink; the parts that do not exist yet are kept as given. */
   real: string;
   /** The same for people and the model: relative to the project when it lies inside, `.` for the project itself. */
   shown: string;
-  kind: Kind;
+  kind: FileKind;
   /** Why the path cannot be used by anyone (a loop, a NUL byte, no permission), as the rest of a sentence. */
   fault?: string;
   /** Why it may not even be read. */
@@ -22,13 +22,13 @@ export type Place = {
   outside?: string;
 };
 
-/** Where a path leads in the end: every symlink is followed, for reading and for writing. */
-export function locate(given: string, policy: Policy): Place {
+/** Follows every symlink, the last part's too: for reading and for writing. */
+export function resolvePath(given: string, policy: Policy): ResolvedPath {
   return judge(given, walkFrom(given, policy, true), policy);
 }
 
-/** The thing itself that a path names, which may be a symlink: for deleting. */
-export function locateEntry(given: string, policy: Policy): Place {
+/** Resolves to the entry that a path names, which may be a symlink: for deleting. */
+export function resolveEntry(given: string, policy: Policy): ResolvedPath {
   return judge(given, walkFrom(given, policy, false), policy);
 }
 
@@ -38,9 +38,9 @@ function walkFrom(given: string, policy: Policy, follow: boolean): Walk {
   if (given === "") return unusable("it is empty");
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(given)) return unusable("it is a URL, expected a path");
   const way = { follow, look: lookAsSeen(policy) };
-  if (given === "~" || given.startsWith("~/")) return onHost(walk(home + given.slice(1), way), policy);
+  if (given === "~" || given.startsWith("~/")) return onHost(followPath(home + given.slice(1), way), policy);
   // Not node's join(): it would take `link/..` by its letters, before the link was looked at.
-  return onHost(walk(isAbsolute(given) ? given : `${root}/${given}`, way), policy);
+  return onHost(followPath(isAbsolute(given) ? given : `${root}/${given}`, way), policy);
 }
 
 /** The walk went by the names that commands see; files are opened by the host's. */
@@ -49,12 +49,12 @@ function onHost({ followed, ...end }: Walk, policy: Policy): Walk {
   const links = followed.map((link) => hostPath(link, policy));
   if (real === end.real || end.kind !== "directory") return { ...end, real, followed: links };
   // Of the directories on the way to a root only those are there that something was put into.
-  const found = look(real);
+  const found = lookUp(real);
   return { ...end, real, followed: links, kind: "kind" in found ? found.kind : "missing" };
 }
 
-function judge(given: string, { real, kind, followed, fault }: Walk, policy: Policy): Place {
-  // Nobody can use such a path, so there is nothing to allow or to refuse.
+function judge(given: string, { real, kind, followed, fault }: Walk, policy: Policy): ResolvedPath {
+  // No one can use such a path, so there is nothing to allow or to refuse.
   if (fault !== undefined) return { real, shown: given, kind, fault };
   const hidden = whyHidden(real, policy);
   const outside = hidden ?? whyUnwritable(real, policy) ?? whyLinkProtected(followed, policy);
@@ -67,7 +67,7 @@ function judge(given: string, { real, kind, followed, fault }: Walk, policy: Pol
   };
 }
 
-/** What the names of paths depend on. */
+/** The parts of a policy on which the names of paths depend. */
 export type Naming = Pick<Policy, "root" | "tmp" | "privateTmp">;
 
 export function shownPath(real: string, policy: Naming): string {

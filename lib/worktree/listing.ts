@@ -2,22 +2,24 @@ import { existsSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { messageOf } from "../errors.ts";
+import type { Copies } from "../files/copies.ts";
 import { isBelow } from "../files/path.ts";
 import type { Git } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { scopeOf } from "../tools/search/scope.ts";
-import { walk } from "../tools/search/walk.ts";
-import { differing, freezeRepository, trackedFiles, type Differing, type Repository } from "./repository.ts";
+import { walkScope } from "../tools/search/walk.ts";
+import { differing, freezeRepository, trackedFiles, type Differing, type FrozenRepository } from "./repository.ts";
 
-/** What is listed, and with what. */
+/** A project whose files are listed, and what that takes. */
 export type Project = {
   policy: Policy;
   git: Git | undefined;
   /** A directory of koda's own, where no command can write. */
   scratch: string;
+  copies: Copies;
   /** The repositories in the project, by the directory that is listed, as they were when first seen. */
-  repositories: Map<string, Repository>;
-  /** Said to the user: what could not be looked at in the best way. */
+  repositories: Map<string, FrozenRepository>;
+  /** Limits that the user should know about. */
   notes: string[];
 };
 
@@ -37,7 +39,7 @@ export function listFiles(project: Project, signal: AbortSignal): Promise<Readon
  * in it counts as unchanged.
  */
 export function listFilesAgain(project: Project, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  // Those that are gone with their directory are found by nobody else.
+  // Those that are gone with their directory are found in no other way.
   const starts = [project.policy.root, ...project.repositories.keys()];
   return list(starts, project, { listRepository: listKnown, signal });
 }
@@ -89,8 +91,8 @@ async function listKnown(project: Project, base: string, signal: AbortSignal): P
   return repository && changedIn(repository, signal);
 }
 
-/** What is gone with its whole directory was all of it deleted. */
-async function changedIn(repository: Repository, signal: AbortSignal): Promise<Differing> {
+/** All files of a directory that is gone were deleted. */
+async function changedIn(repository: FrozenRepository, signal: AbortSignal): Promise<Differing> {
   if (existsSync(repository.base)) return differing(repository, signal);
   return { files: await trackedFiles(repository, signal), nested: [] };
 }
@@ -98,7 +100,7 @@ async function changedIn(repository: Repository, signal: AbortSignal): Promise<D
 async function walked(base: string, { policy }: Project, signal: AbortSignal): Promise<Differing> {
   const files: string[] = [];
   if (!existsSync(base)) return { files, nested: [] };
-  for (const { path, kind } of walk(scopeOf(base, policy), { unreadable: () => undefined })) {
+  for (const { path, kind } of walkScope(scopeOf(base, policy), { unreadable: () => undefined })) {
     if (kind === "file" || kind === "symlink") files.push(path);
     if (files.length > mostFiles) break;
     if (files.length % 1000 === 0) await yieldToEventLoop(signal);

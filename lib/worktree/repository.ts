@@ -1,10 +1,20 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join, relative } from "node:path";
+import { largestCopy, type Copies } from "../files/copies.ts";
+import type { Content, PresentEntry } from "../files/entry.ts";
 import { ancestors } from "../files/path.ts";
 import { readSmallText } from "../files/read.ts";
 import { gitPlaces, type GitPlaces } from "../git/places.ts";
 import { runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
-import { largestFile, type Mode, type Version } from "./version.ts";
 
 /**
  * A repository as it was when the snapshot was taken: its index, frozen. Files that are as the index has them need no
@@ -12,7 +22,7 @@ import { largestFile, type Mode, type Version } from "./version.ts";
  * repository's objects and only reads them, so the repository's configuration is never read and nothing in it is
  * touched.
  */
-export type Repository = {
+export type FrozenRepository = {
   /** The directory whose files are listed: the top of the work tree, or somewhere in it. */
   base: string;
   top: string;
@@ -26,7 +36,7 @@ export async function freezeRepository(
   base: string,
   { git, directory, above }: { git: Git; directory: string; above: boolean },
   signal: AbortSignal,
-): Promise<Repository | undefined> {
+): Promise<FrozenRepository | undefined> {
   const origin = originOf(base, above);
   if (origin === undefined) return undefined;
   makeGitDirectory(directory, origin);
@@ -80,7 +90,7 @@ function copyIndex(from: string, to: string): void {
   utimesSync(to, seconds, seconds);
 }
 
-async function ignores(repository: Repository, signal: AbortSignal): Promise<boolean> {
+async function ignores(repository: FrozenRepository, signal: AbortSignal): Promise<boolean> {
   const { base, top } = repository;
   const { exitCode } = await tryGit(
     { ...inside(repository, signal), cwd: top },
@@ -90,7 +100,7 @@ async function ignores(repository: Repository, signal: AbortSignal): Promise<boo
   return exitCode === 0;
 }
 
-function inside({ git, directory, top, base }: Repository, signal: AbortSignal): GitRun {
+function inside({ git, directory, top, base }: FrozenRepository, signal: AbortSignal): GitRun {
   return { git, directory, workTree: top, cwd: base, signal };
 }
 
@@ -101,7 +111,7 @@ export type Differing = {
   nested: readonly string[];
 };
 
-export async function differing(repository: Repository, signal: AbortSignal): Promise<Differing> {
+export async function differing(repository: FrozenRepository, signal: AbortSignal): Promise<Differing> {
   const printed = await runGit(inside(repository, signal), ["ls-files", "-z", "-o", "-m", "-d", "--exclude-standard"]);
   const paths = [...new Set(partsOf(printed))];
   const nested = paths.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1));
@@ -111,14 +121,14 @@ export async function differing(repository: Repository, signal: AbortSignal): Pr
   };
 }
 
-async function submodules(repository: Repository, signal: AbortSignal): Promise<readonly string[]> {
+async function submodules(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
   if (!existsSync(join(repository.top, ".gitmodules"))) return [];
   const entries = [...(await indexEntries(repository, signal))].filter(([, { mode }]) => mode === "160000");
   return entries.map(([path]) => path).filter((path) => existsSync(join(repository.base, path, ".git")));
 }
 
 /** All the files in the frozen index that lie in the base, whether they are still there or not. */
-export async function trackedFiles(repository: Repository, signal: AbortSignal): Promise<readonly string[]> {
+export async function trackedFiles(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
   const entries = await indexEntries(repository, signal);
   return [...entries].filter(([, { mode }]) => isMode(mode)).map(([path]) => path);
 }
@@ -126,7 +136,7 @@ export async function trackedFiles(repository: Repository, signal: AbortSignal):
 type IndexEntry = { mode: string; hash: string; size: number };
 
 /** `--debug` adds the size that the file had; in case that it ever looks different the size is taken to be right. */
-async function indexEntries(repository: Repository, signal: AbortSignal): Promise<Map<string, IndexEntry>> {
+async function indexEntries(repository: FrozenRepository, signal: AbortSignal): Promise<Map<string, IndexEntry>> {
   const printed = await runGit(awayFrom(repository, signal), ["ls-files", "-z", "-s", "--debug"]);
   const prefix = repository.base === repository.top ? "" : `${relative(repository.top, repository.base)}/`;
   const entries = new Map<string, IndexEntry>();
@@ -137,8 +147,8 @@ async function indexEntries(repository: Repository, signal: AbortSignal): Promis
   return entries;
 }
 
-/** Where the work tree does not matter, and may be gone. */
-function awayFrom({ git, directory }: Repository, signal: AbortSignal): GitRun {
+/** For commands to which the work tree does not matter: it may be gone. */
+function awayFrom({ git, directory }: FrozenRepository, signal: AbortSignal): GitRun {
   return { git, directory, workTree: directory, cwd: directory, signal };
 }
 
@@ -149,29 +159,45 @@ function partsOf(printed: Uint8Array): string[] {
     .filter((part) => part !== "");
 }
 
-/** Reads files as the frozen index has them; those that it does not have are not in the result. */
-export async function originals(
-  repository: Repository,
+type Wanted = { paths: readonly string[]; copies: Copies };
+
+/** Files as the frozen index has them; those that it does not have are not in the result. */
+export async function indexedFiles(
+  repository: FrozenRepository,
+  { paths, copies }: Wanted,
   signal: AbortSignal,
-): Promise<(paths: readonly string[]) => Promise<ReadonlyMap<string, Version>>> {
+): Promise<ReadonlyMap<string, PresentEntry>> {
   const entries = await indexEntries(repository, signal);
-  return async (paths) => {
-    const wanted = paths.flatMap((path) => {
-      const entry = entries.get(path);
-      return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path, mode: entry.mode }];
-    });
-    const blobs = await readBlobs(repository, [...new Set(wanted.map(({ hash }) => hash))], signal);
-    return new Map(
-      wanted.map(({ path, mode, hash, size }): [string, Version] => {
-        const blob = blobs.get(hash);
-        const bytes = blob && asInWorkTree(blob, size);
-        return [path, bytes === undefined ? { mode } : { mode, bytes }];
-      }),
-    );
-  };
+  const wanted = paths.flatMap((path) => {
+    const entry = entries.get(path);
+    return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path }];
+  });
+  const small = wanted.filter(({ size }) => size <= largestCopy);
+  const contents = new Map<string, Content | undefined>();
+  for await (const { path, size, blob } of withBlobs(small, repository, signal)) {
+    const bytes = asInWorkTree(blob, size);
+    contents.set(path, bytes && copies.add(bytes));
+  }
+  // As the umask lets git make one.
+  const plain = lstatSync(join(repository.directory, "HEAD")).mode;
+  const modes = new Map([
+    ["100644", plain],
+    ["100755", executable(plain)],
+  ]);
+  return new Map(
+    wanted.map(({ path, mode }): [string, PresentEntry] => {
+      const kind = mode === "120000" ? "symlink" : "file";
+      return [path, { kind, mode: modes.get(mode) ?? 0o120777, content: contents.get(path) }];
+    }),
+  );
 }
 
-function isMode(mode: string): mode is Mode {
+/** As git does it: who may read may execute. */
+export function executable(mode: number): number {
+  return mode | ((mode & 0o444) >> 2);
+}
+
+function isMode(mode: string): boolean {
   return mode === "100644" || mode === "100755" || mode === "120000";
 }
 
@@ -187,24 +213,29 @@ function asInWorkTree(blob: Uint8Array, size: number): Uint8Array | undefined {
   return converted.length === size ? Buffer.from(converted, "latin1") : undefined;
 }
 
-/** Without those that are too large, and those that are gone with the repository. */
-async function readBlobs(
-  repository: Repository,
-  hashes: readonly string[],
-  signal: AbortSignal,
-): Promise<Map<string, Uint8Array>> {
-  if (hashes.length === 0) return new Map();
-  const run = awayFrom(repository, signal);
-  const sizes = new TextDecoder().decode(await runGit(run, ["cat-file", "--batch-check"], hashes.join("\n")));
-  const small = [...sizes.matchAll(/^(\w+) blob (\d+)$/gm)].filter(([, , size]) => Number(size) <= largestFile);
-  const printed = await runGit(run, ["cat-file", "--batch"], small.map(([, hash]) => hash).join("\n"));
+/** As many blobs are in memory together as come to this. */
+const mostBytes = largestCopy;
 
-  const blobs = new Map<string, Uint8Array>();
-  let at = 0;
-  for (const [header, hash = "", size = "0"] of small) {
-    const start = at + header.length + 1;
-    blobs.set(hash, printed.subarray(start, start + Number(size)));
-    at = start + Number(size) + 1;
+/** Without those that are gone with the repository. */
+async function* withBlobs<T extends IndexEntry>(
+  wanted: readonly T[],
+  repository: FrozenRepository,
+  signal: AbortSignal,
+) {
+  let bytes = 0;
+  const groups = Map.groupBy(wanted, ({ size }) => Math.floor((bytes += size) / mostBytes));
+  for (const group of groups.values()) {
+    const hashes = group.map(({ hash }) => hash).join("\n");
+    const printed = await runGit(awayFrom(repository, signal), ["cat-file", "--batch"], hashes);
+    let at = 0;
+    for (const one of group) {
+      const start = printed.indexOf(0x0a, at) + 1;
+      const [, , size] = new TextDecoder().decode(printed.subarray(at, start)).split(" ");
+      at = start;
+      // Of a blob that is gone git says only that it is missing.
+      if (size === undefined) continue;
+      yield { ...one, blob: printed.subarray(start, start + Number(size)) };
+      at += Number(size) + 1;
+    }
   }
-  return blobs;
 }

@@ -73,18 +73,18 @@ test("what koda runs git in is out of reach, also where temporary files lie in t
   expect(changed).toMatchObject([{ path: "a.txt" }]);
 });
 
-test("what is set aside is out of reach, also where everything of koda's lies in the project", async () => {
+test("what is quarantined is out of reach, also where everything of koda's lies in the project", async () => {
   await using place = makePlace();
   mkdirSync(join(place.home, "tmp"));
   const inHome = { cwd: place.home, env: { TMPDIR: join(place.home, "tmp") } };
   const trap = "git init -q trap && git -C trap config core.fsmonitor ./trap.sh";
   const { exit, stderr } = await koda(place, ["sandbox", "--", "sh", "-c", trap], inHome);
   expect(exit).toBe(0);
-  expect(stderr).toMatch(/^koda: warning: Set aside "trap\/\.git".*\n$/);
+  expect(stderr).toMatch(/^koda: warning: Quarantined "trap\/\.git".*\n$/);
 
   const data = join(place.home, ".local/share/koda");
   expect(readdirSync(join(data, "koda-quarantine"))).toHaveLength(1);
   const again = await koda(place, ["sandbox", "--", "ls", data], inHome);
   expect(again.stdout).toBe("");
-  expect(again.stderr).not.toContain("Set aside");
+  expect(again.stderr).not.toContain("Quarantined");
 });

@@ -12,7 +12,7 @@ export function fingerprint(base: string, paths: readonly string[], { times }: O
   return Object.fromEntries(entries.filter(([path]) => !harmless.test(path)));
 }
 
-/** What koda set aside, and objects that nothing in their repository refers to. */
+/** Files that koda quarantined, and objects that nothing in their repository refers to. */
 const harmless = /\/koda-quarantine|\.git\/objects\/[0-9a-f]{2}(\/|$)/;
 
 function entriesAt(base: string, path: string, times: boolean): [path: string, state: string][] {

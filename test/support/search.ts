@@ -1,27 +1,27 @@
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 import type { BadPattern } from "../../lib/tools/search/dialect.ts";
-import type { Found, Query } from "../../lib/tools/search/found.ts";
-import { ask } from "../../lib/tools/search/own.ts";
+import type { GrepResult, GrepQuery } from "../../lib/tools/search/found.ts";
+import { askWorker } from "../../lib/tools/search/own.ts";
 import { searchWithRipgrep } from "../../lib/tools/search/ripgrep.ts";
 import { scopeOf } from "../../lib/tools/search/scope.ts";
-import { locate } from "../../lib/trust/path.ts";
+import { resolvePath } from "../../lib/trust/path.ts";
 import { evaluateAsNobody, letEveryoneIn } from "./nobody.ts";
 import type { Place } from "./place.ts";
 import { policyOf } from "./policy.ts";
 
-export type Engine = (query: Query, signal: AbortSignal) => Promise<Found | BadPattern | undefined>;
+export type Engine = (query: GrepQuery, signal: AbortSignal) => Promise<GrepResult | BadPattern | undefined>;
 
 /** Both must give the same answer to everything. */
 export const engines: readonly [name: string, engine: Engine][] = [
   ["ripgrep", searchWithRipgrep],
-  ["our own engine", (query, signal) => ask({ kind: "grep", query }, signal)],
+  ["our own engine", (query, signal) => askWorker({ kind: "grep", query }, signal)],
 ];
 
-type Wanted = Partial<Omit<Query, "scope">> & { path?: string; file?: string; rules?: Partial<Policy> };
+type Wanted = Partial<Omit<GrepQuery, "scope">> & { path?: string; file?: string; rules?: Partial<Policy> };
 
-export function queryIn(place: Place, { path = ".", file, rules, ...wanted }: Wanted = {}): Query {
+export function queryIn(place: Place, { path = ".", file, rules, ...wanted }: Wanted = {}): GrepQuery {
   const policy = policyOf(place, rules);
-  const scope = scopeOf(locate(path, policy).real, policy);
+  const scope = scopeOf(resolvePath(path, policy).real, policy);
   return {
     scope: file === undefined ? scope : { ...scope, file },
     pattern: "needle",
@@ -32,19 +32,19 @@ export function queryIn(place: Place, { path = ".", file, rules, ...wanted }: Wa
   };
 }
 
-export async function search(engine: Engine, query: Query): Promise<Found> {
+export async function search(engine: Engine, query: GrepQuery): Promise<GrepResult> {
   const found = await engine(query, new AbortController().signal);
   if (found === undefined || "message" in found) throw new Error(`No result: ${JSON.stringify(found)}`);
   return found;
 }
 
 /** The paths of the files in which a search finds something. */
-export async function filesFound(engine: Engine, query: Query): Promise<string[]> {
+export async function filesFound(engine: Engine, query: GrepQuery): Promise<string[]> {
   return (await search(engine, query)).files.map(({ path }) => path);
 }
 
 /** The lines that a search finds, as `path:number:text`, those around them as `path-number-text`. */
-export async function linesFound(engine: Engine, query: Query): Promise<string[]> {
+export async function linesFound(engine: Engine, query: GrepQuery): Promise<string[]> {
   const { shown } = await search(engine, query);
   return shown.flatMap(({ path, lines }) =>
     lines.map(({ number, text, column }) =>
@@ -54,7 +54,7 @@ export async function linesFound(engine: Engine, query: Query): Promise<string[]
 }
 
 /** The same as a user without rights. */
-export async function searchAsNobody(place: Place, engine: string, query: Query): Promise<unknown> {
+export async function searchAsNobody(place: Place, engine: string, query: GrepQuery): Promise<unknown> {
   letEveryoneIn(place);
   const script = `
     const { engines } = await import(${JSON.stringify(import.meta.path)});

@@ -3,7 +3,7 @@ import type { Upstream } from "../../lib/egress/route/upstream.ts";
 import type { Resolver } from "../../lib/egress/rules/resolve.ts";
 import { parseRules, type EgressMode } from "../../lib/egress/rules/rules.ts";
 import type { EgressRequest, WayOut } from "../../lib/egress/wayout.ts";
-import { fetchPage, standardLimits, type Limits, type Page } from "../../lib/tools/web/fetch.ts";
+import { fetchPage, fetchLimits, type FetchLimits, type FetchedPage } from "../../lib/tools/web/fetch.ts";
 import { parseUrl } from "../../lib/tools/web/url.ts";
 import { startOrigin, type Origin } from "./egress.ts";
 
@@ -74,12 +74,12 @@ export function egressTo(sites: readonly { port: number }[], given: Given = {}):
   };
 }
 
-type Errand = { egress: WayOut; signal?: AbortSignal; limits?: Partial<Limits> };
+type Errand = { egress: WayOut; signal?: AbortSignal; limits?: Partial<FetchLimits> };
 
-export async function fetched(text: string, { egress, signal, limits }: Errand): Promise<Page> {
+export async function fetched(text: string, { egress, signal, limits }: Errand): Promise<FetchedPage> {
   const url = parseUrl(text);
   if ("fault" in url) throw new Error(url.fault);
-  const chosen = { ...standardLimits, ...limits };
+  const chosen = { ...fetchLimits, ...limits };
   return fetchPage(url, { egress, signal: signal ?? new AbortController().signal, limits: chosen });
 }
 

@@ -1,7 +1,8 @@
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
-import { diffSnapshot, takeSnapshot, type Snapshot, type WorkDiff } from "../../lib/worktree/snapshot.ts";
+import type { WorkDiff } from "../../lib/worktree/patch.ts";
+import { takeSnapshot, type Snapshot } from "../../lib/worktree/snapshot.ts";
 import { makePlace, type Place } from "./place.ts";
 import { policyOf } from "./policy.ts";
 
@@ -51,7 +52,7 @@ export function makeGround(files: Record<string, string> = {}): Ground {
     async changedBy(change, options) {
       await using snapshot = await ground.snapshot(options);
       await change();
-      return await diffSnapshot(snapshot, live);
+      return await snapshot.changes(live);
     },
   };
   return ground;

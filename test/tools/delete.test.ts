@@ -200,10 +200,10 @@ describe("what no call may delete", () => {
     chownSync(files.project, nobody, nobody);
     const { policy } = files.context;
     expect(textOf(await callAsNobody("delete", { path: "d/x" }, policy))).toBe(
-      'Cannot delete "d/x": permission denied',
+      'Cannot delete "d/x": permission denied (EACCES)',
     );
     expect(textOf(await callAsNobody("delete", { path: "d", recursive: true }, policy))).toBe(
-      'Cannot delete "d": permission denied',
+      'Cannot delete "d": permission denied (EACCES)',
     );
     expect(namesIn(join(files.project, "d"))).toEqual(["x"]);
   });

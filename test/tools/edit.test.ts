@@ -262,7 +262,7 @@ describe("where nothing may be written", () => {
     chownSync(files.project, nobody, nobody);
     const path = join(files.project, "a.txt");
     const result = await callAsNobody("edit", { path: "a.txt", edits }, files.context.policy, [path]);
-    expect(textOf(result)).toBe('Cannot edit "a.txt": permission denied');
+    expect(textOf(result)).toBe('Cannot edit "a.txt": permission denied (EACCES)');
     expect(readFileSync(path, "utf8")).toBe("one");
   });
 });

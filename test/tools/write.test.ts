@@ -248,10 +248,10 @@ describe("where nothing may be written", () => {
           join(project, "readonly/a"),
         ]),
       );
-    expect(await write("mine/a")).toBe('Cannot write "mine/a": permission denied');
-    expect(await write("readonly/a")).toBe('Cannot write "readonly/a": permission denied');
-    expect(await write("readonly/new")).toBe('Cannot write "readonly/new": permission denied');
-    expect(await write("new/deep/x")).toBe('Cannot write "new/deep/x": permission denied');
+    expect(await write("mine/a")).toBe('Cannot write "mine/a": permission denied (EACCES)');
+    expect(await write("readonly/a")).toBe('Cannot write "readonly/a": permission denied (EACCES)');
+    expect(await write("readonly/new")).toBe('Cannot write "readonly/new": permission denied (EACCES)');
+    expect(await write("new/deep/x")).toBe('Cannot write "new/deep/x": permission denied (EACCES)');
     expect(await write("mine/new")).toContain("Created");
     expect(namesIn(join(project, "mine"))).toEqual(["a", "new"]);
     expect(namesIn(join(project, "readonly"))).toEqual(["a"]);
@@ -272,7 +272,7 @@ describe("where nothing may be written", () => {
       { cwd: "/" },
     );
     const result = JSON.parse(limited.stdout.toString());
-    expect(textOf(result)).toBe(`Cannot write "${path}": file too large`);
+    expect(textOf(result)).toBe(`Cannot write "${path}": file too large (EFBIG)`);
     expect(readFileSync(join(files.project, "a"), "utf8")).toBe("old");
     expect(namesIn(files.project)).toEqual(["a"]);
   });

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { isBelow } from "../../lib/files/path.ts";
-import { locate, locateEntry, whyHidden, whyUndeletable, whyUnwritable } from "../../lib/trust/path.ts";
+import { resolvePath, resolveEntry, whyHidden, whyUndeletable, whyUnwritable } from "../../lib/trust/path.ts";
 import { evaluateAsNobody } from "../support/nobody.ts";
 import { makePlace } from "../support/place.ts";
 import { policyOf } from "../support/policy.ts";
@@ -155,7 +155,7 @@ describe("where a path leads", () => {
   test.each(rows.map(([given, ...expected]) => ({ given, expected })))(
     "$given",
     ({ given, expected: [shown, kind, judged] }) => {
-      const found = locate(given, policy);
+      const found = resolvePath(given, policy);
       expect(found.fault).toBeUndefined();
       expect({ shown: found.shown, kind: found.kind as string }).toEqual({ shown, kind });
       expect(found.real).toBe(shown === "." ? project : shown.startsWith("/") ? shown : join(project, shown));
@@ -171,10 +171,10 @@ const faults: [given: string, says: string][] = [
   ["a\0.txt", "NUL"],
   ["file:///etc/hosts", "URL"],
   ["https://example.com/x", "URL"],
-  ["loop-a", "loop"],
-  ["loop-a/x", "loop"],
-  ["self/x/y", "loop"],
-  ["hop0", "loop"],
+  ["loop-a", "too many levels of symbolic links"],
+  ["loop-a/x", "too many levels of symbolic links"],
+  ["self/x/y", "too many levels of symbolic links"],
+  ["hop0", "too many levels of symbolic links"],
   ["n".repeat(256), "255 bytes"],
   [`missing/${"n".repeat(256)}`, "255 bytes"],
   ["é".repeat(128), "255 bytes"],
@@ -187,13 +187,13 @@ const faults: [given: string, says: string][] = [
 ];
 
 test.each(faults)("%j is a fault that says why", (given, says) => {
-  const found = locate(given, policy);
+  const found = resolvePath(given, policy);
   expect(found.fault).toContain(says);
   expect(found).not.toHaveProperty("outside");
 });
 
 test("as many symlinks in a row as the kernel follows are followed", () => {
-  expect(locate("hop5", policy)).toMatchObject({ shown: "a.txt", kind: "file" });
+  expect(resolvePath("hop5", policy)).toMatchObject({ shown: "a.txt", kind: "file" });
 });
 
 const entries: Row[] = [
@@ -216,7 +216,7 @@ const entries: Row[] = [
 test.each(entries.map(([given, ...expected]) => ({ given, expected })))(
   "the entry itself: $given",
   ({ given, expected: [shown, kind, judged] }) => {
-    const found = locateEntry(given, policy);
+    const found = resolveEntry(given, policy);
     expect({ shown: found.shown, kind: found.kind as string }).toEqual({ shown, kind });
     if (judged === undefined) expect(found.outside).toBeUndefined();
     else expect(found.outside).toContain(judged);
@@ -225,8 +225,8 @@ test.each(entries.map(([given, ...expected]) => ({ given, expected })))(
 
 test("a directory that may not be entered is a fault that names it, and no error", async () => {
   const script = `
-    const { locate } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/trust/path.ts"))});
-    const answer = locate("closed/in/x", input);`;
+    const { resolvePath } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/trust/path.ts"))});
+    const answer = resolvePath("closed/in/x", input);`;
   mkdirSync(join(project, "closed/in"), { recursive: true });
   chmodSync(base, 0o755);
   chmodSync(join(project, "closed"), 0o000);
@@ -237,7 +237,7 @@ test("a directory that may not be entered is a fault that names it, and no error
 });
 
 test("nothing is writable when no root is", () => {
-  expect(locate("a.txt", { ...policy, write: [] }).outside).toContain("outside the writable directories");
+  expect(resolvePath("a.txt", { ...policy, write: [] }).outside).toContain("outside the writable directories");
 });
 
 test("a writable root of / makes everything writable but what is protected, read-only or hidden", () => {
@@ -245,7 +245,7 @@ test("a writable root of / makes everything writable but what is protected, read
   expect(whyUnwritable("/etc/x", wide)).toBeUndefined();
   expect(whyUnwritable("/srv/x/.git/config", wide)).toContain("protected");
   expect(whyUnwritable(join(project, "frozen"), wide)).toContain("read-only");
-  expect(locate("~/.ssh/id", wide).outside).toContain("hidden");
+  expect(resolvePath("~/.ssh/id", wide).outside).toContain("hidden");
 });
 
 test("what the kernel makes up is not written to, but for what is granted inside of it", () => {
@@ -261,18 +261,18 @@ test("what the kernel makes up is not written to, but for what is granted inside
 
 test("what is shown can be read, and not written, however much around it is hidden", () => {
   const rules = { ...policy, hide: [join(home, ".ssh"), "/s/a/b"], show: [join(home, ".ssh/id"), "/s/a/b", "/s"] };
-  expect(locate("~/.ssh/id", rules)).toMatchObject({ kind: "file", outside: expect.stringContaining("outside") });
-  expect(locate("~/.ssh/id", rules).hidden).toBeUndefined();
-  expect(locate("to-ssh/id", rules).hidden).toBeUndefined();
-  expect(locate("~/.ssh", rules).hidden).toBeDefined();
-  expect(locate("~/.ssh/ID", rules).hidden).toBeDefined();
+  expect(resolvePath("~/.ssh/id", rules)).toMatchObject({ kind: "file", outside: expect.stringContaining("outside") });
+  expect(resolvePath("~/.ssh/id", rules).hidden).toBeUndefined();
+  expect(resolvePath("to-ssh/id", rules).hidden).toBeUndefined();
+  expect(resolvePath("~/.ssh", rules).hidden).toBeDefined();
+  expect(resolvePath("~/.ssh/ID", rules).hidden).toBeDefined();
   expect(whyHidden("/s/a/b/c", rules)).toBeUndefined();
 });
 
 test("allowing commits opens .git to commands only", () => {
   const rules = { ...policy, allowGit: true, readonly: [] };
   for (const path of [".git/config", ".git/refs/heads/x", "vendor/lib/.git/HEAD", ".GIT/HEAD"])
-    expect(locate(path, rules).outside).toContain("protected");
+    expect(resolvePath(path, rules).outside).toContain("protected");
 });
 
 test("a project inside a directory called .koda is a project like any other", () => {

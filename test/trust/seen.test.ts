@@ -9,7 +9,7 @@ import { listTool } from "../../lib/tools/list.ts";
 import { readTool } from "../../lib/tools/read.ts";
 import { writeTool } from "../../lib/tools/write.ts";
 import { classifyCommand } from "../../lib/trust/command.ts";
-import { locate, locateEntry } from "../../lib/trust/path.ts";
+import { resolvePath, resolveEntry } from "../../lib/trust/path.ts";
 import { textOf } from "../support/files.ts";
 import { makePlace } from "../support/place.ts";
 import { policyOf } from "../support/policy.ts";
@@ -67,8 +67,8 @@ const rows: [given: string, real: string, shown: string, kind: string][] = [
 
 describe("with a /tmp of its own, a run", () => {
   test.each(rows)("finds %s", (given, real, shown, kind) => {
-    expect(locate(given, policy)).toMatchObject({ real, shown, kind: kind as "file" });
-    expect(locate(given, policy).hidden).toBeUndefined();
+    expect(resolvePath(given, policy)).toMatchObject({ real, shown, kind: kind as "file" });
+    expect(resolvePath(given, policy).hidden).toBeUndefined();
   });
 
   test("reads, writes and deletes there by the names that commands see", async () => {
@@ -76,7 +76,7 @@ describe("with a /tmp of its own, a run", () => {
     expect(textOf(await readTool.run({ path: "/tmp/out" }, context))).toContain("needle of the run");
     expect(await Bun.file(join(tmp, "w")).text()).toBe("x");
     expect(textOf(await deleteTool.run({ path: "/tmp/w" }, context))).toBe('Deleted "/tmp/w".');
-    expect(locateEntry("/tmp/w", policy).kind).toBe("missing");
+    expect(resolveEntry("/tmp/w", policy).kind).toBe("missing");
     expect(deleteTool.claim({ path: "/tmp", recursive: true }, { policy })).toMatchObject({ effect: "destructive" });
   });
 
@@ -110,7 +110,7 @@ describe("with a /tmp of its own, a run", () => {
 
 test("without one, /tmp is the host's", () => {
   const shared = { ...policy, privateTmp: false };
-  expect(locate(join(others, "secret"), shared)).toMatchObject({ real: join(others, "secret"), kind: "file" });
-  expect(locate(dirname(project), shared).kind).toBe("directory");
-  expect(locate("/tmp", shared).real).toBe("/tmp");
+  expect(resolvePath(join(others, "secret"), shared)).toMatchObject({ real: join(others, "secret"), kind: "file" });
+  expect(resolvePath(dirname(project), shared).kind).toBe("directory");
+  expect(resolvePath("/tmp", shared).real).toBe("/tmp");
 });

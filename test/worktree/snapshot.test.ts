@@ -10,7 +10,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { diffSnapshot } from "../../lib/worktree/snapshot.ts";
 import { live, makeGround, summary, type Ground } from "../support/worktree.ts";
 
 type Kind = { name: string; make(files?: Record<string, string>): Ground; searchPath?: string };
@@ -132,7 +131,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
       await using snapshot = await ground.snapshot(options);
       writeFileSync(path, "new\n");
       utimesSync(path, 1, 1);
-      expect(summary(await diffSnapshot(snapshot, live))).toEqual(["a.txt update +1 -1"]);
+      expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1"]);
     }
   });
 
@@ -140,12 +139,12 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     await using ground = make({ "a.txt": "a\n" });
     await using snapshot = await ground.snapshot(options);
     ground.write("a.txt", "b\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["a.txt update +1 -1"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1"]);
     ground.write("b.txt", "b\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual(["a.txt update +1 -1", "b.txt add +1 -0"]);
+    expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1", "b.txt add +1 -0"]);
     ground.remove("b.txt");
     ground.write("a.txt", "a\n");
-    expect(summary(await diffSnapshot(snapshot, live))).toEqual([]);
+    expect(summary(await snapshot.changes(live))).toEqual([]);
   });
 
   test("a moved file is one gone and one made", async () => {

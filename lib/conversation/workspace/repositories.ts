@@ -4,7 +4,7 @@ import { unlessAborted } from "../../async/unlessaborted.ts";
 import type { Backend } from "../../sandbox/backend.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
 import { isBelow } from "../../files/path.ts";
-import { describeFinding, type Finding, levelOf } from "../../trust/repositories/finding.ts";
+import { describeFinding, levelOf, type RepositoryFinding } from "../../trust/repositories/finding.ts";
 import { Guard } from "../../trust/repositories/guard.ts";
 import { guardedParts } from "../../trust/repositories/parts.ts";
 import { ProtectedPaths } from "../../trust/repositories/protected.ts";
@@ -56,7 +56,7 @@ export function guardRepositories({ policy, backend, dataDirectory }: GuardOptio
     },
   };
 
-  async function look(restored: readonly Finding[]): Promise<readonly Notice[]> {
+  async function look(restored: readonly RepositoryFinding[]): Promise<readonly Notice[]> {
     const { paths, newcomers } = await first;
     const found = await newcomers.look(life.signal);
     protect(paths);
@@ -86,7 +86,7 @@ function outside(paths: readonly string[], directory: string): string[] {
   return paths.filter((path) => !isBelow(path, directory));
 }
 
-function noticeOf(finding: Finding, policy: Policy): Notice {
+function noticeOf(finding: RepositoryFinding, policy: Policy): Notice {
   const message = describeFinding(finding, policy);
   return { type: "notice", level: levelOf(finding), code: "repository", message };
 }

@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path";
 import type { Mode, Network } from "../../config/config.ts";
+import { configFileIn } from "../../config/paths.ts";
 import { KodaError } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
 import { hiddenByDefault, readonlyByDefault, shownByDefault } from "./defaults.ts";
@@ -100,7 +101,7 @@ export function policyOf(grants: Grants): Policy {
   const state = all(present(grants.dataDirectory));
   const denied = unique([...state, ...all(grants.hide)]);
   // Headers and commands of providers may hold keys.
-  const configFile = present(grants.configDirectory).map((path) => join(path, "config.json"));
+  const configFile = present(grants.configDirectory).map(configFileIn);
   const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants)])]);
   // Writable paths are readable, but for those that the user hides by name.
   const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));

@@ -2,7 +2,7 @@
 export type Cursor = { readonly text: string; at: number };
 
 /** A pattern that cannot be used, and where it goes wrong. */
-export class Fault extends Error {
+export class PatternFault extends Error {
   readonly at: number;
 
   constructor(message: string, at: number) {
@@ -29,7 +29,7 @@ export function takeIf(cursor: Cursor, wanted: string): boolean {
   return true;
 }
 
-/** What stands before the next `end`, which is taken too. */
+/** Takes everything up to and with the next `end`, and gives it without that. */
 export function takeUntil(cursor: Cursor, end: string): string | undefined {
   const found = cursor.text.indexOf(end, cursor.at);
   if (found === -1) return undefined;

@@ -1,4 +1,4 @@
-import { type Cursor, Fault, take, takeIf, takeUntil } from "./cursor.ts";
+import { type Cursor, PatternFault, take, takeIf, takeUntil } from "./cursor.ts";
 import { classOf, escapeOf, literal } from "./symbols.ts";
 
 /** Why a pattern cannot be used, and where in it, when that is known. */
@@ -14,7 +14,7 @@ export function compilePattern(pattern: string, ignoreCase: boolean): RegExp | B
   try {
     return new RegExp(translate({ text: pattern, at: 0 }), ignoreCase ? "iv" : "v");
   } catch (error) {
-    if (error instanceof Fault) return { message: error.message, at: error.at };
+    if (error instanceof PatternFault) return { message: error.message, at: error.at };
     if (error instanceof SyntaxError) return { message: error.message.replace(/^.*: /, "") };
     throw error;
   }
@@ -27,7 +27,7 @@ type Translation = {
   source: string;
   /** The groups around this place; the first is the whole pattern. */
   groups: [Group, ...Group[]];
-  /** What a quantifier that comes next would repeat. */
+  /** The part that a quantifier which comes next would repeat. */
   before: "nothing" | "atom" | "quantifier";
 };
 
@@ -35,7 +35,7 @@ function translate(cursor: Cursor): string {
   const done: Translation = { source: "", groups: [{ at: 0, flags: [] }], before: "nothing" };
   while (cursor.at < cursor.text.length) translateNext(cursor, done);
   const open = done.groups.length > 1 ? done.groups.at(-1) : undefined;
-  if (open !== undefined) throw new Fault("unclosed group", open.at);
+  if (open !== undefined) throw new PatternFault("unclosed group", open.at);
   return done.source + ")".repeat(done.groups[0].flags.length);
 }
 
@@ -68,7 +68,7 @@ function translateNext(cursor: Cursor, done: Translation): void {
     case ".":
       return add(done, "[^\\n\\r]", "atom");
     case "\n":
-      throw new Fault("a match never spans lines", at);
+      throw new PatternFault("a match never spans lines", at);
     default:
       return add(done, literal(char), "atom");
   }
@@ -92,14 +92,14 @@ function openGroup(cursor: Cursor, done: Translation, at: number): void {
 
 function closeGroup(done: Translation, at: number): void {
   const { flags } = innermost(done);
-  if (done.groups.length === 1) throw new Fault("unmatched )", at);
+  if (done.groups.length === 1) throw new PatternFault("unmatched )", at);
   done.groups.pop();
   add(done, ")".repeat(flags.length + 1), "atom");
 }
 
 type GroupStart = { source: string; kind: "group" | "flag" | "reference" };
 
-/** What follows a `(`: a group, an inline flag for the rest of the group around it, or `(?P=name)`. */
+/** The rest of a `(`: a group, an inline flag for the rest of the group around it, or `(?P=name)`. */
 function groupStart(cursor: Cursor, at: number): GroupStart {
   if (!takeIf(cursor, "?")) return { source: "(", kind: "group" };
   for (const mark of [":", "=", "!", "<=", "<!"])
@@ -109,10 +109,10 @@ function groupStart(cursor: Cursor, at: number): GroupStart {
     return { source: `(?<${nameUntil(cursor, ">", at)}>`, kind: "group" };
 
   const flags = /^([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])/.exec(cursor.text.slice(cursor.at));
-  if (flags === null) throw new Fault("unknown kind of group", at);
+  if (flags === null) throw new PatternFault("unknown kind of group", at);
   const [whole, on = "", off = "", end] = flags;
   const unknown = /[^imsu]/.exec(on) ?? /[^ims]/.exec(off);
-  if (unknown !== null) throw new Fault(`the flag ${unknown[0]} is not supported`, at);
+  if (unknown !== null) throw new PatternFault(`the flag ${unknown[0]} is not supported`, at);
   cursor.at += whole.length;
   // Within one line the others change nothing.
   const source = on.includes("i") ? "(?i:" : off.includes("i") ? "(?-i:" : "(?:";
@@ -121,7 +121,7 @@ function groupStart(cursor: Cursor, at: number): GroupStart {
 
 function nameUntil(cursor: Cursor, end: string, at: number): string {
   const name = takeUntil(cursor, end);
-  if (name === undefined || !/^[A-Za-z_]\w*$/.test(name)) throw new Fault("bad group name", at);
+  if (name === undefined || !/^[A-Za-z_]\w*$/.test(name)) throw new PatternFault("bad group name", at);
   return name;
 }
 
@@ -129,8 +129,8 @@ function quantify(cursor: Cursor, done: Translation, { char, at }: { char: strin
   const quantifier = char === "{" ? repetition(cursor, at) : char;
   // A `{` that does not begin a quantifier stands for itself, as in `interface Foo {`.
   if (quantifier === undefined) return add(done, literal(char), "atom");
-  if (done.before === "nothing") throw new Fault(`nothing to repeat before ${quantifier}`, at);
-  if (done.before === "quantifier") throw new Fault(`${quantifier} after another quantifier`, at);
+  if (done.before === "nothing") throw new PatternFault(`nothing to repeat before ${quantifier}`, at);
+  if (done.before === "quantifier") throw new PatternFault(`${quantifier} after another quantifier`, at);
   add(done, takeIf(cursor, "?") ? `${quantifier}?` : quantifier, "quantifier");
 }
 
@@ -140,7 +140,8 @@ function repetition(cursor: Cursor, at: number): string | undefined {
   const [whole, from = "", comma = "", to = ""] = /^(\d*)(,?)(\d*)\}/.exec(cursor.text.slice(cursor.at)) ?? [];
   if (whole === undefined || (from === "" && to === "")) return undefined;
   cursor.at += whole.length;
-  if (to !== "" && Number(to) < Number(from)) throw new Fault("numbers out of order in the quantifier", at);
-  if (Number(from) > maxRepeat || Number(to) > maxRepeat) throw new Fault(`more than ${maxRepeat} repetitions`, at);
+  if (to !== "" && Number(to) < Number(from)) throw new PatternFault("numbers out of order in the quantifier", at);
+  if (Number(from) > maxRepeat || Number(to) > maxRepeat)
+    throw new PatternFault(`more than ${maxRepeat} repetitions`, at);
   return `{${from === "" ? "0" : from}${comma}${to}}`;
 }

@@ -23,7 +23,7 @@ function built(target: string): string {
       ? "const file = undefined;"
       : `import file from ${JSON.stringify(program)} with { type: "file" };`,
     "export const ripgrepFile = file;",
-    `export const workerUrl = new URL("./${searchWorker.replace(/\.ts$/, ".js")}", import.meta.url).href;`,
+    `export const searchWorkerUrl = new URL("./${searchWorker.replace(/\.ts$/, ".js")}", import.meta.url).href;`,
   ].join("\n");
 }
 

@@ -1,11 +1,11 @@
-import { type Line, lineLimit } from "./found.ts";
+import { type GrepLine, lineLimit } from "./found.ts";
 
-/** What is shown of a longer line, and how much of that may come before its match. */
+/** Characters that are shown of a longer line, and how many of them may come before its match. */
 const shownLength = 300;
 const lead = 100;
 
 /** A line as the model sees it: of a long one the part around the match. */
-export function excerpt({ text, column = 0 }: Line): string {
+export function excerpt({ text, column = 0 }: GrepLine): string {
   if (text.length <= shownLength) return text;
   const isBeyond = column >= lineLimit;
   const from = isBeyond || column + lead < shownLength ? 0 : column - lead;

@@ -1,8 +1,8 @@
-import type { Scope } from "./scope.ts";
+import type { SearchScope } from "./scope.ts";
 
-/** What Grep looks for, as plain data: it is sent to a worker. */
-export type Query = {
-  scope: Scope;
+/** Grep's question, as plain data: it is sent to a worker. */
+export type GrepQuery = {
+  scope: SearchScope;
   pattern: string;
   ignoreCase: boolean;
   /** Only in files that match it, by their path from the base or from the project. */
@@ -14,18 +14,18 @@ export type Query = {
 };
 
 /** A line with a match, or around one. Paths are relative to the base. */
-export type Line = {
+export type GrepLine = {
   number: number;
   /** At most `lineLimit` characters of it. */
   text: string;
-  /** Where its first match begins, `lineLimit` when that is further on; absent in a line of context. */
+  /** The column where its first match begins, `lineLimit` when that is further on; absent in a line of context. */
   column?: number;
 };
 
 export type FileMatches = { path: string; count: number };
-export type FileLines = { path: string; lines: readonly Line[] };
+export type FileLines = { path: string; lines: readonly GrepLine[] };
 
-export type Found = {
+export type GrepResult = {
   /** Every file with a match and its number of matching lines, by path. */
   files: readonly FileMatches[];
   /** The lines of the first files, until the wanted number of matches was reached. */

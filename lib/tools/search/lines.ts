@@ -1,9 +1,9 @@
 import type { BadPattern } from "./dialect.ts";
-import type { Found, Query } from "./found.ts";
-import { ask } from "./own.ts";
+import type { GrepResult, GrepQuery } from "./found.ts";
+import { askWorker } from "./own.ts";
 import { searchWithRipgrep } from "./ripgrep.ts";
 
-/** Where a pattern matches: by ripgrep where it can, else by our own engine, with the same result. */
-export async function findLines(query: Query, signal: AbortSignal): Promise<Found | BadPattern> {
-  return (await searchWithRipgrep(query, signal)) ?? (await ask({ kind: "grep", query }, signal));
+/** Searches for a pattern with ripgrep where that can, else with our own engine, with the same result. */
+export async function findLines(query: GrepQuery, signal: AbortSignal): Promise<GrepResult | BadPattern> {
+  return (await searchWithRipgrep(query, signal)) ?? (await askWorker({ kind: "grep", query }, signal));
 }

@@ -1,17 +1,17 @@
 import { byPath } from "./found.ts";
 import { globMatcher } from "./glob.ts";
-import type { Scope } from "./scope.ts";
-import { type Entry, walk } from "./walk.ts";
+import type { SearchScope } from "./scope.ts";
+import { type WalkEntry, walkScope } from "./walk.ts";
 
 export type Files = { paths: readonly string[]; total: number; looked: number; unreadable: number };
 
 /** The files, and symlinks, whose path from the base matches; the first of them by path. */
-export function findFiles(scope: Scope, { pattern, wanted }: { pattern: string; wanted: number }): Files {
+export function findFiles(scope: SearchScope, { pattern, wanted }: { pattern: string; wanted: number }): Files {
   const matches = globMatcher(pattern);
-  const found: Entry[] = [];
+  const found: WalkEntry[] = [];
   let looked = 0;
   let unreadable = 0;
-  for (const entry of walk(scope, { unreadable: () => unreadable++ })) {
+  for (const entry of walkScope(scope, { unreadable: () => unreadable++ })) {
     if (entry.kind !== "file" && entry.kind !== "symlink") continue;
     looked++;
     if (matches(entry.path)) found.push(entry);
@@ -24,18 +24,18 @@ export function findFiles(scope: Scope, { pattern, wanted }: { pattern: string; 
 }
 
 /** One directory of a tree; `left` counts the entries that had no room. */
-export type Branch = { path: string; entries: readonly Entry[]; left: number };
-export type Tree = { branches: readonly Branch[]; total: number; unreadable: number };
+export type TreeBranch = { path: string; entries: readonly WalkEntry[]; left: number };
+export type Tree = { branches: readonly TreeBranch[]; total: number; unreadable: number };
 
 /**
  * The entries down to a depth, as many as are wanted: what is higher up comes first, so that one full directory deep
  * down does not hide the others.
  */
-export function listTree(scope: Scope, { depth, wanted }: { depth: number; wanted: number }): Tree {
-  const branches = new Map<string, { path: string; entries: Entry[]; left: number }>();
+export function listTree(scope: SearchScope, { depth, wanted }: { depth: number; wanted: number }): Tree {
+  const branches = new Map<string, { path: string; entries: WalkEntry[]; left: number }>();
   let total = 0;
   let unreadable = 0;
-  for (const entry of walk(scope, { depth, unreadable: () => unreadable++ })) {
+  for (const entry of walkScope(scope, { depth, unreadable: () => unreadable++ })) {
     const path = entry.path.slice(0, Math.max(0, entry.path.lastIndexOf("/")));
     const branch = branches.get(path) ?? { path, entries: [], left: 0 };
     branches.set(path, branch);

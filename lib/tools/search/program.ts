@@ -5,13 +5,13 @@ import { sealedFile } from "../../system/descriptors.ts";
 import { ripgrepFile } from "./built.ts";
 
 /** A program that can be started by its path until it is disposed of. */
-export type Program = Disposable & { path: string };
+export type RipgrepProgram = Disposable & { path: string };
 
 /**
  * The ripgrep that this koda was built with; one on the PATH is not asked, since its version and so its results are
  * anybody's guess. Undefined when there is none, or when this system does not allow starting it.
  */
-export async function ripgrepProgram(): Promise<Program | undefined> {
+export async function ripgrepProgram(): Promise<RipgrepProgram | undefined> {
   if (ripgrepFile === undefined) return undefined;
   if (!isEmbedded(ripgrepFile)) return { path: ripgrepFile, [Symbol.dispose]: () => undefined };
   return process.platform === "linux" ? sharedInMemory(ripgrepFile) : programOnDisk(await bytesOf(ripgrepFile));
@@ -24,7 +24,7 @@ function isEmbedded(path: string): boolean {
 /** It belongs to the process, not to a conversation: the same bytes for everyone, made when first needed. */
 let inMemory: Promise<string | undefined> | undefined;
 
-async function sharedInMemory(file: string): Promise<Program | undefined> {
+async function sharedInMemory(file: string): Promise<RipgrepProgram | undefined> {
   inMemory ??= bytesOf(file).then(programInMemory);
   const path = await inMemory;
   return path === undefined ? undefined : { path, [Symbol.dispose]: () => undefined };
@@ -37,7 +37,7 @@ export function programInMemory(bytes: Uint8Array): string | undefined {
 }
 
 /** There for one search only, in a directory that nobody else can look into: nothing is left behind. */
-export function programOnDisk(bytes: Uint8Array): Program {
+export function programOnDisk(bytes: Uint8Array): RipgrepProgram {
   const directory = mkdtempSync(join(tmpdir(), "koda-rg-"));
   const path = join(directory, "rg");
   writeFileSync(path, bytes, { mode: 0o700 });

@@ -1,9 +1,9 @@
 import { counted } from "../../counted.ts";
 import { excerpt } from "./excerpt.ts";
-import type { FileLines, FileMatches, Found, Line } from "./found.ts";
+import type { FileLines, FileMatches, GrepResult, GrepLine } from "./found.ts";
 
 /** `most` is the room there is; `named` is a path as the model knows it. */
-export type Room = { most: number; named: (path: string) => string };
+export type ReportLimits = { most: number; named: (path: string) => string };
 
 /** Lines of context have their price too: with many of them there are fewer matches. */
 const linesPerMatch = 3;
@@ -11,7 +11,7 @@ const linesPerMatch = 3;
 const mostOthers = 20;
 
 /** Each file, then its lines as grep has them: `12:` a match, `13-` a line around it, `--` a gap. */
-export function lineReport({ files, shown }: Found, { most, named }: Room): string[] {
+export function lineReport({ files, shown }: GrepResult, { most, named }: ReportLimits): string[] {
   const reported = withinRoom(shown, most * linesPerMatch);
   const blocks = reported.flatMap(({ path, lines }) => [named(path), ...linesWithGaps(lines)]);
   const note = othersNote(files, {
@@ -21,7 +21,7 @@ export function lineReport({ files, shown }: Found, { most, named }: Room): stri
   return [...blocks, ...note];
 }
 
-export function fileReport({ files }: Found, { most, named }: Room): string[] {
+export function fileReport({ files }: GrepResult, { most, named }: ReportLimits): string[] {
   const shown = files.slice(0, most).map(({ path }) => named(path));
   if (shown.length === files.length) return shown;
   return [...shown, `[${shown.length} of ${counted(files.length, "file")}: ${advice}]`];
@@ -40,11 +40,11 @@ function withinRoom(files: readonly FileLines[], room: number): FileLines[] {
     .filter(({ lines }) => matchesIn(lines) > 0);
 }
 
-function matchesIn(lines: readonly Line[]): number {
+function matchesIn(lines: readonly GrepLine[]): number {
   return lines.filter(({ column }) => column !== undefined).length;
 }
 
-function linesWithGaps(lines: readonly Line[]): string[] {
+function linesWithGaps(lines: readonly GrepLine[]): string[] {
   return lines.flatMap((line, index) => {
     const text = `${line.number}${line.column === undefined ? "-" : ":"}${excerpt(line)}`;
     const before = lines[index - 1];

@@ -1,9 +1,17 @@
 import { join } from "node:path";
 import { folded, isBelow } from "../../files/path.ts";
-import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
+import {
+  byPath,
+  type FileLines,
+  type FileMatches,
+  type GrepResult,
+  type GrepLine,
+  lineLimit,
+  type GrepQuery,
+} from "./found.ts";
 import { globFilter } from "./glob.ts";
-import { type Program, ripgrepProgram } from "./program.ts";
-import { holdBase, type Scope } from "./scope.ts";
+import { type RipgrepProgram, ripgrepProgram } from "./program.ts";
+import { holdBase, type SearchScope } from "./scope.ts";
 
 /**
  * Searches with ripgrep, in two runs: the first counts the matches in every file, so totals are exact and hardly any
@@ -11,7 +19,7 @@ import { holdBase, type Scope } from "./scope.ts";
  * is not there or must not be started, it would not find the same ignore rules, or it does not take the pattern. Our
  * own engine answers then, if only with the fault.
  */
-export async function searchWithRipgrep(query: Query, signal: AbortSignal): Promise<Found | undefined> {
+export async function searchWithRipgrep(query: GrepQuery, signal: AbortSignal): Promise<GrepResult | undefined> {
   if (!canExpress(query)) return undefined;
   using program = await ripgrepProgram();
   if (program === undefined) return undefined;
@@ -35,8 +43,8 @@ export async function searchWithRipgrep(query: Query, signal: AbortSignal): Prom
   return { files, shown: firstMatches(linesIn(printed.output).sort(byPath), query), unreadable: counted.unreadable };
 }
 
-/** ripgrep was told; but it does not know all the ways in which a file system writes the same name. */
-function isClosed(path: string, { base, closed }: Scope): boolean {
+/** ripgrep has these too, but it does not know all the ways in which a file system writes the same name. */
+function isClosed(path: string, { base, closed }: SearchScope): boolean {
   const absolute = folded(join(base, path));
   return closed.some((directory) => isBelow(absolute, folded(directory)));
 }
@@ -45,14 +53,14 @@ function isClosed(path: string, { base, closed }: Scope): boolean {
  * Above `base` ripgrep looks for ignore rules as far as the repository goes, which is right, and where there is none as
  * far as the root of the file system, which is not.
  */
-function canExpress({ scope, pattern }: Query): boolean {
+function canExpress({ scope, pattern }: GrepQuery): boolean {
   return (scope.top === scope.base || scope.inRepository) && !looksBeyondLines.test(pattern.replace(/\[[^\]]*\]/g, ""));
 }
 
 /** A line feed, which ripgrep would take in silence and never find, or the begin and end of what it has in memory. */
 const looksBeyondLines = /\n|^(?:[^\\]|\\[^nAzZ])*\\[nAzZ]/;
 
-function commonFlags({ ignoreCase }: Query): string[] {
+function commonFlags({ ignoreCase }: GrepQuery): string[] {
   return [
     "--no-config",
     "--color=never",
@@ -65,7 +73,7 @@ function commonFlags({ ignoreCase }: Query): string[] {
   ];
 }
 
-function scopeFlags({ scope, glob }: Query): string[] {
+function scopeFlags({ scope, glob }: GrepQuery): string[] {
   return [
     "--hidden",
     "--no-ignore-dot",
@@ -92,7 +100,7 @@ function typeFlags(glob: string | undefined): string[] {
   return isPlain && glob?.startsWith("!") === false ? [`--type-add=wanted:${name}`, "--type=wanted"] : [];
 }
 
-function lineFlags({ context, wanted }: Query): string[] {
+function lineFlags({ context, wanted }: GrepQuery): string[] {
   return [
     "--no-heading",
     // A file that shrinks meanwhile would kill ripgrep if it had mapped it.
@@ -116,7 +124,11 @@ function escapeGlob(path: string): string {
 type Ran = { output: string; unreadable: number };
 type Running = { cwd: string; signal: AbortSignal };
 
-async function runProgram({ path }: Program, args: string[], { cwd, signal }: Running): Promise<Ran | undefined> {
+async function runProgram(
+  { path }: RipgrepProgram,
+  args: string[],
+  { cwd, signal }: Running,
+): Promise<Ran | undefined> {
   const child = start(path, args, { cwd, signal });
   if (child === undefined) return undefined;
   const [output, complaints] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
@@ -142,7 +154,7 @@ function start(path: string, args: string[], { cwd, signal }: Running) {
       killSignal: "SIGKILL",
     });
   } catch {
-    // A system that lets nobody start it, or a directory that is gone: our own engine copes with both.
+    // A system that does not let it start, or a directory that is gone: our own engine copes with both.
     return undefined;
   }
 }
@@ -165,7 +177,7 @@ function firstFiles(files: readonly FileMatches[], wanted: number): FileMatches[
 
 /** `./path`, NUL, then `number:column:text` for a match or `number-text` for a line around one. */
 function linesIn(output: string): FileLines[] {
-  const files = new Map<string, Line[]>();
+  const files = new Map<string, GrepLine[]>();
   for (const [, path = "", number, column, text = ""] of output.matchAll(
     /\.\/([^\0]+)\0(\d+)(?:-|:(?:(\d+):)?)([^\n]*)\n?/g,
   )) {
@@ -178,7 +190,7 @@ function linesIn(output: string): FileLines[] {
 }
 
 /** Every file was printed up to the wanted number of matches; what comes after the last wanted one goes again. */
-function firstMatches(files: readonly FileLines[], { wanted, context }: Query): FileLines[] {
+function firstMatches(files: readonly FileLines[], { wanted, context }: GrepQuery): FileLines[] {
   let missing = wanted;
   return files.map(({ path, lines }) => {
     const matches = lines.filter(({ column }) => column !== undefined).slice(0, missing);

@@ -10,7 +10,7 @@ import { gitPlaces } from "../../git/places.ts";
  * repository's `info/exclude`. Rules of a user's global git configuration are left out: the same project shows the same
  * files on every machine.
  */
-export type Rules = {
+export type IgnoreRules = {
   readonly top: string;
   readonly inRepository: boolean;
   /** Every pattern, the weakest first, written as if all of them stood in one `.gitignore` at `top`. */
@@ -18,7 +18,7 @@ export type Rules = {
   readonly matcher: Ignore;
 };
 
-/** The names in a directory that decide about its rules, for one that nobody has listed. */
+/** The names in a directory that decide about its rules, for one that was not listed. */
 export function marksIn(directory: string): string[] {
   return [".gitignore", ".git", ".jj"].filter((name) => existsSync(join(directory, name)));
 }
@@ -28,7 +28,7 @@ export function isRepository(names: readonly string[]): boolean {
 }
 
 /** The rules in a directory where nothing comes from above. */
-export function rulesFrom(top: string, names: readonly string[]): Rules {
+export function rulesFrom(top: string, names: readonly string[]): IgnoreRules {
   const patterns = [...excludedPatterns(top, names), ...ownPatterns(top, names)];
   return rulesOf(patterns, { top, inRepository: isRepository(names) });
 }
@@ -37,7 +37,7 @@ export function rulesFrom(top: string, names: readonly string[]): Rules {
  * The rules in a directory, given those of its parent. A repository in a repository has its own rules only; one in
  * something that is none adds them to those around it, since ripgrep can be had to do that and no better.
  */
-export function rulesIn(directory: string, names: readonly string[], parent: Rules): Rules {
+export function rulesIn(directory: string, names: readonly string[], parent: IgnoreRules): IgnoreRules {
   if (parent.inRepository && isRepository(names)) return rulesFrom(directory, names);
   const place = relativeTo(parent.top, directory);
   const moved = (patterns: readonly string[]) => patterns.map((pattern) => movedBelow(place, pattern));
@@ -47,7 +47,7 @@ export function rulesIn(directory: string, names: readonly string[], parent: Rul
 }
 
 /** The rules that come to `base` from the directories between it and `top`; none when they ignore it or are not there. */
-export function rulesAbove(base: string, top: string): Rules | undefined {
+export function rulesAbove(base: string, top: string): IgnoreRules | undefined {
   const lineage = ancestors(base);
   const [first, ...below] = lineage.slice(0, lineage.indexOf(top) + 1).reverse();
   if (first === undefined || below.length === 0) return undefined;
@@ -60,13 +60,16 @@ export function rulesAbove(base: string, top: string): Rules | undefined {
 }
 
 /** Only for paths whose directory is not ignored itself. */
-export function isIgnored({ top, patterns, matcher }: Rules, path: string, isDirectory: boolean): boolean {
+export function isIgnored({ top, patterns, matcher }: IgnoreRules, path: string, isDirectory: boolean): boolean {
   if (patterns.length === 0) return false;
   const relative = relativeTo(top, path);
   return matcher.ignores(isDirectory ? `${relative}/` : relative);
 }
 
-function rulesOf(patterns: readonly string[], { top, inRepository }: Pick<Rules, "top" | "inRepository">): Rules {
+function rulesOf(
+  patterns: readonly string[],
+  { top, inRepository }: Pick<IgnoreRules, "top" | "inRepository">,
+): IgnoreRules {
   return { top, inRepository, patterns, matcher: ignore({ ignorecase: false }).add(patterns) };
 }
 

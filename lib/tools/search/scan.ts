@@ -1,15 +1,23 @@
 import { basename, dirname } from "node:path";
 import { errnoOf } from "../../errors.ts";
-import { type OpenFile, Replaced } from "../../files/held.ts";
-import { byPath, type FileLines, type FileMatches, type Found, type Line, lineLimit, type Query } from "./found.ts";
+import type { OpenFile } from "../../files/held.ts";
+import {
+  byPath,
+  type FileLines,
+  type FileMatches,
+  type GrepResult,
+  type GrepLine,
+  lineLimit,
+  type GrepQuery,
+} from "./found.ts";
 import { type BadPattern, compilePattern } from "./dialect.ts";
 import { globFilter } from "./glob.ts";
-import { holdBase, type Scope } from "./scope.ts";
-import { NoText, piecesOf } from "./text.ts";
-import { walk } from "./walk.ts";
+import { holdBase, type SearchScope } from "./scope.ts";
+import { NotText, piecesOf } from "./text.ts";
+import { walkScope } from "./walk.ts";
 
 /** Searches without ripgrep. It blocks, and an expression can make it run for ever: it belongs into a worker. */
-export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: Query): Found | BadPattern {
+export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: GrepQuery): GrepResult | BadPattern {
   const regex = compilePattern(pattern, ignoreCase);
   if (!(regex instanceof RegExp)) return regex;
 
@@ -29,18 +37,18 @@ export function scan({ scope, pattern, ignoreCase, glob, context, wanted }: Quer
       if (lines.length > 0) shown.push({ path, lines });
       missing = Math.max(0, missing - count);
     } catch (error) {
-      if (error instanceof NoText) continue;
-      if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
+      if (error instanceof NotText) continue;
+      if (errnoOf(error) === undefined) throw error;
       unreadable++;
     }
   }
   return { files, shown, unreadable };
 }
 
-function filesIn(scope: Scope, { glob, unreadable }: { glob: string | undefined; unreadable(): void }): string[] {
+function filesIn(scope: SearchScope, { glob, unreadable }: { glob: string | undefined; unreadable(): void }): string[] {
   if (scope.file !== undefined) return [scope.file];
   const passes = glob === undefined ? () => true : globFilter(glob, scope);
-  return [...walk(scope, { unreadable })]
+  return [...walkScope(scope, { unreadable })]
     .filter(({ kind, path }) => kind === "file" && passes(path))
     .sort(byPath)
     .map(({ path }) => path);
@@ -48,10 +56,10 @@ function filesIn(scope: Scope, { glob, unreadable }: { glob: string | undefined;
 
 type Scanning = { regex: RegExp; context: number; wanted: number };
 
-function scanFile(file: OpenFile, { regex, context, wanted }: Scanning): { count: number; lines: Line[] } {
-  const lines: Line[] = [];
+function scanFile(file: OpenFile, { regex, context, wanted }: Scanning): { count: number; lines: GrepLine[] } {
+  const lines: GrepLine[] = [];
   let count = 0;
-  let before: Line[] = [];
+  let before: GrepLine[] = [];
   let after = 0;
   forEachLine(file, (text, number) => {
     if (count >= wanted && after === 0) {
@@ -59,7 +67,7 @@ function scanFile(file: OpenFile, { regex, context, wanted }: Scanning): { count
       return;
     }
     const column = regex.exec(text)?.index;
-    const line: Line = { number, text: text.slice(0, lineLimit) };
+    const line: GrepLine = { number, text: text.slice(0, lineLimit) };
     if (column !== undefined) count++;
     if (column !== undefined && count <= wanted) {
       lines.push(...before, { ...line, column: Math.min(column, lineLimit) });

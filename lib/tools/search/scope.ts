@@ -1,31 +1,31 @@
-import { errnoOf } from "../../errors.ts";
-import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { unlessRefused } from "../../errors.ts";
+import { HeldDirectory } from "../../files/held.ts";
 import { ancestors, folded, isBelow } from "../../files/path.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
 import { hiddenFrom, isHidden } from "../../sandbox/policy/reach.ts";
 import { shownPath } from "../../trust/path.ts";
 import { isRepository, marksIn, rulesAbove } from "./rules.ts";
 
-/** Where a search looks, as plain data: it is sent to a worker. Every path in it is real. */
-export type Scope = {
+/** The part of the file system that is searched, as plain data for a worker. Every path in it is real. */
+export type SearchScope = {
   /** The directory that the search begins in. */
   base: string;
   /** Only this file of it, whatever the ignore rules say: it was asked for by name. */
   file?: string;
-  /** What stands before a path relative to `base` when it is shown: nothing, `src/`, `/usr/include/`. */
+  /** Put before a path relative to `base` when it is shown: nothing, `src/`, `/usr/include/`. */
   prefix: string;
-  /** Where the ignore rules begin that reach into `base`: itself when none come from above. */
+  /** The directory where the ignore rules begin that reach into `base`: itself when none come from above. */
   top: string;
   /** Is `top` a repository? */
   inRepository: boolean;
-  /** What lies in `base` and is hidden from this run, or is no file system to be searched: not even looked at. */
+  /** Directories in `base` that are not even looked at: hidden from this run, or not made of files. */
   closed: readonly string[];
 };
 
 /** Reading in these can block for ever, wake up drivers, or show the memory of other processes. */
 const kernelTrees = ["/proc", "/sys"];
 
-export function scopeOf(base: string, policy: Policy): Scope {
+export function scopeOf(base: string, policy: Policy): SearchScope {
   const { top, inRepository } = startOfRules(base, policy);
   const shown = shownPath(base, policy);
   return {
@@ -40,13 +40,8 @@ export function scopeOf(base: string, policy: Policy): Scope {
 }
 
 /** Held, so that the search is in the directory that was judged, and not in what a command put in its place. */
-export function holdBase({ base }: Scope): HeldDirectory | undefined {
-  try {
-    return HeldDirectory.open(base);
-  } catch (error) {
-    if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
-    return undefined;
-  }
+export function holdBase({ base }: SearchScope): HeldDirectory | undefined {
+  return unlessRefused(() => HeldDirectory.open(base));
 }
 
 export function isKernelTree(path: string): boolean {
@@ -57,7 +52,7 @@ export function isKernelTree(path: string): boolean {
  * Rules reach down from the repository around `base`, or outside of one from the project. A directory that they ignore
  * was named on purpose (`node_modules/zod`), so in it only its own rules count.
  */
-function startOfRules(base: string, policy: Policy): Pick<Scope, "top" | "inRepository"> {
+function startOfRules(base: string, policy: Policy): Pick<SearchScope, "top" | "inRepository"> {
   const repository = ancestors(base).find((directory) => isRepository(marksIn(directory)));
   const top = repository ?? (isBelow(base, policy.root) ? policy.root : base);
   return rulesAbove(base, top) === undefined

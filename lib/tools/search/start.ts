@@ -1,26 +1,22 @@
 import { basename, dirname } from "node:path";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { locate } from "../../trust/path.ts";
+import { resolvePath } from "../../trust/path.ts";
 import { missingText } from "../missing.ts";
 import { deniedOutside, notAFile } from "../refusal.ts";
 import { failed, type ToolResult } from "../tool.ts";
-import type { Claim } from "../../trust/claim.ts";
-import type { Scope } from "./scope.ts";
+import type { SearchScope } from "./scope.ts";
 
-export type Start = { scope: Scope; /** For the model: the directory or file that is searched. */ shown: string };
+export type SearchStart = {
+  scope: SearchScope;
+  /** For the model: the directory or file that is searched. */ shown: string;
+};
 
-/** Searching reads; a place that is hidden from the run is refused by the gate already. */
-export function claimSearch(given: string, policy: Policy): Claim {
-  const { hidden } = locate(given, policy);
-  return { effect: "read", writes: [], ...(hidden !== undefined && { outside: hidden }) };
-}
-
-/** Where a search begins, or why there is nothing to be searched. */
+/** The scope of a search, or a result that says why there is nothing to search. */
 export async function startSearch(
   given: string,
   { policy, files }: { policy: Policy; files: boolean },
-): Promise<Start | ToolResult> {
-  const { real, shown, kind, fault, hidden } = locate(given, policy);
+): Promise<SearchStart | ToolResult> {
+  const { real, shown, kind, fault, hidden } = resolvePath(given, policy);
   const what = `Cannot search "${shown}"`;
   if (fault !== undefined) return failed(`${what}: ${fault}`);
   if (hidden !== undefined) return deniedOutside(hidden);

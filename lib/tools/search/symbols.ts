@@ -1,4 +1,4 @@
-import { type Cursor, Fault, peek, take, takeIf, takeUntil } from "./cursor.ts";
+import { type Cursor, PatternFault, peek, take, takeIf, takeUntil } from "./cursor.ts";
 
 /** One character that stands for itself, in JavaScript's `v` syntax, inside or outside of a class. */
 export function literal(char: string): string {
@@ -11,7 +11,7 @@ const wordAfter = `(?=[${word}])`;
 const noWordBefore = `(?<![${word}])`;
 const noWordAfter = `(?![${word}])`;
 
-/** What stands for a set of characters, inside and outside of a class. */
+/** Escapes for a set of characters, inside and outside of a class. */
 const sets = new Map([
   ["d", "\\p{Nd}"],
   ["D", "\\P{Nd}"],
@@ -40,7 +40,7 @@ const controls = new Map([
   ["e", "\\x1b"],
 ]);
 
-/** What an escape outside of a class means; the backslash was taken, at `at`. */
+/** Translates an escape outside of a class; the backslash was taken, at `at`. */
 export function escapeOf(cursor: Cursor, at: number): { source: string; isAssertion: boolean } {
   const assertion = assertions.get(peek(cursor));
   if (assertion !== undefined) {
@@ -62,13 +62,13 @@ type Symbol = { source: string; code?: number };
 /** An escape that means the same inside and outside of a class. */
 function symbolOf(cursor: Cursor, at: number): Symbol {
   const char = take(cursor);
-  if (char === "") throw new Fault("nothing follows the backslash", at);
-  if (char === "n") throw new Fault("a match never spans lines", at);
+  if (char === "") throw new PatternFault("nothing follows the backslash", at);
+  if (char === "n") throw new PatternFault("a match never spans lines", at);
   const set = sets.get(char) ?? controls.get(char);
   if (set !== undefined) return { source: set };
   if (char === "p" || char === "P") return { source: propertyOf(cursor, char, at) };
   if (char === "x" || char === "u" || char === "U") return one(codeOf(cursor, char, at));
-  if (/[A-Za-z0-9]/.test(char)) throw new Fault(`unknown escape \\${char}`, at);
+  if (/[A-Za-z0-9]/.test(char)) throw new PatternFault(`unknown escape \\${char}`, at);
   return one(char.codePointAt(0) ?? 0);
 }
 
@@ -80,7 +80,7 @@ function one(code: number): Symbol {
 function codeOf(cursor: Cursor, kind: "x" | "u" | "U", at: number): number {
   const digits = takeIf(cursor, "{") ? takeUntil(cursor, "}") : takeSome(cursor, { x: 2, u: 4, U: 8 }[kind]);
   const code = digits !== undefined && /^[0-9A-Fa-f]{1,8}$/.test(digits) ? Number.parseInt(digits, 16) : Infinity;
-  if (code > 0x10ffff) throw new Fault(`bad character number after \\${kind}`, at);
+  if (code > 0x10ffff) throw new PatternFault(`bad character number after \\${kind}`, at);
   return code;
 }
 
@@ -96,7 +96,7 @@ function propertyOf(cursor: Cursor, kind: "p" | "P", at: number): string {
   const isNegated = named.startsWith("^") !== (kind === "P");
   const name = named.replace(/^\^/, "");
   const known = [name, `Script=${name}`].find(isProperty);
-  if (known === undefined) throw new Fault(`unknown character property "${named}"`, at);
+  if (known === undefined) throw new PatternFault(`unknown character property "${named}"`, at);
   return `\\${isNegated ? "P" : "p"}{${known}}`;
 }
 
@@ -132,9 +132,9 @@ export function classOf(cursor: Cursor, at: number): string {
   // As the first of a class it is a character like any other.
   if (takeIf(cursor, "]")) out += literal("]");
   while (!takeIf(cursor, "]")) {
-    if (cursor.at >= cursor.text.length) throw new Fault("unclosed class", at);
+    if (cursor.at >= cursor.text.length) throw new PatternFault("unclosed class", at);
     for (const operator of ["&&", "--", "~~"])
-      if (takeIf(cursor, operator)) throw new Fault(`${operator} in a class is not supported`, cursor.at - 2);
+      if (takeIf(cursor, operator)) throw new PatternFault(`${operator} in a class is not supported`, cursor.at - 2);
     out += rangeOf(cursor);
   }
   return `${out}]`;
@@ -147,8 +147,8 @@ function rangeOf(cursor: Cursor): string {
   if (!isRange) return from.source;
   take(cursor);
   const to = memberOf(cursor);
-  if (to.code === undefined) throw new Fault("a range ends with one character", at);
-  if (to.code < (from.code ?? 0)) throw new Fault("range out of order in a class", at);
+  if (to.code === undefined) throw new PatternFault("a range ends with one character", at);
+  if (to.code < (from.code ?? 0)) throw new PatternFault("range out of order in a class", at);
   return `${from.source}-${to.source}`;
 }
 
@@ -160,7 +160,7 @@ function memberOf(cursor: Cursor): Symbol {
   if (!takeIf(cursor, ":")) return nestedClassOf(cursor, at);
   const name = takeUntil(cursor, ":]") ?? "";
   const members = posix.get(name.replace(/^\^/, ""));
-  if (members === undefined) throw new Fault(`unknown class "[:${name}:]"`, at);
+  if (members === undefined) throw new PatternFault(`unknown class "[:${name}:]"`, at);
   return { source: `[${name.startsWith("^") ? "^" : ""}${members}]` };
 }
 
@@ -170,7 +170,7 @@ function nestedClassOf(cursor: Cursor, at: number): Symbol {
   try {
     return { source: classOf(cursor, at) };
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
+    if (!(error instanceof PatternFault)) throw error;
     cursor.at = inside;
     return one("[".charCodeAt(0));
   }

@@ -3,10 +3,10 @@ import { readFileSync, readSync } from "node:fs";
 /** Reused for every file; only a line that does not fit makes it grow. */
 let buffer = Buffer.allocUnsafe(1 << 20);
 
-/** What has a line beyond this is no text. */
+/** A file with a longer line is not text. */
 const maxLineBytes = 1 << 28;
 
-export class NoText extends Error {}
+export class NotText extends Error {}
 
 /**
  * An open file's text in pieces of whole lines, so that a file of any size takes little memory: UTF-8, or UTF-16 that
@@ -19,7 +19,7 @@ export function* piecesOf(file: number): Generator<string, void> {
     const filled = buffer.subarray(0, kept + read);
     const wide = isFirst ? wideEncodingOf(filled) : undefined;
     if (wide !== undefined) return yield textOf(Buffer.concat([filled, readFileSync(file)]), wide);
-    if (filled.includes(0, kept)) throw new NoText();
+    if (filled.includes(0, kept)) throw new NotText();
 
     const whole = read === 0 ? kept : filled.lastIndexOf("\n") + 1;
     if (whole > 0) yield utf8.decode(filled.subarray(0, whole));
@@ -37,12 +37,12 @@ function wideEncodingOf(bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined 
 
 function textOf(bytes: Uint8Array, encoding: "utf-16le" | "utf-16be"): string {
   const text = new TextDecoder(encoding).decode(bytes);
-  if (text.includes("\0")) throw new NoText();
+  if (text.includes("\0")) throw new NotText();
   return text;
 }
 
 function grow(): void {
-  if (buffer.length >= maxLineBytes) throw new NoText();
+  if (buffer.length >= maxLineBytes) throw new NotText();
   const larger = Buffer.allocUnsafe(buffer.length * 4);
   buffer.copy(larger);
   buffer = larger;

@@ -2,13 +2,13 @@ import { type Dirent, lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { HeldDirectory } from "../../files/held.ts";
 import { folded } from "../../files/path.ts";
-import { isIgnored, type Rules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
-import { holdBase, type Scope } from "./scope.ts";
+import { isIgnored, type IgnoreRules, rulesAbove, rulesFrom, rulesIn } from "./rules.ts";
+import { holdBase, type SearchScope } from "./scope.ts";
 
-export type Kind = "file" | "directory" | "symlink" | "special";
+export type EntryKind = "file" | "directory" | "symlink" | "special";
 
 /** `path` is relative to the base of the search. */
-export type Entry = { path: string; kind: Kind };
+export type WalkEntry = { path: string; kind: EntryKind };
 
 export type WalkOptions = {
   /** How many levels are listed; all of them when absent. */
@@ -18,13 +18,16 @@ export type WalkOptions = {
 };
 
 /** A directory still to be listed, with the rules that reach it from above. */
-type Pending = { path: string; above: Rules | undefined };
+type Pending = { path: string; above: IgnoreRules | undefined };
 
 /**
- * What lies in a scope and is neither ignored nor hidden: level by level, in each directory by name. Symlinks are
+ * The entries of a scope that are neither ignored nor hidden: level by level, in each directory by name. Symlinks are
  * named, never followed, and `.git` is left out.
  */
-export function* walk(scope: Scope, { depth = Infinity, unreadable }: WalkOptions): Generator<Entry, void> {
+export function* walkScope(
+  scope: SearchScope,
+  { depth = Infinity, unreadable }: WalkOptions,
+): Generator<WalkEntry, void> {
   using base = holdBase(scope);
   if (base === undefined) return unreadable();
   const isClosed = closedBy(scope);
@@ -43,7 +46,7 @@ export function* walk(scope: Scope, { depth = Infinity, unreadable }: WalkOption
         const absolute = join(directory, dirent.name);
         const kind = kindOf(dirent, absolute);
         if (dirent.name === ".git" || isClosed(absolute) || isIgnored(rules, absolute, kind === "directory")) continue;
-        const entry: Entry = { path: path === "" ? dirent.name : `${path}/${dirent.name}`, kind };
+        const entry: WalkEntry = { path: path === "" ? dirent.name : `${path}/${dirent.name}`, kind };
         if (kind === "directory") next.push({ path: entry.path, above: rules });
         yield entry;
       }
@@ -52,13 +55,13 @@ export function* walk(scope: Scope, { depth = Infinity, unreadable }: WalkOption
   }
 }
 
-function closedBy({ closed }: Scope): (path: string) => boolean {
+function closedBy({ closed }: SearchScope): (path: string) => boolean {
   if (closed.length === 0) return () => false;
   const paths = new Set(closed.map(folded));
   return (path) => paths.has(folded(path));
 }
 
-function rulesAt(directory: string, dirents: readonly Dirent[], above: Rules | undefined): Rules {
+function rulesAt(directory: string, dirents: readonly Dirent[], above: IgnoreRules | undefined): IgnoreRules {
   const names = dirents.map(({ name }) => name);
   return above === undefined ? rulesFrom(directory, names) : rulesIn(directory, names, above);
 }
@@ -75,7 +78,7 @@ function list(base: HeldDirectory, path: string): Dirent[] | undefined {
   }
 }
 
-function kindOf(dirent: Dirent, path: string): Kind {
+function kindOf(dirent: Dirent, path: string): EntryKind {
   const known = kindOfStats(dirent);
   if (known !== "special") return known;
   // Some file systems leave the type to a call of its own.
@@ -83,7 +86,7 @@ function kindOf(dirent: Dirent, path: string): Kind {
   return stats === undefined ? "special" : kindOfStats(stats);
 }
 
-function kindOfStats(stats: Pick<Dirent, "isFile" | "isDirectory" | "isSymbolicLink">): Kind {
+function kindOfStats(stats: Pick<Dirent, "isFile" | "isDirectory" | "isSymbolicLink">): EntryKind {
   if (stats.isFile()) return "file";
   if (stats.isDirectory()) return "directory";
   return stats.isSymbolicLink() ? "symlink" : "special";

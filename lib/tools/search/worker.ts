@@ -1,15 +1,15 @@
 import type { BadPattern } from "./dialect.ts";
-import type { Found, Query } from "./found.ts";
+import type { GrepResult, GrepQuery } from "./found.ts";
 import { type Files, findFiles, listTree, type Tree } from "./listing.ts";
 import { scan } from "./scan.ts";
-import type { Scope } from "./scope.ts";
+import type { SearchScope } from "./scope.ts";
 
-/** What is asked of the worker, and what it answers: one question in its life. */
+/** A question to the worker: it answers one in its life. */
 export type Question =
-  | { kind: "grep"; query: Query }
-  | { kind: "glob"; scope: Scope; pattern: string; wanted: number }
-  | { kind: "list"; scope: Scope; depth: number; wanted: number };
-export type Answers = { grep: Found | BadPattern; glob: Files; list: Tree };
+  | { kind: "grep"; query: GrepQuery }
+  | { kind: "glob"; scope: SearchScope; pattern: string; wanted: number }
+  | { kind: "list"; scope: SearchScope; depth: number; wanted: number };
+export type Answers = { grep: GrepResult | BadPattern; glob: Files; list: Tree };
 
 declare const self: Worker;
 

@@ -56,7 +56,7 @@ async function unpackerFor(codings: readonly string[]): Promise<Transform | unde
 
 type Arrival = Reading & { cutOff: (why: string) => void };
 
-/** What comes over the connection. It is limited as well: some packings can go on without end and hold nothing. */
+/** The packed bytes. They are limited as well: some packings can go on without end and hold nothing. */
 async function* arriving(
   reply: IncomingMessage,
   { limit, signal, whyLate, cutOff }: Arrival,
@@ -85,7 +85,7 @@ async function beginningOf(chunks: AsyncIterable<Buffer>, limit: number): Promis
   return { bytes: Buffer.concat(kept), isCut: length > limit };
 }
 
-/** What went wrong is thrown by the reading. */
+/** An error is thrown by the reading. */
 function ended(): void {}
 
 function tooLong(limit: number): string {

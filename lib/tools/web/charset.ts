@@ -2,13 +2,13 @@
 export type Decoded = { text: string; note: string | undefined };
 
 /** `charset` as the head has it; a body that was cut may end within a character. */
-export type Said = { charset: string | undefined; isCut: boolean };
+export type BodyEncoding = { charset: string | undefined; isCut: boolean };
 
 /**
  * Decodes text as browsers do: its byte order mark goes first, then what the head says, then what the page says itself;
  * without a word it is UTF-8, or Windows-1252 where it cannot be.
  */
-export function decodeText(bytes: Uint8Array, { charset, isCut }: Said): Decoded {
+export function decodeText(bytes: Uint8Array, { charset, isCut }: BodyEncoding): Decoded {
   const label = markOf(bytes) ?? charset ?? declaredInside(bytes);
   if (label === undefined) return { text: guessed(bytes, isCut), note: undefined };
   const decoder = decoderOf(label);

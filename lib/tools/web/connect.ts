@@ -7,8 +7,8 @@ import { errnoOf, messageOf } from "../../errors.ts";
 import { FetchFailure } from "./failure.ts";
 import { hostOf, type WebUrl } from "./url.ts";
 
-/** A connection over which the URL can be asked for, as the rules allow it; whatever came of it is told. */
-export async function connectTo(url: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route> {
+/** Opens a connection for a URL if the rules allow it; the attempt is reported either way. */
+export async function connectForUrl(url: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route> {
   const outcome = await attempt(url, egress, signal);
   const asked = { via: "fetch", host: url.target.host.text, port: url.target.port } as const;
   if (!("kind" in outcome)) {
@@ -29,7 +29,7 @@ async function attempt({ scheme, target }: WebUrl, egress: WayOut, signal: Abort
   }
 }
 
-/** TLS on a connection, with the one whose name the URL has and nobody else. */
+/** TLS on a connection, with the host that the URL names and no one else. */
 async function secured(socket: Socket, url: WebUrl, signal: AbortSignal): Promise<Socket> {
   const { connect } = await import("node:tls");
   const { promise, resolve, reject } = Promise.withResolvers<void>();

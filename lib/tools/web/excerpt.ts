@@ -6,12 +6,15 @@ import { createCapture } from "../../shell/capture.ts";
 const shownCharacters = 16_000;
 const linesRecalled = 200;
 
-export type Excerpt = { text: string; /** Under which all of it is stored, when that is not all. */ output?: string };
+export type PageExcerpt = {
+  text: string;
+  /** Under which all of it is stored, when that is not all. */ output?: string;
+};
 
 type Store = { outputs: OutputStore; call: string };
 
 /** The beginning of a text, in whole lines where there are any, and how to see the rest. */
-export function excerptOf(text: string, { outputs, call }: Store): Excerpt {
+export function excerptOf(text: string, { outputs, call }: Store): PageExcerpt {
   if (text.length <= shownCharacters) return { text };
   const capture = createCapture();
   capture.add(Buffer.from(text));

@@ -12,7 +12,11 @@ import { formatUrl, hostOf, type WebUrl } from "./url.ts";
 const longestHead = 64 * 1024;
 
 /** Asks for a URL over a connection; the reply's body is still to be read. */
-export async function ask(url: WebUrl, { socket, proxy }: Route, signal: AbortSignal): Promise<IncomingMessage> {
+export async function requestPage(
+  url: WebUrl,
+  { socket, proxy }: Route,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   const { request } = await import("node:http");
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const sent = request({

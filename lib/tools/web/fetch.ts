@@ -2,27 +2,30 @@ import type { IncomingMessage } from "node:http";
 import { quoted } from "../../egress/rules/host.ts";
 import type { WayOut } from "../../egress/wayout.ts";
 import { readBody, type Body } from "./body.ts";
-import { connectTo } from "./connect.ts";
-import { ask } from "./exchange.ts";
+import { connectForUrl } from "./connect.ts";
+import { requestPage } from "./exchange.ts";
 import { FetchFailure } from "./failure.ts";
 import { formatUrl, parseUrl, resolveReference, type WebUrl } from "./url.ts";
 
-export type Limits = { totalMs: number; bodyBytes: number; redirects: number };
+export type FetchLimits = { totalMs: number; bodyBytes: number; redirects: number };
 
-export const standardLimits: Limits = { totalMs: 15_000, bodyBytes: 1024 * 1024, redirects: 5 };
+export const fetchLimits: FetchLimits = { totalMs: 15_000, bodyBytes: 1024 * 1024, redirects: 5 };
 
-/** What a URL led to, whether its server liked the request or not. */
-export type Page = Body & {
+/** The response at the end of a URL's redirects, whatever its status is. */
+export type FetchedPage = Body & {
   url: WebUrl;
   status: number;
   /** The Content-Type as it was sent. */
   type: string | undefined;
 };
 
-export type Errand = { egress: WayOut; signal: AbortSignal; limits?: Limits };
+export type FetchOptions = { egress: WayOut; signal: AbortSignal; limits?: FetchLimits };
 
-/** Fetches a page. Every redirect is a new wish to reach somebody, and is judged like the first. Throws a `FetchFailure`. */
-export async function fetchPage(first: WebUrl, { egress, signal, limits = standardLimits }: Errand): Promise<Page> {
+/** Fetches a page. Every redirect is judged like the first request. Throws a `FetchFailure`. */
+export async function fetchPage(
+  first: WebUrl,
+  { egress, signal, limits = fetchLimits }: FetchOptions,
+): Promise<FetchedPage> {
   const late = AbortSignal.timeout(limits.totalMs);
   const whyLate = `it timed out after ${limits.totalMs / 1000} s`;
   const visit = { egress, signal: AbortSignal.any([signal, late]), limit: limits.bodyBytes, whyLate };
@@ -43,13 +46,13 @@ export async function fetchPage(first: WebUrl, { egress, signal, limits = standa
   }
 }
 
-type Visit = Pick<Errand, "egress" | "signal"> & { limit: number; whyLate: string };
+type Visit = Pick<FetchOptions, "egress" | "signal"> & { limit: number; whyLate: string };
 
 /** One URL: its page, or where it says that the page is. */
-async function look(url: WebUrl, { egress, ...reading }: Visit): Promise<Page | WebUrl> {
-  const connection = await connectTo(url, egress, reading.signal);
+async function look(url: WebUrl, { egress, ...reading }: Visit): Promise<FetchedPage | WebUrl> {
+  const connection = await connectForUrl(url, egress, reading.signal);
   try {
-    const reply = await ask(url, connection, reading.signal);
+    const reply = await requestPage(url, connection, reading.signal);
     const { statusCode: status = 0, headers } = reply;
     const next = redirectIn(reply, url);
     if (next !== undefined) return next;
@@ -67,9 +70,7 @@ function redirectIn({ statusCode = 0, headers: { location } }: IncomingMessage, 
   const next = parseUrl(text);
   if ("fault" in next) throw new FetchFailure(`it redirects, and ${next.fault}`);
   if (from.scheme === "https" && next.scheme === "http") {
-    throw new FetchFailure(
-      `it redirects from https to ${quoted(text)}, which anybody on the way could read and change`,
-    );
+    throw new FetchFailure(`it redirects from https to ${quoted(text)}, which anyone on the way could read and change`);
   }
   return next;
 }

@@ -1,6 +1,6 @@
 import { sniff } from "../magic.ts";
 
-/** What a body is, by what its server says of it and by its first bytes. */
+/** The type of a body, by its Content-Type and by its first bytes. */
 export type Media =
   | { kind: "html" | "text"; charset: string | undefined }
   | { kind: "image"; mime: string }
@@ -12,7 +12,7 @@ export function mediaOf(type: string | undefined, bytes: Uint8Array): Media {
   const essence = given.trim().toLowerCase();
   const charset = charsetIn(parameters.join(";"));
   const seen = sniff(bytes);
-  // What is said to be an image and is none would be refused by the model's provider, with all that was said so far.
+  // An image by its type alone would be refused by the model's provider, together with the whole conversation.
   if (seen.type === "image") return { kind: "image", mime: seen.mime };
   const isWide = /^utf-?(16|32)/i.test(charset ?? "") || hasMark(bytes);
   if (seen.type === "binary" && !isWide) return { kind: "binary", name: seen.name };

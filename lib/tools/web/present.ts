@@ -4,14 +4,14 @@ import type { ToolContext, ToolResult } from "../tool.ts";
 import { failed } from "../tool.ts";
 import { decodeText, type Decoded } from "./charset.ts";
 import { excerptOf } from "./excerpt.ts";
-import type { Page } from "./fetch.ts";
+import type { FetchedPage } from "./fetch.ts";
 import { mediaOf } from "./media.ts";
 import { formatUrl } from "./url.ts";
 
 export type Presentation = Pick<ToolContext, "call" | "outputs"> & { raw: boolean };
 
-/** What the model is told of a page. One that its server reports as an error is an error here too, with what it says. */
-export async function present(page: Page, context: Presentation): Promise<ToolResult> {
+/** Describes a page for the model. One that its server reports as an error is an error here too, with its text. */
+export async function present(page: FetchedPage, context: Presentation): Promise<ToolResult> {
   const media = mediaOf(page.type, page.bytes);
   const heading = headingOf(page);
   const ok = page.status < 400;
@@ -39,28 +39,28 @@ export async function present(page: Page, context: Presentation): Promise<ToolRe
   }
 }
 
-/** The server's own words for its status are anybody's. */
-function headingOf({ url, status, type, bytes }: Page): string {
+/** The server's own words for its status could say anything. */
+function headingOf({ url, status, type, bytes }: FetchedPage): string {
   const kind = (type ?? "no type").replace(/[^ -~]/g, "?").slice(0, 100);
   return [`${status} ${STATUS_CODES[status] ?? ""}`.trim(), formatUrl(url), kind, counted(bytes.length, "byte")].join(
     " | ",
   );
 }
 
-function image({ bytes, cut, status }: Page, mime: string, heading: string): ToolResult {
+function image({ bytes, cut, status }: FetchedPage, mime: string, heading: string): ToolResult {
   if (cut !== undefined) return failed(`${heading}\nThe image cannot be shown: ${cut}.`);
   const part = { type: "image" as const, mime, base64: bytes.toString("base64") };
   return { ok: status < 400, parts: [{ type: "text", text: heading }, part] };
 }
 
-async function readableText({ url }: Page, { text: html }: Decoded): Promise<Decoded> {
+async function readableText({ url }: FetchedPage, { text: html }: Decoded): Promise<Decoded> {
   const { htmlToText } = await import("./html/text.ts");
   const { title, text, isCut } = htmlToText({ html, url });
   const heading = title === "" ? "" : `Title: ${title}\n\n`;
-  return { text: heading + text, note: whatIsMissing(text, isCut) };
+  return { text: heading + text, note: missingNote(text, isCut) };
 }
 
-function whatIsMissing(text: string, isCut: boolean): string | undefined {
+function missingNote(text: string, isCut: boolean): string | undefined {
   if (text === "") return "The page has no text of its own, it may be made by a script: raw shows its source.";
   return isCut ? "Its text is many times as long as its source; the rest was left out." : undefined;
 }

@@ -1,14 +1,14 @@
-import type { Claim } from "../claim.ts";
-import { nothing, together, unknownWrite } from "./claims.ts";
-import { readOptions } from "./options.ts";
-import type { Program } from "./program.ts";
-import type { Scope } from "./scope.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { together, unknownWrite } from "./claims.ts";
+import { parseOptions } from "./options.ts";
+import type { ProgramRule } from "./program.ts";
+import type { ShellScope } from "./scope.ts";
 import { writeToAll } from "./targets.ts";
 import { exact, type Text } from "./text.ts";
 
 /** awk, by what its program can do beyond printing: run commands, pipe into them, write files. */
-export const awk: Program = ({ args, scope }) => {
-  const { operands, has, values, unclear } = readOptions(args, {
+export const awk: ProgramRule = ({ args, scope }) => {
+  const { operands, has, values, unclear } = parseOptions(args, {
     takes: "-F --field-separator -v --assign -e --source -f --file -i --include -l --load -E --exec",
     leading: true,
   });
@@ -22,7 +22,7 @@ export const awk: Program = ({ args, scope }) => {
 /** Parentheses are taken away one level after the other, which takes long when there are thousands. */
 const longestProgram = 20_000;
 
-function programClaim({ head, rest }: Text, scope: Scope): Claim {
+function programClaim({ head, rest }: Text, scope: ShellScope): Claim {
   if (rest !== "none" || head.length > longestProgram) return unknownWrite;
   const { code, strings } = withoutStrings(head);
   const runs = /\bsystem\s*\(|[^|]\|&?[^|&]|@/.test(code);
@@ -30,7 +30,7 @@ function programClaim({ head, rest }: Text, scope: Scope): Claim {
   const files = [...code.matchAll(/\bprintf?\b([^;}\n]*)/g)].flatMap(([, rest = ""]) => redirectedTo(rest, strings));
   if (files.some((file) => file === undefined)) return unknownWrite;
   return files.length === 0
-    ? nothing
+    ? noEffect
     : writeToAll(
         files.flatMap((file) => (file === undefined ? [] : exact(file))),
         scope,
@@ -47,7 +47,7 @@ function withoutStrings(program: string): { code: string; strings: readonly stri
   return { code, strings };
 }
 
-/** Where a `print` goes: `>` outside parentheses is no comparison there. Undefined for a file that is computed. */
+/** The targets of `print`: `>` outside parentheses is no comparison there. Undefined for a file that is computed. */
 function redirectedTo(rest: string, strings: readonly string[]): (string | undefined)[] {
   let flat = rest;
   for (let before = ""; before !== flat;) {

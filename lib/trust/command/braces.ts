@@ -1,7 +1,7 @@
 import type { WordPart } from "./parse.ts";
 import { cutAtPattern, exact, tame, wild, type Text } from "./text.ts";
 
-/** What `{a,b}` and `{1..9}` become. One with quotes, expansions or homes between its braces is not taken apart. */
+/** Expands `{a,b}` and `{1..9}`. One with quotes, expansions or homes between its braces is not taken apart. */
 export function braced(part: Extract<WordPart, { type: "BraceExpansion" }>): readonly Text[] {
   const isPlain = part.parts?.every(({ type }) => type === "Literal" || type === "Glob") ?? true;
   if (!isPlain || isLarge(part.text) || part.text.includes("~")) return [wild];

@@ -1,20 +1,20 @@
 import { posix } from "node:path";
 import { shellQuoted } from "../../quote.ts";
-import type { Claim } from "../claim.ts";
+import { type Claim, noEffect } from "../claim.ts";
 import { nothing, together, unknownWrite } from "./claims.ts";
 import { inputFrom } from "./output.ts";
 import type { Assignment, Command } from "./parse.ts";
 import type { Interpreter } from "./program.ts";
 import { programNamed } from "./programs.ts";
 import { redirect } from "./redirects.ts";
-import { deeper, type Scope } from "./scope.ts";
+import { deeper, type ShellScope } from "./scope.ts";
 import { unknownProgram } from "./targets.ts";
 import { append, exact, type Text } from "./text.ts";
 import { assign, isPositional, keeping, setPositional, shiftPositional, steerBy } from "./variables.ts";
 import { expand, expandAll } from "./words.ts";
 
-/** What one simple command would do: its assignments, its redirections, and the program that it runs. */
-export function runCommand(command: Command, scope: Scope, interpreter: Interpreter): Claim {
+/** Judges one simple command: its assignments, its redirections, and the program that it runs. */
+export function runCommand(command: Command, scope: ShellScope, interpreter: Interpreter): Claim {
   const assignments = command.prefix.filter((part) => part.type === "Assignment");
   const around = [
     ...command.redirects.map((redirection) => redirect(redirection, scope)),
@@ -43,14 +43,14 @@ export function runCommand(command: Command, scope: Scope, interpreter: Interpre
 }
 
 /** An assignment among the arguments of `export` and its like, as that builtin gets it. */
-function declarations({ name, append: appends, value }: Assignment, scope: Scope): readonly Text[] {
+function declarations({ name, append: appends, value }: Assignment, scope: ShellScope): readonly Text[] {
   const start = exact(`${name}${appends === true ? "+" : ""}=`);
   const texts = value.type === "ArrayValue" ? expandAll(value.elements, scope) : expand(value, scope);
   return texts.map((text) => append(start, text));
 }
 
 /** `aligned`: each argument came from a word of its own, so that they can be counted. */
-type Running = { scope: Scope; interpreter: Interpreter; aligned?: boolean };
+type Running = { scope: ShellScope; interpreter: Interpreter; aligned?: boolean };
 
 /** A name that may be several words, or one of several, is looked at in every way it could be read. */
 function runAnyOf(names: readonly Text[], args: readonly Text[], running: Running): Claim {
@@ -59,7 +59,7 @@ function runAnyOf(names: readonly Text[], args: readonly Text[], running: Runnin
 }
 
 function runLine([name, ...args]: readonly Text[], running: Running): Claim {
-  if (name === undefined) return nothing;
+  if (name === undefined) return noEffect;
   const { scope } = running;
   const body = name.rest === "none" ? scope.functions.get(name.head) : undefined;
   if (body !== undefined) return callFunction(name.head, args, running);
@@ -99,7 +99,7 @@ function quoted({ head, rest }: Text): string {
 }
 
 function runProgram([path, ...args]: readonly Text[], { scope, interpreter }: Running): Claim {
-  if (path === undefined) return nothing;
+  if (path === undefined) return noEffect;
   if (path.rest !== "none") return unknownProgram(scope);
 
   const name = posix.basename(path.head);
@@ -118,7 +118,7 @@ function isSystemProgram(path: string): boolean {
   return !path.includes("/") || /^(\/usr|\/usr\/local|\/opt\/homebrew)?\/s?bin\/[^/]*$/.test(path);
 }
 
-/** Text that is not wholly known may do anything, and may still begin with something that nobody wants. */
+/** Text that is not wholly known may do anything, and may still begin with something that no one wants. */
 function runText({ head, rest }: Text, { scope, interpreter }: Running): Claim {
   const claim = interpreter.source(head, scope);
   return rest === "none" ? claim : together([claim, unknownWrite]);

@@ -1,8 +1,6 @@
 import { type Claim, effects } from "../claim.ts";
 
-export const nothing: Claim = { effect: "read", writes: [] };
-
-/** More than reading, on things that are no files, or on files that nobody can name. */
+/** More than reading, on things that are no files, or on files that cannot be named. */
 export const unknownWrite: Claim = { effect: "write", writes: "unknown" };
 
 export const remote: Claim = { effect: "remote", writes: "unknown" };

@@ -1,15 +1,15 @@
 import type { Claim } from "../claim.ts";
 import { together, unknownWrite } from "./claims.ts";
 import { inDirectory, startsOf } from "./output.ts";
-import type { Call, Program } from "./program.ts";
-import { fork, type Scope } from "./scope.ts";
-import { locate, type Spot } from "./spot.ts";
+import type { ProgramCall, ProgramRule } from "./program.ts";
+import { forkScope, type ShellScope } from "./scope.ts";
+import { spotsOf, type Spot } from "./spot.ts";
 import { erase, writeTo } from "./targets.ts";
 import { exact, mayBeOption, tame, type Text } from "./text.ts";
 import { replaced } from "./wrappers.ts";
 
 /** find, by the actions in its expression. */
-export const find: Program = (call) => {
+export const find: ProgramRule = (call) => {
   const { args, scope } = call;
   const starts = startsOf(args);
   const claims: Claim[] = args.some(mayBeOption) ? [unknownWrite] : [];
@@ -38,16 +38,16 @@ function commandAt(args: readonly Text[], start: number): readonly Text[] {
 function runOn(
   starts: readonly Text[],
   line: readonly Text[],
-  { call, inPlace }: { call: Call; inPlace: boolean },
+  { call, inPlace }: { call: ProgramCall; inPlace: boolean },
 ): Claim {
   const names = inPlace ? [tame("./")] : starts.map(inDirectory);
-  const scope: Scope = { ...fork(call.scope), input: undefined };
+  const scope: ShellScope = { ...forkScope(call.scope), input: undefined };
   if (inPlace) scope.cwds = directoriesBelow(starts, scope);
   return call.run(replaced(line, "{}", names), scope);
 }
 
-function directoriesBelow(starts: readonly Text[], scope: Scope): readonly Spot[] | undefined {
-  const spots = starts.map((start) => locate(start, scope));
+function directoriesBelow(starts: readonly Text[], scope: ShellScope): readonly Spot[] | undefined {
+  const spots = starts.map((start) => spotsOf(start, scope));
   return spots.some((some) => some === undefined)
     ? undefined
     : spots.flatMap((some) => some ?? []).map((spot) => ({ ...spot, exact: false }));

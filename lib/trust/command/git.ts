@@ -1,22 +1,22 @@
-import type { Claim } from "../claim.ts";
-import { destructive, nothing, remote, together, unknownWrite } from "./claims.ts";
-import { readOptions, type Options } from "./options.ts";
-import type { Call, Program } from "./program.ts";
-import { fork } from "./scope.ts";
-import { locate } from "./spot.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { destructive, remote, together, unknownWrite } from "./claims.ts";
+import { parseOptions, type ParsedOptions } from "./options.ts";
+import type { ProgramCall, ProgramRule } from "./program.ts";
+import { forkScope } from "./scope.ts";
+import { spotsOf } from "./spot.ts";
 import { unknownProgram, writeTo, writeToAll } from "./targets.ts";
 import { exact, joined, mayBeOption, type Text } from "./text.ts";
 
 /** git, by its subcommand. One that is not known may be an alias, and so anything. */
-export const git: Program = (call) => {
-  const { operands, has, values } = readOptions(call.args, {
+export const git: ProgramRule = (call) => {
+  const { operands, has, values } = parseOptions(call.args, {
     takes: "-C -c --git-dir --work-tree --namespace --config-env",
     leading: true,
   });
   const [subcommand, ...args] = operands;
-  if (subcommand === undefined) return nothing;
-  const scope = fork(call.scope);
-  for (const directory of [...values("-C"), ...values("--work-tree")]) scope.cwds = locate(directory, scope);
+  if (subcommand === undefined) return noEffect;
+  const scope = forkScope(call.scope);
+  for (const directory of [...values("-C"), ...values("--work-tree")]) scope.cwds = spotsOf(directory, scope);
 
   const settings = values("-c").every(({ head, rest }) => rest === "none" && harmlessSetting.test(head));
   const isSteered = !settings || has("--config-env") || values("--exec-path").length > 0;
@@ -31,7 +31,7 @@ export const git: Program = (call) => {
 const harmlessSetting =
   /^(color\.|column\.|advice\.|user\.|log\.|i18n\.|format\.pretty|status\.|init\.defaultbranch|safe\.directory|core\.(quotepath|abbrev|autocrlf|pager=cat|pager=$)|diff\.(renames|algorithm|context|noprefix|mnemonicprefix|wserrorhighlight)|commit\.gpgsign=false|tag\.gpgsign=false|gc\.auto=)/i;
 
-function subcommandClaim(name: string, call: Call): Claim | undefined {
+function subcommandClaim(name: string, call: ProgramCall): Claim | undefined {
   if (inspecting.has(name)) return inspect(call);
   const program = Object.hasOwn(subcommands, name) ? subcommands[name] : undefined;
   return program?.(call);
@@ -45,15 +45,15 @@ const inspecting: ReadonlySet<string> = new Set(
   verify-commit verify-pack verify-tag version whatchanged`.split(/\s+/),
 );
 
-function inspect({ args, scope, name }: Call): Claim {
-  const { has, values, unclear } = readOptions(args, { takes: "--output" });
+function inspect({ args, scope, name }: ProgramCall): Claim {
+  const { has, values, unclear } = parseOptions(args, { takes: "--output" });
   const runs = has("--ext-diff", "--open-files-in-pager", "--web", "--lost-found") || (name === "grep" && has("-O"));
   return together([writeToAll(values("--output"), scope), ...(runs || unclear ? [unknownWrite] : [])]);
 }
 
-const subcommands: Readonly<Record<string, Program>> = {
+const subcommands: Readonly<Record<string, ProgramRule>> = {
   push: ({ args }) => {
-    const { operands, has } = readOptions(args, { takes: "-o --push-option --receive-pack --exec --repo" });
+    const { operands, has } = parseOptions(args, { takes: "-o --push-option --receive-pack --exec --repo" });
     if (has("-n", "--dry-run")) return remote;
     const rule = pushRules.find(([, ...options]) => has(...options));
     if (rule !== undefined) return destructive(rule[0]);
@@ -71,7 +71,7 @@ const subcommands: Readonly<Record<string, Program>> = {
   "send-email": () => remote,
   "request-pull": () => remote,
   clone: ({ args, scope }) => {
-    const { operands } = readOptions(args, {
+    const { operands } = parseOptions(args, {
       takes:
         "-b --branch -o --origin -u --upload-pack --depth --reference --separate-git-dir -c --config -j --jobs --filter --template",
     });
@@ -81,26 +81,26 @@ const subcommands: Readonly<Record<string, Program>> = {
     return together([remote, writeTo(directory ?? name, scope)]);
   },
   init: ({ args, scope }) => {
-    const { operands } = readOptions(args, {
+    const { operands } = parseOptions(args, {
       takes: "-b --initial-branch --template --separate-git-dir --object-format",
     });
     return together([unknownProgram(scope), writeToAll(operands, scope)]);
   },
   remote: listing({ verbs: "get-url", asksServer: "show update prune" }),
   submodule: ({ args, scope, script }) => {
-    const [verb, ...others] = readOptions(args, { leading: true }).operands;
-    if (verb === undefined || /^(status|summary)$/.test(verb.head)) return nothing;
-    if (verb.head === "foreach") return script(joined(readOptions(others, { leading: true }).operands), scope);
+    const [verb, ...others] = parseOptions(args, { leading: true }).operands;
+    if (verb === undefined || /^(status|summary)$/.test(verb.head)) return noEffect;
+    if (verb.head === "foreach") return script(joined(parseOptions(others, { leading: true }).operands), scope);
     return /^(add|update)$/.test(verb.head) ? remote : unknownProgram(scope);
   },
   branch: ({ args, scope }) => {
-    const options = readOptions(args, { takes: `${listTakes} -u --set-upstream-to` });
+    const options = parseOptions(args, { takes: `${listTakes} -u --set-upstream-to` });
     const changes =
       "-d -D --delete -m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description -f --force -t --track";
     return lists(options, changes, scope, "-a --all -r --remotes --show-current");
   },
   tag: ({ args, scope }) => {
-    const options = readOptions(args, { takes: `${listTakes} -m -F -u --message --file --local-user` });
+    const options = parseOptions(args, { takes: `${listTakes} -m -F -u --message --file --local-user` });
     const changes = "-d --delete -a --annotate -s --sign -m --message -F --file -u --local-user -f --force -e --edit";
     return lists(options, changes, scope, "-n -v --verify");
   },
@@ -117,7 +117,7 @@ const subcommands: Readonly<Record<string, Program>> = {
     return inspect(call);
   },
   gc: ({ args, scope }) => {
-    const [until] = readOptions(args, { takes: "--prune" }).values("--prune");
+    const [until] = parseOptions(args, { takes: "--prune" }).values("--prune");
     return until !== undefined && /^(now|all)$/.test(until.head)
       ? destructive("git gc --prune=now")
       : unknownProgram(scope);
@@ -125,51 +125,52 @@ const subcommands: Readonly<Record<string, Program>> = {
   prune: () => destructive("git prune"),
   "filter-repo": () => destructive("git filter-repo"),
   worktree: ({ args, scope }) => {
-    const { operands } = readOptions(args, { takes: "-b -B --reason" });
+    const { operands } = parseOptions(args, { takes: "-b -B --reason" });
     const [verb, path] = operands;
-    if (verb?.head === "list") return nothing;
+    if (verb?.head === "list") return noEffect;
     const isPlaced = verb !== undefined && /^(add|move|remove)$/.test(verb.head) && path !== undefined;
     return together([unknownProgram(scope), ...(isPlaced ? [writeTo(path, scope)] : [])]);
   },
   notes: listing({ verbs: "list show" }),
   bisect: ({ args, scope, run }) => {
     const [verb, ...line] = args;
-    if (verb?.head === "log") return nothing;
+    if (verb?.head === "log") return noEffect;
     return together([unknownProgram(scope), ...(verb?.head === "run" ? [run(line, scope)] : [])]);
   },
   rebase: ({ args, scope, script }) => {
-    const commands = readOptions(args, { takes: "-x --exec --onto -s -X" }).values("-x", "--exec");
+    const commands = parseOptions(args, { takes: "-x --exec --onto -s -X" }).values("-x", "--exec");
     return together([unknownProgram(scope), ...commands.map((command) => script(command, scope))]);
   },
   "symbolic-ref": ({ args, scope }) => {
-    const { operands, has, unclear } = readOptions(args, { takes: "-m" });
-    return operands.length > 1 || has("-d", "--delete") || unclear ? unknownProgram(scope) : nothing;
+    const { operands, has, unclear } = parseOptions(args, { takes: "-m" });
+    return operands.length > 1 || has("-d", "--delete") || unclear ? unknownProgram(scope) : noEffect;
   },
-  "hash-object": ({ args, scope }) => (readOptions(args, { takes: "-t" }).has("-w") ? unknownProgram(scope) : nothing),
+  "hash-object": ({ args, scope }) =>
+    parseOptions(args, { takes: "-t" }).has("-w") ? unknownProgram(scope) : noEffect,
   "sparse-checkout": listing({ verbs: "list" }),
   archive: ({ args, scope }) => {
-    const { has, values, unclear } = readOptions(args, { takes: "-o --output --format --prefix --remote --exec" });
+    const { has, values, unclear } = parseOptions(args, { takes: "-o --output --format --prefix --remote --exec" });
     const written = writeToAll(values("-o", "--output"), scope);
     return together([written, ...(has("--remote") ? [remote] : []), ...(unclear ? [unknownWrite] : [])]);
   },
   "format-patch": ({ args, scope }) => {
-    const { has, values } = readOptions(args, { takes: "-o --output-directory --output" });
-    if (has("--stdout")) return nothing;
+    const { has, values } = parseOptions(args, { takes: "-o --output-directory --output" });
+    if (has("--stdout")) return noEffect;
     const written = values("-o", "--output-directory", "--output");
     return together([unknownProgram(scope), writeToAll(written, scope)]);
   },
   bundle: ({ args, scope }) => {
-    const [verb, file] = readOptions(args).operands;
-    if (verb !== undefined && /^(verify|list-heads)$/.test(verb.head)) return nothing;
+    const [verb, file] = parseOptions(args).operands;
+    if (verb !== undefined && /^(verify|list-heads)$/.test(verb.head)) return noEffect;
     return together([
       unknownProgram(scope),
       ...(verb?.head === "create" && file !== undefined ? [writeTo(file, scope)] : []),
     ]);
   },
   apply: ({ args, scope }) => {
-    const { has, unclear } = readOptions(args, { takes: "-p -C --directory --include --exclude" });
+    const { has, unclear } = parseOptions(args, { takes: "-p -C --directory --include --exclude" });
     const onlyLooks = has("--check", "--stat", "--numstat", "--summary") && !has("--apply") && !unclear;
-    return onlyLooks ? nothing : unknownProgram(scope);
+    return onlyLooks ? noEffect : unknownProgram(scope);
   },
 };
 
@@ -183,26 +184,31 @@ const pushRules: readonly (readonly [rule: string, ...options: string[]])[] = [
 const listTakes = "--contains --no-contains --merged --no-merged --points-at --format --sort";
 
 /** `git branch` and `git tag`: with an option that lists, operands are patterns, else the name of a new one. */
-function lists({ operands, has, unclear }: Options, changing: string, scope: Call["scope"], listing: string): Claim {
+function lists(
+  { operands, has, unclear }: ParsedOptions,
+  changing: string,
+  scope: ProgramCall["scope"],
+  listing: string,
+): Claim {
   if (unclear || has(...changing.split(" "))) return unknownProgram(scope);
   const isListing = has("-l", "--list", ...listTakes.split(" "), ...listing.split(" "));
-  return isListing || operands.length === 0 ? nothing : unknownProgram(scope);
+  return isListing || operands.length === 0 ? noEffect : unknownProgram(scope);
 }
 
 /** A subcommand that lists when it has no verb, or one of these. */
-function listing({ verbs, asksServer = "" }: { verbs: string; asksServer?: string }): Program {
+function listing({ verbs, asksServer = "" }: { verbs: string; asksServer?: string }): ProgramRule {
   return ({ args, scope }) => {
-    const [verb] = readOptions(args).operands;
-    if (verb === undefined) return args.some(mayBeOption) ? unknownProgram(scope) : nothing;
-    if (verbs.split(" ").includes(verb.head)) return nothing;
+    const [verb] = parseOptions(args).operands;
+    if (verb === undefined) return args.some(mayBeOption) ? unknownProgram(scope) : noEffect;
+    if (verbs.split(" ").includes(verb.head)) return noEffect;
     return asksServer.split(" ").includes(verb.head) ? remote : unknownProgram(scope);
   };
 }
 
 const configChanges = "--unset --unset-all --add --replace-all --rename-section --remove-section -e --edit".split(" ");
 
-function config(args: readonly Text[], scope: Call["scope"]): Claim {
-  const { operands, has, values, unclear } = readOptions(args, {
+function config(args: readonly Text[], scope: ProgramCall["scope"]): Claim {
+  const { operands, has, values, unclear } = parseOptions(args, {
     takes: "-f --file --blob --type --default --comment",
   });
   const [verb] = operands;
@@ -218,7 +224,7 @@ function config(args: readonly Text[], scope: Call["scope"]): Claim {
   );
   const isVerb = verb !== undefined && /^(get|list)$/.test(verb.head);
   const changes = has(...configChanges);
-  if (!changes && !unclear && (isAsking || isVerb || operands.length <= 1)) return nothing;
+  if (!changes && !unclear && (isAsking || isVerb || operands.length <= 1)) return noEffect;
 
   const { home } = scope.around;
   const files = values("-f", "--file");

@@ -1,14 +1,14 @@
 import type { Claim } from "../claim.ts";
 import { remote, together, unknownWrite } from "./claims.ts";
-import { readOptions } from "./options.ts";
-import type { Call, Program } from "./program.ts";
-import { fork, type Scope } from "./scope.ts";
+import { parseOptions } from "./options.ts";
+import type { ProgramCall, ProgramRule } from "./program.ts";
+import { forkScope, type ShellScope } from "./scope.ts";
 import { unknownProgram } from "./targets.ts";
 import { exact, joined, type Text } from "./text.ts";
 import { setPositional, shiftPositional } from "./variables.ts";
 
 /** Programs that run a script, or another program by its name, here or on another machine. */
-export const interpreters: Readonly<Record<string, Program>> = {
+export const interpreters: Readonly<Record<string, ProgramRule>> = {
   sh: shell,
   ash: shell,
   bash: shell,
@@ -18,7 +18,7 @@ export const interpreters: Readonly<Record<string, Program>> = {
   zsh: shell,
 
   ssh: ({ args, scope, script }) => {
-    const { operands } = readOptions(args, {
+    const { operands } = parseOptions(args, {
       takes: "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w",
       leading: true,
     });
@@ -34,15 +34,15 @@ export const interpreters: Readonly<Record<string, Program>> = {
   pnpx: runner("--package"),
   uvx: runner("--from --with -p --python --index"),
   pipx: ({ args, run }) => {
-    const { operands } = readOptions(args, { takes: "--spec --pip-args", leading: true });
+    const { operands } = parseOptions(args, { takes: "--spec --pip-args", leading: true });
     return together([remote, ...(operands[0]?.head === "run" ? [run(operands.slice(1))] : [])]);
   },
 };
 
-function shell(call: Call): Claim {
+function shell(call: ProgramCall): Claim {
   const { args, scope, script } = call;
-  const { operands, has, unclear } = readOptions(args, { takes: "-o -O +o +O --rcfile --init-file", leading: true });
-  const inner = { ...fork(scope), input: undefined };
+  const { operands, has, unclear } = parseOptions(args, { takes: "-o -O +o +O --rcfile --init-file", leading: true });
+  const inner = { ...forkScope(scope), input: undefined };
   const [source, , ...positional] = operands;
   if (has("-c")) {
     setPositional(positional, inner);
@@ -60,12 +60,12 @@ function onAnotherMachine({ reason }: Claim): Claim {
   return reason === undefined ? remote : { ...remote, effect: "destructive", reason };
 }
 
-function elsewhere(scope: Scope): Scope {
-  return { ...fork(scope), cwds: undefined, input: undefined };
+function elsewhere(scope: ShellScope): ShellScope {
+  return { ...forkScope(scope), cwds: undefined, input: undefined };
 }
 
 /** `python -m pip install` is `pip install`; whatever else Python runs is not known. */
-function pythonModule({ args, scope, run }: Call): Claim {
+function pythonModule({ args, scope, run }: ProgramCall): Claim {
   const at = args.findIndex(({ head }) => head === "-m");
   const isVersion = args.length === 1 && /^(-V|--version)$/.test(args[0]?.head ?? "");
   if (isVersion) return together([]);
@@ -75,9 +75,9 @@ function pythonModule({ args, scope, run }: Call): Claim {
 }
 
 /** It fetches the program first when it has to. */
-function runner(takes: string): Program {
+function runner(takes: string): ProgramRule {
   return ({ args, scope, run, script }) => {
-    const { operands, values } = readOptions(args, { takes, leading: true });
+    const { operands, values } = parseOptions(args, { takes, leading: true });
     const texts = values("-c", "--call");
     const [name = exact(""), ...others] = operands;
     // `npx cowsay@1` runs cowsay.

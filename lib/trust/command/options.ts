@@ -1,7 +1,7 @@
 import { mayBeOption, type Text } from "./text.ts";
 
-/** A command's arguments, told apart the way most programs do it. */
-export type Options = {
+/** A command's arguments, parsed the way most programs do it. */
+export type ParsedOptions = {
   /** As written, a cluster `-rf` once more as `-r` and `-f`, and `--long=value` as `--long`. */
   readonly given: ReadonlySet<string>;
   readonly operands: readonly Text[];
@@ -19,7 +19,7 @@ type Style = {
   leading?: boolean;
 };
 
-export function readOptions(args: readonly Text[], { takes = "", leading = false }: Style = {}): Options {
+export function parseOptions(args: readonly Text[], { takes = "", leading = false }: Style = {}): ParsedOptions {
   const taking = takes.split(/\s+/).filter((name) => name !== "");
   const given = new Set<string>();
   const valued: [name: string, value: Text][] = [];

@@ -1,16 +1,16 @@
 import type { Command, ParsedScript, Redirection, SyntaxNode, Word } from "./parse.ts";
-import { readOptions } from "./options.ts";
-import type { Scope } from "./scope.ts";
-import { locate } from "./spot.ts";
+import { parseOptions } from "./options.ts";
+import type { ShellScope } from "./scope.ts";
+import { spotsOf } from "./spot.ts";
 import { exact, joined, tame, wild, type Text } from "./text.ts";
 
-type Expand = (word: Word, scope: Scope) => readonly Text[];
+type Expand = (word: Word, scope: ShellScope) => readonly Text[];
 
 /**
  * The lines that a script prints, where its last command is one whose output can be foreseen: enough to follow
  * `$(pwd)`, `$(mktemp -d)`, `rm $(git ls-files …)` and `find … | xargs rm`. Undefined when it may be anything.
  */
-export function outputOf(script: ParsedScript, scope: Scope, expand: Expand): readonly Text[] | undefined {
+export function outputOf(script: ParsedScript, scope: ShellScope, expand: Expand): readonly Text[] | undefined {
   const [statement, ...others] = script.commands;
   if (statement === undefined || others.length > 0) return undefined;
   return linesOf(statement.command, scope, expand);
@@ -19,7 +19,7 @@ export function outputOf(script: ParsedScript, scope: Scope, expand: Expand): re
 /** The lines that redirections bring in, where they are known. */
 export function inputFrom(
   redirections: readonly Redirection[],
-  scope: Scope,
+  scope: ShellScope,
   expand: Expand,
 ): readonly Text[] | undefined {
   const last = redirections.findLast(({ operator }) => operator.startsWith("<"));
@@ -31,7 +31,7 @@ export function inputFrom(
   return isProcess ? outputOf(part.script, scope, expand) : undefined;
 }
 
-export function linesOf(node: SyntaxNode, scope: Scope, expand: Expand): readonly Text[] | undefined {
+export function linesOf(node: SyntaxNode, scope: ShellScope, expand: Expand): readonly Text[] | undefined {
   if (node.type === "Command") return printed(node, scope, expand);
   if (node.type !== "Pipeline") return undefined;
   return node.commands.reduce<readonly Text[] | undefined>(
@@ -40,7 +40,7 @@ export function linesOf(node: SyntaxNode, scope: Scope, expand: Expand): readonl
   );
 }
 
-function printed(command: Command, scope: Scope, expand: Expand): readonly Text[] | undefined {
+function printed(command: Command, scope: ShellScope, expand: Expand): readonly Text[] | undefined {
   if (command.name === undefined) return undefined;
   const [name, ...others] = expand(command.name, scope);
   if (name === undefined || name.rest !== "none" || others.length > 0) return undefined;
@@ -60,10 +60,10 @@ const plain: ReadonlySet<string> = new Set(
 /** Programs that print some of the lines they read. */
 const filters: ReadonlySet<string> = new Set("cat grep egrep head sort tac tail uniq".split(" "));
 
-function foresee(program: string, args: readonly Text[], scope: Scope): readonly Text[] | undefined {
+function foresee(program: string, args: readonly Text[], scope: ShellScope): readonly Text[] | undefined {
   if (plain.has(program)) return [tame("")];
   if (filters.has(program) && scope.input !== undefined) return scope.input;
-  const { operands, ...options } = readOptions(args, { takes: takes[program] ?? "" });
+  const { operands, ...options } = parseOptions(args, { takes: takes[program] ?? "" });
   switch (program) {
     case "pwd":
       return known(exact("."), scope);
@@ -106,11 +106,11 @@ const takes: Readonly<Record<string, string>> = {
   fd: "-e -E -t -d --extension --exclude --type",
 };
 
-function known(path: Text, scope: Scope): readonly Text[] | undefined {
-  return locate(path, scope)?.map(({ path, prefix, exact: isExact }) => (isExact ? exact(path) : tame(prefix)));
+function known(path: Text, scope: ShellScope): readonly Text[] | undefined {
+  return spotsOf(path, scope)?.map(({ path, prefix, exact: isExact }) => (isExact ? exact(path) : tame(prefix)));
 }
 
-function temporaryFile(template: Text | undefined, directory: Text | undefined, scope: Scope) {
+function temporaryFile(template: Text | undefined, directory: Text | undefined, scope: ShellScope) {
   const name = template?.head.replace(/X{3,}.*$/s, "") ?? "";
   if (directory !== undefined) return [tame(`${directory.head}/${name}`)];
   if (name.includes("/")) return [tame(name)];
@@ -124,7 +124,7 @@ function format([pattern, ...args]: readonly Text[]): readonly Text[] | undefine
   return /[%\\]/.test(bare) ? undefined : [exact(bare)];
 }
 
-/** Where `find` starts: its first arguments, up to the expression. */
+/** The directories that `find` starts in: its first arguments, up to the expression. */
 export function startsOf(args: readonly Text[]): readonly Text[] {
   const options = args.findIndex(({ head }) => !/^-([HLP]+|D|O\d?)$/.test(head));
   const rest = options === -1 ? [] : args.slice(options);

@@ -1,6 +1,6 @@
 import { together } from "./claims.ts";
-import { readOptions } from "./options.ts";
-import type { Program } from "./program.ts";
+import { parseOptions } from "./options.ts";
+import type { ProgramRule } from "./program.ts";
 import { unknownProgram, writeToAll } from "./targets.ts";
 
 /** A program that only reads, but for what this says. All option lists are separated by blanks. */
@@ -53,7 +53,7 @@ const readers: Readonly<Record<string, Reader>> = {
   yq: { unless: "-i --inplace --in-place -s --split-exp" },
 };
 
-const readerPrograms: ReadonlyMap<string, Program> = new Map([
+const readerPrograms: ReadonlyMap<string, ProgramRule> = new Map([
   ...always
     .trim()
     .split(/\s+/)
@@ -61,16 +61,16 @@ const readerPrograms: ReadonlyMap<string, Program> = new Map([
   ...Object.entries(readers).map(([name, reader]) => [name, readerOf(reader)] as const),
 ]);
 
-export function readerNamed(name: string): Program | undefined {
+export function readerNamed(name: string): ProgramRule | undefined {
   return readerPrograms.get(name);
 }
 
-function readerOf({ takes = "", unless = "", writes = "", operands: read = Infinity }: Reader): Program {
+function readerOf({ takes = "", unless = "", writes = "", operands: read = Infinity }: Reader): ProgramRule {
   const list = (names: string) => names.split(" ").filter((name) => name !== "");
   const isHarmless = unless === "" && writes === "" && read === Infinity;
   return ({ args, scope }) => {
     if (isHarmless) return together([]);
-    const { operands, unclear, has, values } = readOptions(args, { takes: `${takes} ${writes}` });
+    const { operands, unclear, has, values } = parseOptions(args, { takes: `${takes} ${writes}` });
     const isMore = unclear || has(...list(unless));
     const written = [...values(...list(writes)), ...operands.slice(read)];
     return together([writeToAll(written, scope), ...(isMore ? [unknownProgram(scope)] : [])]);

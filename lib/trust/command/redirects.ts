@@ -1,14 +1,14 @@
-import type { Claim } from "../claim.ts";
-import { nothing, remote, together } from "./claims.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { remote, together } from "./claims.ts";
 import type { Redirection } from "./parse.ts";
-import type { Scope } from "./scope.ts";
+import type { ShellScope } from "./scope.ts";
 import { writeToAll } from "./targets.ts";
 import type { Text } from "./text.ts";
 import { expand } from "./words.ts";
 
-/** What a redirection does to files by itself, whatever the command is. */
-export function redirect(redirection: Redirection, scope: Scope): Claim {
-  if (redirection.type !== "Redirect" || redirection.target === undefined) return nothing;
+/** A redirection's own effect on files, whatever the command is. */
+export function redirect(redirection: Redirection, scope: ShellScope): Claim {
+  if (redirection.type !== "Redirect" || redirection.target === undefined) return noEffect;
   const targets = expand(redirection.target, scope);
   const { operator } = redirection;
   switch (operator) {
@@ -30,11 +30,11 @@ export function redirect(redirection: Redirection, scope: Scope): Claim {
       return writeToAll(targets, scope);
     default:
       operator satisfies never;
-      return nothing;
+      return noEffect;
   }
 }
 
 /** Bash opens a connection for these names, which are in no directory. */
 function readFrom({ head }: Text): Claim {
-  return /^\/dev\/(tcp|udp)\//.test(head) ? remote : nothing;
+  return /^\/dev\/(tcp|udp)\//.test(head) ? remote : noEffect;
 }

@@ -4,7 +4,7 @@
  * matches decides, from the table with the worst effect to the one with the least.
  */
 
-/** What no snapshot brings back. */
+/** Commands whose effect no snapshot can restore. */
 export const destroying = `
   sudo|doas|su|sudoedit|pkexec|runuser|gosu|su-exec
   shutdown|reboot|halt|poweroff

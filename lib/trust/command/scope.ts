@@ -3,24 +3,24 @@ import type { FunctionDefinition } from "./parse.ts";
 import type { Spot } from "./spot.ts";
 import { exact, type Text } from "./text.ts";
 
-/** Where a command is judged from: the run's policy, as far as it is known, and the directory that it starts in. */
-export type Surroundings = Pick<Policy, "root" | "write" | "home"> &
+/** The run's policy, as far as it is known, and the directory that a command starts in. */
+export type CommandSurroundings = Pick<Policy, "root" | "write" | "home"> &
   Partial<Pick<Policy, "tmp" | "readonly" | "privateTmp" | "show">> & { readonly cwd: string };
 
-/** What is known of the shell at one point of the script. */
-export type Scope = {
-  readonly around: Surroundings;
-  /** The directories that it may be in; undefined when nobody knows. */
+/** The shell's state at one point of the script, as far as it is known. */
+export type ShellScope = {
+  readonly around: CommandSurroundings;
+  /** The directories that it may be in; undefined when that is not known. */
   cwds: readonly Spot[] | undefined;
   previousCwds: readonly Spot[] | undefined;
   readonly pushed: (readonly Spot[] | undefined)[];
-  /** What each variable may hold; one that is not here may hold anything. */
+  /** The values that each variable may hold; one that is not here may hold anything. */
   readonly variables: Map<string, readonly Text[]>;
   readonly functions: Map<string, FunctionDefinition["body"]>;
   readonly aliases: Map<string, string>;
-  /** The lines that come in on standard input, where somebody knows. */
+  /** The lines that come in on standard input, if they are known. */
   input: readonly Text[] | undefined;
-  /** What the shell left here, by `break`, `return` or `exit`: it does not come past this point. */
+  /** Set when the shell leaves here, by `break`, `return` or `exit`: it does not come past this point. */
   left: "loop" | "function" | "shell" | undefined;
   /** Shared by all scopes of one script: how much may still be looked at, so that no script takes forever. */
   readonly budget: { nodes: number; depth: number };
@@ -30,7 +30,7 @@ const mostNodes = 20_000;
 /** Scripts in scripts, as `eval` makes them, and programs that run programs. */
 const mostDepth = 30;
 
-export function startingScope(around: Surroundings): Scope {
+export function startingScope(around: CommandSurroundings): ShellScope {
   const { cwd, home, tmp } = around;
   const variables = new Map<string, readonly Text[]>([
     ["HOME", [exact(home)]],
@@ -52,7 +52,7 @@ export function startingScope(around: Surroundings): Scope {
 }
 
 /** Goes one level deeper; undefined when that is too deep. */
-export function deeper<T>({ budget }: Scope, run: () => T): T | undefined {
+export function deeper<T>({ budget }: ShellScope, run: () => T): T | undefined {
   if (budget.depth === 0) return undefined;
   budget.depth--;
   const result = run();
@@ -61,7 +61,7 @@ export function deeper<T>({ budget }: Scope, run: () => T): T | undefined {
 }
 
 /** A copy whose changes stay its own: a subshell, or a branch that may not be taken. */
-export function fork(scope: Scope): Scope {
+export function forkScope(scope: ShellScope): ShellScope {
   return {
     ...scope,
     left: undefined,
@@ -73,7 +73,7 @@ export function fork(scope: Scope): Scope {
 }
 
 /** The branches meet: afterwards holds what may hold after any of them. */
-export function join(scope: Scope, branches: readonly Scope[]): void {
+export function joinScopes(scope: ShellScope, branches: readonly ShellScope[]): void {
   const arriving = branches.filter(({ left }) => left === undefined);
   const [first, ...others] = arriving;
   if (first === undefined) {

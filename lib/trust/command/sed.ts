@@ -1,12 +1,15 @@
-import { nothing, together, unknownWrite } from "./claims.ts";
-import { readOptions } from "./options.ts";
-import type { Program } from "./program.ts";
+import { together, unknownWrite } from "./claims.ts";
+import { noEffect } from "../claim.ts";
+import { parseOptions } from "./options.ts";
+import type { ProgramRule } from "./program.ts";
 import { writeToAll } from "./targets.ts";
 import { exact, type Text } from "./text.ts";
 
 /** sed, by its options and by what its script can do beyond printing. */
-export const sed: Program = ({ args, scope }) => {
-  const { operands, has, values, unclear } = readOptions(args, { takes: "-e --expression -f --file -l --line-length" });
+export const sed: ProgramRule = ({ args, scope }) => {
+  const { operands, has, values, unclear } = parseOptions(args, {
+    takes: "-e --expression -f --file -l --line-length",
+  });
   const expressions = values("-e", "--expression");
   const isGiven = expressions.length > 0 || has("-f", "--file");
   const scripts = isGiven ? expressions : operands.slice(0, 1);
@@ -19,10 +22,10 @@ export const sed: Program = ({ args, scope }) => {
   ]);
 };
 
-function scriptClaim({ head, rest }: Text, scope: Parameters<Program>[0]["scope"]) {
+function scriptClaim({ head, rest }: Text, scope: Parameters<ProgramRule>[0]["scope"]) {
   const effects = rest === "none" ? scriptEffects(head) : undefined;
   if (effects === undefined || effects.runs) return unknownWrite;
-  return effects.files.length === 0 ? nothing : writeToAll(effects.files.map(exact), scope);
+  return effects.files.length === 0 ? noEffect : writeToAll(effects.files.map(exact), scope);
 }
 
 /** Each command is cut off the front, which takes long when there are tens of thousands. */

@@ -1,14 +1,14 @@
-import type { Claim } from "../claim.ts";
-import { destructive, nothing, remote } from "./claims.ts";
-import { readOptions } from "./options.ts";
-import type { Call } from "./program.ts";
+import { type Claim, noEffect } from "../claim.ts";
+import { destructive, remote } from "./claims.ts";
+import { parseOptions } from "./options.ts";
+import type { ProgramCall } from "./program.ts";
 import { contacting, destroying, inspecting, valuedOptions } from "./rows.ts";
 import type { Text } from "./text.ts";
 
 /** The claim of a program that the tables know by its subcommand; undefined when none does. */
-export function serviceClaim({ name, args }: Call): Claim | undefined {
+export function serviceClaim({ name, args }: ProgramCall): Claim | undefined {
   const takes = Object.hasOwn(valuedOptions, name) ? valuedOptions[name] : undefined;
-  const { operands, given, values } = readOptions(args, takes === undefined ? {} : { takes });
+  const { operands, given, values } = parseOptions(args, takes === undefined ? {} : { takes });
   const methods = values("-X", "--method").flatMap(({ head }) => [`-X=${head}`, `--method=${head}`]);
   const line: Line = { name, words: operands.map(wordOf), options: new Set([...given, ...methods]) };
 
@@ -17,7 +17,7 @@ export function serviceClaim({ name, args }: Call): Claim | undefined {
   if (lost !== undefined) return isRehearsal(args) ? remote : destructive(lost);
   const dropped = databases.has(name) ? args.map(droppedBy).find((what) => what !== undefined) : undefined;
   if (dropped !== undefined) return destructive(`${name}: ${dropped}`);
-  if (firstMatch(rows.inspecting, line) !== undefined) return nothing;
+  if (firstMatch(rows.inspecting, line) !== undefined) return noEffect;
   return firstMatch(rows.contacting, line) === undefined ? undefined : remote;
 }
 

@@ -2,17 +2,17 @@ import { posix } from "node:path";
 import { isBelow } from "../../files/path.ts";
 import { hostTmp, protectedName } from "../../sandbox/policy/reach.ts";
 import { hostPath } from "../../sandbox/policy/seen.ts";
-import type { Scope, Surroundings } from "./scope.ts";
+import type { ShellScope, CommandSurroundings } from "./scope.ts";
 import type { Text } from "./text.ts";
 
-/** Where a path leads: to `path`; or, when that is not exact, to somewhere below it whose name begins with `prefix`. */
+/** A path that is known: `path`, or when that is not exact, a place below it whose name begins with `prefix`. */
 export type Spot = { readonly path: string; readonly prefix: string; readonly exact: boolean };
 
 /**
  * Undefined when it may lead anywhere. Paths are taken by their letters: a symlink in the way is the sandbox's
  * concern.
  */
-export function locate(text: Text, { cwds }: Pick<Scope, "cwds">): readonly Spot[] | undefined {
+export function spotsOf(text: Text, { cwds }: Pick<ShellScope, "cwds">): readonly Spot[] | undefined {
   if (text.head.startsWith("/")) return [below({ path: "/", prefix: "/", exact: true }, text)];
   if (text.head === "" && text.rest === "wild") return undefined;
   return cwds?.map((cwd) => below(cwd, text));
@@ -31,18 +31,18 @@ function below(directory: Spot, { head, rest }: Text): Spot {
 }
 
 /** The spot's name, for people: `/tmp/x`, or `/tmp/x*`. */
-export function nameOf({ path, prefix, exact }: Spot): string {
+export function spotName({ path, prefix, exact }: Spot): string {
   return exact ? path : `${prefix}*`;
 }
 
 /** Why nothing may be written there, in the words that a rule is named with; undefined when it may. */
-export function whyOutside(spot: Spot, around: Surroundings): string | undefined {
+export function whySpotOutside(spot: Spot, around: CommandSurroundings): string | undefined {
   const { write, readonly = [], show = [], tmp = hostTmp, privateTmp = false } = around;
   const place = hostPath(spot.path, { privateTmp, tmp, write, show });
   const roots = write.filter((root) => isBelow(place, root));
-  if (roots.length === 0) return nameOf(spot);
+  if (roots.length === 0) return spotName(spot);
   const isProtected =
     roots.some((root) => protectedName(place.slice(root.length)) !== undefined) ||
     readonly.some((path) => isBelow(place, path));
-  return isProtected ? `${nameOf(spot)} is read-only` : undefined;
+  return isProtected ? `${spotName(spot)} is read-only` : undefined;
 }

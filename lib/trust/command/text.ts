@@ -22,7 +22,7 @@ export function append(text: Text, next: Text): Text {
   return next.rest === "wild" ? { head: text.head, rest: "wild" } : text;
 }
 
-/** Could it be an option, or several, that nobody has seen? */
+/** Could it be an option, or several, that is not known? */
 export function mayBeOption({ head, rest }: Text): boolean {
   return rest === "wild" ? head === "" || head.startsWith("-") : rest === "tame" && head.startsWith("-");
 }
@@ -41,7 +41,7 @@ export function joined(texts: readonly Text[]): Text {
   return texts.reduce((line, text, index) => append(line, index === 0 ? text : append(exact(" "), text)), exact(""));
 }
 
-/** What an unquoted text becomes: words split at blanks, and file names where it has a pattern. */
+/** An unquoted text after expansion: words split at blanks, and file names where it has a pattern. */
 export function unquoted(text: Text): readonly Text[] {
   if (text.rest !== "none") return [cutAtPattern(text)];
   return text.head

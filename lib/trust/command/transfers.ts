@@ -1,16 +1,16 @@
 import type { Claim } from "../claim.ts";
 import { destructive, remote, together } from "./claims.ts";
-import { readOptions } from "./options.ts";
+import { parseOptions } from "./options.ts";
 import { inDirectory } from "./output.ts";
-import type { Program } from "./program.ts";
-import type { Scope } from "./scope.ts";
+import type { ProgramRule } from "./program.ts";
+import type { ShellScope } from "./scope.ts";
 import { writeTo, writeToAll } from "./targets.ts";
 import { exact, type Text } from "./text.ts";
 
 /** Programs that move files between here and other machines: what they ask of the other side, and what they write here. */
-export const transfers: Readonly<Record<string, Program>> = {
+export const transfers: Readonly<Record<string, ProgramRule>> = {
   curl: ({ args, scope }) => {
-    const { operands, values } = readOptions(args, { takes: curlTakes });
+    const { operands, values } = parseOptions(args, { takes: curlTakes });
     const urls = [...operands, ...values("--url")];
     const deletes = values("-X", "--request").some(({ head }) => head.toUpperCase() === "DELETE");
     if (deletes && !urls.every(isLoopback)) return destructive("curl -X DELETE");
@@ -19,7 +19,7 @@ export const transfers: Readonly<Record<string, Program>> = {
     return together([remote, writeToAll([...files.filter(isFile), ...directories], scope)]);
   },
   wget: ({ args, scope }) => {
-    const { values } = readOptions(args, { takes: wgetTakes });
+    const { values } = parseOptions(args, { takes: wgetTakes });
     const deletes = values("--method").some(({ head }) => head.toUpperCase() === "DELETE");
     if (deletes) return destructive("wget --method=DELETE");
     const files = values("-O", "--output-document", "-o", "--output-file", "-a", "--append-output").filter(isFile);
@@ -27,11 +27,11 @@ export const transfers: Readonly<Record<string, Program>> = {
     return together([remote, writeToAll([...files, ...directories], scope)]);
   },
   scp: ({ args, scope }) => {
-    const { operands } = readOptions(args, { takes: "-c -D -F -i -J -l -o -P -S -X" });
+    const { operands } = parseOptions(args, { takes: "-c -D -F -i -J -l -o -P -S -X" });
     return together([remote, arrival(operands.at(-1), scope)]);
   },
   rsync: ({ args, scope }) => {
-    const { operands, given } = readOptions(args, {
+    const { operands, given } = parseOptions(args, {
       takes: "-e --rsh -f --filter --exclude --include --files-from -M",
     });
     const target = operands.at(-1);
@@ -63,7 +63,7 @@ function isElsewhere({ head }: Text): boolean {
   return /^[^/]+:/.test(head);
 }
 
-function arrival(target: Text | undefined, scope: Scope): Claim {
+function arrival(target: Text | undefined, scope: ShellScope): Claim {
   return target === undefined || isElsewhere(target)
     ? together([])
     : writeTo(target.head === "" ? exact(".") : target, scope);

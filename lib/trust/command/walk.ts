@@ -1,6 +1,6 @@
-import type { Claim } from "../claim.ts";
+import { type Claim, noEffect } from "../claim.ts";
 import { runCommand } from "./call.ts";
-import { nothing, together, unknownWrite } from "./claims.ts";
+import { together, unknownWrite } from "./claims.ts";
 import { inputFrom, linesOf } from "./output.ts";
 import {
   hasPromptExpansion,
@@ -13,41 +13,41 @@ import {
 } from "./parse.ts";
 import type { Interpreter } from "./program.ts";
 import { redirect } from "./redirects.ts";
-import { deeper, fork, join, type Scope } from "./scope.ts";
+import { deeper, forkScope, joinScopes, type ShellScope } from "./scope.ts";
 import type { Text } from "./text.ts";
 import { expand, expandAll } from "./words.ts";
 
-/** What a script would do in this scope, which then is as the script leaves it. */
-export function walkSource(source: string, scope: Scope): Claim {
+/** Judges a script in this scope, which then is as the script leaves it. */
+export function walkSource(source: string, scope: ShellScope): Claim {
   return deeper(scope, () => walkScript(parseScript(source), scope)) ?? unknownWrite;
 }
 
 const interpreter: Interpreter = { source: walkSource, node: walk };
 
-function walkScript({ commands, errors }: ParsedScript, scope: Scope): Claim {
+function walkScript({ commands, errors }: ParsedScript, scope: ShellScope): Claim {
   const claim = walkAll(commands, scope);
   // The shell runs what stands before the mistake, and may read the rest in another way than the parser did.
   return errors === undefined || errors.length === 0 ? claim : together([claim, unknownWrite]);
 }
 
-function walkAll(nodes: readonly SyntaxNode[], scope: Scope): Claim {
+function walkAll(nodes: readonly SyntaxNode[], scope: ShellScope): Claim {
   return together(nodes.map((node) => walk(node, scope)));
 }
 
-/** What the node's commands would do, and what the shell runs while it expands the node's own words. */
-function walk(node: SyntaxNode, scope: Scope): Claim {
+/** Judges the node's commands, and what the shell runs while it expands the node's own words. */
+function walk(node: SyntaxNode, scope: ShellScope): Claim {
   if (scope.budget.nodes-- <= 0) return unknownWrite;
-  const substituted = substitutionsIn(node).map((script) => walkScript(script, fork(scope)));
+  const substituted = substitutionsIn(node).map((script) => walkScript(script, forkScope(scope)));
   const evaluated = hasPromptExpansion(node) ? [unknownWrite] : [];
   return together([...substituted, ...evaluated, walkCommands(node, scope)]);
 }
 
-function walkCommands(node: SyntaxNode, scope: Scope): Claim {
+function walkCommands(node: SyntaxNode, scope: ShellScope): Claim {
   switch (node.type) {
     case "Command":
       return runCommand(node, scope, interpreter);
     case "Statement":
-      return walk(node.command, node.background === true ? fork(scope) : scope);
+      return walk(node.command, node.background === true ? forkScope(scope) : scope);
     case "Pipeline":
       return walkPipeline(node, scope);
     case "AndOr":
@@ -58,10 +58,10 @@ function walkCommands(node: SyntaxNode, scope: Scope): Claim {
       return walk(node.body, scope);
     case "Subshell":
     case "Coproc":
-      return walk(node.body, fork(scope));
+      return walk(node.body, forkScope(scope));
     case "Function":
       scope.functions.set(node.name.value, node.body);
-      return nothing;
+      return noEffect;
     case "Redirected": {
       const input = inputFrom(node.redirects, scope, expand);
       const claims = node.redirects.map((one) => redirect(one, scope));
@@ -83,19 +83,19 @@ function walkCommands(node: SyntaxNode, scope: Scope): Claim {
       return walkLoop([node.body], scope, { name, texts: wordlist && expandAll(wordlist, scope) });
     }
     default:
-      return nothing;
+      return noEffect;
   }
 }
 
 /** Each command of a pipeline runs in a subshell of its own, and may know what the one before it prints. */
-function walkPipeline({ commands }: Pipeline, scope: Scope): Claim {
+function walkPipeline({ commands }: Pipeline, scope: ShellScope): Claim {
   const [only, ...others] = commands;
   if (only !== undefined && others.length === 0) return walk(only, scope);
 
   const claims: Claim[] = [];
   let { input } = scope;
   for (const command of commands) {
-    const stage = { ...fork(scope), input };
+    const stage = { ...forkScope(scope), input };
     claims.push(walk(command, stage));
     input = linesOf(command, stage, expand);
   }
@@ -103,52 +103,52 @@ function walkPipeline({ commands }: Pipeline, scope: Scope): Claim {
 }
 
 /** `a && b` is taken to succeed: what follows is then judged where `cd somewhere && …` leads. */
-function walkChain(commands: readonly SyntaxNode[], operators: readonly ("&&" | "||")[], scope: Scope): Claim {
-  const before = fork(scope);
+function walkChain(commands: readonly SyntaxNode[], operators: readonly ("&&" | "||")[], scope: ShellScope): Claim {
+  const before = forkScope(scope);
   const claims = commands.map((command, index) => {
     const operator = operators[index - 1];
     if (operator === undefined) return walk(command, scope);
-    const branch = fork(operator === "||" ? before : scope);
+    const branch = forkScope(operator === "||" ? before : scope);
     const claim = walk(command, branch);
-    if (branch.left === undefined) join(scope, operator === "||" ? [fork(scope), branch] : [branch]);
+    if (branch.left === undefined) joinScopes(scope, operator === "||" ? [forkScope(scope), branch] : [branch]);
     return claim;
   });
   return together(claims);
 }
 
 /** One of the branches is taken; an absent one changes nothing. */
-function walkBranches(branches: readonly (SyntaxNode | undefined)[], scope: Scope): Claim {
-  const scopes = branches.map(() => fork(scope));
+function walkBranches(branches: readonly (SyntaxNode | undefined)[], scope: ShellScope): Claim {
+  const scopes = branches.map(() => forkScope(scope));
   const claims = branches.map((branch, index) => {
     const own = scopes[index];
-    return branch === undefined || own === undefined ? nothing : walk(branch, own);
+    return branch === undefined || own === undefined ? noEffect : walk(branch, own);
   });
-  join(scope, scopes);
+  joinScopes(scope, scopes);
   return together(claims);
 }
 
 type LoopVariable = { name: Word; texts: readonly Text[] | undefined };
 
 /** Twice, so that what the end of the body leaves behind is known at its beginning. */
-function walkLoop(body: readonly SyntaxNode[], scope: Scope, variable?: LoopVariable): Claim {
+function walkLoop(body: readonly SyntaxNode[], scope: ShellScope, variable?: LoopVariable): Claim {
   const claims: Claim[] = [];
   for (let round = 0; round < 2; round++) {
-    const own = fork(scope);
+    const own = forkScope(scope);
     if (variable !== undefined) assignLoopVariable(variable, own);
     claims.push(walkAll(body, own));
     if (own.left === "loop") own.left = undefined;
-    join(scope, [fork(scope), own]);
+    joinScopes(scope, [forkScope(scope), own]);
   }
   return together(claims);
 }
 
-function assignLoopVariable({ name, texts }: LoopVariable, { variables }: Scope): void {
+function assignLoopVariable({ name, texts }: LoopVariable, { variables }: ShellScope): void {
   const values = texts ?? variables.get("@");
   if (values === undefined) variables.delete(name.value);
   else variables.set(name.value, values);
 }
 
-function withInput(input: readonly Text[] | undefined, scope: Scope, run: () => Claim): Claim {
+function withInput(input: readonly Text[] | undefined, scope: ShellScope, run: () => Claim): Claim {
   if (input === undefined) return run();
   const { input: outer } = scope;
   scope.input = input;

@@ -1,14 +1,14 @@
 import { braced } from "./braces.ts";
 import { outputOf } from "./output.ts";
 import type { ParameterExpansionPart, Word, WordPart } from "./parse.ts";
-import type { Scope } from "./scope.ts";
+import type { ShellScope } from "./scope.ts";
 import { append, combine, exact, tame, unquoted, wild, type Text } from "./text.ts";
 
 /**
  * The texts that a word may become: its fields and its alternatives alike, since each of them has to be looked at. None
  * when the word vanishes, as an empty unquoted variable does.
  */
-export function expand(word: Word, scope: Scope): readonly Text[] {
+export function expand(word: Word, scope: ShellScope): readonly Text[] {
   if (word.parts === undefined) return [tilde(word.value, word.text, scope)];
   const [first, ...others] = word.parts;
   if (first === undefined) return [exact("")];
@@ -19,7 +19,7 @@ export function expand(word: Word, scope: Scope): readonly Text[] {
   );
 }
 
-export function expandAll(words: readonly Word[], scope: Scope): readonly Text[] {
+export function expandAll(words: readonly Word[], scope: ShellScope): readonly Text[] {
   return words.flatMap((word) => expand(word, scope));
 }
 
@@ -27,7 +27,7 @@ function orEmpty(texts: readonly Text[]): readonly Text[] {
   return texts.length === 0 ? [exact("")] : texts;
 }
 
-function expandPart(part: WordPart, scope: Scope, atStart: boolean): readonly Text[] {
+function expandPart(part: WordPart, scope: ShellScope, atStart: boolean): readonly Text[] {
   switch (part.type) {
     case "Literal":
       return [atStart ? tilde(part.value, part.text, scope) : exact(part.value)];
@@ -58,7 +58,7 @@ function expandPart(part: WordPart, scope: Scope, atStart: boolean): readonly Te
   }
 }
 
-function quotedPart(part: WordPart, scope: Scope): readonly Text[] {
+function quotedPart(part: WordPart, scope: ShellScope): readonly Text[] {
   if (part.type === "Literal") return [exact(part.value)];
   const texts = isExpansion(part) ? valueOf(part, scope) : [wild];
   return orEmpty(texts);
@@ -73,7 +73,7 @@ function isExpansion(part: WordPart): part is Expansion {
   return /^(Simple|Parameter|Command|Arithmetic)Expansion$/.test(part.type);
 }
 
-function valueOf(part: Expansion, scope: Scope): readonly Text[] {
+function valueOf(part: Expansion, scope: ShellScope): readonly Text[] {
   switch (part.type) {
     case "SimpleExpansion":
       return variable(part.text.slice(1), scope) ?? [wild];
@@ -92,13 +92,13 @@ function valueOf(part: Expansion, scope: Scope): readonly Text[] {
 /** `$#`, `$?`, `$$` and their like are numbers. */
 const numbers = /^([#?$!]|RANDOM|SRANDOM|SECONDS|LINENO|UID|EUID|PPID|BASHPID|EPOCHSECONDS)$/;
 
-function variable(name: string, scope: Scope): readonly Text[] | undefined {
+function variable(name: string, scope: ShellScope): readonly Text[] | undefined {
   if (numbers.test(name)) return [tame("")];
   if (name === "*") return scope.variables.get("@");
   return scope.variables.get(name);
 }
 
-function parameter(part: ParameterExpansionPart, scope: Scope): readonly Text[] | undefined {
+function parameter(part: ParameterExpansionPart, scope: ShellScope): readonly Text[] | undefined {
   if (part.prefix === "#") return [tame("")];
   if (part.prefix === "!") return undefined;
   const known = variable(part.parameter, scope);
@@ -145,7 +145,7 @@ function inSameDirectory({ head, rest }: Text): Text {
 }
 
 /** `~` and `~/…` when nothing quotes the tilde; another user's home is nowhere that is known. */
-function tilde(value: string, source: string, { around, cwds, previousCwds }: Scope): Text {
+function tilde(value: string, source: string, { around, cwds, previousCwds }: ShellScope): Text {
   if (!source.startsWith("~")) return exact(value);
   const slash = value.indexOf("/");
   const name = slash === -1 ? value : value.slice(0, slash);
@@ -153,7 +153,7 @@ function tilde(value: string, source: string, { around, cwds, previousCwds }: Sc
   return home === undefined ? wild : append(exact(home), exact(value.slice(name.length)));
 }
 
-function only(cwds: Scope["cwds"]): string | undefined {
+function only(cwds: ShellScope["cwds"]): string | undefined {
   const [cwd, ...others] = cwds ?? [];
   return cwd?.exact === true && others.length === 0 ? cwd.path : undefined;
 }

@@ -1,8 +1,8 @@
 import { together, unknownWrite } from "./claims.ts";
-import { readOptions } from "./options.ts";
-import type { Program } from "./program.ts";
-import { fork } from "./scope.ts";
-import { locate } from "./spot.ts";
+import { parseOptions } from "./options.ts";
+import type { ProgramRule } from "./program.ts";
+import { forkScope } from "./scope.ts";
+import { spotsOf } from "./spot.ts";
 import { unknownProgram, writeTo, writeToAll } from "./targets.ts";
 import { exact, joined, wild, type Text } from "./text.ts";
 import { steer } from "./variables.ts";
@@ -39,24 +39,24 @@ const plain: Readonly<Record<string, Wrapper>> = {
   "xvfb-run": { takes: "-e -f -n -p -s -w" },
 };
 
-export const wrappers: Readonly<Record<string, Program>> = {
+export const wrappers: Readonly<Record<string, ProgramRule>> = {
   ...Object.fromEntries(Object.entries(plain).map(([name, wrapper]) => [name, wrap(wrapper)])),
 
   command: ({ args, scope, run }) => {
-    const { operands, has } = readOptions(args, { leading: true });
+    const { operands, has } = parseOptions(args, { leading: true });
     return has("-v", "-V") ? together([]) : run(operands, scope);
   },
 
   env: ({ args, scope, run, script }) => {
-    const { operands, values, unclear } = readOptions(args, {
+    const { operands, values, unclear } = parseOptions(args, {
       takes: "-u --unset -C --chdir -S --split-string",
       leading: true,
     });
     const [split] = values("-S", "--split-string");
     if (split !== undefined) return script(joined([split, ...operands]));
     const [directory] = values("-C", "--chdir");
-    const inner = fork(scope);
-    if (directory !== undefined) inner.cwds = locate(directory, scope);
+    const inner = forkScope(scope);
+    if (directory !== undefined) inner.cwds = spotsOf(directory, scope);
     const start = operands.findIndex(({ head }) => !/^[A-Za-z_]\w*=/.test(head));
     const line = start === -1 ? [] : operands.slice(start);
     const settings = operands.slice(0, operands.length - line.length).map(setting);
@@ -65,7 +65,7 @@ export const wrappers: Readonly<Record<string, Program>> = {
 
   /** Its own arguments, and then names that it reads: those that the pipeline is known to bring, or any. */
   xargs: ({ args, scope, run }) => {
-    const { operands, values, unclear } = readOptions(args, {
+    const { operands, values, unclear } = parseOptions(args, {
       takes: "-a --arg-file -d --delimiter -E -I --replace -L --max-lines -n --max-args -P --max-procs -s --max-chars",
       leading: true,
     });
@@ -74,11 +74,11 @@ export const wrappers: Readonly<Record<string, Program>> = {
     const names = (fromFile ? undefined : scope.input)?.flatMap(fields) ?? [wild];
     const [placeholder] = values("-I", "--replace");
     const full = placeholder === undefined ? [...line, ...names] : replaced(line, placeholder.head, names);
-    return together([run(full, { ...fork(scope), input: undefined }), ...(unclear ? [unknownWrite] : [])]);
+    return together([run(full, { ...forkScope(scope), input: undefined }), ...(unclear ? [unknownWrite] : [])]);
   },
 
   parallel: ({ args, scope, script }) => {
-    const { operands } = readOptions(args, {
+    const { operands } = parseOptions(args, {
       takes: "-j --jobs -a --arg-file -I -n -N --delay --timeout",
       leading: true,
     });
@@ -90,17 +90,17 @@ export const wrappers: Readonly<Record<string, Program>> = {
   },
 
   watch: ({ args, script }) => {
-    const { operands } = readOptions(args, { takes: "-n --interval", leading: true });
+    const { operands } = parseOptions(args, { takes: "-n --interval", leading: true });
     return script(joined(operands));
   },
 
   flock: ({ args, scope, run, script }) => {
-    const { operands, has, values } = readOptions(args, {
+    const { operands, has, values } = parseOptions(args, {
       takes: "-w --timeout -E --conflict-exit-code -c --command",
       leading: true,
     });
     const [lock, ...line] = operands;
-    const inner = readOptions(line, { takes: "-c --command", leading: true });
+    const inner = parseOptions(line, { takes: "-c --command", leading: true });
     const texts = [...values("-c", "--command"), ...inner.values("-c", "--command")];
     const commands = texts.length > 0 ? texts.map((text) => script(text)) : [run(line)];
     const isFile = lock !== undefined && !has("-u", "--unlock");
@@ -108,9 +108,9 @@ export const wrappers: Readonly<Record<string, Program>> = {
   },
 };
 
-function wrap({ takes = "", writes = "", own = 0 }: Wrapper): Program {
+function wrap({ takes = "", writes = "", own = 0 }: Wrapper): ProgramRule {
   return ({ args, scope, run }) => {
-    const { operands, values, unclear } = readOptions(args, { takes: `${takes} ${writes}`, leading: true });
+    const { operands, values, unclear } = parseOptions(args, { takes: `${takes} ${writes}`, leading: true });
     const written = writeToAll(writes === "" ? [] : values(...writes.split(" ")), scope);
     return together([written, run(operands.slice(own)), ...(unclear ? [unknownWrite] : [])]);
   };

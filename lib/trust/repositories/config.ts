@@ -1,5 +1,5 @@
 /** One setting of a git configuration; section and variable are in small letters, as git compares them. */
-export type Setting = {
+export type GitSetting = {
   section: string;
   subsection: string;
   variable: string;
@@ -11,11 +11,11 @@ export type Setting = {
  * Reads git's configuration syntax as git itself does, and gives up (undefined) where git would, or where what git would
  * make of it is not certain. git is never asked: it would run in a directory that a command could have written.
  */
-export function parseConfig(text: string): readonly Setting[] | undefined {
+export function parseConfig(text: string): readonly GitSetting[] | undefined {
   // Whatever follows a NUL byte git may see or not.
   if (text.includes("\0")) return undefined;
   const reader: Reader = { text: text.replace(/^\ufeff/, "").replaceAll("\r\n", "\n"), at: 0 };
-  const settings: Setting[] = [];
+  const settings: GitSetting[] = [];
   let header: string | undefined;
   for (skipBlank(reader); reader.at < reader.text.length; skipBlank(reader)) {
     if (reader.text[reader.at] === "[") {
@@ -33,7 +33,7 @@ export function parseConfig(text: string): readonly Setting[] | undefined {
 
 type Reader = { text: string; at: number };
 
-/** What a pattern with the flag `y` matches here, after which the reader goes on; its first group, if it has one. */
+/** Matches a pattern with the flag `y` here and moves past it. Gives its first group, or all of it without one. */
 function take(reader: Reader, pattern: RegExp): string | undefined {
   pattern.lastIndex = reader.at;
   const match = pattern.exec(reader.text);
@@ -88,7 +88,7 @@ function meaningOf(part: string): string | undefined {
 }
 
 /** The section ends at the first dot and the variable begins after the last, however the header was written. */
-function settingOf(name: string, value: string | true): Setting {
+function settingOf(name: string, value: string | true): GitSetting {
   const [first, last] = [name.indexOf("."), name.lastIndexOf(".")];
   return {
     section: name.slice(0, first).toLowerCase(),

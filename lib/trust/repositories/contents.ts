@@ -2,23 +2,23 @@ import type { HeldDirectory } from "../../files/held.ts";
 import { follow } from "../../git/places.ts";
 import { textIn, whyOutside } from "./pointers.ts";
 
-/** What is wrong with a git directory, and in which part of it; without a part it is the whole. */
+/** A danger in a git directory, and the part that it is in; an empty part is the whole. */
 export type Danger = { part: string; reason: string };
 
 /** How many more entries will be looked at. */
-export type Left = { entries: number };
+export type EntryBudget = { entries: number };
 
 /** They are judged as repositories of their own. */
 const repositoriesIn: ReadonlySet<string> = new Set(["modules", "worktrees"]);
 
-/** Where there may be any number of files, and git writes none through a symlink. */
+/** These may have any number of files, and git writes none of them through a symlink. */
 const manyIn: ReadonlySet<string> = new Set(["objects", "lfs"]);
 
 /**
  * Symlinks in a git directory lead git's reading, and its writing, to somewhere else: through one in the place of
  * `logs/HEAD` it would append to a file of the user's. Among the objects only the directories are looked at.
  */
-export function* linkDangers(directory: HeldDirectory, left: Left): Generator<Danger> {
+export function* linkDangers(directory: HeldDirectory, left: EntryBudget): Generator<Danger> {
   for (const { name, isDirectory, danger } of entriesOf(directory, "", left)) {
     if (danger !== undefined) yield danger;
     if (!isDirectory || repositoriesIn.has(name)) continue;
@@ -28,7 +28,7 @@ export function* linkDangers(directory: HeldDirectory, left: Left): Generator<Da
   }
 }
 
-function* linksBelow(directory: HeldDirectory, prefix: string, left: Left): Generator<Danger> {
+function* linksBelow(directory: HeldDirectory, prefix: string, left: EntryBudget): Generator<Danger> {
   for (const { name, isDirectory, danger } of entriesOf(directory, prefix, left)) {
     if (danger !== undefined) yield danger;
     if (!isDirectory) continue;
@@ -39,7 +39,7 @@ function* linksBelow(directory: HeldDirectory, prefix: string, left: Left): Gene
 
 type Entry = { name: string; isDirectory: boolean; danger?: Danger };
 
-function* entriesOf(directory: HeldDirectory, prefix: string, left: Left): Generator<Entry> {
+function* entriesOf(directory: HeldDirectory, prefix: string, left: EntryBudget): Generator<Entry> {
   for (const name of directory.names()) {
     if (left.entries-- <= 0) throw new Error("it has more files than can be looked through");
     const part = `${prefix}${name}`;
@@ -81,7 +81,7 @@ export function* alternatesDangers(directory: HeldDirectory, roots: readonly str
   }
 }
 
-/** What the next `git rebase --continue` would do, and a `git fetch` by remotes as git defined them long ago. */
+/** Steps of the next `git rebase --continue`, and remotes for `git fetch` as git defined them long ago. */
 export function* stepDangers(directory: HeldDirectory): Generator<Danger> {
   for (const part of ["rebase-merge", "rebase-apply", "sequencer"]) {
     const steps = ["git-rebase-todo", "todo"].map((name) => textBelow(directory, [part, name]));

@@ -1,8 +1,8 @@
 import { counted } from "../../counted.ts";
 import { type Naming, shownPath } from "../path.ts";
 
-/** What a command did to repositories; each is told once to people and to the model. */
-export type Finding = { path: string } & (
+/** A command's doing to a repository, reported once, to people and to the model. */
+export type RepositoryFinding = { path: string } & (
   | {
       /** A repository has appeared that does no harm. */
       kind: "new";
@@ -14,10 +14,10 @@ export type Finding = { path: string } & (
       movedTo: string;
     }
   | {
-      /** What a command changed of what is protected is as it was before. */
+      /** Protected files that a command changed are as they were before. */
       kind: "restored";
       parts: readonly string[];
-      /** What could not be put back, and why not, if that is known. */
+      /** Those that could not be restored, and the reason if it is known. */
       lost: readonly string[];
       error?: string;
     }
@@ -31,20 +31,20 @@ export type Finding = { path: string } & (
     }
 );
 
-export function levelOf({ kind, ...finding }: Finding): "info" | "warn" | "error" {
+export function levelOf({ kind, ...finding }: RepositoryFinding): "info" | "warn" | "error" {
   if (kind === "failed") return "error";
   if ("lost" in finding && finding.lost.length > 0) return "error";
   return kind === "new" ? "info" : "warn";
 }
 
 /** One line for people and the model. */
-export function describeFinding(finding: Finding, naming: Naming): string {
+export function describeFinding(finding: RepositoryFinding, naming: Naming): string {
   const path = `"${oneLine(shownPath(finding.path, naming))}"`;
   switch (finding.kind) {
     case "new":
       return `A command made ${path}, a repository; nothing in it runs by itself.`;
     case "quarantined":
-      return `Set aside ${path}, made by a command: ${oneLine(finding.reason)}. It is in "${oneLine(finding.movedTo)}" now.`;
+      return `Quarantined ${path}, made by a command: ${oneLine(finding.reason)}. It is now in "${oneLine(finding.movedTo)}".`;
     case "restored":
       return `A command changed protected files in ${path}: ${outcomes(finding)}${because(finding)}.`;
     case "failed":

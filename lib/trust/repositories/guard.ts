@@ -3,12 +3,13 @@ import { basename, dirname, relative, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
 import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
 import { HeldDirectory, Replaced } from "../../files/held.ts";
+import type { Entry } from "../../files/entry.ts";
 import { isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
-import type { Target } from "../../files/save.ts";
-import type { Finding } from "./finding.ts";
+import type { HeldEntry } from "../../files/save.ts";
+import type { RepositoryFinding } from "./finding.ts";
 import { findByIdentity, identityAt } from "./identity.ts";
-import { remember, rememberPlace, touchedSince, type Memory, type Place } from "./memory.ts";
+import { isLock, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
@@ -46,7 +47,7 @@ export class Guard {
   }
 
   /** After a command, and everything that it started. */
-  end(): Promise<readonly Finding[]> {
+  end(): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(async () => {
       this.#running--;
       return this.#restore();
@@ -54,7 +55,7 @@ export class Guard {
   }
 
   /** While commands run. */
-  restore(): Promise<readonly Finding[]> {
+  restore(): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(() => this.#restore());
   }
 
@@ -66,9 +67,9 @@ export class Guard {
     const parts = open === undefined ? [] : guardedParts(open);
     const last = new Map(this.#watches.map(({ path, memory }) => [path, memory]));
     const room = { bytes: mostBytes };
-    const watches: Watch[] = open === undefined ? [] : [await watch(open, async (place) => rememberPlace(place))];
+    const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
     for (const path of [...whole, ...parts])
-      watches.push(await watch(path, (place) => remember(place, { last: last.get(path), room })));
+      watches.push(await watch(path, (...at) => remember(...at, { last: last.get(path), room })));
     return watches;
   }
 
@@ -76,9 +77,9 @@ export class Guard {
     return this.#options.open !== undefined && isBelow(path, this.#options.open);
   }
 
-  async #restore(): Promise<readonly Finding[]> {
+  async #restore(): Promise<readonly RepositoryFinding[]> {
     const { open } = this.#options;
-    const clear = (target: Target) => this.#clear(target);
+    const clear = (target: HeldEntry) => this.#clear(target);
     const byRepository = new Map<string, Restoration[]>();
     for (const watch of this.#watches) {
       const repository = open !== undefined && this.#isOpen(watch.path) ? open : watch.path;
@@ -92,13 +93,13 @@ export class Guard {
   }
 
   /** Nothing that a command wrote is thrown away. */
-  async #clear({ directory, name }: Target): Promise<void> {
+  async #clear({ directory, name }: HeldEntry): Promise<void> {
     const path = join(directory.path, name);
     const identity = identityAt(path);
     if (identity === undefined) return;
     const suspect = { path, identity, reason: "it was not there before" };
     const moved = await moveToQuarantine(suspect, this.#options.quarantine);
-    if (moved.kind === "failed") throw new Unrestorable("refused", moved.error ?? moved.problem);
+    if (moved.kind === "failed") throw new Unrestorable({ kind: "refused", reason: moved.error ?? moved.problem });
   }
 }
 
@@ -109,43 +110,36 @@ const mostBytes = 64 * 1024 * 1024;
 type Watch = {
   path: string;
   memory: Memory;
+  kind: Entry["kind"];
   identity: string | undefined;
   /** Of the directory that it lies in; undefined when there was none. */
   parent: string | undefined;
 };
 
-async function watch(path: string, look: (place: Place) => Promise<Memory>): Promise<Watch> {
+async function watch(path: string, look: (parent: HeldDirectory, name: string) => Promise<Memory>): Promise<Watch> {
   const parent = identityAt(dirname(path));
-  const nothing: Memory = { takenAtMs: 0, entries: new Map([[".", { kind: "missing" }]]) };
-  if (parent === undefined) return { path, memory: nothing, identity: undefined, parent };
+  const name = basename(path);
+  if (parent === undefined) return { path, memory: new Map(), kind: "missing", identity: undefined, parent };
   using directory = HeldDirectory.open(dirname(path));
-  const memory = await look({ parent: directory, name: basename(path) });
-  return { path, memory, identity: kindOf(memory) === "missing" ? undefined : identityAt(path), parent };
+  const memory = await look(directory, name);
+  const kind = memory.get(name)?.kind ?? "missing";
+  return { path, memory, kind, identity: kind === "missing" ? undefined : identityAt(path), parent };
 }
 
-function kindOf({ entries }: Memory) {
-  return entries.get(".")?.kind ?? "missing";
-}
+type RestoreOptions = { roots: readonly string[]; clear: (target: HeldEntry) => Promise<void> };
 
-type Restoring = { roots: readonly string[]; clear: (target: Target) => Promise<void> };
-
-async function restoreWatch(watch: Watch, { roots, clear }: Restoring): Promise<readonly Restoration[]> {
+async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Promise<readonly Restoration[]> {
   const { memory, path } = watch;
-  // Where there is not even the directory nothing can have appeared.
+  // Without even the directory nothing can have appeared.
   if (watch.identity === undefined && identityAt(dirname(path)) === undefined) return [];
   const restorations: Restoration[] = [];
   try {
     const { now, isMoved } = await settle(watch, { roots, clear });
     if (isMoved) restorations.push({ path });
     using parent = HeldDirectory.open(dirname(now), { create: true });
-    // What cannot be read the first time can be when the modes of the directories are restored.
-    for (let isComplete = false, pass = 0; !isComplete && pass < 2; pass++) {
-      const touched = await touchedSince(memory, { parent, name: basename(now) });
-      const rows = touched.rows.map(([inner, before]) => [join(basename(now), inner), before] as const);
-      const done = await restoreEntries(parent, rows, { clear, keepsTimes: true });
-      restorations.push(...done.map((each) => ({ ...each, path: join(parent.path, each.path) })));
-      isComplete = touched.isComplete;
-    }
+    const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
+    const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true });
+    restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
   } catch (error) {
     restorations.push({ path, problem: problemOf(error) });
   }
@@ -153,23 +147,23 @@ async function restoreWatch(watch: Watch, { roots, clear }: Restoring): Promise<
 }
 
 /** Finds where to restore: at its place, to which it is moved back, or below a directory that was renamed with it. */
-async function settle({ memory, path, identity, parent }: Watch, restoring: Restoring) {
+async function settle({ kind, path, identity, parent }: Watch, { roots, clear }: RestoreOptions) {
   const inPlace = { now: path, isMoved: false };
   if (identity === undefined || identityAt(path) === identity) return inPlace;
   // A file is written again from memory, wherever the old one is; a directory has more in it than that.
-  if (kindOf(memory) !== "directory" && identityAt(dirname(path)) === parent) return inPlace;
-  const found = await findByIdentity(identity, restoring.roots);
+  if (kind !== "directory" && identityAt(dirname(path)) === parent) return inPlace;
+  const found = await findByIdentity(identity, roots);
   if (found === undefined) return inPlace;
   if (basename(found) === basename(path) && identityAt(dirname(found)) === parent)
     return { now: found, isMoved: false };
   using from = HeldDirectory.open(dirname(found));
   using to = HeldDirectory.open(dirname(path), { create: true });
-  await restoring.clear({ directory: to, name: basename(path) });
+  await clear({ directory: to, name: basename(path) });
   renameSync(from.at(basename(found)), to.at(basename(path)));
   return { now: path, isMoved: true };
 }
 
-function findingsOf(repository: string, restorations: readonly Restoration[]): readonly Finding[] {
+function findingsOf(repository: string, restorations: readonly Restoration[]): readonly RepositoryFinding[] {
   const nameOf = (path: string) => (isBelow(path, repository) ? relative(repository, path) || basename(path) : path);
   const named = (some: readonly Restoration[]) => [...new Set(some.map(({ path }) => nameOf(path)))];
   if (restorations.length === 0) return [];

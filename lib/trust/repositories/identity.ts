@@ -5,7 +5,7 @@ import { unlessRefused } from "../../errors.ts";
 
 /**
  * Tells a thing from another that takes its place, even where it gets the same inode, and finds it again after a rename.
- * Where the file system keeps no time of birth it is 0.
+ * The time of birth is 0 on file systems that keep none.
  */
 export function identityOf({ dev, ino, birthtimeNs }: Pick<BigIntStats, "dev" | "ino" | "birthtimeNs">): string {
   return `${dev}:${ino}:${birthtimeNs}`;

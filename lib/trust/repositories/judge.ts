@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import { errnoOf, messageOf, reasonOf } from "../../errors.ts";
+import { reasonOf } from "../../errors.ts";
 import { HeldDirectory } from "../../files/held.ts";
 import { follow, gitdirIn, pathIn } from "../../git/places.ts";
 import { parseConfig } from "./config.ts";
@@ -43,7 +43,7 @@ type Case = {
 /** Beside their objects; who fills a repository with more has no good reason. */
 const mostEntries = 20_000;
 
-/** Submodules of submodules, and the like: deeper than this nobody nests them. */
+/** Submodules of submodules, and the like: no one nests them deeper. */
 const deepest = 10;
 const endless = "it has repositories in repositories without end";
 
@@ -100,13 +100,12 @@ function directoryDangers(real: string, whole: Case): readonly Danger[] {
   );
 }
 
-/** What a check finds until the system, or what was put there, lets it see no more: that is a danger as well. */
+/** A check's dangers, and one more when the system, or what was put there, let it see no further. */
 function unlessUnreadable(check: () => Iterable<Danger>): readonly Danger[] {
   try {
     return [...check()];
   } catch (error) {
-    const why = errnoOf(error) === undefined ? messageOf(error) : reasonOf(error);
-    return [{ part: "", reason: `it cannot be read: ${why}` }];
+    return [{ part: "", reason: `it cannot be read: ${reasonOf(error)}` }];
   }
 }
 

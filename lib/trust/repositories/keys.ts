@@ -1,12 +1,12 @@
 import { follow } from "../../git/places.ts";
-import type { Setting } from "./config.ts";
+import type { GitSetting } from "./config.ts";
 import { isInside } from "./pointers.ts";
 
 /** The configuration that a setting stands in: relative paths are relative to its git directory. */
-export type Place = { gitDirectory: string; roots: readonly string[] };
+export type ConfigPlace = { gitDirectory: string; roots: readonly string[] };
 
 /** Why a setting is dangerous, if it is, as a clause about the repository that it stands in. */
-export function whySettingDangerous(setting: Setting, place: Place): string | undefined {
+export function whySettingDangerous(setting: GitSetting, place: ConfigPlace): string | undefined {
   const { section, subsection, variable } = setting;
   const rows = [...(table.get(`${section}.${variable}`) ?? []), ...(table.get(`${section}.*`) ?? [])];
   const row = rows.find(([, , isDangerous = always]) => isDangerous(setting, place));
@@ -18,30 +18,30 @@ export function whySettingDangerous(setting: Setting, place: Place): string | un
 type Row = [
   /** `section.variable`, in whatever subsection; `*` is any variable. */
   key: string,
-  /** What would come of it. */
+  /** A clause that ends the sentence about it. */
   consequence: string,
-  isDangerous?: (setting: Setting, place: Place) => boolean,
+  isDangerous?: (setting: GitSetting, place: ConfigPlace) => boolean,
 ];
 
 const always = () => true;
-const unlessBoolean = ({ value }: Setting) => value !== true && !/^(|true|yes|on|false|no|off|[01])$/i.test(value);
-const ifOff = ({ value }: Setting) => value !== true && !/^(true|yes|on|1)$/i.test(value);
-const ifCommand = ({ value }: Setting) => value !== true && value.trimStart().startsWith("!");
-const ifPath = ({ value }: Setting) => value !== true && value.includes("/");
+const unlessBoolean = ({ value }: GitSetting) => value !== true && !/^(|true|yes|on|false|no|off|[01])$/i.test(value);
+const ifOff = ({ value }: GitSetting) => value !== true && !/^(true|yes|on|1)$/i.test(value);
+const ifCommand = ({ value }: GitSetting) => value !== true && value.trimStart().startsWith("!");
+const ifPath = ({ value }: GitSetting) => value !== true && value.includes("/");
 
 /** `ext::` runs what follows it and `name::` a program by that name; a host that begins with a dash is an option. */
 const isRunning = (url: string) => /^[\w.+-]*::|^-|:\/\/-/.test(url.trim());
-const ifRunning = ({ value }: Setting) => value !== true && isRunning(value);
+const ifRunning = ({ value }: GitSetting) => value !== true && isRunning(value);
 
-const isElsewhere = ({ value }: Setting, { gitDirectory, roots }: Place) => {
+const isElsewhere = ({ value }: GitSetting, { gitDirectory, roots }: ConfigPlace) => {
   if (value === true) return true;
   const { real, fault } = follow(gitDirectory, value);
   return fault !== undefined || !isInside(real, roots);
 };
 
 /**
- * What makes git, or a program that is used with it, run something, follow something or connect somewhere. Settings of
- * programs beside git stand here as far as they are in wide use.
+ * Settings by which git, or a program that is used with it, would run something, follow something or connect
+ * somewhere. Those of programs beside git stand here as far as they are in wide use.
  */
 const rows: readonly Row[] = [
   ["core.fsmonitor", "which git status would run", unlessBoolean],

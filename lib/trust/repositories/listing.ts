@@ -4,7 +4,7 @@ import { errnoOf } from "../../errors.ts";
 import { identityOf } from "./identity.ts";
 import { formOfName, isLaidOutBare, type Form } from "./names.ts";
 
-export type Mark = { path: string; form: Exclude<Form, "target"> };
+export type RepositoryMark = { path: string; form: Exclude<Form, "target"> };
 
 export type Listing = {
   identity: string;
@@ -14,13 +14,13 @@ export type Listing = {
   isCached: boolean;
   /** Those that are to be looked into. */
   directories: readonly string[];
-  marks: readonly Mark[];
+  marks: readonly RepositoryMark[];
 };
 
 /** Undefined when it cannot be read; what is gone meanwhile is empty. */
 export function listDirectory(path: string, known: Listing | undefined): Listing | undefined {
   try {
-    const before = look(path);
+    const before = statsAt(path);
     // A name that is not UTF-8 comes with another letter in it, and nothing is found by that.
     if (before === undefined) return path.includes("\ufffd") ? undefined : empty;
     if (!before.isDirectory()) return empty;
@@ -30,7 +30,7 @@ export function listDirectory(path: string, known: Listing | undefined): Listing
 
     const entries = readdirSync(path, { withFileTypes: true });
     // Fails where names may be listed, but nothing can be known of what has them.
-    const after = look(`${path}/.`);
+    const after = statsAt(`${path}/.`);
     const isSame = after !== undefined && stateOf(after) === state;
     return {
       identity: identityOf(before),
@@ -48,7 +48,7 @@ export function listDirectory(path: string, known: Listing | undefined): Listing
 
 const empty: Listing = { identity: "", state: "", isSettled: false, isCached: false, directories: [], marks: [] };
 
-export function look(path: string): BigIntStats | undefined {
+export function statsAt(path: string): BigIntStats | undefined {
   return lstatSync(path, { bigint: true, throwIfNoEntry: false });
 }
 
@@ -58,7 +58,7 @@ function stateOf({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
 
 function sorted(path: string, entries: readonly Dirent[]): Pick<Listing, "directories" | "marks"> {
   const directories: string[] = [];
-  const marks: Mark[] = [];
+  const marks: RepositoryMark[] = [];
   for (const entry of entries) {
     const form = formOfName(entry.name);
     if (form !== undefined) marks.push({ path: join(path, entry.name), form });

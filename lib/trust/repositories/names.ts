@@ -8,7 +8,7 @@ export type Form =
   | "koda"
   /** A directory that has what a git directory has, under any name. */
   | "bare"
-  /** What a `.git` or `.koda` elsewhere leads to, or passes on the way. */
+  /** The target of a `.git` or `.koda` elsewhere, or a place on the way to it. */
   | "target";
 
 /** The form of an entry, by its name alone; capitals do not matter on every file system. */

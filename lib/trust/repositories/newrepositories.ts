@@ -5,16 +5,16 @@ import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
 import { isStandIn } from "../../sandbox/layout/standin.ts";
-import type { Finding } from "./finding.ts";
+import type { RepositoryFinding } from "./finding.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
-import type { Found } from "./tree.ts";
 import { identityAt } from "./identity.ts";
+import type { FoundRepository } from "./tree.ts";
 
 export type RepositoryOptions = {
-  /** Where what must not stay is moved to: best on the same file system, and where no command can reach it. */
+  /** The directory that dangerous entries are moved to: out of every command's reach, best on the same file system. */
   quarantine: string;
   /** The git directory in which commands may commit, if there is one. */
   open?: string | undefined;
@@ -22,33 +22,33 @@ export type RepositoryOptions = {
 
 /**
  * Repositories that appear during a run: legal work, and a trap for the user's next `git status`. After each command all
- * of them are judged anew, since they are the commands' to change.
+ * of them are judged again, since they are the commands' to change.
  */
 export class NewRepositories {
   readonly #paths: ProtectedPaths;
   readonly #options: RepositoryOptions;
   readonly #guarded: readonly string[];
-  /** What needs no telling any more, or was so before any command. */
-  readonly #told: Set<string>;
+  /** Findings that were reported, or that were so before any command. */
+  readonly #reported: Set<string>;
   readonly #queue = new SerialQueue();
 
-  /** To be made when the protected paths were looked for the first time, before any command. */
+  /** Made before any command, when the protected paths have been looked for the first time. */
   constructor(paths: ProtectedPaths, options: RepositoryOptions) {
     if (paths.isReached(options.quarantine)) throw new Error("commands could reach the quarantine");
     this.#paths = paths;
     this.#options = options;
     this.#guarded = options.open === undefined ? [] : guardedParts(options.open);
-    this.#told = new Set([...this.#openDangers().map(keyOf), ...paths.unreadable.map(blindSpot).map(keyOf)]);
+    this.#reported = new Set([...this.#openDangers().map(keyOf), ...paths.unreadable.map(blindSpot).map(keyOf)]);
   }
 
-  /** What the commands since the last look have left behind; two looks at a time take turns. */
-  look(signal: AbortSignal): Promise<readonly Finding[]> {
+  /** Judges everything that has come since the last look; two looks at a time take turns. */
+  look(signal: AbortSignal): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(() => this.#look(signal));
   }
 
-  async #look(signal: AbortSignal): Promise<readonly Finding[]> {
+  async #look(signal: AbortSignal): Promise<readonly RepositoryFinding[]> {
     await this.#paths.look(signal);
-    const findings: Finding[] = [];
+    const findings: RepositoryFinding[] = [];
     for (const danger of this.#openDangers()) findings.push(...(await this.#close(danger)));
     const arrivals = this.#arrivals();
     for (const found of arrivals.slice(0, mostArrivals)) {
@@ -57,26 +57,26 @@ export class NewRepositories {
     }
     if (arrivals.length > mostArrivals) findings.push(...this.#paths.roots.map(tooMany));
     findings.push(...this.#paths.unreadable.map(blindSpot));
-    return findings.filter((finding) => this.#isNews(finding));
+    return findings.filter((finding) => this.#isUnreported(finding));
   }
 
-  #isNews(finding: Finding): boolean {
+  #isUnreported(finding: RepositoryFinding): boolean {
     if (finding.kind === "quarantined") return true;
-    const isNews = !this.#told.has(keyOf(finding));
-    this.#told.add(keyOf(finding));
-    return isNews;
+    const isUnreported = !this.#reported.has(keyOf(finding));
+    this.#reported.add(keyOf(finding));
+    return isUnreported;
   }
 
   /**
-   * What something new leads to is judged with that, and may be anything; but what a protected one leads to since now is
+   * The target of something new is judged with it, and may be anything; but the new target of a protected one would be
    * obeyed.
    */
-  #arrivals(): readonly Found[] {
+  #arrivals(): readonly FoundRepository[] {
     const known = new Set(this.#paths.known.map(({ identity }) => identity));
     return this.#paths.appeared.filter(({ from }) => from.length === 0 || from.some((identity) => known.has(identity)));
   }
 
-  async #receive(found: Found): Promise<readonly Finding[]> {
+  async #receive(found: FoundRepository): Promise<readonly RepositoryFinding[]> {
     // It may have been in something that was moved away just now.
     if (identityAt(found.path) !== found.identity || isStandIn(found.path)) return [];
     const { roots, known } = this.#paths;
@@ -87,13 +87,13 @@ export class NewRepositories {
   }
 
   /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */
-  #leastOf({ path, form, identity }: Found): string {
+  #leastOf({ path, form, identity }: FoundRepository): string {
     if (form !== "bare" || !this.#paths.wasThere(identity)) return path;
     const head = unlessRefused(() => readdirSync(path))?.find((name) => folded(name) === "head");
     return join(path, head ?? "HEAD");
   }
 
-  /** What is new and dangerous in the repository that commands may commit to; a `Guard` holds the rest. */
+  /** New dangers in the repository that commands may commit to; a `Guard` holds the rest. */
   #openDangers(): readonly OpenDanger[] {
     const { open } = this.#options;
     if (open === undefined) return [];
@@ -104,14 +104,14 @@ export class NewRepositories {
       .filter(({ path }) => !this.#guarded.some((guarded) => isBelow(path, guarded)));
   }
 
-  async #close(danger: OpenDanger): Promise<readonly Finding[]> {
-    if (this.#told.has(keyOf(danger))) return [];
+  async #close(danger: OpenDanger): Promise<readonly RepositoryFinding[]> {
+    if (this.#reported.has(keyOf(danger))) return [];
     const { path, reason } = danger;
     if (path !== this.#options.open) return this.#quarantine(path, reason);
     return [{ kind: "failed", path, reason, problem: "does not move a whole repository away" }];
   }
 
-  async #quarantine(path: string, reason: string): Promise<readonly Finding[]> {
+  async #quarantine(path: string, reason: string): Promise<readonly RepositoryFinding[]> {
     const identity = identityAt(path);
     return identity === undefined ? [] : [await moveToQuarantine({ path, identity, reason }, this.#options.quarantine)];
   }
@@ -125,14 +125,14 @@ function keyOf({ path, reason = "" }: { path: string; reason?: string }): string
   return `${path}: ${reason}`;
 }
 
-/** They are judged anew after each command, and no command is to hold up a run with them. */
+/** They are judged again after each command, and no command is to hold up a run with them. */
 const mostArrivals = 2_000;
 
-function tooMany(root: string): Finding {
+function tooMany(root: string): RepositoryFinding {
   const reason = `commands made more than ${mostArrivals} repositories`;
   return { kind: "failed", path: root, reason, problem: "could not check them all" };
 }
 
-function blindSpot(path: string): Finding {
+function blindSpot(path: string): RepositoryFinding {
   return { kind: "failed", path, reason: "there may be repositories in it", problem: "could not look into it" };
 }

@@ -3,9 +3,9 @@ import { unlessRefused } from "../../errors.ts";
 import { HeldDirectory } from "../../files/held.ts";
 
 /**
- * What must stay as it is in a git directory where commands may commit, whether it is there or not, in it and in those of
- * its submodules and work trees: what git would run, and what would make it look for that somewhere else. What may
- * appear beside these (symlinks, steps of a rebase, new submodules) is for `NewRepositories` to judge.
+ * The parts that must stay as they are, there or not, in a git directory where commands may commit and in those of its
+ * submodules and work trees: what git would run, and what would make it look for that somewhere else. Other things that
+ * may appear (symlinks, steps of a rebase, new submodules) are for `NewRepositories` to judge.
  */
 export function guardedParts(gitDirectory: string): readonly string[] {
   return [gitDirectory, ...innerRepositories(gitDirectory, 0)].flatMap((directory) =>

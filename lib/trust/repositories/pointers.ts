@@ -3,7 +3,7 @@ import { basename, dirname } from "node:path";
 import { HeldDirectory } from "../../files/held.ts";
 import { isBelow } from "../../files/path.ts";
 
-/** git reads no more from a file that points somewhere, and nobody writes more into a configuration. */
+/** git reads no more from a file that points somewhere, and no configuration has more. */
 const mostBytes = 1024 * 1024;
 
 /** The text of a regular file in a git directory; throws for anything else, and for one that is too large. */

@@ -1,20 +1,21 @@
 import { dirname } from "node:path";
 import { isBelow } from "../../files/path.ts";
 import { isInside } from "./pointers.ts";
-import { RepositoryTree, type Found, type Look } from "./tree.ts";
+import { RepositoryTree, type FoundRepository, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 /**
- * What decides which code git and koda will run, below the writable roots, as it was when the run began: none of it is a
- * command's to change. What appears later is not protected, since it may be what the command is for; see `NewRepositories`.
+ * The paths below the writable roots that decide which code git and koda will run, as they were when the run began: none
+ * of them is a command's to change. Later ones are not protected, since they may be what the command is for; see
+ * `NewRepositories`.
  */
 export class ProtectedPaths {
   readonly #tree: RepositoryTree;
   readonly #identities: Set<string>;
   readonly #directories: ReadonlySet<string>;
-  #last: Look;
+  #last: TreeLook;
 
-  private constructor(tree: RepositoryTree, first: Look) {
+  private constructor(tree: RepositoryTree, first: TreeLook) {
     this.#tree = tree;
     this.#identities = new Set(first.found.map(({ identity }) => identity));
     this.#directories = first.directories;
@@ -41,10 +42,10 @@ export class ProtectedPaths {
   }
 
   /**
-   * Where they were at the last look. Nothing is listed that lies below another, and a symlink is listed itself, beside
-   * what it leads to: no mount can hold a symlink in its place, but a `Guard` puts it back.
+   * The paths as of the last look. Nothing is listed that lies below another, and a symlink is listed itself, beside
+   * what it leads to: no mount can hold a symlink in its place, but a `Guard` restores it.
    */
-  get entries(): readonly Found[] {
+  get entries(): readonly FoundRepository[] {
     const known = this.known;
     const directories = new Set(known.filter(({ kind }) => kind === "directory").map(({ path }) => path));
     return known.filter(({ path }) => !hasAbove(path, directories));
@@ -55,12 +56,12 @@ export class ProtectedPaths {
   }
 
   /** All that was there at the beginning and still is, wherever it is now. */
-  get known(): readonly Found[] {
+  get known(): readonly FoundRepository[] {
     return this.#last.found.filter(({ identity }) => this.#identities.has(identity));
   }
 
-  /** What has appeared since the beginning, or taken the place of what was there. */
-  get appeared(): readonly Found[] {
+  /** Everything that has appeared since the beginning, or taken the place of what was there. */
+  get appeared(): readonly FoundRepository[] {
     return this.#last.found.filter(({ identity }) => !this.#identities.has(identity));
   }
 
@@ -74,7 +75,7 @@ export class ProtectedPaths {
     return this.#directories.has(identity);
   }
 
-  /** What lies at a path, and in it, was made anew as it was at the beginning, so it counts as the same. */
+  /** Takes what lies at a path, and in it, for what was there at the beginning: it was restored. */
   accept(restored: string): void {
     for (const { path } of this.known) {
       const identity = isBelow(path, restored) ? identityAt(path) : undefined;

@@ -4,7 +4,7 @@ import { errnoOf, reasonOf } from "../../errors.ts";
 import { HeldDirectory, Replaced } from "../../files/held.ts";
 import { removeTree } from "../../files/remove.ts";
 import { copyEntry } from "./copy.ts";
-import type { Finding } from "./finding.ts";
+import type { RepositoryFinding } from "./finding.ts";
 import { identityOf } from "./identity.ts";
 
 export type Suspect = {
@@ -16,10 +16,13 @@ export type Suspect = {
 };
 
 /**
- * Moves an entry into the quarantine, where nobody uses git. Every step is taken in directories that are held, so that
+ * Moves an entry into the quarantine, where no one uses git. Every step is taken in directories that are held, so that
  * a symlink put in the way at the same time leads nowhere.
  */
-export async function moveToQuarantine({ path, identity, reason }: Suspect, quarantine: string): Promise<Finding> {
+export async function moveToQuarantine(
+  { path, identity, reason }: Suspect,
+  quarantine: string,
+): Promise<RepositoryFinding> {
   const id = crypto.randomUUID().slice(0, 8);
   try {
     using parent = HeldDirectory.open(dirname(path));
@@ -27,7 +30,7 @@ export async function moveToQuarantine({ path, identity, reason }: Suspect, quar
     const movedTo = await moveAway(entry, { quarantine, id });
     return { kind: "quarantined", path, reason, movedTo };
   } catch (error) {
-    if (errnoOf(error) === undefined && !(error instanceof Replaced)) throw error;
+    if (errnoOf(error) === undefined) throw error;
     return { kind: "failed", path, reason, problem: "could not move it away", error: reasonOf(error) };
   }
 }
@@ -84,10 +87,10 @@ async function remove(directory: HeldDirectory, name: string): Promise<void> {
   else if (stats !== undefined) unlinkSync(directory.at(name));
 }
 
-/** What was begun here is finished, even when the run is being stopped. */
+/** A move that was begun is finished, even when the run is being stopped. */
 const never = new AbortController().signal;
 
-/** Where nothing can be moved it stays, under another name and without what makes git take it for a repository. */
+/** Renames an entry that cannot be moved away, without what makes git take it for a repository. */
 function disarm(entry: Entry, { id }: Goal): string {
   const { parent, name } = entry;
   checkIdentity(entry);

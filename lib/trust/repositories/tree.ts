@@ -3,11 +3,11 @@ import { unlessRefused } from "../../errors.ts";
 import { kindOf } from "../../files/walk.ts";
 import { leadsTo } from "../../git/places.ts";
 import { identityOf } from "./identity.ts";
-import { listDirectory, look, type Listing, type Mark } from "./listing.ts";
+import { listDirectory, statsAt, type Listing, type RepositoryMark } from "./listing.ts";
 import type { Form } from "./names.ts";
 import { isInside } from "./pointers.ts";
 
-export type Found = {
+export type FoundRepository = {
   /** Real but for its last part, which may be a symlink itself. */
   path: string;
   form: Form;
@@ -18,8 +18,8 @@ export type Found = {
   from: readonly string[];
 };
 
-export type Look = {
-  found: readonly Found[];
+export type TreeLook = {
+  found: readonly FoundRepository[];
   /** Directories that could not be looked into. */
   unreadable: readonly string[];
   /** The identities of those that could. */
@@ -41,7 +41,7 @@ export class RepositoryTree {
     this.except = except;
   }
 
-  async look(signal: AbortSignal): Promise<Look> {
+  async look(signal: AbortSignal): Promise<TreeLook> {
     const listings = new Map<string, Listing>();
     const unreadable: string[] = [];
     const pending = [...this.roots];
@@ -64,19 +64,19 @@ export class RepositoryTree {
   }
 }
 
-/** Should somebody ever make `/` writable: there are no repositories in these, and there is no end to them. */
+/** In case `/` is ever made writable: there are no repositories in these, and there is no end to them. */
 const notFiles: ReadonlySet<string> = new Set(["/proc", "/sys", "/dev"]);
 
 const cachedAtOnce = 64;
 
 /** Without what lies outside of the roots, which nothing that runs in the sandbox could change. */
-function withTargets(marks: readonly Mark[], roots: readonly string[]): readonly Found[] {
-  const marked = new Map<string, Found>();
+function withTargets(marks: readonly RepositoryMark[], roots: readonly string[]): readonly FoundRepository[] {
+  const marked = new Map<string, FoundRepository>();
   for (const { path, form } of marks) {
     const found = foundAt(path, form);
     if (found !== undefined) marked.set(path, found);
   }
-  const targets = new Map<string, Found>();
+  const targets = new Map<string, FoundRepository>();
   for (const { path: start, form, identity } of marked.values()) {
     const goals = leadsTo(start).filter((path) => isInside(path, roots) && !marked.has(path));
     for (const path of goals) {
@@ -87,7 +87,7 @@ function withTargets(marks: readonly Mark[], roots: readonly string[]): readonly
   return [...marked.values(), ...targets.values()];
 }
 
-function foundAt(path: string, form: Form): Found | undefined {
-  const stats = unlessRefused(() => look(path));
+function foundAt(path: string, form: Form): FoundRepository | undefined {
+  const stats = unlessRefused(() => statsAt(path));
   return stats && { path, form, kind: kindOf(stats), identity: identityOf(stats), from: [] };
 }

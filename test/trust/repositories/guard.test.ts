@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { levelOf, type Finding } from "../../../lib/trust/repositories/finding.ts";
+import { levelOf, type RepositoryFinding } from "../../../lib/trust/repositories/finding.ts";
 import { Guard } from "../../../lib/trust/repositories/guard.ts";
 import { NewRepositories } from "../../../lib/trust/repositories/newrepositories.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
@@ -79,7 +79,7 @@ function pictureOf(path: string): unknown {
   ];
 }
 
-const parts = (findings: readonly Finding[]) =>
+const parts = (findings: readonly RepositoryFinding[]) =>
   findings.flatMap((finding) => (finding.kind === "restored" ? [...finding.parts].sort() : [finding.kind]));
 
 const changes: [title: string, change: (at: (path: string) => string) => void, parts: string[]][] = [

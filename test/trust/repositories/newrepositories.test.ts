@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join, relative } from "node:path";
 import { standInsFor } from "../../../lib/sandbox/layout/standin.ts";
-import { describeFinding, levelOf, type Finding } from "../../../lib/trust/repositories/finding.ts";
+import { describeFinding, levelOf, type RepositoryFinding } from "../../../lib/trust/repositories/finding.ts";
 import { NewRepositories } from "../../../lib/trust/repositories/newrepositories.ts";
 import { ProtectedPaths } from "../../../lib/trust/repositories/protected.ts";
 import { moveToQuarantine } from "../../../lib/trust/repositories/quarantine.ts";
@@ -33,7 +33,7 @@ async function begin(files: Files = {}, { open }: { open?: string } = {}) {
     quarantine,
     ...(open !== undefined && { open: join(project, open) }),
   });
-  const findings: Finding[] = [];
+  const findings: RepositoryFinding[] = [];
   return {
     ...place,
     quarantine,
@@ -75,11 +75,11 @@ describe("a repository that appears", () => {
     expect(await run.look()).toEqual([]);
     expect([run.there("sub/.git"), run.there("sub/a"), run.there(".git/HEAD")]).toEqual([false, true, true]);
     const [finding] = run.findings;
-    if (finding?.kind !== "quarantined") throw new Error("it was set aside");
+    if (finding?.kind !== "quarantined") throw new Error("it was quarantined");
     expect(finding.movedTo).toStartWith(run.quarantine);
     expect(readFileSync(join(finding.movedTo, "config"), "utf8")).toBe(pager);
     expect(describeFinding(finding, named(run.project))).toBe(
-      `Set aside "sub/.git", made by a command: its config sets core.pager, which git log would run. It is in "${finding.movedTo}" now.`,
+      `Quarantined "sub/.git", made by a command: its config sets core.pager, which git log would run. It is now in "${finding.movedTo}".`,
     );
   });
 
@@ -157,7 +157,7 @@ describe("a repository that appears", () => {
     expect(await run.look()).toEqual([]);
   });
 
-  test("where the project's own one leads to is set aside", async () => {
+  test("where the project's own one leads to is quarantined", async () => {
     await using run = await begin({ ".git": { link: "place/gd" }, "place/gd/HEAD": "" });
     renameSync(run.at("place"), run.at("place.before"));
     run.write({ "place/gd/config": pager });
@@ -256,7 +256,7 @@ describe("setting aside", () => {
         "x/.git/empty": directory,
       });
       const found = await moveToQuarantine(doomed(join(place.project, "x/.git")), other);
-      if (found.kind !== "quarantined") throw new Error("it was set aside");
+      if (found.kind !== "quarantined") throw new Error("it was quarantined");
       expect(found.movedTo).toStartWith(other);
       expect(readdirSync(found.movedTo).sort()).toEqual(["a", "config", "empty", "link"]);
       expect(readFileSync(join(found.movedTo, "a/run"), "utf8")).toBe("p");
@@ -270,7 +270,7 @@ describe("setting aside", () => {
   test("disarms in place when it cannot move", async () => {
     await using place = makePlace({ "x/.git/HEAD": "", "x/.git/config": pager, taken: "" });
     const found = await moveToQuarantine(doomed(join(place.project, "x/.git")), join(place.project, "taken"));
-    if (found.kind !== "quarantined") throw new Error("it was set aside");
+    if (found.kind !== "quarantined") throw new Error("it was quarantined");
     expect(found.movedTo).toStartWith(join(place.project, "x/.git.set-aside-by-koda-"));
     expect(readdirSync(found.movedTo).some((name) => name === "HEAD")).toBe(false);
     const paths = await ProtectedPaths.find([place.project], live);
@@ -310,7 +310,7 @@ describe("setting aside", () => {
   });
 });
 
-test("looks at the same time take turns, and nothing is set aside twice", async () => {
+test("looks at the same time take turns, and nothing is quarantined twice", async () => {
   await using run = await begin();
   run.write({ "a/.git/config": pager, "b/.git/config": pager });
   const all = await Promise.all([run.look(), run.look(), run.look()]);

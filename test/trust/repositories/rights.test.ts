@@ -63,7 +63,7 @@ test("a directory that may be listed and not entered hides nothing", async () =>
   expect(answer).toEqual([[expect.stringContaining("work/sub")], []]);
 });
 
-test("a repository that may not be written to is set aside all the same", async () => {
+test("a repository that may not be written to is quarantined all the same", async () => {
   const answer = await asNobody(`
     const path = project + "/sub/.git";
     chmodSync(path, 0o500);

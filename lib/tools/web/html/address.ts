@@ -2,8 +2,8 @@ import { resolveReference, type WebUrl } from "../url.ts";
 
 const longest = 2048;
 
-/** Where a reference of a page leads, as it can stand in a text; undefined for what leads to no other page. */
-export function addressOf(reference: string, base: WebUrl): string | undefined {
+/** The address that a page's reference leads to, as text; undefined when that is no other page. */
+export function linkAddress(reference: string, base: WebUrl): string | undefined {
   const written = reference.trim().replace(/[\t\n\r]/g, "");
   if (written === "" || written.startsWith("#") || written.length > longest) return undefined;
   const address = resolveReference(written, base);

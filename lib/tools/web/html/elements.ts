@@ -7,16 +7,16 @@ export const breaksOf: ReadonlyMap<string, 1 | 2> = new Map([
   ...each("blockquote dl figure h1 h2 h3 h4 h5 h6 hr menu ol p pre listing table ul xmp", 2),
 ]);
 
-/** What is never text for a reader. */
+/** Elements that are never text for a reader. */
 const mute = set("script style template iframe noembed noframes svg canvas object audio video map");
 
-/** What belongs to the site and not to the page, or is there to be operated. */
+/** Elements that belong to the site and not to the page, or are there to be operated. */
 const furniture = set("nav button select textarea datalist dialog");
 
 /** Elements whose end has to be written, so that it is known where something hidden ends. */
 const closed = set("div span section article aside ul ol table form figure header footer a dl details");
 
-/** Whether an element and all in it is left out. `wide`: what is only probably no text is kept. */
+/** Is the element left out with all in it? With `wide`, what is only probably no text is kept. */
 export function isLeftOut(name: string, attributes: Attributes, wide: boolean): boolean {
   if (mute.has(name)) return !(name === "svg" && attributes.isSelfClosing);
   if (wide) return false;
@@ -26,7 +26,7 @@ export function isLeftOut(name: string, attributes: Attributes, wide: boolean): 
   return isHidden || attributes.get("role") === "navigation";
 }
 
-/** Where a page's own text begins, whatever was left open before. */
+/** Elements with which a page's own text begins, whatever was left open before. */
 export const beginsContent = set("main article");
 
 function set(names: string): ReadonlySet<string> {
@@ -37,7 +37,7 @@ function each(names: string, breaks: 1 | 2): [string, 1 | 2][] {
   return names.split(" ").map((name) => [name, breaks]);
 }
 
-/** What parts the text of a page and not that of a cell. */
+/** Does it part the text of a page, but not that of a cell? */
 export function isSoft(name: string): boolean {
   return name === "p" || name === "div" || name === "center";
 }

@@ -16,7 +16,7 @@ function named(name: string): string | undefined {
   return names.get(name);
 }
 
-/** What no text has a use for (an escape for terminals, half a character) becomes the sign for what is missing. */
+/** A character that no text needs (an escape for terminals, half a character) becomes U+FFFD. */
 function ofNumber(name: string): string {
   const given = Number.parseInt(name.replace(/^#x?/i, ""), /^#x/i.test(name) ? 16 : 10);
   const code = given >= 0x80 && given <= 0x9f ? (windows[given - 0x80] ?? 0) : given;

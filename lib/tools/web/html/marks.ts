@@ -1,31 +1,31 @@
 import type { Sheet } from "./sheet.ts";
 import type { Attributes } from "./tokens.ts";
 
-/** What an element does beside parting what stands before it from what stands after it. */
-export type Mark = {
+/** An element's effect, beside parting what stands before it from what stands after it. */
+export type ElementMark = {
   open?(sheet: Sheet, attributes: Attributes): void;
   close?(sheet: Sheet): void;
 };
 
-const list: Mark = {
+const list: ElementMark = {
   open: (sheet) => sheet.openList({ isNumbered: false, next: 1 }),
   close: (sheet) => sheet.closeList(),
 };
-const numbered: Mark = { ...list, open: openNumbered };
-const code: Mark = {
+const numbered: ElementMark = { ...list, open: openNumbered };
+const code: ElementMark = {
   open: (sheet, attributes) => sheet.openCode(languageOf(attributes)),
   close: (sheet) => sheet.closeCode(),
 };
-const verbatim: Mark = {
+const verbatim: ElementMark = {
   open: (sheet, attributes) => sheet.openVerbatim(languageOf(attributes)),
   close: (sheet) => sheet.closeVerbatim(),
 };
-const cell: Mark = { open: (sheet) => sheet.cell() };
-const quotation: Mark = { open: (sheet) => sheet.text('"'), close: (sheet) => sheet.text('"') };
+const cell: ElementMark = { open: (sheet) => sheet.cell() };
+const quotation: ElementMark = { open: (sheet) => sheet.text('"'), close: (sheet) => sheet.text('"') };
 
 /** A map and no record: an element may be called `constructor`. */
-export const marks: ReadonlyMap<string, Mark> = new Map(
-  Object.entries<Mark>({
+export const marks: ReadonlyMap<string, ElementMark> = new Map(
+  Object.entries<ElementMark>({
     h1: heading(1),
     h2: heading(2),
     h3: heading(3),
@@ -63,7 +63,7 @@ export const marks: ReadonlyMap<string, Mark> = new Map(
   }),
 );
 
-function heading(level: number): Mark {
+function heading(level: number): ElementMark {
   return { open: (sheet) => sheet.heading(level), close: (sheet) => sheet.unmark() };
 }
 

@@ -1,7 +1,7 @@
 import type { WebUrl } from "../url.ts";
-import { addressOf } from "./address.ts";
+import { linkAddress } from "./address.ts";
 import { Verbatim } from "./verbatim.ts";
-import { Writer } from "./writer.ts";
+import { LineWriter } from "./writer.ts";
 
 type List = { isNumbered: boolean; next: number };
 type Link = { href: string; text: string };
@@ -11,9 +11,9 @@ const longestLink = 1000;
 /** A cell that is longer is no figure of a table but a part of a page, and has paragraphs. */
 const longestCell = 120;
 
-/** What is open at a place in a page. It is known by counts and not by a tree: no page nests too deep for that. */
+/** The elements that are open at a place in a page: counts and not a tree, so that no page nests too deep. */
 export class Sheet {
-  readonly #writer: Writer;
+  readonly #writer: LineWriter;
   #base: WebUrl;
   #link: Link | undefined;
   #verbatim: Verbatim | undefined;
@@ -24,7 +24,7 @@ export class Sheet {
 
   constructor(base: WebUrl, limit: number) {
     this.#base = base;
-    this.#writer = new Writer(limit);
+    this.#writer = new LineWriter(limit);
   }
 
   get isFull(): boolean {
@@ -82,7 +82,7 @@ export class Sheet {
     if (this.#link === undefined) this.#writer.mark(`${"#".repeat(level)} `);
   }
 
-  /** What was marked and has no text. */
+  /** Drops a mark that got no text. */
   unmark(): void {
     this.#writer.unmark();
   }
@@ -151,7 +151,7 @@ export class Sheet {
   }
 
   image(alt: string, src: string): void {
-    const address = this.#link === undefined ? addressOf(src, this.#base) : undefined;
+    const address = this.#link === undefined ? linkAddress(src, this.#base) : undefined;
     this.text(address === undefined ? alt : `![${alt}](${address})`);
   }
 
@@ -189,7 +189,7 @@ export class Sheet {
 
   #linked(text: string, href: string): string {
     const words = text.replace(/\s+/g, " ");
-    const address = addressOf(href, this.#base);
+    const address = linkAddress(href, this.#base);
     if (address === undefined) return words;
     return address === words ? address : `[${words}](${address})`;
   }

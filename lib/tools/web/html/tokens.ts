@@ -1,6 +1,6 @@
 import { decodeEntities } from "./entities.ts";
 
-/** Who reads a page, in the order in which it is written. Names are in lower case, text and attributes are decoded. */
+/** Gets a page's parts in the order in which they are written: names in lower case, text and attributes decoded. */
 export type Visitor = {
   open(name: string, attributes: Attributes): void;
   close(name: string): void;

@@ -1,10 +1,10 @@
 /** Writes lines of text: whitespace as a browser shows it, with what every line of a quotation or a list begins with. */
-export class Writer {
+export class LineWriter {
   readonly #limit: number;
   readonly #parts: string[] = [];
   #length = 0;
   #lineLength = 0;
-  /** What comes before the next text: nothing, a new line (1), an empty line as well (2). */
+  /** Comes before the next text: nothing (0), a new line (1), an empty line as well (2). */
   #breaks: 0 | 1 | 2 = 0;
   #isSpaced = false;
   #marks = "";
@@ -20,7 +20,7 @@ export class Writer {
     return this.#length >= this.#limit;
   }
 
-  /** Whether the next text begins a line. */
+  /** Does the next text begin a line? */
   get isAtBreak(): boolean {
     return this.#breaks > 0 || this.#length === 0;
   }
@@ -40,7 +40,7 @@ export class Writer {
     this.#isSpaced = words.endsWith(" ");
   }
 
-  /** What was marked and not yet written stays with the text that comes: an item's first paragraph begins beside its bullet. */
+  /** Nothing parts a mark from the text that comes: an item's first paragraph begins beside its bullet. */
   break(breaks: 1 | 2): void {
     if (this.#marks !== "") return;
     this.#breaks = this.#breaks === 2 ? 2 : breaks;

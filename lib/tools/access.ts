@@ -1,9 +1,16 @@
-import type { Place } from "../trust/path.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { noEffect, type Claim } from "../trust/claim.ts";
+import { resolvePath, type ResolvedPath } from "../trust/path.ts";
 import { deniedOutside, notAFile } from "./refusal.ts";
 import { failed, type ToolResult } from "./tool.ts";
-import type { Claim } from "../trust/claim.ts";
 
-export function claimWrite({ real, outside }: Place): Claim {
+/** A place that is hidden from the run is refused by the gate. */
+export function claimRead(path: string, policy: Policy): Claim {
+  const { hidden } = resolvePath(path, policy);
+  return hidden === undefined ? noEffect : { ...noEffect, outside: hidden };
+}
+
+export function claimWrite({ real, outside }: ResolvedPath): Claim {
   return { effect: "write", writes: [real], ...(outside !== undefined && { outside }) };
 }
 
@@ -11,7 +18,7 @@ export function claimWrite({ real, outside }: Place): Claim {
  * Why a file may not be written there, if so. The gate has judged the claim, but a call of the same reply may have put
  * a symlink on the way since then, so the policy is asked again.
  */
-export function refuseWrite({ kind, shown, fault, outside }: Place): ToolResult | undefined {
+export function refuseWrite({ kind, shown, fault, outside }: ResolvedPath): ToolResult | undefined {
   const what = `Cannot write "${shown}"`;
   if (fault !== undefined) return failed(`${what}: ${fault}`);
   if (outside !== undefined) return deniedOutside(outside);
