@@ -5,7 +5,7 @@ import { wantedOf } from "../lib/conversation/allowance.ts";
 import { findConfinement, isMissing } from "../lib/conversation/workspace/confinement.ts";
 import type { BackendName } from "../lib/sandbox/backend.ts";
 import type { Detected } from "../lib/sandbox/detect.ts";
-import { merged, type Missed } from "../lib/sandbox/missed.ts";
+import { mergeMissed, type Missed } from "../lib/sandbox/missed.ts";
 import type { CheckResult } from "./checks.ts";
 import type { CurrentProject } from "./project.ts";
 
@@ -30,7 +30,7 @@ export async function checkSandbox(config: Config, project: CurrentProject): Pro
   const { backend, missed, gaps } = found;
   return {
     status: statusOf(found, config),
-    message: [firstLine(found, config), ...merged(missed).flatMap(linesOf), ...gaps.map(gapLine)].join("\n"),
+    message: [firstLine(found, config), ...mergeMissed(missed).flatMap(linesOf), ...gaps.map(gapLine)].join("\n"),
     backend: backend.name,
     missed,
     notes: gaps,

@@ -1,5 +1,6 @@
 import { KodaError } from "../errors.ts";
 import type { Pipe } from "../system/pipe.ts";
+import type { Policy } from "./policy/policy.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 
 /** A command line with nothing left to look up: the program is an absolute path. */
@@ -10,11 +11,11 @@ export type Confined = Command & {
   /** Descriptors that it gets beside its streams: the first one is 3 for it. */
   descriptors: readonly number[];
   /**
-   * Where the command's own status comes from, four bytes as wait() gives them, when the spawned process outlives it:
-   * that of what it left running.
+   * Delivers the command's own status, four bytes as wait() gives them, when the spawned process outlives it, and ends
+   * when nothing of it is left running.
    */
   status?: Pipe;
-  /** Where it is said that the command could not be confined, when its stderr is not koda's to read. */
+  /** Delivers the message of a command that could not be confined, when its stderr is not koda's to read. */
   complaints?: Pipe;
   /** Lets go of all that, when nothing of the command is left or it could not be started. */
   release(): void;
@@ -26,12 +27,22 @@ export type Confined = Command & {
  */
 export type Manner = "watched" | "attached";
 
-/** Where commands find the proxies. */
+export type ConfineOptions = {
+  /**
+   * For this command alone: it may do what both this policy and the backend's own allow. A caller that has several
+   * commands under one policy passes the same record each time, since what is made of it is kept.
+   */
+  policy?: Policy;
+  /** "watched" when absent. */
+  manner?: Manner;
+};
+
+/** The addresses of the proxies, as commands reach them. */
 export type Proxies = { http: Endpoint; socks: Endpoint };
 
 export type BackendName = "namespaces" | "bwrap" | "landlock" | "none";
 
-/** What a command may do, in a word, for the first event and for people. */
+/** The rights of commands, each in a word, for the first event and for people. */
 export type Enforcement = {
   name: BackendName;
   filesystem: "confined" | "open" | "no commands";
@@ -46,36 +57,30 @@ export type Enforcement = {
  */
 export type Backend = Enforcement &
   Disposable & {
+    /** The policy of all commands that have no narrower one. Absent where commands are not confined. */
+    policy?: Policy;
     /** Absent where commands have no way out, or need none. */
     proxies?: Proxies;
-    /** Commands find the run's own directory as `/tmp`. */
-    privateTmp: boolean;
     /** Commands find copies of settings in the place of hidden ones; otherwise only where variables lead them there. */
     placesCopies: boolean;
     /** Nothing that a command started can outlive it. */
     ownProcesses: boolean;
-    /** It cannot hold protected paths as they are: whoever runs commands has to put them back. */
+    /** It cannot hold protected paths as they are: they have to be restored after each command. */
     guards: boolean;
-    /** A command may be in koda's own process group: what it signals to all of that reaches nobody but itself. */
+    /** A command may be in koda's own process group: its signals to all of that reach itself alone. */
     mayShareGroup: boolean;
-    /**
-     * The users whose files commands of user 0 may write although modes say otherwise, beside user 0. Absent where
-     * nothing but koda's own rights counts.
-     */
-    owners?: readonly number[];
     /** Paths below the writable roots that no command may change from now on: repositories that were found. */
     protect(paths: readonly string[]): void;
     /** Throws a KodaError when it cannot be confined. */
-    confine(command: Command, manner?: Manner): Confined;
+    confine(command: Command, options?: ConfineOptions): Confined;
   };
 
-/** What `--no-sandbox` asks for: the command runs with the user's own rights. */
+/** For `--no-sandbox`: commands run with the user's own rights. */
 export const unconfined: Backend = {
   name: "none",
   filesystem: "open",
   network: "open",
   notes: ["commands run with your own rights: the sandbox is off (--no-sandbox)"],
-  privateTmp: false,
   placesCopies: false,
   ownProcesses: false,
   guards: false,

@@ -1,12 +1,10 @@
 import { landlockAbi } from "./abi.ts";
 import { type Backend, noCommands } from "./backend.ts";
 import { canReplaceTmp } from "./layout/layout.ts";
-import { look } from "./layout/scenery.ts";
-import { described, merged, type Missed } from "./missed.ts";
+import { look } from "./layout/host.ts";
+import { describeMissed, mergeMissed, type Missed } from "./missed.ts";
 import type { Policy } from "./policy/policy.ts";
-import { Failed } from "./probe.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
-import { whyStepFailed } from "./tiers/failures.ts";
 import type { Shape } from "./tiers/namespaces/tier.ts";
 import type { TierOptions } from "./tiers/tier.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
@@ -22,12 +20,14 @@ export type Detected = {
   backend: Backend;
   policy: Policy;
   missed: readonly Missed[];
-  /** What this tier does not hold: the backend's notes without the reasons why stronger ones were not taken. */
+  /** Known gaps of this tier: the backend's notes without the reasons why stronger ones were not taken. */
   gaps: readonly string[];
 };
 
 type Tier = {
   name: string;
+  /** Commands can find the run's own directory as `/tmp`. */
+  replacesTmp: boolean;
   open(policy: Policy, options: TierOptions, openEndpoints: DetectOptions["openEndpoints"]): Promise<Backend>;
 };
 
@@ -40,10 +40,11 @@ const inNamespaces =
 
 /** The strongest first; each is opened, with a command run in it, until one works. */
 const tiers: readonly Tier[] = [
-  { name: "namespaces", open: inNamespaces({ processes: true }) },
-  { name: "namespaces without a process namespace", open: inNamespaces({ processes: false }) },
+  { name: "namespaces", replacesTmp: true, open: inNamespaces({ processes: true }) },
+  { name: "namespaces without a process namespace", replacesTmp: true, open: inNamespaces({ processes: false }) },
   {
     name: "bwrap",
+    replacesTmp: true,
     async open(policy, options) {
       const { openBwrapTier } = await import("./tiers/bwrap/tier.ts");
       return await openBwrapTier(policy, options);
@@ -51,6 +52,7 @@ const tiers: readonly Tier[] = [
   },
   {
     name: "landlock",
+    replacesTmp: false,
     async open(policy, options, openEndpoints) {
       const { openLandlockTier } = await import("./tiers/landlock/tier.ts");
       return await openLandlockTier(policy, { ...options, endpoints: (await openEndpoints?.()) ?? [] });
@@ -64,35 +66,31 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
   if (process.platform !== "linux" || arch === undefined) return nothing(policyFor, [notHere()]);
   const options: TierOptions = { ...given, arch, abi: landlockAbi() };
   const missed: Missed[] = [];
-  for (const { name, open } of tiers) {
+  const shared = policyFor(false);
+  const replacing = canReplaceTmp(shared, look) ? policyFor(true) : shared;
+  for (const { name, replacesTmp, open } of tiers) {
     try {
-      const inTmp = policyFor(true);
-      const policy = canReplaceTmp(inTmp, look) ? inTmp : policyFor(false);
-      const backend = await open(policy, options, openEndpoints);
-      const { privateTmp, notes: gaps, owners } = backend;
-      const held = { ...(privateTmp ? policy : policyFor(false)), ...(owners && { owners }) };
-      return { backend: withReasons(backend, missed), policy: held, missed, gaps };
+      const given = replacesTmp ? replacing : shared;
+      const backend = await open(given, options, openEndpoints);
+      const { policy = given, notes: gaps } = backend;
+      return { backend: withReasons(backend, missed), policy, missed, gaps };
     } catch (error) {
-      missed.push({ tier: name, ...whyMissed(error) });
+      if (!(error instanceof Unavailable)) throw error;
+      const { message: reason, fix } = error;
+      missed.push({ tier: name, reason, ...(fix !== undefined && { fix }) });
     }
   }
   return nothing(policyFor, missed);
 }
 
-/** The tier says it itself, or its command does, at its first step or in its own words. */
-function whyMissed(error: unknown): Omit<Missed, "tier"> {
-  if (error instanceof Failed && error.step !== undefined) return whyMissed(whyStepFailed(error.step));
-  if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
-  const fix = error instanceof Unavailable ? error.fix : undefined;
-  return { reason: error.message, ...(fix !== undefined && { fix }) };
-}
-
 function nothing(policyFor: DetectOptions["policyFor"], missed: readonly Missed[]): Detected {
-  return { backend: noCommands(merged(missed).map(described)), policy: policyFor(false), missed, gaps: [] };
+  return { backend: noCommands(mergeMissed(missed).map(describeMissed)), policy: policyFor(false), missed, gaps: [] };
 }
 
 function withReasons(backend: Backend, missed: readonly Missed[]): Backend {
-  return missed.length === 0 ? backend : { ...backend, notes: [...backend.notes, ...merged(missed).map(described)] };
+  return missed.length === 0
+    ? backend
+    : { ...backend, notes: [...backend.notes, ...mergeMissed(missed).map(describeMissed)] };
 }
 
 function notHere(): Missed {

@@ -2,12 +2,12 @@
 export type Missed = { tier: string; reason: string; fix?: string };
 
 /** One line for people. */
-export function described({ tier, reason, fix }: Missed): string {
+export function describeMissed({ tier, reason, fix }: Missed): string {
   return `${tier}: ${reason}${fix === undefined ? "" : ` (fix: ${fix})`}`;
 }
 
-/** What was missed for the same reason is told together. */
-export function merged(missed: readonly Missed[]): readonly Missed[] {
+/** Tiers that were missed for the same reason become one. */
+export function mergeMissed(missed: readonly Missed[]): readonly Missed[] {
   const byReason = Map.groupBy(missed, ({ reason, fix }) => JSON.stringify([reason, fix]));
   return [...byReason.values()].flatMap((same) => {
     const [first] = same;

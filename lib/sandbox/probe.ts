@@ -1,10 +1,11 @@
 import { closeSync } from "node:fs";
 import { isGroupAlive, waitUntilGone } from "../system/kill.ts";
 import { closePipe } from "../system/pipe.ts";
-import { type FailedStep, failedStep } from "./assembly/failure.ts";
-import type { Command, Confined } from "./backend.ts";
 import { socketPair } from "../system/descriptors.ts";
-import { look } from "./layout/scenery.ts";
+import { failedStep } from "./assembly/failure.ts";
+import type { Command, Confined } from "./backend.ts";
+import { look } from "./layout/host.ts";
+import { whyStepFailed } from "./tiers/failures.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
 
 /** Does nothing, and is on every system in one of these places. */
@@ -13,47 +14,29 @@ const nothing = look("/bin/true") === undefined ? (["/bin/sh", "-c", ":"] as con
 const lastMomentMs = 1_000;
 
 /**
- * Whether a tier works is seen by running a command in it, never by looking for a file. `prepare` is the tier's own
- * way to confine a command; nobody supervises this one, since it connects to nothing.
+ * Runs a command in a tier: only that shows that it works. `prepare` is the tier's own way to confine a command; this
+ * one has no supervisor, since it connects to nothing.
  */
 export async function probe(prepare: (command: Command, supervisor: number) => Confined, cwd: string): Promise<void> {
   const pair = socketPair();
   if (pair === undefined) throw new Unavailable("no socket could be made");
-  try {
-    const confined = prepare({ argv: nothing, cwd, env: {} }, pair.there);
-    await runToItsEnd(confined);
-  } finally {
-    closeSync(pair.here);
-    closeSync(pair.there);
-  }
+  using taken = new DisposableStack();
+  taken.defer(() => [pair.here, pair.there].forEach((descriptor) => closeSync(descriptor)));
+  const confined = prepare({ argv: nothing, cwd, env: {} }, pair.there);
+  taken.defer(() => confined.release());
+  taken.defer(() => closePipe(confined.status));
+  await runToEnd(confined);
 }
 
-async function runToItsEnd({ argv, cwd, env, descriptors, status, release }: Confined): Promise<void> {
-  try {
-    const child = Bun.spawn([...argv], {
-      cwd,
-      env,
-      detached: true,
-      stdio: ["ignore", "ignore", "pipe", ...descriptors],
-    });
-    const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
-    // A tier's own helpers may end a moment after it.
-    await waitUntilGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
-    if (exit === 0) return;
-    throw new Failed(said.trim(), exit);
-  } finally {
-    closePipe(status);
-    release();
-  }
-}
-
-/** The tier's own programs say which step failed; others say something else. */
-export class Failed extends Error {
-  override readonly name = "Failed";
-  readonly step: FailedStep | undefined;
-
-  constructor(said: string, exit: number) {
-    super(said === "" ? `a command in it ended with exit ${exit}` : said);
-    this.step = failedStep(said);
-  }
+/** Runs a command of koda's own, or throws what its failure says about this machine. */
+export async function runToEnd({ argv, cwd, env, descriptors }: Command & Pick<Confined, "descriptors">) {
+  const stdio = ["ignore", "ignore", "pipe", ...descriptors] as const;
+  const child = Bun.spawn([...argv], { cwd, env, detached: true, stdio: [...stdio] });
+  const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
+  // A tier's own helpers may end a moment after it.
+  await waitUntilGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
+  if (exit === 0) return;
+  // koda's programs say which step failed; others say something else.
+  const failed = failedStep(said);
+  throw failed ? whyStepFailed(failed) : new Unavailable(said.trim() || `a command in it ended with exit ${exit}`);
 }

@@ -21,6 +21,8 @@ type Setting = {
   cwd?: string;
   /** Variables on top of the shell's environment. */
   env?: Readonly<Record<string, string>>;
+  /** The shell's own when absent. The backend holds the command to what its own policy allows as well. */
+  policy?: Policy;
 };
 
 export type StartOptions = JobOptions & Setting & { stdout: Take; stderr: Take };
@@ -108,16 +110,17 @@ export class Shell implements AsyncDisposable {
     await this.stopAll();
   }
 
-  #prepare(line: CommandLine, { cwd, env: more }: Setting, manner?: Manner): { command: Confined; mark: Mark } {
-    const { backend, policy, env, reaper } = this.#options;
+  #prepare(line: CommandLine, setting: Setting, manner: Manner = "watched"): { command: Confined; mark: Mark } {
+    const { backend, env, reaper } = this.#options;
+    const { policy = this.#options.policy, cwd = policy.root, env: more } = setting;
     reaper?.enter(this);
     const mark = memberOf(this.#family, ++this.#count);
     const command = commandOf(line, {
-      cwd: cwd ?? policy.root,
+      cwd,
       env: { ...env, ...more, [markVariable]: mark.toString() },
       isSeen: (path) => !this.confined || isSeen(path, policy),
     });
-    return { command: backend.confine(command, manner), mark };
+    return { command: backend.confine(command, { policy, manner }), mark };
   }
 
   #limited<T>(mark: Mark, start: () => T): T {

@@ -41,11 +41,8 @@ const [MSG_CMSG_CLOEXEC, MSG_DONTWAIT] = [0x40000000, 0x40] as const;
 
 export type Message = { text: string; descriptors: readonly number[] };
 
-/**
- * Takes the next message with the descriptors that came with it, and waits for one by default. Undefined when there is
- * none, or the other end is closed.
- */
-export function receive(socket: number, { wait = true } = {}): Message | undefined {
+/** Takes the next message with the descriptors that came with it; undefined when there is none now. */
+export function receive(socket: number): Message | undefined {
   const text = Buffer.alloc(64);
   const control = Buffer.alloc(headerBytes + 4 * mostDescriptors);
   const part = new BigUint64Array([BigInt(addressOf(text)), BigInt(text.length)]);
@@ -59,7 +56,7 @@ export function receive(socket: number, { wait = true } = {}): Message | undefin
     BigInt(control.length),
     0n,
   ]);
-  const flags = MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT);
+  const flags = MSG_CMSG_CLOEXEC | MSG_DONTWAIT;
   const length = Number(libc()?.recvmsg(socket, addressOf(header), flags) ?? -1);
   if (length <= 0) return undefined;
   const controlLength = Number(header[5] ?? 0n) === 0 ? 0 : Number(control.readBigUInt64LE(0));

@@ -12,8 +12,7 @@ import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
 import { canReplaceTmp } from "../../lib/sandbox/layout/layout.ts";
 import { type Policy, policyOf } from "../../lib/sandbox/policy/policy.ts";
-import { Failed } from "../../lib/sandbox/probe.ts";
-import { look } from "../../lib/sandbox/layout/scenery.ts";
+import { look } from "../../lib/sandbox/layout/host.ts";
 import { openBwrapTier } from "../../lib/sandbox/tiers/bwrap/tier.ts";
 import { openLandlockTier } from "../../lib/sandbox/tiers/landlock/tier.ts";
 import { openNamespacesTier } from "../../lib/sandbox/tiers/namespaces/tier.ts";
@@ -26,6 +25,7 @@ import { Reaper } from "../../lib/shell/reaper.ts";
 import { hereArch } from "./assembled.ts";
 import type { Order, Report, TierName, Wanted } from "./tiers.ts";
 
+const policies = new Map<string, Policy>();
 const wanted: Wanted = JSON.parse(process.argv[2] ?? "");
 const reaper = new Reaper();
 await using held = new AsyncDisposableStack();
@@ -39,17 +39,17 @@ try {
   const { env } = childEnv({ ...process.env, ...wanted.env }, rules);
   const shell = new Shell({ backend, policy, env, reaper });
   held.defer(async () => shell.stopAll());
-  const { name, filesystem, network, notes, privateTmp, placesCopies, ownProcesses, guards, mayShareGroup } = backend;
+  const { name, filesystem, network, notes, placesCopies, ownProcesses, guards, mayShareGroup } = backend;
   tell({
     kind: "open",
     policy,
-    backend: { name, filesystem, network, notes, privateTmp, placesCopies, ownProcesses, guards, mayShareGroup },
+    backend: { name, filesystem, network, notes, placesCopies, ownProcesses, guards, mayShareGroup },
   });
   // Where a tier cannot hold repositories as they are, whoever runs commands puts them back.
   const care = guardRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
   await obey(shell, backend, backend.guards ? care : undefined);
 } catch (error) {
-  if (!(error instanceof Unavailable) && !(error instanceof Failed)) throw error;
+  if (!(error instanceof Unavailable)) throw error;
   tell({ kind: "unavailable", reason: error.message });
 }
 
@@ -65,9 +65,12 @@ async function openTier({ tier, grants, circumstances }: Wanted): Promise<{ back
     onRefusal: ({ what }) => tell({ kind: "refusal", what }),
     ...circumstances,
   };
-  const inTmp = canReplaceTmp(draft, look) ? policyFor(true) : draft;
-  const backend = await open(tier, inTmp, options);
-  return { backend, policy: backend.privateTmp ? inTmp : draft };
+  const backend = await open(
+    tier,
+    tier !== "landlock" && canReplaceTmp(draft, look) ? policyFor(true) : draft,
+    options,
+  );
+  return { backend, policy: backend.policy ?? draft };
 }
 
 async function open(tier: Exclude<TierName, "none">, policy: Policy, options: TierOptions): Promise<Backend> {
@@ -120,7 +123,12 @@ type Start = Extract<Order, { do: "start" }>;
 function start(shell: Shell, { id, command, options }: Start, care: Repositories | undefined): Job {
   const listen = (stream: "stdout" | "stderr") => (bytes: Uint8Array) =>
     tell({ kind: "output", id, stream, text: Buffer.from(bytes).toString("latin1") });
-  const running = shell.start(command, { stdout: listen("stdout"), stderr: listen("stderr"), ...options });
+  const streams = { stdout: listen("stdout"), stderr: listen("stderr") };
+  const running = shell.start(command, {
+    ...streams,
+    ...options,
+    ...(options.policy && { policy: same(options.policy) }),
+  });
   tell({ kind: "started", id, pid: running.pid });
   void finish();
   return running;
@@ -130,6 +138,14 @@ function start(shell: Shell, { id, command, options }: Start, care: Repositories
     await care?.after();
     tell({ kind: "ended", id, ended });
   }
+}
+
+/** The record that was given first: those who have a policy pass the same one for each command. */
+function same(policy: Policy): Policy {
+  const key = JSON.stringify(policy);
+  const known = policies.get(key) ?? policy;
+  policies.set(key, known);
+  return known;
 }
 
 function tell(report: Report): void {

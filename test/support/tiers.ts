@@ -32,7 +32,13 @@ export type Rules = {
   env?: Record<string, string>;
 };
 
-export type CommandOptions = { cwd?: string; env?: Record<string, string>; timeoutMs?: number };
+export type CommandOptions = {
+  cwd?: string;
+  env?: Record<string, string>;
+  timeoutMs?: number;
+  /** A policy for this command alone. */
+  policy?: Policy;
+};
 
 /** How a command ended and what it printed, byte by byte (latin1). */
 export type Ran = { exit: number; stdout: string; stderr: string } & Omit<Ended, "exitCode">;

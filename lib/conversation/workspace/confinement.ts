@@ -2,7 +2,7 @@ import { accountHomes } from "../../config/account.ts";
 import { KodaError } from "../../errors.ts";
 import { type Backend, unconfined } from "../../sandbox/backend.ts";
 import { detect, type Detected } from "../../sandbox/detect.ts";
-import { described, merged } from "../../sandbox/missed.ts";
+import { describeMissed, mergeMissed } from "../../sandbox/missed.ts";
 import { holdsSecrets } from "../../sandbox/policy/defaults.ts";
 import { ownersBeside } from "../../sandbox/policy/owner.ts";
 import { type Policy, policyOf } from "../../sandbox/policy/policy.ts";
@@ -132,8 +132,8 @@ function withProxies(backend: Backend, egress: Egress): Backend {
 
 /** The error for a missing sandbox; `other` is a way out that only some commands have. */
 export function sandboxMissing({ missed }: Detected, { what, other }: { what: string; other?: string }): KodaError {
-  const reasons = merged(missed)
-    .map((tier) => `\n- ${described(tier)}`)
+  const reasons = mergeMissed(missed)
+    .map((tier) => `\n- ${describeMissed(tier)}`)
     .join("");
   return new KodaError(
     "sandbox",

@@ -94,7 +94,7 @@ function skipUnless(condition: Condition): number[] {
   }
 }
 
-/** What to compare with, into x17; from memory by ldr x17, [x16] */
+/** The value to compare with, into x17; from memory by ldr x17, [x16] */
 function fetch(condition: { equals: number } | { is: number }): number[] {
   if ("is" in condition) return constant(compared, BigInt.asUintN(64, BigInt(condition.is)));
   return [...constant(scratch, BigInt(condition.equals)), ...word(0xf9400200 | compared)];

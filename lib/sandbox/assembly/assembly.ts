@@ -13,11 +13,11 @@ export type Half = { readonly half: number };
 export type Value = number | bigint | Variable | Half;
 
 export type StepOptions = {
-  /** What the step is for, in words: when it fails the program says so and exits 126. */
+  /** The step in words: when it fails the program names it and exits 126. */
   must?: string;
-  /** Where to go on when it fails. */
+  /** Jumps there when it fails. */
   onError?: Label;
-  /** Where to go on when it fails in one particular way; it goes before `onError` and `must`. */
+  /** Jumps there when it fails in one of these ways; goes before `onError` and `must`. */
   onErrno?: { errno: readonly number[]; to: Label };
   /** Keeps the result. */
   into?: Variable;
@@ -131,32 +131,17 @@ export class Assembly {
     this.#emit(this.#processor.store(address, 4));
   }
 
-  /** Makes the signal that ended a process the result; zero where it exited. */
-  takeSignal(status: Variable): void {
-    this.take(status);
-    this.#emit(this.#processor.lowSevenBits());
-  }
-
-  /** Makes the exit code of a process that exited the result. */
-  takeExitCode(status: Variable): void {
-    this.take(status);
-    this.#emit(this.#processor.secondByte());
-  }
-
-  /** Adds a small number to the result. */
-  add(constant: number): void {
-    this.#emit(this.#processor.add(constant));
-  }
-
   /** Ends the program as a shell would that had waited for the status: its exit code, or 128 and the signal. */
   exitLike(status: Variable): void {
     const [signalled, exit] = [this.label("signalled"), this.label("exit")];
-    this.takeSignal(status);
+    this.take(status);
+    this.#emit(this.#processor.lowSevenBits());
     this.jump("nonzero", signalled);
-    this.takeExitCode(status);
+    this.take(status);
+    this.#emit(this.#processor.secondByte());
     this.jump("always", exit);
     this.place(signalled);
-    this.add(128);
+    this.#emit(this.#processor.add(128));
     this.place(exit);
     this.save(status);
     this.step("exit_group", [status]);
@@ -183,7 +168,7 @@ export class Assembly {
     const end = this.label("failure");
     for (const { label, message } of this.#failures) {
       this.place(label);
-      // What to write and how much of it: the last two arguments of the call that follows. The result stays as it is.
+      // The message and its length: the last two arguments of the call that follows. The result stays as it is.
       this.#set(1, this.text(message));
       this.#set(2, Buffer.byteLength(message));
       this.jump("always", end);

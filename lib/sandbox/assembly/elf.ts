@@ -1,6 +1,6 @@
 import type { Processor } from "./processor.ts";
 
-/** Where the two segments lie in memory; they are far enough apart that neither can grow into the other. */
+/** The two segments in memory, far enough apart that neither can grow into the other. */
 export const codeAddress = 0x10000000;
 export const dataAddress = 0x20000000;
 

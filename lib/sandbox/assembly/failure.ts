@@ -6,7 +6,7 @@ export type FailedStep = { step: string; errno: number };
 
 const saidByProgram = /koda sandbox: (.+) failed, errno (\d+)/;
 
-/** What a program of ours says when one of its steps failed, which is never the command's own failure. */
+/** Finds the message of a program of ours whose step failed, which is never the command's own failure. */
 export function failedStep(text: string): FailedStep | undefined {
   const [, step, errno] = saidByProgram.exec(text) ?? [];
   return step === undefined ? undefined : { step, errno: Number(errno) };

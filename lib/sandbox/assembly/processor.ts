@@ -1,5 +1,5 @@
 /**
- * What the assembler has to know of a processor: how the handful of instructions look that a list of system calls
+ * A processor, as far as the assembler has to know it: the handful of instructions that a list of system calls
  * needs. A register is named by its part in a call: the result of the last one, the number of the next, or one of its
  * arguments; some of them are the same register.
  */

@@ -21,7 +21,7 @@ type Instruction = { code: number; value: number; ifSo?: Label; ifNot?: Label };
 type Label = { at?: number };
 
 const [loadWord, jumpIfEqual, jumpIfAtLeast, jumpIfAny, and, give] = [0x20, 0x15, 0x35, 0x45, 0x54, 0x06] as const;
-/** Where the kernel puts what is to be judged: struct seccomp_data. */
+/** Offsets in struct seccomp_data. */
 const [numberAt, architectureAt] = [0, 4] as const;
 const argumentAt = (index: number) => 16 + 8 * index;
 

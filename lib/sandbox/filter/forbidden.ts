@@ -15,14 +15,14 @@ export const forbidden: readonly Syscall[] = [
 ];
 
 /**
- * Calls whose arguments a filter cannot see, since they lie in memory: they are said not to exist, and programs take the
- * older call that can be judged (clone for clone3, openat for openat2).
+ * Calls whose arguments a filter cannot see, since they lie in memory: they are said not to exist, and programs take
+ * the older call that can be judged (clone for clone3, openat for openat2).
  */
 export const opaque: readonly Syscall[] = [
   ...(["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "openat2"] as const),
 ];
 
-/** What kernels have kept for the programs of twenty years ago, and nobody has looked after since. */
+/** Calls that kernels keep for programs of twenty years ago, and that are hardly maintained. */
 export const obsolete: readonly Syscall[] = [
   ...(["modify_ldt", "uselib", "ustat", "sysfs", "_sysctl", "nfsservctl", "vserver"] as const),
   ...(["create_module", "get_kernel_syms", "query_module"] as const),

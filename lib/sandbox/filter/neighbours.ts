@@ -2,7 +2,7 @@ import type { Syscall } from "../assembly/syscalls.ts";
 import { allow } from "./bpf.ts";
 import { type NamedRule, noSuchCall, notAllowed, refusing, refusingAll } from "./rule.ts";
 
-/** What commands share with the other programs of the machine, for want of a namespace of their own. */
+/** Resources that commands share with the other programs of the machine, for want of a namespace of their own. */
 export type NeighbourOptions = {
   /** Processes can be named that are not the commands'. */
   foreignProcesses: boolean;

@@ -13,11 +13,11 @@ const family = (letter: number): Check => ({ argument: 1, mask: anyOfFamily, is:
 const [clone, cloneRange, dedupeRange] = [0x40049409, 0x4020940d, 0xc0189436] as const;
 const [btrfs, bcachefs, keyboard] = [0x94, 0xbc, 0x4b] as const;
 
-/** They put words into a terminal's or a console's input, which somebody else's shell would read, or take its output. */
+/** They put text into the input of a terminal or a console, which another shell would read, or take its output. */
 const [TIOCSTI, TIOCLINUX, TIOCCONS] = [0x5412, 0x541c, 0x541d] as const;
 /** Another line discipline: drivers of modems and of buses, within the kernel. */
 const TIOCSETD = 0x5423;
-/** Files that nobody can change or remove any more: immutable, append-only, sealed with a hash. */
+/** They make files that cannot be changed or removed any more: immutable, append-only, sealed with a hash. */
 const [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY] = [0x6602, 0x5820, 0x6685] as const;
 /** Encrypted directories: a policy for one; a key for the whole file system, or the removal of the user's own. */
 const [encrypt, addKey, removeKey, removeEverybodysKey] = [0x6613, 0x6617, 0x6618, 0x6619] as const;
@@ -39,6 +39,6 @@ export const requestRules: readonly NamedRule[] = [
       ...[btrfs, bcachefs, keyboard].map((letter) => notAllowed(family(letter))),
     ],
   },
-  // Whoever opens a file with a lease on it waits for its holder; koda opens files of the project.
+  // Opening a file with a lease on it waits for its holder; koda opens files of the project.
   refusing("fcntl", ...[F_SETLEASE, F_NOTIFY, F_SETDELEG].map((is) => ({ argument: 1, is }))),
 ];

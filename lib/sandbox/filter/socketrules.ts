@@ -4,8 +4,6 @@ import { allowed, type NamedRule, noSuchFamily, noSuchProtocol, notAllowed, notP
 export type SocketOptions = {
   /** "tcp": TCP and what looks names up; "none": no sockets but those of this machine. */
   network: "tcp" | "none";
-  /** Sockets in the file system. Closed where nobody supervises what they connect to. */
-  unixSockets: boolean;
   /** Asks the supervisor about every connect(). */
   superviseConnect: boolean;
   /** And about every listen(): in the machine's own network others would be let in. */
@@ -38,21 +36,21 @@ export function socketRules({ superviseConnect, superviseListen, ...options }: S
 /** Of the types, only those that must connect before they can send: for unix sockets, raw is another word for datagram. */
 const connectedUnix: readonly Case[] = [stream, wholeMessages].map((type) => allowed(isFamily(unix), isType(type)));
 
-/** A pair stays within the process and its children; but datagram ones can be connected anew, to anything. */
+/** A pair stays within the process and its children; but datagram ones can be connected again, to anything. */
 const socketPairs: NamedRule = {
   call: "socketpair",
   cases: [...connectedUnix, notAllowed(isFamily(unix))],
   otherwise: refuse(noSuchFamily),
 };
 
-/** What may be opened is listed; whatever else the kernel knows is no such family. */
-function sockets({ network, unixSockets }: Pick<SocketOptions, "network" | "unixSockets">): NamedRule {
+/** Sockets that may be opened are listed; of all others the family does not exist. */
+function sockets({ network }: Pick<SocketOptions, "network">): NamedRule {
   return {
     call: "socket",
     cases: [
       // Which addresses this machine has: name look-ups ask for that. Other protocols of netlink change things.
       allowed(isFamily(netlink), isProtocol(anyProtocol)),
-      ...(unixSockets ? connectedUnix : []),
+      ...connectedUnix,
       ...(network === "tcp" ? [...internet(inet), ...internet(inet6)] : []),
     ],
     otherwise: refuse(noSuchFamily),

@@ -2,16 +2,17 @@ import { dirname } from "node:path";
 import { KodaError } from "../../errors.ts";
 import { isBelow } from "../../files/path.ts";
 import type { Policy, SettingsCopy } from "../policy/policy.ts";
+import { isHidden } from "../policy/reach.ts";
 
 /**
- * What a command sees of the file system, as data: the host's tree, read-only, and over it, in this order, what is
+ * A command's view of the file system, as data: the host's tree, read-only, and over it, in this order, what is
  * different. The tiers with mounts carry it out, each in its own way.
  */
 export type Layout = {
   /** False only where the whole tree is a writable root. */
   readonlyTree: boolean;
   mounts: readonly Mount[];
-  /** What has to be made in the new `/dev`, for roots that lie there (in shared memory). */
+  /** Places to make in the new `/dev`, for roots that lie there (in shared memory). */
   inDevices: readonly Inside[];
 };
 
@@ -28,45 +29,48 @@ export type Mount =
    * everyone. An empty file would be read as settings that say nothing.
    */
   | { kind: "sealed"; at: string }
-  /** What is there stays there, and stays as it is. */
+  /** The file or directory stays there, and stays as it is. */
   | { kind: "frozen"; at: string };
 
-/** What has to be made inside of a mount, so that later ones find their place. */
+/** A place to make inside of a mount, so that later ones find theirs. */
 export type Inside = { path: string; kind: "directory" | "file" };
 
 export type Kind = "directory" | "file" | "link";
+/** The kind of file at a path, a symlink not followed; undefined when there is none, or koda may not look. */
+export type Look = (path: string) => Kind | undefined;
 
-export type Scenery = {
-  /** What lies at a path, a symlink not followed; undefined when there is nothing, or nobody may look. */
-  look(path: string): Kind | undefined;
-  /** What must stay as it is in this command, beside what the policy names: repositories that were found. */
+/** A layout depends on this beside the policy. */
+export type LayoutContext = {
+  look: Look;
+  /** Paths that must stay as they are, beside those of the policy: repositories that were found. */
   protect: readonly string[];
-  /** Where file systems of the kernel's own (proc, sysfs, …) are mounted. */
+  /** Mount points of the kernel's own file systems (proc, sysfs, …). */
   kernelMounts: readonly string[];
-  /** What `waysToHidden` found before the first command ran. */
+  /** The result of `waysToHidden` before the first command ran. */
   ways: readonly string[];
-  /** As `Lent` has it. */
+  /** As `OwnerRights` has it. */
   cover?: string | undefined;
 };
 
-/** Directories that a sandbox makes anew, whatever the host has there. */
-const madeAnew = ["/dev", "/proc", "/sys"];
+/** Directories that a sandbox replaces, whatever the host has there. */
+const replaced = ["/dev", "/proc", "/sys"];
 
-export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, cover }: Scenery): Layout {
-  const replacesTmp = canReplaceTmp(policy, look);
-  const roots = rootsOf(policy, replacesTmp);
+export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, cover }: LayoutContext): Layout {
+  const kept = [...protectedIn(policy), ...protect];
+  const isKept = (path: string) => kept.some((place) => isBelow(path, place));
+  const roots = rootsOf(policy).filter((root) => !isKept(root));
   const isWritten = (path: string) => roots.some((root) => isBelow(path, root));
 
   const fixed = [...ways, ...between(roots, policy.readonly)].filter((path) => look(path) === "directory");
   const trees: Placed[] = [...new Set([...roots, ...fixed])]
-    .filter((path) => path !== "/")
+    .filter((path) => path !== "/" && !isKept(path))
     .map((at) => treeOf(at, { writable: true }));
-  if (replacesTmp) trees.push({ kind: "tree", from: policy.tmp, at: "/tmp", writable: true, rank: 0 });
+  if (policy.privateTmp) trees.push(privateTmpOf(policy));
   const copies = policy.copies.filter(({ at }) => look(at) === "file").map(copyOf);
   const covers = policy.hide
-    .filter((path) => !policy.show.includes(path) && !isMadeAnew(path) && !copies.some(({ at }) => at === path))
+    .filter((path) => !policy.show.includes(path) && !isReplaced(path) && !copies.some(({ at }) => at === path))
     .flatMap((at) => coverOf(at, look(at)));
-  const lost = [...covers.map(({ at }) => at), ...(replacesTmp ? ["/tmp"] : [])];
+  const lost = [...covers.map(({ at }) => at), ...(policy.privateTmp ? ["/tmp"] : [])];
   const shown = policy.show
     .filter((path) => look(path) !== undefined && lost.some((above) => isBelow(path, above) && path !== above))
     .filter((path) => !trees.some(({ at }) => at === path))
@@ -76,7 +80,7 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, co
 
   const placed = [...trees, ...covers, ...copies, ...shown].sort(fromTheTop);
   const frozen = frozenIn(
-    [...protectedIn(policy), ...protect, ...kernelMounts].filter((path) => isWritten(path)),
+    [...kept, ...kernelMounts].filter((path) => isWritten(path)),
     look,
   );
   const inDevices = placed
@@ -94,34 +98,42 @@ export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, co
  * lies in could be, and then the next command would find it by a name that no rule is about. They are looked for before
  * the first command runs: of a later one a command could make a symlink, and what that leads to would be writable.
  */
-export function waysToHidden(policy: Policy, look: Scenery["look"]): readonly string[] {
-  const replacesTmp = canReplaceTmp(policy, look);
-  const roots = rootsOf(policy, replacesTmp);
-  const tmp = replacesTmp && roots.some((root) => isBelow(policy.tmp, root)) ? [policy.tmp] : [];
+export function waysToHidden(policy: Policy, look: Look): readonly string[] {
+  const roots = rootsOf(policy);
+  const tmp = policy.privateTmp && roots.some((root) => isBelow(policy.tmp, root)) ? [policy.tmp] : [];
   return [...between(roots, [...policy.hide, ...tmp]), ...tmp].filter((path) => look(path) === "directory");
 }
 
 /** A root in another root needs no place of its own, and has none that a command could not make a symlink of. */
-function rootsOf({ write, tmp, hide }: Policy, replacesTmp: boolean): readonly string[] {
-  const roots = write.filter((root) => !(replacesTmp && root === tmp));
+function rootsOf({ write, tmp, privateTmp, hide }: Policy): readonly string[] {
+  const roots = write.filter((root) => !(privateTmp && root === tmp));
   const isHiddenIn = (root: string, other: string) => hide.some((path) => isBelow(root, path) && isBelow(path, other));
   return roots.filter(
     (root) => !roots.some((other) => other !== root && isBelow(root, other) && !isHiddenIn(root, other)),
   );
 }
 
+/** The run's own directory; an empty one where a part of the run has no right to that. */
+function privateTmpOf(policy: Policy): Placed {
+  const { tmp, write } = policy;
+  const isOpen = write.some((root) => isBelow(tmp, root)) && !isHidden(tmp, policy);
+  return isOpen
+    ? { kind: "tree", from: tmp, at: "/tmp", writable: true, rank: 0 }
+    : { kind: "cover", at: "/tmp", rank: 0 };
+}
+
 function between(roots: readonly string[], paths: readonly string[]): string[] {
   return paths.flatMap((path) => roots.filter((root) => isBelow(path, root)).flatMap((root) => wayDown(root, path)));
 }
 
-/** What the policy names is real; a symlink has been put there since, and may lead anywhere. */
-function refuseLink(path: string, look: Scenery["look"]): void {
+/** The policy's paths are real: a symlink has been put there since, and may lead anywhere. */
+function refuseLink(path: string, look: Look): void {
   const link = [...wayDown("/", path), path].find((each) => look(each) === "link");
   if (link !== undefined)
     throw new KodaError("sandbox", `Cannot run a command: "${link}" was a directory, and has become a symlink`);
 }
 
-/** What has to stay as it is wherever it lies; where commands may commit, of the root's own `.git` only its parts. */
+/** Paths that stay as they are wherever they lie; where commands may commit, of the root's own `.git` only its parts. */
 export function protectedIn({
   root,
   readonly,
@@ -131,7 +143,7 @@ export function protectedIn({
 }
 
 /** Only where there is a directory to put it on, and not where that would hide a writable root from itself. */
-export function canReplaceTmp({ write, tmp }: Pick<Policy, "write" | "tmp">, look: Scenery["look"]): boolean {
+export function canReplaceTmp({ write, tmp }: Pick<Policy, "write" | "tmp">, look: Look): boolean {
   return look("/tmp") === "directory" && !write.some((root) => root !== tmp && isBelow("/tmp", root));
 }
 
@@ -156,11 +168,11 @@ function coverOf(at: string, kind: Kind | undefined): Placed[] {
   return kind === "file" ? [{ kind: "sealed", at, rank: 1 }] : [];
 }
 
-function isMadeAnew(path: string): boolean {
-  return madeAnew.some((directory) => isBelow(path, directory));
+function isReplaced(path: string): boolean {
+  return replaced.some((directory) => isBelow(path, directory));
 }
 
-/** What holds other places comes before them. */
+/** A directory comes before the places in it. */
 function fromTheTop(a: Placed, b: Placed): number {
   return depth(a.at) - depth(b.at) || a.rank - b.rank;
 }
@@ -169,7 +181,7 @@ function depth(path: string): number {
   return path.split("/").length;
 }
 
-function withInside(mount: Placed, placed: readonly Placed[], look: Scenery["look"]): Mount {
+function withInside(mount: Placed, placed: readonly Placed[], look: Look): Mount {
   const { kind, at } = mount;
   if (kind === "sealed") return { kind, at };
   if (kind === "cover") return { kind, at, inside: placesIn(at, placed, look) };
@@ -183,7 +195,7 @@ function closed(mount: Mount, cover: string | undefined): Mount {
 }
 
 /** The places whose nearest mount above is the one at `at`. */
-function placesIn(at: string, placed: readonly Placed[], look: Scenery["look"]): Inside[] {
+function placesIn(at: string, placed: readonly Placed[], look: Look): Inside[] {
   const nearest = (path: string) =>
     placed.map((mount) => mount.at).findLast((other) => other !== path && isBelow(path, other));
   const inside = placed.filter(({ at: path }) => path !== at && nearest(path) === at);
@@ -191,7 +203,7 @@ function placesIn(at: string, placed: readonly Placed[], look: Scenery["look"]):
 }
 
 /** The place of a mount, and the directories on the way to it. */
-function placeOf({ at }: { at: string }, top: string, look: Scenery["look"]): Inside[] {
+function placeOf({ at }: { at: string }, top: string, look: Look): Inside[] {
   const way = wayDown(top, at).map((path): Inside => ({ path, kind: "directory" }));
   return [...way, { path: at, kind: look(at) === "directory" ? "directory" : "file" }];
 }
@@ -201,8 +213,8 @@ function wayDown(top: string, path: string): string[] {
   return parent === top || !isBelow(parent, top) ? [] : [...wayDown(top, parent), parent];
 }
 
-/** What lies in something frozen is frozen with it. */
-function frozenIn(paths: readonly string[], look: Scenery["look"]): Mount[] {
+/** Paths in something frozen are frozen with it. */
+function frozenIn(paths: readonly string[], look: Look): Mount[] {
   const kept: string[] = [];
   for (const path of [...new Set(paths)].sort((a, b) => depth(a) - depth(b)))
     if (look(path) !== undefined && !kept.some((above) => isBelow(path, above))) kept.push(path);

@@ -16,12 +16,12 @@ import { tryLock } from "../../system/descriptors.ts";
 import { isBelow } from "../../files/path.ts";
 import type { Policy } from "../policy/policy.ts";
 import { protectedIn } from "./layout.ts";
-import { look } from "./scenery.ts";
+import { look } from "./host.ts";
 
 /**
- * What stands where something protected is missing, so that a command cannot make it: a mount needs a place. It is
- * empty, and there as long as any command of any koda needs it, which each says by a lock on it. Its mode tells it from
- * something empty of the user's own; one that a killed koda left is used and removed by the next.
+ * A stand-in holds the place of something protected that is missing, so that a command cannot make it: a mount needs a
+ * place. It is empty, and there as long as any command of any koda holds a lock on it. Its mode tells it from something
+ * empty of the user's own; one that a killed koda left is used and removed by the next.
  */
 const modes = { directory: 0o500, file: 0o400 } as const;
 type Kind = keyof typeof modes;
@@ -31,15 +31,10 @@ const attempts = 10;
 /** Stand-ins for everything that a policy protects below a writable root, and that is not there yet. */
 export function standInsFor(policy: Policy): Disposable {
   const { write } = policy;
-  const held = new DisposableStack();
-  try {
-    for (const path of protectedIn(policy))
-      if (write.some((root) => isBelow(path, root)) && isStandInOrMissing(path)) held.use(StandIn.hold(path));
-    return held;
-  } catch (error) {
-    held.dispose();
-    throw error;
-  }
+  using held = new DisposableStack();
+  for (const path of protectedIn(policy))
+    if (write.some((root) => isBelow(path, root)) && isStandInOrMissing(path)) held.use(hold(path));
+  return held.move();
 }
 
 function isStandInOrMissing(path: string): boolean {
@@ -54,62 +49,46 @@ export function isStandIn(path: string): boolean {
   return unlessRefused(() => look(path) !== undefined && isStandInOrMissing(path) && isEmpty()) ?? false;
 }
 
-class StandIn implements Disposable {
-  readonly #path: string;
-  readonly #kind: Kind;
-  readonly #parents: readonly string[];
-  #opened: number | undefined;
-
-  private constructor(path: string, { kind, parents, opened }: Made & { opened?: number }) {
-    this.#path = path;
-    this.#kind = kind;
-    this.#parents = parents;
-    this.#opened = opened;
-  }
-
-  /** Undefined when something else is there already, or nothing can be. */
-  static hold(path: string): StandIn | undefined {
-    try {
-      return StandIn.#hold(path);
-    } catch (error) {
-      if (canNobodyMake(path, error)) return undefined;
-      throw new KodaError("sandbox", `Cannot protect "${path}", which is not there yet: ${reasonOf(error)}`);
-    }
-  }
-
-  static #hold(path: string): StandIn | undefined {
-    const kind = kindOf(path);
-    const parents = makeParents(path);
-    for (let attempt = 0; attempt < attempts; attempt++) {
-      make(path, kind);
-      const opened = open(path, kind);
-      if (opened === "something else") return undefined;
-      if (opened === "gone") continue;
-      // Between the two somebody may have removed it.
-      if (tryLock(opened, "shared") && isStill(path, opened)) return new StandIn(path, { kind, parents, opened });
-      closeSync(opened);
-    }
-    // It is there, but cannot be locked, as on some network file systems: then it stays.
-    return new StandIn(path, { kind, parents });
-  }
-
-  [Symbol.dispose](): void {
-    const opened = this.#opened;
-    if (opened === undefined) return;
-    this.#opened = undefined;
-    try {
-      // Whoever is the last to need it takes it away.
-      if (!tryLock(opened, "alone") || !isStill(this.#path, opened)) return;
-      if (this.#kind === "directory") removeIfEmpty(this.#path);
-      else if (fstatSync(opened).size === 0) unlessRefused(() => unlinkSync(this.#path));
-      for (const parent of this.#parents) removeIfEmpty(parent);
-    } finally {
-      closeSync(opened);
-    }
+/** Undefined when something else is there already, nothing can be there, or the placeholder has to stay. */
+function hold(path: string): Disposable | undefined {
+  try {
+    return tryHold(path);
+  } catch (error) {
+    if (cannotBeMade(path, error)) return undefined;
+    throw new KodaError("sandbox", `Cannot protect "${path}", which is not there yet: ${reasonOf(error)}`);
   }
 }
 
-type Made = { kind: Kind; parents: readonly string[] };
+function tryHold(path: string): Disposable | undefined {
+  const kind = kindOf(path);
+  const parents = makeParents(path);
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    make(path, kind);
+    const opened = open(path, kind);
+    if (opened === "something else") return undefined;
+    if (opened === "gone") continue;
+    // It may have been removed between the two.
+    if (tryLock(opened, "shared") && isStill(path, opened))
+      return { [Symbol.dispose]: () => release(path, { kind, parents, opened }) };
+    closeSync(opened);
+  }
+  // It is there, but cannot be locked, as on some network file systems.
+  return undefined;
+}
+
+type Held = { kind: Kind; parents: readonly string[]; opened: number };
+
+/** The last one that holds it removes it. */
+function release(path: string, { kind, parents, opened }: Held): void {
+  try {
+    if (!tryLock(opened, "alone") || !isStill(path, opened)) return;
+    if (kind === "directory") removeIfEmpty(path);
+    else if (fstatSync(opened).size === 0) unlessRefused(() => unlinkSync(path));
+    for (const parent of parents) removeIfEmpty(parent);
+  } finally {
+    closeSync(opened);
+  }
+}
 
 /** git takes a directory by that name for a file that cannot be read, and does nothing any more. */
 function kindOf(path: string): Kind {
@@ -141,7 +120,7 @@ function make(path: string, kind: Kind): void {
 }
 
 /** Commands have no rights that koda has not; but the owner of a directory could give itself the right to write in it. */
-function canNobodyMake(path: string, error: unknown): boolean {
+function cannotBeMade(path: string, error: unknown): boolean {
   if (errnoOf(error) === "EROFS") return true;
   const parent = unlessRefused(() => statSync(nearest(dirname(path))));
   return errnoOf(error) === "EACCES" && parent !== undefined && parent.uid !== process.geteuid?.();
@@ -169,7 +148,7 @@ function isStill(path: string, opened: number): boolean {
   return now?.ino === then.ino && now.dev === then.dev;
 }
 
-/** It may have become somebody's directory, with something in it; or a command took the right to remove it. */
+/** It may have something in it by now, or a command took the right to remove it. */
 function removeIfEmpty(directory: string): void {
   unlessRefused(() => rmdirSync(directory));
 }

@@ -13,29 +13,31 @@ export function compose(parent: Policy, child: Policy): Policy {
   const isReadable = (path: string) => both.every((policy) => !isHidden(path, policy));
   const hide = unique([...parent.hide, ...child.hide, ...named.filter((path) => !isReadable(path))]);
   const privateTmp = parent.privateTmp || child.privateTmp;
+  const isWritable = (path: string) => both.every((policy) => writeRefusal(path, policy) === undefined);
   return {
     root: child.root,
     home: parent.home,
-    tmp: child.tmp,
+    // By the name /tmp no rule about a path holds: it cannot be just any place that both may write.
+    tmp: isBelow(child.tmp, parent.tmp) && isReadable(child.tmp) && isWritable(child.tmp) ? child.tmp : parent.tmp,
     privateTmp,
-    write: writableIn(parent, child),
+    write: deeperRoots(parent, child).filter(isWritable),
     readonly: unique([...parent.readonly, ...child.readonly]),
     hide,
     show: named.filter((path) => isReadable(path) && isHiddenAbove(path, hiddenFrom({ hide, privateTmp }))),
     copies: parent.copies.filter(({ at }) => child.copies.some((copy) => copy.at === at)),
-    allowGit: parent.allowGit && child.allowGit,
+    // It opens the `.git` of the root, which is not the same one in another root.
+    allowGit: parent.allowGit && child.allowGit && parent.root === child.root,
     network: stricter(parent.network, child.network),
     limits: lowest(parent.limits, child.limits),
     ...(parent.owners && { owners: parent.owners }),
   };
 }
 
-/** Where one's root lies below the other's both allow it, unless one of them protects that very place. */
-function writableIn(parent: Policy, child: Policy): readonly string[] {
+/** Both allow a root of one that lies below a root of the other, unless one of them protects that very place. */
+function deeperRoots(parent: Policy, child: Policy): readonly string[] {
   const below = (paths: readonly string[], roots: readonly string[]) =>
     paths.filter((path) => roots.some((root) => isBelow(path, root)));
-  const deeper = unique([...below(parent.write, child.write), ...below(child.write, parent.write)]);
-  return deeper.filter((path) => [parent, child].every((policy) => writeRefusal(path, policy) === undefined));
+  return unique([...below(parent.write, child.write), ...below(child.write, parent.write)]);
 }
 
 function isHiddenAbove(path: string, hide: readonly string[]): boolean {

@@ -9,7 +9,7 @@ export type Homes = {
   readonly otherHomes?: readonly string[];
 };
 
-/** Where programs keep what lets others in: keys, tokens, passwords. Relative to a home. */
+/** Files and directories in which programs keep keys, tokens and passwords. Relative to a home. */
 const secrets = [
   ".ssh",
   ".aws",
@@ -37,7 +37,7 @@ const secrets = [
 /** The sockets of docker, D-Bus and agents: a process that is reached through one acts outside of the sandbox. */
 const sockets = "/run";
 
-/** What programs need of `/run` all the same: the programs of NixOS, and where systemd says how names are resolved. */
+/** Exceptions in `/run` that programs need: the programs of NixOS, and systemd's settings for name resolution. */
 export const shownByDefault: readonly string[] = [
   "/run/current-system",
   "/run/opengl-driver",

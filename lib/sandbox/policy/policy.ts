@@ -7,7 +7,7 @@ import { hiddenByDefault, readonlyByDefault, shownByDefault } from "./defaults.t
 import { hiddenFrom, isHiddenBy } from "./reach.ts";
 
 /**
- * What a run may touch, as data: file tools and the sandbox obey the same record. All paths are absolute, and real
+ * The rights of a run, as data: file tools and the sandbox obey the same record. All paths are absolute, and real
  * (no symlink in them), and an empty list means nothing, never everything.
  */
 export type Policy = {
@@ -33,7 +33,10 @@ export type Policy = {
   readonly allowGit: boolean;
   readonly network: Network;
   readonly limits: ResourceLimits;
-  /** The users in whose directories commands of user 0 may write, as `Backend` has it. */
+  /**
+   * The users whose files commands of user 0 may write although modes say otherwise, beside user 0. Absent where
+   * nothing but koda's own rights counts.
+   */
   readonly owners?: readonly number[];
 };
 
@@ -56,7 +59,7 @@ export type ResourceLimits = {
   readonly processes?: number;
 };
 
-/** What a run was granted. Every path is absolute, and real but for those that go through `resolve`. */
+/** The grants to a run. Every path is absolute, and real but for those that go through `resolve`. */
 export type Grants = {
   readonly mode: Mode;
   readonly root: string;
@@ -66,7 +69,7 @@ export type Grants = {
   /** Homes of other accounts, where commands may have the right to read what their owners alone may read. */
   readonly otherHomes?: readonly string[];
   readonly tmp: string;
-  /** Whether commands will find `tmp` in the place of `/tmp`. */
+  /** Commands will find `tmp` in the place of `/tmp`. */
   readonly privateTmp: boolean;
   /** `--allow-write`: writable roots beside the project and `tmp`. */
   readonly write: readonly string[];
@@ -77,7 +80,7 @@ export type Grants = {
   /** koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`. */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
-  /** Where the project's `.git` leads (`leadsTo` in lib/git). Goes through `resolve`. */
+  /** The place that the project's `.git` leads to (`leadsTo` in lib/git). Goes through `resolve`. */
   readonly gitPlaces: readonly string[];
   /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
   readonly copies: readonly SettingsCopy[];
@@ -100,31 +103,29 @@ export function policyOf(grants: Grants): Policy {
   // Headers and commands of providers may hold keys.
   const configFile = present(grants.configDirectory).map(configFileIn);
   const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants)])]);
-  // What may be written may be read, and what the user hides by name is not shown by that name.
+  // Writable paths are readable, but for those that the user hides by name.
   const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));
   refuseState([root, ...grants.write, ...all(grants.read)], state);
   refuseHiddenRoot(root, { hide, show: read, denied });
 
-  const write = unique(mode === "plan" ? [tmp] : [root, tmp, ...grants.write]);
-  // git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change.
-  const own = [join(root, ".git"), join(root, ".koda")];
+  const write = unique([root, tmp, ...grants.write]);
   // A copy that a command replaced by a symlink would show the next command the link's target.
   const places = unique(grants.copies.map(({ copy }) => dirname(copy)));
   const fixed = all([
-    ...own,
+    ...ownDirectories(root),
     ...grants.gitPlaces,
     ...present(grants.configDirectory),
     ...readonlyByDefault(grants),
     ...places,
   ]);
   const covered = hiddenFrom({ hide, privateTmp });
-  return {
+  const policy: Policy = {
     root,
     home,
     tmp,
     privateTmp,
     write,
-    readonly: fixed.filter((path) => own.includes(path) || isIn(path, write)),
+    readonly: relevant(fixed, { root, write }),
     hide,
     show: unique([root, ...read]).filter((path) => isIn(path, covered)),
     copies: grants.copies.filter(
@@ -134,6 +135,22 @@ export function policyOf(grants: Grants): Policy {
     network,
     limits: { ...standardLimits, ...limits },
   };
+  return mode === "plan" ? readOnly(policy) : policy;
+}
+
+/** The same policy as mode plan has it: nothing but the private directory for temporary files can be written. */
+export function readOnly(policy: Policy): Policy {
+  const write = [policy.tmp];
+  return { ...policy, write, readonly: relevant(policy.readonly, { root: policy.root, write }) };
+}
+
+/** git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change. */
+function ownDirectories(root: string): readonly string[] {
+  return [join(root, ".git"), join(root, ".koda")];
+}
+
+function relevant(paths: readonly string[], { root, write }: Pick<Policy, "root" | "write">): readonly string[] {
+  return paths.filter((path) => ownDirectories(root).includes(path) || isIn(path, write));
 }
 
 function refuseState(opened: readonly string[], state: readonly string[]): void {

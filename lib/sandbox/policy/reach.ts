@@ -2,8 +2,8 @@ import { folded, isBelow } from "../../files/path.ts";
 import type { Policy } from "./policy.ts";
 
 /**
- * What a policy says of one real path: file tools and `compose` ask here, so both mean the same by the same lists. The
- * deepest rule wins: a hidden directory inside of a project stays hidden, and one may work inside of a hidden one.
+ * The verdict of a policy on one real path: file tools and `compose` ask here, so both mean the same by the same lists.
+ * The deepest rule wins: a hidden directory inside of a project stays hidden, and one may work inside of a hidden one.
  */
 export function isHidden(real: string, policy: Policy): boolean {
   return isHiddenBy(real, { hide: refusalsOf(policy).hide, show: policy.show, write: policy.write });
@@ -29,7 +29,7 @@ export function writeRefusal(real: string, policy: Policy): WriteRefusal | undef
   const name = roots.map((root) => protectedName(real.slice(root.length))).find((found) => found !== undefined);
   if (name !== undefined) return { kind: "protected", name };
   if (deepestAbove(folded(real), refusalsOf(policy).readonly) !== nowhere) return { kind: "readonly" };
-  // With a project at `/` these lie in a writable root, and what is written there changes the machine.
+  // In a project at `/` these lie in a writable root, and writing there changes the machine.
   return isInKernelTree(real) && !roots.some(isInKernelTree) ? { kind: "kernel" } : undefined;
 }
 

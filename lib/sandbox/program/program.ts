@@ -4,7 +4,7 @@ import type { Layout } from "../layout/layout.ts";
 import type { ResourceLimits } from "../policy/policy.ts";
 import { type Capability, keepOnly } from "./steps/capabilities.ts";
 import { rememberDirectory } from "./steps/directory.ts";
-import { filterCalls, handOver } from "./steps/filter.ts";
+import { filterCalls, sendDescriptors } from "./steps/filter.ts";
 import { restrict, type Restriction } from "./steps/landlock.ts";
 import { listen } from "./steps/listen.ts";
 import { arrange } from "./steps/mounts.ts";
@@ -12,13 +12,13 @@ import { inOwnProcessTree } from "./steps/pids.ts";
 import {
   closeOnExecFrom,
   dieWithParent,
-  holdSignals,
-  leaveUnlessChildOf,
-  letSignalsThrough,
+  blockSignals,
+  exitUnlessChildOf,
+  unblockSignals,
   limitResources,
 } from "./steps/process.ts";
 
-/** What happens between the spawn and the command, in a process that becomes the command. */
+/** The steps between the spawn and the command, in a process that becomes the command. */
 export type Plan = {
   arch: Arch;
   /** The process that starts it, where both are in one process namespace. */
@@ -32,16 +32,16 @@ export type Plan = {
     /** A process namespace too. Without a report what the command leaves running is killed. */
     processes?: { report?: number; most?: number };
   };
-  /** Rights of user 0 that the command keeps: none, but for `Lent`. */
+  /** Rights of user 0 that the command keeps: none, but for `OwnerRights`. */
   capabilities?: readonly Capability[];
   landlock?: Restriction;
   limits: ResourceLimits;
   /** Ports of its network's loopback on which to listen for koda, and the socket through which those are handed over. */
   listen?: { ports: readonly number[]; socket: number };
   filter: Uint8Array;
-  /** The socket to whoever supervises connections. */
+  /** The socket to the supervisor of connections. */
   supervisor?: number;
-  /** Where it is said what failed, when stderr is the command's alone. */
+  /** For the message about a failed step, when stderr is the command's alone. */
   complaints?: number;
 };
 
@@ -55,21 +55,21 @@ export function confiningProgram(plan: Plan): Uint8Array {
   const program = new Assembly(processors[plan.arch], {
     ...(complaints !== undefined && { complaints }),
   });
-  holdSignals(program);
+  blockSignals(program);
   dieWithParent(program);
-  if (plan.parent !== undefined) leaveUnlessChildOf(program, plan.parent);
+  if (plan.parent !== undefined) exitUnlessChildOf(program, plan.parent);
   if (plan.namespaces !== undefined) enterNamespaces(program, plan.namespaces);
 
   keepOnly(program, plan.capabilities ?? []);
   if (plan.listen !== undefined) {
     const { ports, socket } = plan.listen;
-    handOver(program, { socket, descriptors: ports.map((port) => listen(program, port)) });
+    sendDescriptors(program, { socket, descriptors: ports.map((port) => listen(program, port)) });
   }
   if (plan.landlock !== undefined) restrict(program, plan.landlock);
   limitResources(program, plan.limits);
   filterCalls(program, { filter: plan.filter, ...(plan.supervisor !== undefined && { listener: plan.supervisor }) });
   closeOnExecFrom(program, firstDescriptor);
-  letSignalsThrough(program);
+  unblockSignals(program);
   program.step("execve", [program.program, program.argv, program.environment], { must: "execve" });
   return program.finish();
 }

@@ -15,7 +15,7 @@ export class ProgramFile implements Disposable {
     // Koda's own descriptor: by that number the child may have got another one.
     this.path = `/proc/${process.pid}/fd/${this.descriptor}`;
     if (this.descriptor !== undefined && existsSync(this.path)) return;
-    // Some systems let nobody execute what is only in memory (vm.memfd_noexec), or show another namespace's /proc.
+    // Some systems execute nothing that is only in memory (vm.memfd_noexec), or show another namespace's /proc.
     this.#directory = mkdtempSync(join(tmpdir(), "koda-program-"));
     this.path = join(this.#directory, "koda-sandbox");
     writeFileSync(this.path, content, { mode: 0o500 });

@@ -1,26 +1,24 @@
+import { Recent } from "../recent.ts";
 import { ProgramFile } from "./programfile.ts";
 
-/** Commands differ in their arguments only, so one program serves until it has to be built from something else. */
+/** How many are kept: commands take turns under a few policies, and files that change what they see come and go. */
+const mostPrograms = 8;
+
+/** Commands differ in their arguments only, so one program serves all that would be built from equal sources. */
 export class Programs<Source> implements Disposable {
   readonly #build: (source: Source) => Uint8Array;
-  #last: { key: string; program: ProgramFile } | undefined;
+  readonly #built = new Recent<string, ProgramFile>(mostPrograms, (program) => program[Symbol.dispose]());
 
   constructor(build: (source: Source) => Uint8Array) {
     this.#build = build;
   }
 
-  /** The program is there until the next one is asked for. */
+  /** The program is there at least until the next one is asked for. */
   of(source: Source): ProgramFile {
-    const key = JSON.stringify(source);
-    if (this.#last?.key === key) return this.#last.program;
-    this[Symbol.dispose]();
-    const program = new ProgramFile(this.#build(source));
-    this.#last = { key, program };
-    return program;
+    return this.#built.get(JSON.stringify(source), () => new ProgramFile(this.#build(source)));
   }
 
   [Symbol.dispose](): void {
-    this.#last?.program[Symbol.dispose]();
-    this.#last = undefined;
+    for (const [, program] of this.#built.entries()) program[Symbol.dispose]();
   }
 }

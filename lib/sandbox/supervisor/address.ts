@@ -3,7 +3,7 @@ import type { Endpoint } from "./rules.ts";
 
 const { EAFNOSUPPORT, EINVAL } = constants.errno;
 
-/** Where a connect() leads. Paths and names are bytes for the kernel: here each is one character (latin1). */
+/** The target of a connect(). Paths and names are bytes for the kernel: here each is one character (latin1). */
 export type Address =
   /** Ends the connection that there is. */
   | { family: "unspecified"; bytes: Uint8Array }

@@ -13,10 +13,10 @@ export class Attempt implements Disposable {
   readonly #socket: Socket;
   readonly #address: Uint8Array;
   readonly #from: Uint8Array | undefined;
-  /** What it needs until it is over: the socket, and the file that the address names by its descriptor. */
+  /** Held until it is over: the socket, and the file that the address names by its descriptor. */
   readonly #holds: DisposableStack;
   #tries = 0;
-  /** What the next try waits for: an answer from the other side, or a while, in which its queue may have got room. */
+  /** The next try waits for an answer from the other side, or for a while, in which its queue may get room. */
   #waitsFor: "answer" | "while" = "answer";
 
   constructor(call: Call, { socket, address, from, holds }: AttemptOptions) {

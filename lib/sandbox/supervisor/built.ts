@@ -1,2 +1,2 @@
-/** Where the thread's program lies in a checkout; in the binary it lies elsewhere (see embed.ts, which replaces this file there). */
+/** The thread's program in a checkout; the build replaces this file by the place in the binary (embed.ts). */
 export const workerUrl: string = new URL("./worker.ts", import.meta.url).href;

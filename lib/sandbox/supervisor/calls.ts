@@ -94,7 +94,7 @@ export function setBlocking(descriptor: number, blocks: boolean): void {
 }
 
 const [O_PATH, O_NOFOLLOW, O_CLOEXEC] = [0o10000000, process.arch === "arm64" ? 0o100000 : 0o400000, 0o2000000];
-/** Where a path begins that is absolute. */
+/** AT_FDCWD: absolute paths need no directory. */
 export const nowhere = -100;
 
 /** Takes hold of a file without opening it; of a symlink itself. */
@@ -104,7 +104,7 @@ export function hold(directory: number, name: string): number {
 
 const mostLinkBytes = 4096;
 
-/** Where a symlink leads; without a name, the one that is held. Undefined where it is none. */
+/** The target of a symlink; without a name, of the one that is held. Undefined for anything else. */
 export function readLink(directory: number, name = ""): string | undefined {
   const target = Buffer.alloc(mostLinkBytes);
   const length = Number(library().readlinkat(directory, cString(name), target, target.length));
@@ -139,7 +139,7 @@ export function nameOf(socket: number): Uint8Array | number {
   return result < 0 ? result : bytes.subarray(0, length[0]);
 }
 
-/** Ends both directions: whoever waits at either end is told. */
+/** Ends both directions, which wakes those who wait at either end. */
 export function shutDown(socket: number): void {
   library().shutdown(socket, 2);
 }

@@ -13,10 +13,10 @@ export type Decision =
   | { do: "connect"; bytes: Uint8Array; types?: readonly number[]; from?: Uint8Array }
   /** Finds the file by its absolute path, as the command sees it; `mayConnectTo` then has the last word. */
   | { do: "find"; path: string; types: readonly number[] }
-  /** With `what` the rules refuse; without, the address makes no sense. */
+  /** The rules refuse `what`; without it, the address makes no sense. */
   | { do: "refuse"; errno: number; what?: string };
 
-/** What to do about a connect() by a process in the directory `cwd`. */
+/** Decides about a connect() by a process in the directory `cwd`. */
 export function decide(address: Address, { cwd }: { cwd: string }, rules: ConnectRules): Decision {
   switch (address.family) {
     case "unspecified":
@@ -64,10 +64,10 @@ export function inWords(address: Exclude<Address, { family: "unspecified" | "pat
   return family === "inet" ? `${host}:${port}` : `[${host}]:${port}`;
 }
 
-/** Directories whose content git and koda obey: nobody has a socket there that a command would need. */
+/** Directories whose content git and koda obey: no command needs a socket there. */
 const ownNames = new Set([".git", ".koda"]);
 
-/** Whether the rules allow the socket at a real path of the host. */
+/** `real` is a path of the host. */
 export function mayConnectTo(real: string, { sockets, except }: ConnectRules): boolean {
   if (except.some((path) => real === bytewise(path) || isBelow(real, bytewise(path)))) return false;
   return sockets.some((root) => {

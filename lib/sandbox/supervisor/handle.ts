@@ -70,7 +70,7 @@ function targetOf(decision: Exclude<Decision, { do: "refuse" }>, call: ConnectCa
   // Every program that looks up a user asks for a service that seldom exists: that is refused without a word.
   if ("errno" in located) return { errno: EACCES, ...(located.errno !== ENOENT && { what: socketAt(located.real) }) };
   close(located.held);
-  // As the kernel answers for a file that nobody listens at.
+  // The kernel's answer for a file without a listener.
   return isAllowed ? { errno: ECONNREFUSED } : { errno: EACCES, what: socketAt(located.real) };
 }
 
@@ -82,7 +82,7 @@ function isSocket(held: number): boolean {
   return unlessRefused(() => fstatSync(held).isSocket()) ?? false;
 }
 
-/** What was checked is what is connected to, wherever its name leads by then. */
+/** By the descriptor of what was checked, wherever its name leads by then. */
 function addressOfHeld(held: number): Uint8Array {
   return Buffer.from(`\x01\0/proc/self/fd/${held}\0`, "latin1");
 }

@@ -15,7 +15,7 @@ const { EACCES, EINVAL, ENOSYS, EPERM, ESRCH } = constants.errno;
  */
 export function listenFor(call: ListenCall, rules: ConnectRules, report: Report): number {
   const socket = rules.borrow === false ? -EPERM : duplicateOf(call);
-  // Without duplicates nothing can be done: a socket in its place would have another address.
+  // A socket in its place would have another address.
   if (socket === -EPERM || socket === -ENOSYS) report(call, "listening, where the kernel lets koda have no duplicate");
   if (socket < 0) return socket === -ENOSYS ? -EPERM : socket;
   try {
@@ -35,8 +35,8 @@ function addressOf(socket: number): Address | number {
 }
 
 /**
- * Why a socket of this address may not listen; with `what` where the rules refuse it. Whether a file may be a socket was
- * decided when it became one; an address that a socket has is its own for good, and one that it does not have yet
+ * Why a socket of this address may not listen; with `what` where the rules refuse it. Whether a file may be a socket
+ * was decided when it became one; an address that a socket has is its own for good, and one that it does not have yet
  * (a negative errno) is refused here, since it could come to be another.
  */
 export function whyNotListen(

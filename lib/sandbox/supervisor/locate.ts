@@ -7,8 +7,8 @@ import type { ConnectRules } from "./rules.ts";
 const { EACCES, ELOOP, ENAMETOOLONG, ENOENT } = constants.errno;
 
 /**
- * Where a path leads: to a file that is held, by its real path on the host, or to an error, with the real path of what
- * could not be reached. Who has a located file closes it.
+ * The end of a path: a file that is held, by its real path on the host, or an error, with the real path of what could
+ * not be reached. The caller closes a held file.
  */
 export type Located = { held: number; real: string } | { errno: number; real: string };
 
@@ -28,39 +28,39 @@ const [mostNames, mostDepth] = [2000, 200] as const;
  * as the real path is that of the file held in the end.
  */
 export function locate(path: string, view: View): Located {
-  using trail = new Trail(view);
+  using walk = new Walk(view);
   const pending = path.split("/").reverse();
   let links = 0;
   let names = 0;
   const fail = (errno: number, name: string) => ({
     errno,
-    real: [trail.real(), name, ...pending.toReversed()].join("/"),
+    real: [walk.real(), name, ...pending.toReversed()].join("/"),
   });
 
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (name === "" || name === ".") continue;
     if (++names > mostNames) return fail(ENAMETOOLONG, name);
     if (name === "..") {
-      trail.leave();
+      walk.leave();
       continue;
     }
-    const next = trail.look(name);
+    const next = walk.look(name);
     if (next < 0) return fail(-next, name);
     const target = readLink(next);
     if (target === undefined) {
-      if (!trail.enter(name, next)) return fail(ENAMETOOLONG, name);
+      if (!walk.enter(name, next)) return fail(ENAMETOOLONG, name);
       continue;
     }
     close(next);
     if (++links > mostLinks) return fail(ELOOP, name);
-    if (target.startsWith("/")) trail.restart();
+    if (target.startsWith("/")) walk.restart();
     pending.push(...target.split("/").reverse());
   }
-  return trail.end();
+  return walk.end();
 }
 
 /** The directories from the command's root to where it has come, each held. */
-class Trail implements Disposable {
+class Walk implements Disposable {
   readonly #view: View;
   readonly #steps: { name: string; held: number }[] = [];
   readonly #root: number;
@@ -73,7 +73,7 @@ class Trail implements Disposable {
   /** Takes hold of what the command finds by a name where it is; a negative errno when there is nothing to find. */
   look(name: string): number {
     const here = this.#path();
-    // What processes have open is theirs: a command looks into its own, and /proc/self would be koda's.
+    // A command may look into its own process alone, and /proc/self would be koda's.
     if (here === "/proc")
       return name === "self" || name === "thread-self" ? hold(nowhere, `/proc/${this.#view.pid}`) : -EACCES;
     const elsewhere = placeOf(readable(`${here === "/" ? "" : here}/${name}`), this.#view);
@@ -100,7 +100,7 @@ class Trail implements Disposable {
     return path === "/" ? "" : path;
   }
 
-  /** What it came to, which outlives the trail. */
+  /** The located file outlives the walk. */
   end(): Located {
     const last = this.#steps.pop();
     if (last === undefined) return { errno: EACCES, real: "/" };

@@ -2,8 +2,8 @@ import { isBelow } from "./decide.ts";
 import type { ConnectRules, Name } from "./rules.ts";
 
 /**
- * Where on the host a path lies that a command names, if not simply in its parent: a directory with another name, what
- * is seen by its own name within such a directory, and what lies beside that.
+ * The place on the host of a path that a command names, if that is not simply in its parent: a directory with another
+ * name, a root that keeps its own name within such a directory, and what lies beside that root.
  */
 export function placeOf(path: string, { names, sockets }: Pick<ConnectRules, "names" | "sockets">): string | undefined {
   const name = names.find(({ from }) => path === from || isBelow(path, from));
@@ -16,7 +16,7 @@ export function placeOf(path: string, { names, sockets }: Pick<ConnectRules, "na
     : undefined;
 }
 
-/** Whether a path within a renamed directory is one of the roots, or on the way to one. */
+/** A path within a renamed directory that is one of the roots, or on the way to one. */
 function leadsToRoot(path: string, { from }: Name, sockets: readonly string[]): boolean {
   return isBelow(path, from) && sockets.some((root) => root === path || isBelow(root, path));
 }

@@ -46,12 +46,12 @@ export function takeCall(listener: number): Call | undefined {
 const column = process.arch === "arm64" ? 1 : 0;
 const noSuchCall = 38;
 
-/** Whether the call still waits; if so, all that was read of its process before was read of that one, and not of a later one by its number. */
+/** Then all that was read of its process before was read of that one, and not of a later one by its number. */
 export function stillWaits({ listener, id }: Asked): boolean {
   return ioctl(listener, ID_VALID, new Uint8Array(new BigUint64Array([id]).buffer)) === 0;
 }
 
-/** Ends the call as the kernel would: with zero or a negative errno. False when nobody waits for it any more. */
+/** Ends the call as the kernel would: with zero or a negative errno. False when it no longer waits. */
 export function answer({ listener, id }: Asked, result: number): boolean {
   const bytes = new Uint8Array(answerBytes);
   const view = new DataView(bytes.buffer);

@@ -39,7 +39,7 @@ export type Described = { name: string; blocks: boolean; closeOnExec: boolean };
 
 const [O_NONBLOCK, O_CLOEXEC] = [0o4000, 0o2000000] as const;
 
-/** What /proc tells of a socket of another process; undefined where it is none. */
+/** A socket of another process, as /proc describes it; undefined for anything else. */
 export function describeSocket({ pid, descriptor }: Call): Described | undefined {
   const name = socketName(pid, descriptor);
   const flags = /^flags:\s*([0-7]+)$/m.exec(read(`/proc/${pid}/fdinfo/${descriptor}`))?.[1];

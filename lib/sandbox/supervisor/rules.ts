@@ -1,12 +1,12 @@
 /**
- * What commands may connect to, as data: it is sent to the supervisor's thread. All paths are real, with no symlink in
- * them. Where their listen() is asked about as well, they may listen in the file system, and otherwise where the network
- * and the names in it are their own: `tcp` is "any", and `abstract` holds.
+ * The connections that commands may make, as data: it is sent to the supervisor's thread. All paths are real, with no
+ * symlink in them. Where their listen() is asked about as well, they may listen in the file system, and otherwise where
+ * the network and the names in it are their own: `tcp` is "any", and `abstract` holds.
  */
 export type ConnectRules = {
   /** Directories below which unix sockets may be connected to. */
   readonly sockets: readonly string[];
-  /** What is hidden from commands, or otherwise never to be connected to, even below `sockets`. */
+  /** Paths that are hidden from commands: never connected to, even below `sockets`. */
   readonly except: readonly string[];
   /**
    * Commands know `to` by the name `from`, as they know a private directory by the name /tmp; but not what lies below

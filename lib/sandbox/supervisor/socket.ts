@@ -20,13 +20,13 @@ const { EINVAL, EISCONN, ENOSYS, ENOTSOCK, EPERM } = constants.errno;
 export type Socket = Disposable & {
   readonly descriptor: number;
   readonly type: number;
-  /** Whether the command waits until it is connected. */
+  /** The command waits until it is connected. */
   readonly waits: boolean;
   /** Once it is connected: lets the command have it; zero or a negative errno. */
   deliver(): number;
 };
 
-/** The command's own socket, or where the kernel lets nobody have that, another to take its place. */
+/** The command's own socket, or where the kernel keeps that from koda, another to take its place. */
 export function socketFor(call: ConnectCall, address: Address, rules: ConnectRules): Socket | number {
   const borrowed = rules.borrow === false ? -EPERM : borrow(call);
   return borrowed === -EPERM || borrowed === -ENOSYS ? substitute(call, address, rules) : borrowed;
@@ -97,7 +97,7 @@ function substitute(call: ConnectCall, address: Address, { tcp }: ConnectRules):
   };
 }
 
-/** What koda can connect for a command: files are the same in every network, addresses only in its own. */
+/** koda can connect to files, which are the same in every network, and to addresses of its own network. */
 function familyOf({ family }: Address, tcp: ConnectRules["tcp"]): keyof typeof families | undefined {
   if (family === "path") return "unix";
   return family === "inet" && tcp !== "any" ? "tcp" : undefined;

@@ -13,103 +13,145 @@ const mostAttempts = 256;
 /** How soon there may be room in a queue, and how soon it matters that a command that waited is dead. */
 const [retryMs, checkMs] = [5, 250] as const;
 
-/**
- * Answers the calls of all commands whose listeners arrive at the socket, until nobody is left who could send one.
- * It waits in one place, for everything, and blocks nowhere else.
- */
-export function watch(socket: number, rules: ConnectRules, report: Report): void {
-  const listeners = new Set<number>();
-  const attempts = new Set<Attempt>();
-  try {
-    for (;;) {
-      const tried = [...attempts];
-      const asked = [...listeners];
-      const wanted = [
-        { descriptor: socket, events: POLLIN },
-        ...asked.map((descriptor) => ({ descriptor, events: POLLIN })),
-        // A negative descriptor is passed over.
-        ...tried.map(({ writable = -1 }) => ({ descriptor: writable, events: POLLOUT })),
-      ];
-      const [arrived = 0, ...ready] = poll(wanted, patience(attempts));
+/** A socket at which listeners arrive: only programs that were given its other end can send any. */
+export type RuledSocket = { socket: number; rules: ConnectRules };
 
-      for (const [index, attempt] of tried.entries())
-        if (isDue(attempt, ready[asked.length + index] ?? 0)) proceed(attempt, attempts);
-      for (const [index, listener] of asked.entries()) {
-        const events = ready[index] ?? 0;
-        if (events & POLLIN) take(listener);
-        if (events & pollEnd) forget(listener);
-      }
-      if (arrived & POLLIN) welcome(socket, listeners);
-      if (arrived & pollEnd) return;
-    }
-  } finally {
-    for (const attempt of attempts) attempt[Symbol.dispose]();
-    for (const listener of listeners) close(listener);
+type Reports = {
+  report: Report;
+  /** No listener can come from that socket any more. */
+  abandon(socket: number): void;
+};
+
+/**
+ * Answers the calls of all commands whose listeners arrive, each by the rules of the socket that its listener came
+ * through. It waits in one place, for everything; a byte of `control` says that there is another socket to add.
+ */
+export class Watch {
+  readonly #control: number;
+  readonly #reports: Reports;
+  readonly #sockets = new Map<number, ConnectRules>();
+  readonly #listeners = new Map<number, ConnectRules>();
+  readonly #attempts = new Set<Attempt>();
+
+  constructor(control: number, reports: Reports) {
+    this.#control = control;
+    this.#reports = reports;
   }
 
-  function take(listener: number): void {
-    const call = takeCall(listener);
-    if (call === undefined) return;
-    const isTooMany = call.name === "connect" && attempts.size >= mostAttempts;
-    const result = isTooMany ? -EAGAIN : safely(call);
+  add({ socket, rules }: RuledSocket): void {
+    this.#sockets.set(socket, rules);
+  }
+
+  /** Works until another socket is announced; false when `control` has ended instead. */
+  work(): boolean {
+    let isAnnounced = false;
+    try {
+      let events = 0;
+      while (events === 0) events = this.#wait();
+      // All that was announced before the end is taken.
+      isAnnounced = receive(this.#control) !== undefined;
+      return isAnnounced;
+    } finally {
+      if (!isAnnounced) this.#close();
+    }
+  }
+
+  /** Waits until something happens and deals with it; returns the events of `control`. */
+  #wait(): number {
+    const [attempts, listeners, sockets] = [[...this.#attempts], [...this.#listeners], [...this.#sockets]];
+    const inputs = [...listeners, ...sockets].map(([descriptor]) => descriptor);
+    const events = poll(
+      [
+        // A negative descriptor is passed over.
+        ...attempts.map(({ writable = -1 }) => ({ descriptor: writable, events: POLLOUT })),
+        ...[...inputs, this.#control].map((descriptor) => ({ descriptor, events: POLLIN })),
+      ],
+      timeoutFor(this.#attempts),
+    ).values();
+    const next = () => events.next().value ?? 0;
+    for (const attempt of attempts) this.#continue(attempt, next());
+    for (const [listener, rules] of listeners) this.#serve(listener, rules, next());
+    for (const [socket, rules] of sockets) this.#accept(socket, rules, next());
+    return next();
+  }
+
+  /** An attempt whose command is gone is due as well: it ends. */
+  #continue(attempt: Attempt, events: number): void {
+    const isDue = attempt.writable === undefined || events !== 0 || !stillWaits(attempt.call);
+    if (isDue) this.#proceed(attempt);
+  }
+
+  #proceed(attempt: Attempt): void {
+    if (!stillWaits(attempt.call)) {
+      this.#end(attempt);
+      return;
+    }
+    const result = attempt.try();
+    if (result === undefined) return;
+    // The command's socket is as it was before the command goes on.
+    this.#end(attempt);
+    answer(attempt.call, result);
+  }
+
+  #end(attempt: Attempt): void {
+    this.#attempts.delete(attempt);
+    attempt[Symbol.dispose]();
+  }
+
+  #serve(listener: number, rules: ConnectRules, events: number): void {
+    const call = events & POLLIN ? takeCall(listener) : undefined;
+    if (call !== undefined) this.#take(call, rules);
+    if (events & pollEnd) this.#forget(listener);
+  }
+
+  #take(call: Call, rules: ConnectRules): void {
+    const isTooMany = call.name === "connect" && this.#attempts.size >= mostAttempts;
+    const result = isTooMany ? -EAGAIN : this.#handle(call, rules);
     if (typeof result === "number") {
       answer(call, result);
       return;
     }
-    attempts.add(result);
-    proceed(result, attempts);
+    this.#attempts.add(result);
+    this.#proceed(result);
   }
 
   /** A defect here must neither allow anything nor end the supervision of all other commands. */
-  function safely(call: Call): number | Attempt {
+  #handle(call: Call, rules: ConnectRules): number | Attempt {
     try {
-      return handle(call, rules, report);
+      return handle(call, rules, this.#reports.report);
     } catch {
       return -EACCES;
     }
   }
 
   /** No process is left that the filter is about. */
-  function forget(listener: number): void {
-    for (const attempt of attempts) if (attempt.call.listener === listener) end(attempt, attempts);
-    listeners.delete(listener);
+  #forget(listener: number): void {
+    for (const attempt of this.#attempts) if (attempt.call.listener === listener) this.#end(attempt);
+    this.#listeners.delete(listener);
     close(listener);
   }
-}
 
-/** Takes what is sent; anything but a listener has no business here. */
-function welcome(socket: number, listeners: Set<number>): void {
-  for (const descriptor of receive(socket, { wait: false })?.descriptors ?? []) {
-    const isListener = readLink(nowhere, `/proc/self/fd/${descriptor}`) === "anon_inode:seccomp notify";
-    if (isListener) listeners.add(descriptor);
-    else close(descriptor);
+  /** Anything but a listener has no business here. */
+  #accept(socket: number, rules: ConnectRules, events: number): void {
+    const message = events === 0 ? undefined : receive(socket);
+    for (const descriptor of message?.descriptors ?? []) {
+      const isListener = readLink(nowhere, `/proc/self/fd/${descriptor}`) === "anon_inode:seccomp notify";
+      if (isListener) this.#listeners.set(descriptor, rules);
+      else close(descriptor);
+    }
+    if (message !== undefined || !(events & pollEnd)) return;
+    this.#sockets.delete(socket);
+    this.#reports.abandon(socket);
+  }
+
+  #close(): void {
+    for (const attempt of this.#attempts) attempt[Symbol.dispose]();
+    for (const listener of this.#listeners.keys()) close(listener);
   }
 }
 
 /** For how long nothing has to be done unless something happens. */
-function patience(attempts: ReadonlySet<Attempt>): number {
+function timeoutFor(attempts: ReadonlySet<Attempt>): number {
   if (attempts.size === 0) return -1;
   return [...attempts].some(({ writable }) => writable === undefined) ? retryMs : checkMs;
-}
-
-/** One whose command is gone is due as well: it ends. */
-function isDue(attempt: Attempt, events: number): boolean {
-  return attempt.writable === undefined || events !== 0 || !stillWaits(attempt.call);
-}
-
-function proceed(attempt: Attempt, attempts: Set<Attempt>): void {
-  if (!stillWaits(attempt.call)) {
-    end(attempt, attempts);
-    return;
-  }
-  const result = attempt.try();
-  if (result === undefined) return;
-  // The command's socket is as it was before the command goes on.
-  end(attempt, attempts);
-  answer(attempt.call, result);
-}
-
-function end(attempt: Attempt, attempts: Set<Attempt>): void {
-  attempts.delete(attempt);
-  attempt[Symbol.dispose]();
 }

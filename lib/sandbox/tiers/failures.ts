@@ -4,14 +4,14 @@ import { errnoName, unlessRefused } from "../../errors.ts";
 import type { FailedStep } from "../assembly/failure.ts";
 import { Unavailable } from "./unavailable.ts";
 
-/** What this machine says of itself, by the path; undefined where there is no such thing. */
+/** Reads a file of the kernel's that describes this machine; undefined where there is none. */
 export type Setting = (path: string) => string | undefined;
 
 type Why = { reason: string; fix?: string };
 
 const { EPERM, EACCES, EINVAL, ENOSPC, ENOSYS, EUSERS } = { EUSERS: 87, ...constants.errno };
 
-/** What a failed step says about this machine, and what would help. */
+/** Explains a failed step: the reason on this machine, and a fix. */
 export function whyStepFailed({ step, errno }: FailedStep, setting: Setting = readSetting): Unavailable {
   const { reason, fix } = whyFailed({ step, errno }, setting);
   return new Unavailable(`${reason} (${step}: ${errnoName(errno)})`, fix);
@@ -25,7 +25,7 @@ function whyFailed({ step, errno }: FailedStep, setting: Setting): Why {
   if (errno === EINVAL && isMakingUser) return notBuilt;
   if (errno !== EPERM && errno !== EACCES) return { reason: "the kernel refuses it" };
   if (step === "execve") return notStarted;
-  // With AppArmor's restriction the namespace may be made, and then nothing can be done in it.
+  // AppArmor's restriction may let the namespace be made, and then allow nothing in it.
   if (setting(appArmorSetting) === "1") return appArmor;
   if (step === "mount(/proc)") return maskedProc;
   if (!isMakingUser) return errno === EACCES ? profile : filter;
@@ -92,7 +92,7 @@ function whyNoMore(setting: Setting): Why {
   return { reason: `user.${closed} is 0`, fix: `sudo sysctl user.${closed}=15000` };
 }
 
-/** Is this process under somebody's filter? */
+/** This process is under a seccomp filter. */
 function isFiltered(setting: Setting): boolean {
   return /^Seccomp:\s*[12]$/m.test(setting("/proc/self/status") ?? "");
 }

@@ -4,12 +4,12 @@ import { Unavailable } from "./unavailable.ts";
 
 const firstWithLandlock = [5, 13] as const;
 
-/** Without Landlock user 0 could change the machine through /proc. */
-export function mustHoldRoot(abi: number): void {
+/** User 0 could change the machine through /proc if Landlock did not prevent it. */
+export function requireLandlockAsRoot(abi: number): void {
   if (abi === 0 && process.getuid?.() === 0) throw noLandlock();
 }
 
-/** Without Landlock there is only what mounts hold, and where nothing but they would, there is no tier. */
+/** The reason why there is no Landlock. */
 export function noLandlock(kernel: string = release()): Unavailable {
   if (isOlderThan(firstWithLandlock, kernel))
     return new Unavailable(`Linux ${kernel} has no Landlock`, "use Linux 6.12 or later");

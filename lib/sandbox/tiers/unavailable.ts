@@ -11,7 +11,7 @@ export class Unavailable extends Error {
   }
 }
 
-/** What was there when a tier was opened may have changed since: then a command is refused, and the run goes on. */
+/** The machine may have changed since the tier was opened: then a command is refused, and the run goes on. */
 export function orRefuse<T>(confine: () => T): T {
   try {
     return confine();

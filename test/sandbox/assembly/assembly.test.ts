@@ -46,6 +46,11 @@ for (const { name, processor, runner = [], runner: available } of machines) {
   describe.skipIf(available === undefined)(`on ${name}`, () => {
     const begin = () => new Assembly(processor);
     const exit = (assembly: Assembly, code: number) => assembly.step("exit_group", [code]);
+    const killItself = (assembly: Assembly) => {
+      const self = assembly.variable();
+      assembly.step("getpid", [], { into: self });
+      assembly.step("kill", [self, 15]);
+    };
     const say = (assembly: Assembly, text: string) =>
       assembly.step("write", [1, assembly.text(text), Buffer.byteLength(text)]);
 
@@ -183,42 +188,21 @@ for (const { name, processor, runner = [], runner: available } of machines) {
       expect(run(assembly, runner)).toEqual({ exitCode: 42, stdout: "", stderr: "" });
     });
 
-    test("a process is started, waited for and its status passed on", () => {
+    test.each([
+      ["exit code", 5, (assembly: Assembly) => exit(assembly, 5)],
+      ["signal", 128 + 15, killItself],
+    ] as const)("a process is started, waited for and its %s passed on", (_, expected, end) => {
       const SIGCHLD = 17;
       const assembly = begin();
-      const [child, status, sum] = [assembly.variable(), assembly.variable(), assembly.variable()];
+      const [child, status] = [assembly.variable(), assembly.variable()];
       const parent = assembly.label("parent");
       assembly.step("clone", [SIGCHLD, 0, 0, 0, 0], { must: "clone", into: child });
       assembly.jump("nonzero", parent);
-      exit(assembly, 5);
-      assembly.place(parent);
-      assembly.step("wait4", [child, status.address, 0, 0], { must: "wait4" });
-      assembly.takeSignal(status);
-      const killed = assembly.label("killed");
-      assembly.jump("nonzero", killed);
-      assembly.takeExitCode(status);
-      assembly.add(30);
-      assembly.save(sum);
-      assembly.step("exit_group", [sum]);
-      assembly.place(killed);
-      exit(assembly, 1);
-      expect(run(assembly, runner).exitCode).toBe(35);
-    });
-
-    test("a process that died of a signal is seen to have", () => {
-      const [SIGCHLD, SIGTERM] = [17, 15];
-      const assembly = begin();
-      const [child, self, status] = [assembly.variable(), assembly.variable(), assembly.variable()];
-      const parent = assembly.label("parent");
-      assembly.step("clone", [SIGCHLD, 0, 0, 0, 0], { must: "clone", into: child });
-      assembly.jump("nonzero", parent);
-      assembly.step("getpid", [], { into: self });
-      assembly.step("kill", [self, SIGTERM]);
-      exit(assembly, 1);
+      end(assembly);
       assembly.place(parent);
       assembly.step("wait4", [child, status.address, 0, 0], { must: "wait4" });
       assembly.exitLike(status);
-      expect(run(assembly, runner).exitCode).toBe(128 + SIGTERM);
+      expect(run(assembly, runner).exitCode).toBe(expected);
     });
 
     test("large numbers reach the kernel whole", () => {

@@ -9,7 +9,6 @@ import { judge } from "../../support/bpf.ts";
 const column = hereArch === "x64" ? 0 : 1;
 const usual: FilterOptions = {
   network: "tcp",
-  unixSockets: true,
   superviseConnect: true,
   superviseListen: false,
   foreignProcesses: false,
@@ -140,7 +139,6 @@ const rows: Row[] = [
   ["a unix raw socket, which is a datagram one", "socket", [1, 3, 0], EAFNOSUPPORT],
   ["a unix raw socket that does not block", "socket", [1, 3 | 0o4000, 0], EAFNOSUPPORT],
   ["a unix socket of a type that is not known yet", "socket", [1, 7, 0], EAFNOSUPPORT],
-  ["a unix socket where they are closed", "socket", [1, 1, 0], EAFNOSUPPORT, { unixSockets: false }],
   ["a pair of stream sockets", "socketpair", [1, 1, 0], allow],
   ["a pair of datagram sockets", "socketpair", [1, 2 | 0o2000000, 0], EPERM],
   ["a pair of raw sockets", "socketpair", [1, 3, 0], EPERM],
@@ -151,7 +149,6 @@ const rows: Row[] = [
 const everythingAllowed: FilterOptions = { ...usual, superviseConnect: false };
 const narrowings: readonly Partial<FilterOptions>[] = [
   { network: "none" },
-  { unixSockets: false },
   { superviseConnect: true },
   { superviseListen: true },
   { foreignProcesses: true },

@@ -9,26 +9,29 @@ const below = (count: number) => Math.floor(random() * count);
 const oneOf = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T;
 const some = <T>(most: number, make: () => T) => Array.from({ length: below(most + 1) }, make);
 
-/** Few names, so that rules meet; capitals, since refusals do not tell them apart and permissions do. */
-const names = ["a", "b", "A", ".git", ".koda", "tmp", "É", "E\u0301"];
+/** Few names, so that rules meet. */
+const names = ["a", "b", ".git", ".koda", "tmp"];
+/** Refusals do not tell these apart from others, and permissions do. */
+const lookalikes = ["A", "É", "E\u0301"];
 const tops = ["", "", "/tmp", "/dev/shm", "/p"];
-const path = () => `${oneOf(tops)}${some(4, () => `/${oneOf(names)}`).join("")}` || "/";
+const path = (of = names) => `${oneOf(tops)}${some(4, () => `/${oneOf(of)}`).join("")}` || "/";
 
 const limits = (): ResourceLimits => ({
   ...(random() < 0.5 && { processes: 1 + below(9) }),
   ...(random() < 0.5 && { memoryBytes: 1 + below(9) }),
 });
 
-function anyPolicy(): Policy {
+function anyPolicy(of = names): Policy {
+  const paths = (most: number) => some(most, () => path(of));
   return {
-    root: path(),
+    root: path(of),
     home: "/home",
     tmp: "/t",
     privateTmp: random() < 0.5,
-    write: some(4, path),
-    readonly: some(2, path),
-    hide: some(4, path),
-    show: some(3, path),
+    write: paths(4),
+    readonly: paths(2),
+    hide: paths(4),
+    show: paths(3),
     copies: [],
     allowGit: random() < 0.5,
     network: oneOf(["none", "allowlist", "open"] as const),
@@ -42,35 +45,53 @@ const writes = (probe: string, policy: Policy) => reads(probe, policy) && whyUnw
 type Round = { parent: Policy; child: Policy; probes: readonly string[] };
 
 /** Every place that a rule names is asked about, as is something in it, beside any others. */
-function rounds(count: number): Round[] {
+function rounds(count: number, of = names): Round[] {
   return Array.from({ length: count }, () => {
-    const [parent, child] = [anyPolicy(), anyPolicy()];
+    const [parent, child] = [anyPolicy(of), anyPolicy(of)];
     const named = [parent, child].flatMap(({ hide, show, write, readonly }) => [
       ...hide,
       ...show,
       ...write,
       ...readonly,
     ]);
-    const inside = named.map((rule) => `${rule === "/" ? "" : rule}/${oneOf(names)}`);
-    return { parent, child, probes: [...named, ...inside, ...Array.from({ length: 10 }, path)] };
+    const inside = named.map((rule) => `${rule === "/" ? "" : rule}/${oneOf(of)}`);
+    return { parent, child, probes: [...named, ...inside, ...Array.from({ length: 10 }, () => path(of))] };
   });
 }
 
 const many = rounds(2_500);
 
+/** How a composition judges each place, beside what it should say. */
+function judged({ parent, child, probes }: Round) {
+  const both = compose(parent, child);
+  const isIn = (allows: typeof reads, probe: string) => allows(probe, parent) && allows(probe, child);
+  return probes.flatMap((probe) => [
+    { probe, allowed: reads(probe, both), expected: isIn(reads, probe) },
+    { probe, allowed: writes(probe, both), expected: isIn(writes, probe) },
+  ]);
+}
+
 test("a composition allows what both allow, and nothing that one of them denies", () => {
   for (const { parent, child, probes } of many) {
-    const both = compose(parent, child);
-    for (const probe of probes) {
-      const allowed = { reads: reads(probe, both), writes: writes(probe, both) };
-      const expected = {
-        reads: reads(probe, parent) && reads(probe, child),
-        writes: writes(probe, parent) && writes(probe, child),
-      };
-      if (!Bun.deepEquals(allowed, expected))
-        expect({ parent, child, probe, allowed }).toEqual({ parent, child, probe, allowed: expected });
-    }
+    const wrong = judged({ parent, child, probes }).filter(({ allowed, expected }) => allowed !== expected);
+    if (wrong.length > 0) expect({ parent, child, wrong }).toEqual({ parent, child, wrong: [] });
   }
+});
+
+test("where names look alike it may allow less, and never more", () => {
+  for (const { parent, child, probes } of rounds(5_000, [...names, ...lookalikes])) {
+    const wrong = judged({ parent, child, probes }).filter(({ allowed, expected }) => allowed && !expected);
+    if (wrong.length > 0) expect({ parent, child, wrong }).toEqual({ parent, child, wrong: [] });
+  }
+});
+
+test("what commands find as /tmp is the parent's, or a directory in that which both may write", () => {
+  const plain = { ...anyPolicy(), tmp: "/t", write: ["/p", "/t"], readonly: [], hide: ["/t/hidden"], show: [] };
+  const found = (tmp: string, write: readonly string[] = plain.write) => compose(plain, { ...plain, tmp, write }).tmp;
+  expect(found("/t/agent", ["/t/agent"])).toBe("/t/agent");
+  expect([found("/p/src"), found("/home"), found("/t/.git"), found("/t/hidden"), found("/t/agent", ["/p"])]).toEqual(
+    Array.from({ length: 5 }, () => "/t"),
+  );
 });
 
 test("a policy composed with itself stays what it is", () => {
@@ -97,6 +118,8 @@ test("the network, the limits and commits are those of the stricter one", () => 
   expect(both({ network: "allowlist" }, { network: "open" }).network).toBe("allowlist");
   expect(both({ allowGit: true }, { allowGit: false }).allowGit).toBe(false);
   expect(both({ allowGit: true }, { allowGit: true }).allowGit).toBe(true);
+  // Commits go to the root's own repository, and another root has another one.
+  expect(both({ allowGit: true }, { allowGit: true, root: `${plain.root}/other` }).allowGit).toBe(false);
   expect(both({ limits: { processes: 9, openFiles: 5 } }, { limits: { processes: 7, cpuSeconds: 1 } }).limits).toEqual({
     processes: 7,
     openFiles: 5,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Grants, policyOf } from "../../../lib/sandbox/policy/policy.ts";
+import { type Grants, policyOf, readOnly } from "../../../lib/sandbox/policy/policy.ts";
 import { whyHidden, whyUnwritable } from "../../../lib/trust/path.ts";
 
 const plain: Grants = {
@@ -34,7 +34,9 @@ describe("what nobody asked for", () => {
   });
 
   test("mode plan writes nothing but the run's own directory, and still reads", () => {
-    expect(granted({ mode: "plan", write: ["/home/me/cache"] }).write).toEqual(["/tmp/koda-1"]);
+    const plan = granted({ mode: "plan", write: ["/home/me/cache"] });
+    expect(plan.write).toEqual(["/tmp/koda-1"]);
+    expect(plan).toEqual(readOnly(granted({ write: ["/home/me/cache"] })));
     expect(reads("/home/me/code/a.ts", { mode: "plan" })).toBe(true);
     expect(writes("/home/me/code/a.ts", { mode: "plan" })).toBe(false);
   });

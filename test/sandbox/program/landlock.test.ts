@@ -62,7 +62,7 @@ function restricted(place: Place, command: string) {
   ];
   const steps = (assembly: Parameters<Parameters<typeof runAfter>[0]>[0]) => {
     withoutNewPrivileges(assembly);
-    restrict(assembly, { abi: 6, paths, ports: [] });
+    restrict(assembly, { abi: 6, paths, closesTcp: true });
   };
   return runAfter(steps, command, { cwd: place.project, env: { H: place.home } });
 }

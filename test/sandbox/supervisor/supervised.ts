@@ -22,30 +22,34 @@ export type Supervised = AsyncDisposable & {
   outside: string;
   refusals: Refusal[];
   supervisor: Supervisor;
+  /** The rules of commands that have no others. */
+  rules: ConnectRules;
   /** Starts a Python program under supervision, in `inside`. */
-  start(program: string, options?: { filter?: FilterName }): Bun.Subprocess<"ignore", "pipe", "pipe">;
+  start(program: string, options?: StartOptions): Bun.Subprocess<"ignore", "pipe", "pipe">;
   /** Runs one to its end. */
-  run(program: string, options?: { filter?: FilterName }): Promise<Ended>;
+  run(program: string, options?: StartOptions): Promise<Ended>;
 };
+
+type StartOptions = { filter?: FilterName; rules?: ConnectRules };
 
 type Directories = Pick<Supervised, "inside" | "outside">;
 
 /** Commands whose connect() is answered by a supervisor; by default sockets in `inside` may be connected to. */
-export async function supervised(rules: (directories: Directories) => Partial<ConnectRules>): Promise<Supervised> {
+export async function supervised(rulesFor: (directories: Directories) => Partial<ConnectRules>): Promise<Supervised> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "koda-supervised-")));
   const [inside, outside] = [join(base, "inside"), join(base, "outside")];
   for (const directory of [inside, outside]) mkdirSync(directory);
   const refusals: Refusal[] = [];
   const none: ConnectRules = { sockets: [inside], except: [], names: [], tcp: [], abstract: false };
-  const supervisor = Supervisor.start({ ...none, ...rules({ inside, outside }) }, (refusal) => refusals.push(refusal));
-  await supervisor.ready;
+  const usual = { ...none, ...rulesFor({ inside, outside }) };
+  const supervisor = new Supervisor((refusal) => refusals.push(refusal));
   const running = new Set<Bun.Subprocess>();
 
-  const start: Supervised["start"] = (program, { filter = "whole" } = {}) => {
+  const start: Supervised["start"] = (program, { filter = "whole", rules = usual } = {}) => {
     const child = Bun.spawn([programFile(base, filter), python, "-c", `${prelude}\n${program}`], {
       cwd: inside,
       env: { PATH: process.env.PATH ?? "", OUTSIDE: outside, INSIDE: inside },
-      stdio: ["ignore", "pipe", "pipe", supervisor.socket],
+      stdio: ["ignore", "pipe", "pipe", supervisor.socketFor(rules)],
     });
     running.add(child);
     return child;
@@ -55,6 +59,7 @@ export async function supervised(rules: (directories: Directories) => Partial<Co
     outside,
     refusals,
     supervisor,
+    rules: usual,
     start,
     async run(program, options) {
       const child = start(program, options);
@@ -112,7 +117,6 @@ type FilterName = "whole" | "sharing" | "asking";
 const numberOf = (call: Syscall) => syscalls[call][hereArch === "x64" ? 0 : 1];
 const usual: FilterOptions = {
   network: "tcp",
-  unixSockets: true,
   superviseConnect: true,
   superviseListen: false,
   foreignProcesses: false,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { linkSync } from "node:fs";
+import { linkSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { evaluateAsNobody, isRoot, nobody } from "../../support/nobody.ts";
 import { until } from "../../support/until.ts";
@@ -103,6 +103,40 @@ for _ in range(1000): unix(OUTSIDE + "/s")
     expect(here.refusals.length).toBeLessThan(1000);
   });
 
+  test("answers each command by the rules that it was started with", async () => {
+    await using here = await surroundings();
+    const other = { ...here.rules, sockets: [here.outside] };
+    const program = `print(*{(unix("s"), unix(OUTSIDE + "/s")) for _ in range(50)})`;
+    const started = [here.rules, other, here.rules, other].map((rules) => here.run(program, { rules }));
+    const [usual, swapped] = ["('inside', 'EACCES')", "('EACCES', 'outside')"];
+    const output = (await Promise.all(started)).map((ended) => ended.output);
+    expect(output).toEqual([usual, swapped, usual, swapped]);
+  });
+
+  test("lets go of rules that were long not asked for, but not of their commands", async () => {
+    await using here = await surroundings();
+    const early = { ...here.rules, sockets: [here.outside] };
+    const program = `
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("there", flush=True); signal.sigwait([signal.SIGUSR1])
+print(unix("s"), unix(OUTSIDE + "/s"))`;
+    const command = here.start(program, { rules: early });
+    const reader = command.stdout.getReader();
+    await reader.read();
+    const before = openFiles();
+    for (let count = 0; count < 500; count++) here.supervisor.socketFor({ ...here.rules });
+    await until(() => openFiles() < before + 100);
+    command.kill("SIGUSR1");
+    expect(Buffer.from((await reader.read()).value ?? []).toString()).toBe("EACCES outside\n");
+    expect((await here.run(`print(unix("s"), unix(OUTSIDE + "/s"))`, { rules: early })).output).toBe("EACCES outside");
+  });
+
+  test("starts no command any more once it is closed", async () => {
+    const here = await surroundings();
+    await here[Symbol.asyncDispose]();
+    expect(() => here.supervisor.socketFor(here.rules)).toThrow("the sandbox is closed");
+  });
+
   test("ends at once, and what still waits then fails", async () => {
     const here = await surroundings();
     const command = here.start(`
@@ -166,7 +200,7 @@ process.exitCode = 3;`;
     const script = `
 const { Supervisor } = await import(${JSON.stringify(resolve("lib/sandbox/supervisor/supervisor.ts"))});
 try {
-  Supervisor.start({ sockets: [], except: [], names: [], tcp: [], abstract: false }, () => {});
+  new Supervisor(() => {}).socketFor({ sockets: [], except: [], names: [], tcp: [], abstract: false });
 } catch ({ code, message }) {
   console.log(code, message);
 }`;
@@ -177,3 +211,7 @@ try {
     expect(await child.exited).toBe(0);
   });
 });
+
+function openFiles(): number {
+  return readdirSync("/proc/self/fd").length;
+}

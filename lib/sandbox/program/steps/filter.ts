@@ -8,7 +8,7 @@ const EINVAL = 22;
 const instructionBytes = 8;
 const [SOL_SOCKET, SCM_RIGHTS] = [1, 1] as const;
 
-/** Puts the process under a filter; with `listener` whoever is at the other end of that socket is asked about calls. */
+/** Puts the process under a filter; `listener` is the socket to the supervisor that is asked about calls. */
 export function filterCalls(program: Assembly, { filter, listener }: { filter: Uint8Array; listener?: number }): void {
   const description = program.words(filter.length / instructionBytes, program.bytes(filter));
   if (listener === undefined) {
@@ -16,7 +16,7 @@ export function filterCalls(program: Assembly, { filter, listener }: { filter: U
     return;
   }
   const notifications = program.variable();
-  const [older, listening] = [program.label("an older kernel"), program.label("somebody is asked")];
+  const [older, listening] = [program.label("an older kernel"), program.label("the filter is installed")];
   const install = (flags: number) => [SECCOMP_SET_MODE_FILTER, flags, description];
   // A call that is being answered is not cut off by signals, of which some languages send many.
   program.step("seccomp", install(SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), {
@@ -31,11 +31,11 @@ export function filterCalls(program: Assembly, { filter, listener }: { filter: U
     into: notifications,
   });
   program.place(listening);
-  handOver(program, { socket: listener, descriptors: [notifications] });
+  sendDescriptors(program, { socket: listener, descriptors: [notifications] });
 }
 
 /** Sends descriptors through a socket; the message itself is one letter, since there must be one. */
-export function handOver(
+export function sendDescriptors(
   program: Assembly,
   { socket, descriptors }: { socket: number; descriptors: readonly Variable[] },
 ): void {

@@ -1,7 +1,8 @@
 import { statSync } from "node:fs";
 import type { Assembly } from "../../assembly/assembly.ts";
+import { openPath, openWithoutLinks } from "./place.ts";
 
-/** What Landlock can hold back in the file system, in the order of its bits. */
+/** Landlock's access rights for files, in the order of its bits. */
 const bits = [
   ...(["execute", "writeFile", "readFile", "readDirectory", "removeDirectory", "removeFile"] as const),
   ...(["makeCharacterDevice", "makeDirectory", "makeFile", "makeSocket", "makePipe", "makeBlockDevice"] as const),
@@ -14,7 +15,7 @@ function maskOf(...accesses: readonly Access[]): bigint {
 }
 
 export const reading = maskOf("execute", "readFile", "readDirectory");
-/** All but devices: those are made by nobody who builds software. */
+/** All but making devices, which no build needs. */
 export const writing = maskOf(
   ...(["writeFile", "removeDirectory", "removeFile", "makeDirectory", "makeFile", "makeSocket"] as const),
   ...(["makePipe", "makeLink", "refer", "truncate", "resolveSocket"] as const),
@@ -23,7 +24,7 @@ export const listing = maskOf("readDirectory");
 /** Of a device like /dev/null, or of a terminal. */
 export const usingDevice = maskOf("readFile", "writeFile", "truncate", "deviceControl");
 
-/** What a rule about anything but a directory may name; the kernel refuses the rest. */
+/** The rights that a rule about anything but a directory may name; the kernel refuses the rest. */
 const ofFiles = maskOf("execute", "writeFile", "readFile", "truncate", "deviceControl", "resolveSocket");
 
 const connectTcp = 2n;
@@ -32,7 +33,7 @@ const [abstractSockets, signals] = [1n, 2n] as const;
 /** The oldest version that keeps a command from signalling koda: older ones are not enough. */
 export const neededAbi = 6;
 
-/** What a version of Landlock knows how to hold back; what it does not know must not be asked of it. */
+/** The rights that a version of Landlock knows; the kernel refuses a ruleset with others. */
 export function handledBy(abi: number): { files: bigint; network: bigint; scope: bigint; structBytes: number } {
   return {
     files: (1n << BigInt(knownBits(abi))) - 1n,
@@ -44,8 +45,8 @@ export function handledBy(abi: number): { files: bigint; network: bigint; scope:
 
 /**
  * A version may add bits at the end of the row: the second renaming across directories, the third truncation, the fifth
- * ioctl, the ninth pathname sockets. The seventh and eighth have new flags, the tenth UDP, which needs no rule here since
- * commands get no UDP socket: of a newer kernel no more is asked.
+ * ioctl, the ninth pathname sockets. The seventh and eighth have new flags, the tenth UDP, which needs no rule here
+ * since commands get no UDP socket: of a newer kernel no more is asked.
  */
 function knownBits(abi: number): number {
   if (abi < 1) return 0;
@@ -59,23 +60,19 @@ export type PathRule = { path: string; access: bigint };
 
 export type Restriction = {
   abi: number;
-  /** What is not named is held back. */
+  /** Everything else is refused. */
   paths: readonly PathRule[];
-  /** TCP ports that may be connected to, at whatever address; undefined leaves the network to others. */
-  ports?: readonly number[];
+  /** No TCP connections; otherwise the network is left to others. */
+  closesTcp?: boolean;
 };
 
-const [pathRule, portRule] = [1, 2] as const;
-const currentDirectory = -100;
-/** O_PATH | O_CLOEXEC */
-const asPlace = 0o12000000;
+const pathRule = 1;
 
 /** Adds the steps that restrict what comes after them, for good. */
-export function restrict(program: Assembly, { abi, paths, ports }: Restriction): void {
+export function restrict(program: Assembly, { abi, paths, closesTcp = false }: Restriction): void {
   const handled = handledBy(abi);
-  const network = ports === undefined ? 0n : handled.network;
   const ruleset = program.variable();
-  const attributes = program.words(handled.files, network, handled.scope);
+  const attributes = program.words(handled.files, closesTcp ? handled.network : 0n, handled.scope);
   program.step("landlock_create_ruleset", [attributes, handled.structBytes, 0], {
     must: "landlock_create_ruleset",
     into: ruleset,
@@ -86,21 +83,13 @@ export function restrict(program: Assembly, { abi, paths, ports }: Restriction):
     if (allowed === 0n) continue;
     const rule = program.words(allowed, 0);
     const [place, missing] = [program.variable(), program.label(`${path} is missing`)];
-    // What is not there needs no permission; it will not be there with one either.
-    program.step("openat", [currentDirectory, program.text(path), asPlace, 0], {
-      onError: missing,
-      into: place,
-      into32: rule + 8,
-    });
+    // A missing path needs no permission.
+    const open = (access & writing) === writing ? openWithoutLinks : openPath;
+    open(program, path, { onError: missing, into: place, into32: rule + 8 });
     program.step("landlock_add_rule", [ruleset, pathRule, rule, 0], { must: `landlock_add_rule ${path}` });
     program.step("close", [place]);
     program.place(missing);
   }
-  for (const port of network === 0n ? [] : (ports ?? []))
-    program.step("landlock_add_rule", [ruleset, portRule, program.words(connectTcp, port), 0], {
-      must: `landlock_add_rule for port ${port}`,
-    });
-
   program.step("landlock_restrict_self", [ruleset, 0], { must: "landlock_restrict_self" });
   program.step("close", [ruleset]);
 }

@@ -1,5 +1,6 @@
-import type { Assembly, Variable } from "../../assembly/assembly.ts";
+import type { Assembly, StepOptions, Value, Variable } from "../../assembly/assembly.ts";
 import type { Inside, Layout, Mount } from "../../layout/layout.ts";
+import { openWithoutLinks } from "./place.ts";
 
 const here = -100;
 const [AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_RECURSIVE] = [0x100, 0x1000, 0x8000] as const;
@@ -57,40 +58,31 @@ function limitProcesses(program: Assembly, most: number): void {
   program.place(closed);
 }
 
+/** Undefined for what is made or found in its place. */
 function take(program: Assembly, mount: Mount): Variable | undefined {
   switch (mount.kind) {
-    case "tree": {
-      const tree = takeTree(program, mount.from);
-      restrictTaken(program, tree, mount.writable ? NOSUID | NODEV : READONLY | NOSUID | NODEV);
-      return tree;
-    }
-    case "sealed": {
-      const device = takeTree(program, "/dev/null");
-      restrictTaken(program, device, READONLY | NOSUID | NODEV);
-      return device;
-    }
-    case "cover": {
+    case "tree":
+      return mount.writable
+        ? restricted(program, takeWritable(program, mount.from), NOSUID | NODEV)
+        : restricted(program, takeTree(program, mount.from), READONLY | NOSUID | NODEV);
+    case "sealed":
+      return restricted(program, takeTree(program, "/dev/null"), READONLY | NOSUID | NODEV);
+    case "cover":
       if (mount.from === undefined) return undefined;
-      const tree = takeTree(program, mount.from);
-      restrictTaken(program, tree, READONLY | NOSUID | NODEV | NOEXEC);
-      return tree;
-    }
+      return restricted(program, takeTree(program, mount.from), READONLY | NOSUID | NODEV | NOEXEC);
     case "frozen":
       return undefined;
     default:
-      mount satisfies never;
-      return undefined;
+      return mount satisfies never;
   }
 }
 
 function place(program: Assembly, mount: Mount, tree: Variable | undefined): void {
   switch (mount.kind) {
     case "tree":
-      if (tree !== undefined) putTree(program, tree, mount.at);
-      makeInside(program, mount.inside);
-      return;
     case "sealed":
       if (tree !== undefined) putTree(program, tree, mount.at);
+      if (mount.kind === "tree") makeInside(program, mount.inside);
       return;
     case "cover":
       return cover(program, mount, tree);
@@ -103,57 +95,58 @@ function place(program: Assembly, mount: Mount, tree: Variable | undefined): voi
 
 /** A copy of what is mounted at a path, and in it, that is mounted nowhere yet. */
 function takeTree(program: Assembly, path: string): Variable {
-  const tree = program.variable();
-  const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
-  program.step("open_tree", [here, program.text(path), flags], { must: `open_tree(${path})`, into: tree });
+  return openTree(program, [here, program.text(path), 0], { must: `open_tree(${path})` });
+}
+
+/** The same of what commands are to write, which is no symlink, whatever others do at that moment. */
+function takeWritable(program: Assembly, path: string): Variable {
+  const place = program.variable();
+  openWithoutLinks(program, path, { must: `openat2(${path})`, into: place });
+  const tree = openTree(program, [place, program.text(""), AT_EMPTY_PATH], { must: `open_tree(${path})` });
+  program.step("close", [place]);
   return tree;
 }
 
-function putTree(program: Assembly, tree: Variable, at: string): void {
-  const nowhere = program.text("");
-  program.step("move_mount", [tree, nowhere, here, program.text(at), MOVE_MOUNT_F_EMPTY_PATH], {
+type Place = readonly [at: Value, name: number, flags: number];
+
+function openTree(program: Assembly, [at, name, flags]: Place, options: StepOptions): Variable {
+  const tree = program.variable();
+  const all = flags | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+  program.step("open_tree", [at, name, all], { ...options, into: tree });
+  return tree;
+}
+
+function putTree(program: Assembly, tree: Variable, at: string, options: StepOptions = {}): void {
+  program.step("move_mount", [tree, program.text(""), here, program.text(at), MOVE_MOUNT_F_EMPTY_PATH], {
     must: `move_mount(${at})`,
+    ...options,
   });
 }
 
 type Cover = Extract<Mount, { kind: "cover" }>;
 
 function cover(program: Assembly, { at, inside }: Cover, tree: Variable | undefined): void {
-  const [type, gone] = [program.text("tmpfs"), program.label(`${at} is covered`)];
-  if (tree !== undefined) {
-    program.step("move_mount", [tree, program.text(""), here, program.text(at), MOVE_MOUNT_F_EMPTY_PATH], {
-      onErrno: { errno: outOfReach, to: gone },
-      must: `move_mount(cover ${at})`,
-    });
-    program.place(gone);
-    return;
+  // It was removed since it was looked at: nothing is left to hide.
+  const gone = program.label(`${at} is covered`);
+  const onErrno = { errno: outOfReach, to: gone };
+  if (tree !== undefined) putTree(program, tree, at, { onErrno });
+  else {
+    const [type, isSeen] = [program.text("tmpfs"), inside.length > 0];
+    const options = program.text(isSeen ? "mode=755,size=64k" : "mode=0,size=4k");
+    const flags = NOSUID | NODEV | NOEXEC | (isSeen ? 0 : READONLY);
+    program.step("mount", [type, program.text(at), type, flags, options], { onErrno, must: `mount(cover ${at})` });
+    makeInside(program, inside);
   }
-  const isSeen = inside.length > 0;
-  const options = program.text(isSeen ? "mode=755,size=64k" : "mode=0,size=4k");
-  const flags = NOSUID | NODEV | NOEXEC | (isSeen ? 0 : READONLY);
-  // Somebody removed it since it was looked at: nothing is left to hide.
-  program.step("mount", [type, program.text(at), type, flags, options], {
-    onErrno: { errno: outOfReach, to: gone },
-    must: `mount(cover ${at})`,
-  });
-  makeInside(program, inside);
   program.place(gone);
 }
 
 /** A symlink too stays what it is, and cannot be renamed or removed: it is a mount point itself. */
 function freeze(program: Assembly, at: string): void {
-  const [tree, path, gone] = [program.variable(), program.text(at), program.label(`${at} is frozen`)];
-  const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW;
-  program.step("open_tree", [here, path, flags], {
-    onErrno: { errno: outOfReach, to: gone },
-    must: `open_tree(${at})`,
-    into: tree,
-  });
-  restrictTaken(program, tree, READONLY);
-  program.step("move_mount", [tree, program.text(""), here, path, MOVE_MOUNT_F_EMPTY_PATH], {
-    onErrno: { errno: outOfReach, to: gone },
-    must: `move_mount(${at})`,
-  });
+  const gone = program.label(`${at} is frozen`);
+  const onErrno = { errno: outOfReach, to: gone };
+  const place: Place = [here, program.text(at), AT_SYMLINK_NOFOLLOW];
+  const tree = openTree(program, place, { onErrno, must: `open_tree(${at})` });
+  putTree(program, restricted(program, tree, READONLY), at, { onErrno });
   program.step("close", [tree]);
   program.place(gone);
 }
@@ -187,7 +180,7 @@ function makeInside(program: Assembly, inside: readonly Inside[]): void {
   for (const { path, kind } of inside) (kind === "directory" ? makeDirectory : makeFile)(program, path);
 }
 
-/** What cannot be made is missed where it is needed. */
+/** A failure shows where the directory is needed. */
 function makeDirectory(program: Assembly, path: string): void {
   program.step("mkdirat", [here, program.text(path), directoryMode]);
 }
@@ -202,12 +195,10 @@ function restrictMounts(program: Assembly, { at, flags, all }: { at: string; fla
   });
 }
 
-function restrictTaken(program: Assembly, tree: Variable, flags: number): void {
-  program.step(
-    "mount_setattr",
-    [tree, program.text(""), AT_EMPTY_PATH | AT_RECURSIVE, program.words(flags, 0, 0, 0), 32],
-    {
-      must: "mount_setattr",
-    },
-  );
+function restricted(program: Assembly, tree: Variable, flags: number): Variable {
+  const all = AT_EMPTY_PATH | AT_RECURSIVE;
+  program.step("mount_setattr", [tree, program.text(""), all, program.words(flags, 0, 0, 0), 32], {
+    must: "mount_setattr",
+  });
+  return tree;
 }

@@ -7,25 +7,26 @@ const SIGCHLD = 17;
 const SIGKILL = 9;
 const O_CLOEXEC = 0o2000000;
 const anyChild = -1;
-/** Where those that wait keep the descriptors that they need, so that all others can be closed at once. */
+/** Waiting processes move the descriptors that they need here, so that all others can be closed at once. */
 const [pipeEnd, reportEnd] = [100, 101] as const;
 
-type Family = {
+type ProcessTree = {
   /**
    * Gets the command's status (four bytes, as wait() gives it), and its end when nothing of the command is left: the
-   * kernel then still takes the mounts down, and there is no need to wait for that. Without a report all that is left is killed.
+   * kernel then still takes the mounts down, and there is no need to wait for that. Without a report all that is left
+   * is killed.
    */
   report?: number;
   mostProcesses?: number;
 };
 
 /**
- * What follows runs in a process namespace of its own, in which nobody survives. Three processes make that up: the
- * program itself stays outside, waits and passes the status on; the namespace's first process collects the dead in
+ * The rest of the program runs in a process namespace of its own, which nothing outlives. Three processes make that up:
+ * the program itself stays outside, waits and passes the status on; the namespace's first process collects the dead in
  * it; its child becomes the command. The outer one is killed with koda, the first one with the outer one, and all
  * others with the first.
  */
-export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: Family): void {
+export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: ProcessTree): void {
   const [first, command] = [program.label("first process"), program.label("command")];
   const ends = program.bytes(new Uint8Array(8));
   const [status, namespace] = [program.variable(), program.variable()];
@@ -41,21 +42,21 @@ export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: F
   const child = program.variable();
   program.step("clone", [SIGCHLD, 0, 0, 0, 0], { must: "clone", into: child });
   program.jump("zero", command);
-  collectTheDead(program, { status, child, pipe: { half: ends + 4 } });
+  reapChildren(program, { status, child, pipe: { half: ends + 4 } });
 
   program.place(command);
 }
 
 type End = { half: number };
 
-/** `namespace` is its first process: nobody in there outlives it. */
+/** `namespace` is its first process: nothing in there outlives it. */
 type Outside = { status: Variable; namespace: Variable; pipe: End; report?: number | undefined };
 
 function waitOutside(program: Assembly, { status, namespace, pipe, report }: Outside): void {
   const known = program.label("the status is known");
   program.step("dup3", [pipe, pipeEnd, 0], { must: "dup3" });
   if (report !== undefined) program.step("dup3", [report, reportEnd, 0], { must: "dup3" });
-  // With its streams open nobody could tell that the command has closed them.
+  // Open here, the streams would not end when the command closes them.
   closeFrom(program, 0, pipeEnd - 1);
   closeFrom(program, reportEnd + (report === undefined ? 0 : 1));
   program.step("read", [pipeEnd, status.address, 4]);
@@ -72,14 +73,14 @@ function waitOutside(program: Assembly, { status, namespace, pipe, report }: Out
   program.exitLike(status);
 }
 
-function collectTheDead(
+function reapChildren(
   program: Assembly,
   { status, child, pipe }: { status: Variable; child: Variable; pipe: End },
 ): void {
   const [next, told, over] = [
     program.label("wait for the next"),
     program.label("tell"),
-    program.label("nobody is left"),
+    program.label("all have ended"),
   ];
   program.step("dup3", [pipe, pipeEnd, 0], { must: "dup3" });
   closeFrom(program, 0, pipeEnd - 1);

@@ -11,8 +11,8 @@ export function dieWithParent(program: Assembly): void {
   program.step("prctl", [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0], { must: "prctl(PDEATHSIG)" });
 }
 
-/** The parent may have ended before it could be asked for: then there is nobody to work for. */
-export function leaveUnlessChildOf(program: Assembly, parent: number): void {
+/** The parent may have ended before its death signal was set. */
+export function exitUnlessChildOf(program: Assembly, parent: number): void {
   const isChild = program.label("its parent is there");
   program.step("getppid");
   program.jump({ is: parent }, isChild);
@@ -20,12 +20,12 @@ export function leaveUnlessChildOf(program: Assembly, parent: number): void {
   program.place(isChild);
 }
 
-/** Signals to the group are for the command; whoever only waits for it must outlive them. */
-export function holdSignals(program: Assembly): void {
+/** Signals to the group are for the command; processes that only wait for it must outlive them. */
+export function blockSignals(program: Assembly): void {
   program.step("rt_sigprocmask", [SIG_SETMASK, program.words(~0n), 0, maskBytes], { must: "rt_sigprocmask" });
 }
 
-export function letSignalsThrough(program: Assembly): void {
+export function unblockSignals(program: Assembly): void {
   program.step("rt_sigprocmask", [SIG_SETMASK, program.words(0), 0, maskBytes], { must: "rt_sigprocmask" });
 }
 

@@ -2,7 +2,7 @@ import { type Dirent, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unlessRefused } from "../../../errors.ts";
 import { folded, isBelow } from "../../../files/path.ts";
-import { look } from "../../layout/scenery.ts";
+import { look } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { Unavailable } from "../unavailable.ts";
 
@@ -12,7 +12,7 @@ export const mostRules = 3_000;
 /**
  * The files and directories that together are everything but what is hidden. Landlock cannot take back below a
  * directory what was allowed for it, so each directory on the way to something hidden is replaced by what lies in it.
- * Names are listed anew for each command: what came since the last one is to be read like the rest.
+ * Directories are listed for each command: files that came since the last one are to be read like the rest.
  */
 export function everythingExcept({ hide, show }: Pick<Policy, "hide" | "show">): readonly string[] {
   const hidden = new Set(hide.map(folded));
@@ -29,7 +29,7 @@ export function everythingExcept({ hide, show }: Pick<Policy, "hide" | "show">):
     if (found.length > mostRules) throw tooMany(path);
   }
 
-  /** What is to be seen in something hidden. A rule about a symlink would be about whatever it leads to by then. */
+  /** The exceptions in something hidden. A rule about a symlink would be about whatever it leads to by then. */
   function outermostIn(directory: string): readonly string[] {
     const inside = show.filter((path) => path !== directory && isBelow(path, directory));
     const outermost = inside.filter((path) => !inside.some((other) => other !== path && isBelow(path, other)));
@@ -48,7 +48,7 @@ function directoriesAbove(path: string): readonly string[] {
   return parent === path ? [] : [parent, ...directoriesAbove(parent)];
 }
 
-/** What may not be listed is not to be read either, by anyone who does not know the names in it. */
+/** Of a directory that koda may not list nothing is allowed. */
 function entriesOf(directory: string): readonly string[] {
   const entries = unlessRefused(() => readdirSync(directory, { withFileTypes: true })) ?? [];
   if (entries.length > mostRules) throw tooMany(directory);

@@ -1,4 +1,4 @@
-/** What this tier cannot hold, in words for people. */
+/** Known gaps of this tier, in words for people. */
 export const gaps: readonly string[] = [
   "modes, times and extended attributes of your files elsewhere can be changed",
   ".git and .koda are not held: what changes in them is undone after the command",

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { unlessRefused } from "../../../errors.ts";
 import { folded, isBelow } from "../../../files/path.ts";
-import { kernelMounts } from "../../layout/scenery.ts";
+import { kernelMounts } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { isHidden } from "../../policy/reach.ts";
 import { listing, reading, type Restriction, usingDevice, writing } from "../../program/steps/landlock.ts";
@@ -9,10 +9,10 @@ import { devices } from "../access.ts";
 import { Unavailable } from "../unavailable.ts";
 import { everythingExcept, isThere } from "./except.ts";
 
-/** What a command can reach of the file system, as data: trees and files that can be read, and those of them that can be written. */
+/** A command's reach in the file system, as data: trees and files that it can read, and those of them that it can write. */
 export type Reach = { readable: readonly string[]; writable: readonly string[] };
 
-/** Other tiers have these places anew: here they are the host's, with what belongs to the user's other programs. */
+/** Other tiers replace these directories: here they are the host's, with files of the user's other programs. */
 const shared = ["/dev", "/dev/shm", "/tmp"] as const;
 
 /** Throws Unavailable where Landlock cannot hold what the policy says. */
@@ -33,7 +33,7 @@ function outermost(roots: readonly string[]): readonly string[] {
   return roots.filter((root) => !roots.some((other) => other !== root && isBelow(root, other)));
 }
 
-/** What is written as a whole is read as a whole: what a command makes there has no rule of its own. */
+/** A tree that can be written can be read as a whole: new files in it have no rules of their own. */
 function refuseHiddenInside(roots: readonly string[], policy: Policy): void {
   const isHarmless = (path: string) => policy.copies.some(({ at, isWhole }) => isWhole && at === path);
   const inside = policy.hide.find(
@@ -76,6 +76,6 @@ export function restrictionTo({ readable, writable }: Reach, abi: number): Restr
       ...devices.map((path) => ({ path, access: usingDevice })),
     ],
     // The supervisor connects in the command's stead, and is not restricted itself.
-    ports: [],
+    closesTcp: true,
   };
 }

@@ -1,69 +1,46 @@
-import { openPipe } from "../../../system/pipe.ts";
-import type { Backend, Command, Confined, Manner } from "../../backend.ts";
+import type { Backend } from "../../backend.ts";
 import { seccompFilter } from "../../filter/seccomp.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { probe } from "../../probe.ts";
-import { confiningProgram } from "../../program/program.ts";
-import { Programs } from "../../program/programs.ts";
 import { neededAbi } from "../../program/steps/landlock.ts";
-import { Connections } from "../../supervisor/connections.ts";
-import type { ConnectRules } from "../../supervisor/rules.ts";
-import { type Lent, lendHere } from "../lent.ts";
+import type { ConnectRules, Endpoint } from "../../supervisor/rules.ts";
 import { noLandlock } from "../nolandlock.ts";
-import type { TierOptions } from "../tier.ts";
-import { orRefuse, Unavailable } from "../unavailable.ts";
-import { unlimitedForRoot } from "../unlimited.ts";
+import { openTier } from "../open.ts";
+import { rightsHere } from "../ownerrights.ts";
+import { type Source, supervisorAt, type Tier, type TierOptions, type TierPlan } from "../tier.ts";
+import { Unavailable } from "../unavailable.ts";
+import { processLimitNotes } from "../processlimit.ts";
 import { gaps } from "./notes.ts";
 import { type Reach, reachOf, restrictionTo } from "./reach.ts";
 
-/** The numbers of the descriptors that each command's program is given. */
-const [supervisor, channel] = [3, 4] as const;
-
-/** Where no namespaces can be had: Landlock, a filter, and a supervisor that connects to nothing but the proxies, and lets nobody in. */
+/** For machines without namespaces: Landlock, a filter, and a supervisor that connects to nothing but the proxies. */
 export async function openLandlockTier(policy: Policy, options: TierOptions): Promise<Backend> {
-  mustSuffice(options.abi);
-  const rules = connectRulesOf(policy, options);
+  requireAbi(options.abi);
   using held = new DisposableStack();
-  const lent = held.use(lendHere(policy));
-  const connections = held.use(new Connections(rules, options));
-  const programs = held.use(new Programs((source: Source) => build(source, { policy, options, lent })));
-  await probe((command, socket) => prepare(command, { socket, manner: "watched" }), policy.root);
-  const [http, socks] = rules.tcp;
-  const proxies = http && socks && { http, socks };
-  const opened = held.move();
-  return {
+  const rights = held.use(rightsHere(policy));
+  const endpoints = policy.network === "none" ? [] : (options.endpoints ?? []);
+  const tier: Tier<Reach> = {
     name: "landlock",
-    filesystem: "confined",
-    network: rules.tcp.length === 0 ? "none" : "proxies",
-    ...(proxies && { proxies }),
-    notes: [...gaps, ...unlimitedForRoot(), ...lent.notes],
-    ...(lent.owners && { owners: lent.owners }),
-    privateTmp: false,
-    placesCopies: false,
+    notes: [...gaps, ...processLimitNotes()],
+    rights,
+    endpoints,
+    hasMounts: false,
     ownProcesses: false,
-    guards: true,
-    mayShareGroup: true,
-    // Whoever guards has been told as well.
+    channel: supervisorAt + 1,
+    reportsStatus: false,
+    // The guard, which restores them, has the list too.
     protect: () => {},
-    confine: (command, manner = "watched") => orRefuse(() => prepare(command, { socket: connections.socket, manner })),
-    [Symbol.dispose]: () => opened.dispose(),
+    viewer: (each) => () => reachOf(each),
+    connectRules: (each) => connectRulesOf(each, endpoints),
+    plan: (source) => planFor(source, options),
+    open: async () => ({
+      start: ({ path }) => ({ argv: [path], descriptors: [] }),
+      [Symbol.dispose]: () => {},
+    }),
   };
-
-  function prepare(command: Command, { socket, manner }: { socket: number; manner: Manner }): Confined {
-    const reach = reachOf(policy);
-    const complaints = manner === "attached" ? openPipe() : undefined;
-    const program = programs.of({ reach, complains: complaints !== undefined });
-    return {
-      ...command,
-      argv: [program.path, ...command.argv],
-      descriptors: [socket, ...(complaints ? [complaints.write] : [])],
-      ...(complaints && { complaints }),
-      release: () => {},
-    };
-  }
+  return await openTier(tier, policy, { options, held });
 }
 
-function mustSuffice(abi: number): void {
+function requireAbi(abi: number): void {
   if (abi >= neededAbi) return;
   if (abi === 0) throw noLandlock();
   throw new Unavailable(
@@ -72,34 +49,21 @@ function mustSuffice(abi: number): void {
   );
 }
 
-type Rules = ConnectRules & { tcp: Exclude<ConnectRules["tcp"], "any"> };
-
-/** Exactly these: in the host's own network everything else is somebody else's. */
-function connectRulesOf({ write, hide, network }: Policy, { endpoints = [] }: TierOptions): Rules {
+/** In the host's own network everything but the proxies belongs to others. */
+function connectRulesOf({ write, hide, network }: Policy, endpoints: readonly Endpoint[]): ConnectRules {
   return { sockets: write, except: hide, names: [], tcp: network === "none" ? [] : endpoints, abstract: false };
 }
 
-type Source = { reach: Reach; complains: boolean };
-
-type Building = { policy: Policy; options: TierOptions; lent: Lent };
-
-function build({ reach, complains }: Source, { policy, options: { arch, abi }, lent }: Building): Uint8Array {
-  const { limits, network } = policy;
-  return confiningProgram({
-    arch,
+function planFor({ view, network }: Source<Reach>, { arch, abi }: TierOptions): TierPlan {
+  return {
     parent: process.pid,
-    capabilities: lent.capabilities,
-    landlock: restrictionTo(reach, abi),
-    limits,
+    landlock: restrictionTo(view, abi),
     filter: seccompFilter(arch, {
       network: network === "none" ? "none" : "tcp",
-      unixSockets: true,
       superviseConnect: true,
       superviseListen: true,
       foreignProcesses: true,
       foreignIpc: true,
     }),
-    supervisor,
-    ...(complains && { complaints: channel }),
-  });
+  };
 }

@@ -1,6 +1,6 @@
 import { Assembly, type Variable } from "../../assembly/assembly.ts";
 import { type Arch, processors } from "../../assembly/processors.ts";
-import { handOver } from "../../program/steps/filter.ts";
+import { sendDescriptors } from "../../program/steps/filter.ts";
 import { listen } from "../../program/steps/listen.ts";
 import { dieWithParent } from "../../program/steps/process.ts";
 
@@ -40,14 +40,14 @@ export function makerProgram({ arch, maps, ports, socket }: MakerOptions): Uint8
   raiseLoopback(program);
   const listeners = ports.map((port) => listen(program, port));
   const namespaces = ["user", "net"].map((name) => open(program, `/proc/self/ns/${name}`, O_RDONLY));
-  handOver(program, { socket, descriptors: [...namespaces, ...listeners] });
+  sendDescriptors(program, { socket, descriptors: [...namespaces, ...listeners] });
   program.step("exit_group", [0]);
   return program.finish();
 }
 
 function unshare(program: Assembly): void {
   program.step("unshare", [CLONE_NEWUSER | CLONE_NEWNET], { must: "unshare(user, net)" });
-  // Without this only root may say which groups there are.
+  // Otherwise only root may write the map of groups.
   writeFile(program, "/proc/self/setgroups", "deny");
 }
 

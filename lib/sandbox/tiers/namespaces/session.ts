@@ -1,10 +1,9 @@
 import { closeSync } from "node:fs";
-import { failedStep } from "../../assembly/failure.ts";
 import type { Arch } from "../../assembly/processors.ts";
 import { receive, socketPair } from "../../../system/descriptors.ts";
+import { runToEnd } from "../../probe.ts";
 import { ProgramFile } from "../../program/programfile.ts";
-import { whyStepFailed } from "../failures.ts";
-import type { Lent } from "../lent.ts";
+import type { OwnerRights } from "../ownerrights.ts";
 import { Unavailable } from "../unavailable.ts";
 import { makerProgram } from "./maker.ts";
 
@@ -12,15 +11,15 @@ import { makerProgram } from "./maker.ts";
 export type SessionNamespaces = Disposable & {
   user: number;
   network: number;
-  /** Sockets that listen inside, in the order of the ports; whoever takes them closes them. */
+  /** Sockets that listen inside, in the order of the ports; the caller closes them. */
   takeListeners(): readonly number[];
 };
 
 const forMessages = 3;
 
-type SessionOptions = { arch: Arch; ports: readonly number[]; maps: Lent["maps"] };
+type SessionOptions = { arch: Arch; ports: readonly number[]; maps: OwnerRights["maps"] };
 
-/** Without maps koda's own user is the only one there. */
+/** Maps koda's own user alone, unless there are other maps. */
 export async function openNamespaces({ arch, ports, maps }: SessionOptions): Promise<SessionNamespaces> {
   const pair = socketPair();
   if (pair === undefined) throw new Unavailable("no socket could be made");
@@ -29,8 +28,8 @@ export async function openNamespaces({ arch, ports, maps }: SessionOptions): Pro
   const given = maps === undefined ? ownMaps : { ...maps, fromOutside: true };
   using maker = new ProgramFile(makerProgram({ arch, maps: given, ports, socket: forMessages }));
   try {
-    await make(maker, pair.there);
-    const [userNamespace, network, ...listeners] = receive(pair.here, { wait: false })?.descriptors ?? [];
+    await runToEnd({ argv: [maker.path], cwd: "/", env: {}, descriptors: [pair.there] });
+    const [userNamespace, network, ...listeners] = receive(pair.here)?.descriptors ?? [];
     if (userNamespace === undefined || network === undefined || listeners.length < ports.length)
       throw new Unavailable("the namespaces were not handed over");
     return {
@@ -43,14 +42,4 @@ export async function openNamespaces({ arch, ports, maps }: SessionOptions): Pro
     closeSync(pair.here);
     closeSync(pair.there);
   }
-}
-
-async function make(maker: ProgramFile, socket: number): Promise<void> {
-  const child = Bun.spawn([maker.path], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", socket] });
-  const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
-  if (exit === 0) return;
-  const failed = failedStep(said);
-  throw failed === undefined
-    ? new Unavailable(`making namespaces ended with exit ${exit}${said === "" ? "" : `: ${said.trim()}`}`)
-    : whyStepFailed(failed);
 }

@@ -39,10 +39,10 @@ describe.each(users)("the Landlock tier, as %s,", (user) => {
       name: "landlock",
       filesystem: "confined",
       network: "none",
-      privateTmp: false,
       ownProcesses: false,
       guards: true,
     });
+    expect(tier.policy.privateTmp).toBe(false);
     expect(tier.backend.notes.join("\n")).toMatch(/\.git and \.koda are not held/);
   });
 });

@@ -10,23 +10,24 @@ import { type Capability, maskOf } from "../program/steps/capabilities.ts";
  * Rights of user 0 that commands keep where a writable root belongs to another user, as a checkout that is mounted
  * into a container does: koda can write there, and without these commands could not. Nothing is kept anywhere else.
  */
-export type Lent = Disposable & {
+export type OwnerRights = Disposable & {
   readonly capabilities: readonly Capability[];
   /** The users and groups of the commands' namespace: the kept rights hold for files of these users alone. */
   readonly maps?: { readonly users: string; readonly groups: string };
   /** A directory that can be opened by no command, since its owner is not mapped; it hides others. */
   readonly cover?: string;
-  /** As `Backend` has it. */
+  /** As `Policy` has it. */
   readonly owners?: readonly number[];
   readonly notes: readonly string[];
 };
 
 /**
  * In a user namespace. Its map leaves out all users but 0 and the owners, so that what belongs to others is as closed
- * as ever; mounts keep everything outside of the writable roots as it is, and what is hidden belongs to an unmapped user.
+ * as ever; mounts keep everything outside of the writable roots as it is, and what is hidden belongs to an unmapped
+ * user.
  */
-export function lendInNamespace(policy: Policy): Lent {
-  return lend(policy, (owners) => {
+export function rightsInNamespace(policy: Policy): OwnerRights {
+  return rightsFor(policy, (owners) => {
     mustHave(["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]);
     const cover = makeCover(owners, policy);
     return {
@@ -42,11 +43,11 @@ export function lendInNamespace(policy: Policy): Lent {
 }
 
 /**
- * Without a namespace the kept right holds for every file, and only Landlock limits it, which knows reading and writing
- * but neither modes nor owners: so those are not to be changed.
+ * Outside of a namespace the kept right holds for every file, and only Landlock limits it, which knows reading and
+ * writing but neither modes nor owners: so those are not to be changed.
  */
-export function lendHere(policy: Policy): Lent {
-  return lend(policy, (owners) => {
+export function rightsHere(policy: Policy): OwnerRights {
+  return rightsFor(policy, (owners) => {
     mustHave(["DAC_OVERRIDE"]);
     const why = `${named(owners)} owns a writable directory`;
     return {
@@ -57,23 +58,23 @@ export function lendHere(policy: Policy): Lent {
   });
 }
 
-function lend(policy: Policy, rights: (owners: readonly number[]) => Lent): Lent {
+function rightsFor(policy: Policy, grant: (owners: readonly number[]) => OwnerRights): OwnerRights {
   if (process.getuid?.() !== 0) return nothing;
   const owners = ownersBeside(policy);
   if (owners.length === 0) return { ...nothing, owners };
   try {
-    return rights(owners);
+    return grant(owners);
   } catch (error) {
-    if (!(error instanceof CannotLend) && errnoOf(error) === undefined) throw error;
+    if (!(error instanceof CannotGrant) && errnoOf(error) === undefined) throw error;
     const note = `commands cannot write what belongs to ${named(owners)}: ${reasonOf(error)}`;
     return { ...nothing, owners: [], notes: [note] };
   }
 }
 
-const nothing: Lent = { capabilities: [], notes: [], [Symbol.dispose]: () => {} };
+const nothing: OwnerRights = { capabilities: [], notes: [], [Symbol.dispose]: () => {} };
 
-class CannotLend extends Error {
-  override readonly name = "CannotLend";
+class CannotGrant extends Error {
+  override readonly name = "CannotGrant";
 }
 
 /** Commands never have a right that koda itself has not. */
@@ -81,7 +82,7 @@ function mustHave(names: readonly Capability[]): void {
   const status = readFileSync("/proc/self/status", "latin1");
   const mine = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
   const missing = names.filter((name) => (mine & maskOf([name])) === 0n);
-  if (missing.length > 0) throw new CannotLend(`koda has no ${missing.map((name) => `CAP_${name}`).join(", ")}`);
+  if (missing.length > 0) throw new CannotGrant(`koda has no ${missing.map((name) => `CAP_${name}`).join(", ")}`);
 }
 
 /** Beside the run's own directory for temporary files, and so gone with it at the latest. */
@@ -89,7 +90,7 @@ function makeCover(owners: readonly number[], { tmp, write }: Policy): string {
   const stranger = unmapped(owners);
   const cover = mkdtempSync(join(dirname(tmp), "cover-"));
   try {
-    if (write.some((root) => isBelow(cover, root))) throw new CannotLend("TMPDIR lies in a writable directory");
+    if (write.some((root) => isBelow(cover, root))) throw new CannotGrant("TMPDIR lies in a writable directory");
     chmodSync(cover, 0);
     chownSync(cover, stranger, stranger);
     return cover;
@@ -105,10 +106,10 @@ type Range = { first: number; count: number };
 function unmapped(owners: readonly number[]): number {
   const ranges = rangesOf("/proc/self/uid_map");
   if (!owners.every((owner) => ranges.some(({ first, count }) => owner >= first && owner < first + count)))
-    throw new CannotLend("koda's own user namespace does not have that user");
+    throw new CannotGrant("koda's own user namespace does not have that user");
   const last = ranges.map(({ first, count }) => first + count - 1).sort((a, b) => b - a);
   const found = last.flatMap((id) => [id, id - 1]).find((id) => id > 0 && !owners.includes(id));
-  if (found === undefined) throw new CannotLend("koda's own user namespace has no further user");
+  if (found === undefined) throw new CannotGrant("koda's own user namespace has no further user");
   return found;
 }
 

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync } from "node:fs";
 import { unlessRefused } from "../../errors.ts";
 import type { Kind } from "./layout.ts";
 
-/** What lies at a path of the host, a symlink not followed. */
+/** The kind of file at a path of the host, a symlink not followed. */
 export function look(path: string): Kind | undefined {
   const stats = unlessRefused(() => lstatSync(path, { throwIfNoEntry: false }));
   if (stats === undefined) return undefined;
@@ -17,7 +17,7 @@ const kernels = new Set(
   ),
 );
 
-/** Where those are mounted; as user 0 a command could change the machine through one that lies in the project. */
+/** Their mount points; as user 0 a command could change the machine through one that lies in the project. */
 export function kernelMounts(): string[] {
   const table = unlessRefused(() => readFileSync("/proc/self/mountinfo", "latin1")) ?? "";
   return table.split("\n").flatMap((line) => {

@@ -6,8 +6,8 @@ import { Unavailable } from "../unavailable.ts";
 /** How often it is looked whether a command's program has come so far: a few times, it starts in some milliseconds. */
 const lookMs = 2;
 
-/** Waits for the sockets that a command's program opens in the command's own network, until the command is over. */
-export class Handover implements Disposable {
+/** The sockets that a command's program opens in the command's own network: awaited, and held until the command is over. */
+export class Listeners implements Disposable {
   readonly #pair: SocketPair;
   readonly #onSockets: TierOptions["onSockets"];
   #isOver = false;
@@ -31,7 +31,7 @@ export class Handover implements Disposable {
   }
 
   #take(): boolean {
-    const sockets = receive(this.#pair.here, { wait: false })?.descriptors;
+    const sockets = receive(this.#pair.here)?.descriptors;
     if (sockets === undefined) return false;
     this.#listening = this.#onSockets?.(sockets);
     if (this.#listening === undefined) for (const socket of sockets) closeSync(socket);
@@ -40,7 +40,7 @@ export class Handover implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isOver = true;
-    // What came too late is closed with the rest.
+    // Sockets that came late are closed with the rest.
     if (this.#listening === undefined) this.#take();
     this.#listening?.[Symbol.dispose]();
     closeSync(this.#pair.here);

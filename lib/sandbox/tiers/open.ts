@@ -1,0 +1,100 @@
+import { openPipe } from "../../system/pipe.ts";
+import type { Backend, Command, Confined, Manner } from "../backend.ts";
+import { standInsFor } from "../layout/standin.ts";
+import type { Policy } from "../policy/policy.ts";
+import { probe } from "../probe.ts";
+import { confiningProgram } from "../program/program.ts";
+import { Programs } from "../program/programs.ts";
+import { neededAbi } from "../program/steps/landlock.ts";
+import { Supervisor } from "../supervisor/supervisor.ts";
+import { type Prepared, PreparedPolicies } from "./prepared.ts";
+import { type Source, supervisorAt, type Tier, type TierOptions } from "./tier.ts";
+import { orRefuse, Unavailable } from "./unavailable.ts";
+
+type Opening = {
+  options: TierOptions;
+  /** Disposed of with the backend. */
+  held: DisposableStack;
+};
+
+/** Opens a tier; a command has run in it when this settles. Throws Unavailable where it does not work. */
+export async function openTier<View>(tier: Tier<View>, policy: Policy, { options, held }: Opening): Promise<Backend> {
+  const policies = new PreparedPolicies(tier, policy);
+  const programs = held.use(new Programs<Source<View>>((source) => build(tier, source, options)));
+  // The stand-ins make this view that of the first command.
+  using _ = tier.hasMounts ? standInsFor(policy) : undefined;
+  const opening = tier.open();
+  try {
+    programs.of(sourceFor(policies.own, "watched"));
+  } finally {
+    held.use(await opening);
+  }
+  const session = await opening;
+  await probe((command, socket) => confine(command, policies.own, { socket, manner: "watched" }), policy.root);
+  session.begin?.();
+  const supervisor = held.use(new Supervisor(options.onRefusal));
+  const opened = held.move();
+  return {
+    ...factsOf(tier, options),
+    policy: policies.own.policy,
+    confine: (command, { policy: narrower, manner = "watched" } = {}) =>
+      orRefuse(() => {
+        const prepared = policies.for(narrower);
+        return confine(command, prepared, { socket: supervisor.socketFor(prepared.rules), manner });
+      }),
+    [Symbol.dispose]: () => opened.dispose(),
+  };
+
+  function confine(command: Command, prepared: Prepared<View>, { socket, manner }: Connection): Confined {
+    using taken = new DisposableStack();
+    if (tier.hasMounts) taken.use(standInsFor(prepared.policy));
+    const source = sourceFor(prepared, manner);
+    const { channel, view } = source;
+    const { argv, descriptors } = session.start(programs.of(source), { cwd: command.cwd, view, held: taken });
+    const pipe = channel && openPipe();
+    if (channel !== undefined && pipe === undefined) throw new Unavailable("no pipe could be made");
+    const held = taken.move();
+    return {
+      ...command,
+      argv: [...argv, ...command.argv],
+      descriptors: [socket, ...descriptors, ...(pipe ? [pipe.write] : [])],
+      ...(pipe && channel && { [channel]: pipe }),
+      release: () => held.dispose(),
+    };
+  }
+
+  function sourceFor({ policy: { limits, network }, look }: Prepared<View>, manner: Manner): Source<View> {
+    const channel = manner === "attached" ? "complaints" : tier.reportsStatus ? "status" : undefined;
+    return { view: look(), channel, limits, network };
+  }
+}
+
+type Connection = { socket: number; manner: Manner };
+
+function build<View>(tier: Tier<View>, source: Source<View>, { arch }: TierOptions): Uint8Array {
+  return confiningProgram({
+    arch,
+    capabilities: tier.rights.capabilities,
+    limits: source.limits,
+    supervisor: supervisorAt,
+    ...(source.channel === "complaints" && { complaints: tier.channel }),
+    ...tier.plan(source),
+  });
+}
+
+function factsOf<View>(tier: Tier<View>, { abi }: TierOptions) {
+  const { name, notes, rights, endpoints, hasMounts, ownProcesses, protect } = tier;
+  const [http, socks] = endpoints;
+  return {
+    name,
+    filesystem: "confined",
+    network: endpoints.length === 0 ? "none" : "proxies",
+    ...(http && socks && { proxies: { http, socks } }),
+    notes: [...notes, ...rights.notes],
+    placesCopies: hasMounts,
+    guards: !hasMounts,
+    ownProcesses,
+    mayShareGroup: abi >= neededAbi,
+    protect,
+  } as const;
+}

@@ -1,0 +1,43 @@
+import { compose } from "../policy/compose.ts";
+import type { Policy } from "../policy/policy.ts";
+import type { ConnectRules } from "../supervisor/rules.ts";
+import type { Tier } from "./tier.ts";
+
+/** A policy with what is the same for all of its commands. */
+export type Prepared<View> = { policy: Policy; look: () => View; rules: ConnectRules };
+
+type Preparing<View> = Pick<Tier<View>, "rights" | "viewer" | "connectRules">;
+
+/** The workspace's policy, and narrower ones for as long as their callers keep them. */
+export class PreparedPolicies<View> {
+  readonly #tier: Preparing<View>;
+  readonly #known = new WeakMap<Policy, Prepared<View>>();
+  readonly own: Prepared<View>;
+
+  constructor(tier: Preparing<View>, given: Policy) {
+    const { owners } = tier.rights;
+    this.#tier = tier;
+    this.own = this.#prepare(owners === undefined ? given : { ...given, owners });
+    for (const policy of [given, this.own.policy]) this.#known.set(policy, this.own);
+  }
+
+  /** Of a policy that is not the workspace's only what both allow counts. */
+  for(given: Policy | undefined): Prepared<View> {
+    if (given === undefined) return this.own;
+    const known = this.#known.get(given);
+    if (known !== undefined) return known;
+    const composed = compose(this.own.policy, given);
+    const made = this.#prepare({ ...composed, network: this.#networkOf(composed) });
+    this.#known.set(given, made);
+    return made;
+  }
+
+  /** The proxies go by the workspace's rules, so a stricter network is none. */
+  #networkOf({ network }: Policy): Policy["network"] {
+    return network === this.own.policy.network ? network : "none";
+  }
+
+  #prepare(policy: Policy): Prepared<View> {
+    return { policy, look: this.#tier.viewer(policy), rules: this.#tier.connectRules(policy) };
+  }
+}

@@ -1,0 +1,40 @@
+import { kernelMounts, look } from "../layout/host.ts";
+import { type Layout, layoutOf, waysToHidden } from "../layout/layout.ts";
+import type { Policy } from "../policy/policy.ts";
+import type { Tier } from "./tier.ts";
+import { Unavailable } from "./unavailable.ts";
+
+type ViewOptions = {
+  /** As `OwnerRights` has it. */
+  cover: string | undefined;
+  /** The tier mounts what a symlink leads to that was put in the place of a directory. */
+  followsLinks: boolean;
+};
+
+/** The views of a tier with mounts. The first policy is the workspace's. */
+export function viewsIn({ cover, followsLinks }: ViewOptions): Pick<Tier<Layout>, "viewer" | "protect"> {
+  const mounts = kernelMounts();
+  let protect: readonly string[] = [];
+  let fixed: readonly string[] | undefined;
+  return {
+    viewer(policy: Policy) {
+      const ways = waysToHidden(policy, look);
+      const draw = () => layoutOf(policy, { look, protect, kernelMounts: mounts, ways, cover });
+      const others = fixed;
+      fixed ??= writtenIn(draw());
+      return others === undefined || !followsLinks ? draw : () => refusingOthers(draw(), others);
+    },
+    protect: (paths) => void (protect = paths),
+  };
+}
+
+/** The directories that are mounted to be written: no command of the workspace can move them. */
+function writtenIn({ mounts }: Layout): readonly string[] {
+  return mounts.flatMap((mount) => (mount.kind === "tree" && mount.writable ? [mount.from] : []));
+}
+
+function refusingOthers(layout: Layout, fixed: readonly string[]): Layout {
+  const other = writtenIn(layout).find((path) => !fixed.includes(path));
+  if (other === undefined) return layout;
+  throw new Unavailable(`other commands may move "${other}", and put a symlink there that would be followed`);
+}
