@@ -141,7 +141,7 @@ function variablesFor(
     Object.assign(variables, variablesOf(backend.proxies, backend.proxies.http.address));
   if (backend.filesystem === "confined" && !backend.placesCopies)
     Object.assign(variables, copyVariables(policy, variables));
-  // Where .git is restored rather than mounted read-only, `git status` should not write to it.
+  // In a tier that restores .git rather than mounting it read-only, `git status` should not write to it.
   if (backend.guards) variables.GIT_OPTIONAL_LOCKS = "0";
   return variables;
 }

@@ -2,7 +2,7 @@ import { isRecord } from "../config/json.ts";
 import { errnoOf, messageOf } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { type Draft, draftOf, type Reference, resolverOf } from "./schema.ts";
-import { type Rule, rules } from "./schemarules.ts";
+import { type KeywordRule, rules } from "./schemarules.ts";
 
 /** The fault of a schema, as a sentence; undefined when it can be used. */
 export async function schemaFault(root: JsonSchema): Promise<string | undefined> {
@@ -79,7 +79,7 @@ function visit(places: Place[], walk: Walk): string | undefined {
   return undefined;
 }
 
-function childrenOf(rule: Rule, value: unknown, pointer: string): Place[] {
+function childrenOf(rule: KeywordRule, value: unknown, pointer: string): Place[] {
   const children = rule.schemas?.(value) ?? [];
   return children.map(({ name, schema }) => ({
     schema,

@@ -2,7 +2,7 @@ import { isRecord } from "../config/json.ts";
 import type { Draft } from "./schema.ts";
 
 /** The values that a keyword of JSON Schema takes. */
-export type Rule = {
+export type KeywordRule = {
   /** Completes "expected …" when a value is refused. */
   expected: string;
   accepts: (value: unknown, draft: Draft) => boolean;
@@ -12,7 +12,7 @@ export type Rule = {
   isSameValue?: true;
 };
 
-export type Child = { name?: string; schema: unknown };
+type Child = { name?: string; schema: unknown };
 
 const typeNames: readonly string[] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
@@ -22,28 +22,32 @@ const isList = (value: unknown): value is unknown[] => Array.isArray(value);
 const isStrings = (value: unknown) => isList(value) && value.every(isString);
 const isType = (value: unknown) => isString(value) && typeNames.includes(value);
 
-const text: Rule = { expected: "a string", accepts: isString };
-const yesNo: Rule = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
-const number: Rule = { expected: "a number", accepts: isNumber };
-const list: Rule = { expected: "an array", accepts: isList };
-const size: Rule = {
+const text: KeywordRule = { expected: "a string", accepts: isString };
+const yesNo: KeywordRule = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
+const number: KeywordRule = { expected: "a number", accepts: isNumber };
+const list: KeywordRule = { expected: "an array", accepts: isList };
+const size: KeywordRule = {
   expected: "an integer of at least 0",
   accepts: (value) => isNumber(value) && Number.isInteger(value) && value >= 0,
 };
 /** In draft 4 it excludes the value of `minimum` or `maximum`. */
-const bound: Rule = {
+const bound: KeywordRule = {
   expected: "a number (true or false in draft 4)",
   accepts: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
 };
-const schema: Rule = { expected: "a schema", accepts: () => true, schemas: (value) => [{ schema: value }] };
-const schemas: Rule = {
+const schema: KeywordRule = { expected: "a schema", accepts: () => true, schemas: (value) => [{ schema: value }] };
+const schemas: KeywordRule = {
   expected: "an array of schemas that is not empty",
   accepts: (value) => isList(value) && value.length > 0,
   schemas: itemsOf,
 };
-const schemaMap: Rule = { expected: "an object whose values are schemas", accepts: isRecord, schemas: membersOf };
+const schemaMap: KeywordRule = {
+  expected: "an object whose values are schemas",
+  accepts: isRecord,
+  schemas: membersOf,
+};
 
-const table: readonly [keywords: string, rule: Rule][] = [
+const table: readonly [keywords: string, rule: KeywordRule][] = [
   ["$schema $comment title description format contentEncoding contentMediaType", text],
   ["$id id", { expected: "a URI reference", accepts: isUri }],
   ["$ref", { expected: 'a reference such as "#/$defs/name"', accepts: isUri }],
@@ -102,7 +106,7 @@ const table: readonly [keywords: string, rule: Rule][] = [
 ];
 
 /** Every keyword with a meaning in one of the drafts. JSON Schema ignores any other. */
-export const rules: ReadonlyMap<string, Rule> = new Map(
+export const rules: ReadonlyMap<string, KeywordRule> = new Map(
   table.flatMap(([keywords, rule]) => keywords.split(" ").map((keyword) => [keyword, rule] as const)),
 );
 

@@ -13,10 +13,10 @@ const longestArgument = 128 * 1024 - 1;
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
 /** The surroundings in which names are looked up. A sandbox may hide places on the PATH from a command. */
-export type Lookup = Pick<Command, "cwd" | "env"> & { isSeen: (path: string) => boolean };
+export type ProgramLookup = Pick<Command, "cwd" | "env"> & { isSeen: (path: string) => boolean };
 
 /** The command with every name looked up. Throws a KodaError that says why it cannot be started. */
-export function commandOf(line: CommandLine, lookup: Lookup): Command {
+export function commandOf(line: CommandLine, lookup: ProgramLookup): Command {
   const { cwd, env } = lookup;
   if (!isDirectory(cwd)) throw cannotStart(line, `the directory "${cwd}" does not exist`);
   const argv = typeof line === "string" ? shellArguments(line, lookup) : programArguments(line, lookup);
@@ -52,13 +52,13 @@ export function cannotStart(
   return new CannotStart(`Cannot run "${shown}": ${reason}`, details);
 }
 
-function shellArguments(line: string, lookup: Lookup): Command["argv"] {
+function shellArguments(line: string, lookup: ProgramLookup): Command["argv"] {
   const shell = find("bash", lookup) ?? find("sh", lookup) ?? "/bin/sh";
   // A line that begins with a dash would be taken for the shell's options.
   return [shell, "-c", /^[-+]/.test(line) ? ` ${line}` : line];
 }
 
-function programArguments([program, ...args]: ProgramLine, lookup: Lookup): Command["argv"] {
+function programArguments([program, ...args]: ProgramLine, lookup: ProgramLookup): Command["argv"] {
   const line = [program, ...args] as const;
   const places = program.includes("/") ? [resolve(lookup.cwd, program)] : placesOf(program, lookup);
   const path = places.find(isExecutable);
@@ -69,12 +69,12 @@ function programArguments([program, ...args]: ProgramLine, lookup: Lookup): Comm
   throw cannotStart(line, `there is no program "${program}"${where}`, { shellExit: 127 });
 }
 
-function find(program: string, lookup: Lookup): string | undefined {
+function find(program: string, lookup: ProgramLookup): string | undefined {
   return placesOf(program, lookup).find(isExecutable);
 }
 
 /** Only absolute directories of the PATH count: `.` in it would run what the project brought along. */
-function placesOf(program: string, { env: { PATH: path = usualPath }, isSeen }: Lookup): string[] {
+function placesOf(program: string, { env: { PATH: path = usualPath }, isSeen }: ProgramLookup): string[] {
   const directories = path.split(":").filter((directory) => isAbsolute(directory));
   return directories.map((directory) => join(directory, program)).filter(isSeen);
 }

@@ -7,7 +7,7 @@ import { hiddenFrom, isHidden, protectedName, writeRefusal } from "../sandbox/po
 import { hostPath } from "../sandbox/policy/seen.ts";
 import { byDesign } from "./bydesign.ts";
 
-export type Failure = {
+export type FailedCommand = {
   command: string;
   /** The stderr of the command, or its stdout when that is empty (`2>&1`); or the end of it. */
   output: string;
@@ -25,7 +25,7 @@ const lastLines = 20;
  * common programs; the refusal is the policy's, and a path that the policy allows is never named. Only for commands
  * that ran in a sandbox.
  */
-export function explain({ command, output, exitCode, policy, refusal }: Failure): string | undefined {
+export function explain({ command, output, exitCode, policy, refusal }: FailedCommand): string | undefined {
   if (exitCode === 0) return undefined;
   const lines = output.trimEnd().split("\n").slice(-lastLines).reverse();
   for (const line of lines) {
@@ -48,7 +48,7 @@ const isRedirection = /^(\/\S+\/)?(ba|da|z|k)?sh: (line )?\d+: /;
 /** Dash's words for a file to read from; bash has the same words for both. */
 const isInput = /\bcannot open\b/;
 
-type Context = Pick<Failure, "command" | "exitCode" | "policy">;
+type Context = Pick<FailedCommand, "command" | "exitCode" | "policy">;
 
 function ofPath(line: string, context: Context): string | undefined {
   if (!readOnly.test(line) && !denied.test(line)) return undefined;
@@ -161,7 +161,7 @@ const unreachable =
   /network is unreachable|could not resolve|name resolution|name or service not known|ENOTFOUND|EAI_AGAIN|ENETUNREACH/i;
 const broken = /connection refused|connection reset|proxy|\b403\b|tunnel|ECONNREFUSED|ECONNRESET|timed? ?out/i;
 
-function ofNetwork(line: string, { policy, refusal }: Pick<Failure, "policy" | "refusal">): string | undefined {
+function ofNetwork(line: string, { policy, refusal }: Pick<FailedCommand, "policy" | "refusal">): string | undefined {
   if (refusal !== undefined && (unreachable.test(line) || broken.test(line)))
     return `egress: ${refusal.host}:${refusal.port} was refused: ${refusal.reason}`;
   if (!unreachable.test(line)) return undefined;

@@ -39,7 +39,7 @@ const headerBytes = 16;
 const mostDescriptors = 8;
 const [MSG_CMSG_CLOEXEC, MSG_DONTWAIT] = [0x40000000, 0x40] as const;
 
-export type Message = { text: string; descriptors: readonly number[] };
+type Message = { text: string; descriptors: readonly number[] };
 
 /** Takes the next message with the descriptors that came with it; undefined when there is none now. */
 export function receive(socket: number): Message | undefined {

@@ -66,7 +66,7 @@ export type Tool<Input = never> = {
   readonly input: JsonSchema;
   /** A promise where judging takes code that is better loaded late. */
   claim(input: Input, context: ClaimContext): Claim | Promise<Claim>;
-  /** What the call would change, for a human who is asked about it. */
+  /** A description of the change that the call would make, for a human who is asked. */
   preview?(input: Input, context: ClaimContext): Promise<string> | string | undefined;
   run(input: Input, context: ToolContext): Promise<ToolResult>;
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
-import { explain, type Failure } from "../../lib/shell/reasons.ts";
+import { explain, type FailedCommand } from "../../lib/shell/reasons.ts";
 
 const policy: Policy = {
   root: "/code",
@@ -16,7 +16,7 @@ const policy: Policy = {
   network: "allowlist",
   limits: {},
 };
-const explained = (output: string, failure: Partial<Failure> & { rules?: Partial<Policy> } = {}) => {
+const explained = (output: string, failure: Partial<FailedCommand> & { rules?: Partial<Policy> } = {}) => {
   const { rules, ...rest } = failure;
   return explain({
     command: "make",

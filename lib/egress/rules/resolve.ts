@@ -11,7 +11,7 @@ export type Resolver = (name: string, signal: AbortSignal) => Promise<readonly s
 /** `addresses` were checked: a connection goes to one of them, with no second look-up. */
 export type Resolution = { addresses: readonly string[] } | { refused: string; kind: "rule" | "dns" | "timeout" };
 
-export type Lookup = { resolver?: Resolver | undefined; signal: AbortSignal; limitMs?: number };
+export type NameLookup = { resolver?: Resolver | undefined; signal: AbortSignal; limitMs?: number };
 
 const lookupLimitMs = 2_000;
 
@@ -19,7 +19,7 @@ const lookupLimitMs = 2_000;
  * Judges a target's name, looks it up, and judges every address. One forbidden address refuses all: a name that points
  * into a private network as well cannot be trusted with its other addresses.
  */
-export async function resolveChecked(target: HostPort, rules: EgressRules, lookup: Lookup): Promise<Resolution> {
+export async function resolveChecked(target: HostPort, rules: EgressRules, lookup: NameLookup): Promise<Resolution> {
   const refused = nameRefusal(target, rules);
   if (refused !== undefined) return { refused, kind: "rule" };
 
@@ -34,7 +34,7 @@ export async function resolveChecked(target: HostPort, rules: EgressRules, looku
 
 async function addressesOf(
   { host }: HostPort,
-  { resolver, signal, limitMs = lookupLimitMs }: Lookup,
+  { resolver, signal, limitMs = lookupLimitMs }: NameLookup,
 ): Promise<Resolution> {
   if (host.kind === "address") return { addresses: [host.text] };
   signal.throwIfAborted();

@@ -125,7 +125,7 @@ export function connect(socket: number, address: Uint8Array): number {
   return outcome(library().connect(socket, address, address.length));
 }
 
-export function listen(socket: number, backlog: number): number {
+export function listenOn(socket: number, backlog: number): number {
   return outcome(library().listen(socket, backlog));
 }
 

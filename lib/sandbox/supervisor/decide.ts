@@ -69,11 +69,11 @@ const ownNames = new Set([".git", ".koda"]);
 
 /** `real` is a path of the host. */
 export function mayConnectTo(real: string, { sockets, except }: ConnectRules): boolean {
-  if (except.some((path) => real === bytewise(path) || isBelow(real, bytewise(path)))) return false;
+  if (except.some((path) => real === bytewise(path) || liesBelow(real, bytewise(path)))) return false;
   return sockets.some((root) => {
     const above = bytewise(root);
     return (
-      isBelow(real, above) &&
+      liesBelow(real, above) &&
       !real
         .slice(above.length)
         .split("/")
@@ -82,7 +82,7 @@ export function mayConnectTo(real: string, { sockets, except }: ConnectRules): b
   });
 }
 
-export function isBelow(path: string, directory: string): boolean {
+export function liesBelow(path: string, directory: string): boolean {
   return path.startsWith(directory === "/" ? "/" : `${directory}/`);
 }
 

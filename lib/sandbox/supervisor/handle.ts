@@ -8,7 +8,7 @@ import { type Decision, decide, mayConnectTo, readable } from "./decide.ts";
 import { locate } from "./locate.ts";
 import { listenFor } from "./listening.ts";
 import type { Call, ConnectCall } from "./notification.ts";
-import { addressOf, directoryOf } from "./process.ts";
+import { targetAddress, directoryOf } from "./process.ts";
 import type { ConnectRules } from "./rules.ts";
 import { socketFor } from "./socket.ts";
 
@@ -29,7 +29,7 @@ export function handle(call: Call, rules: ConnectRules, report: Report): number 
 }
 
 function attempt(call: ConnectCall, rules: ConnectRules, report: Report): number | Attempt {
-  const address = addressOf(call);
+  const address = targetAddress(call);
   if (typeof address === "number") return address;
   const cwd = isRelative(address) ? directoryOf(call.pid) : "/";
   if (cwd === undefined) return -EACCES;

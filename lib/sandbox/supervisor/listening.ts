@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import { type Address, parseAddress } from "./address.ts";
-import { close, listen, nameOf } from "./calls.ts";
+import { close, listenOn, nameOf } from "./calls.ts";
 import { inWords } from "./decide.ts";
 import type { Report } from "./handle.ts";
 import { type ListenCall, stillWaits } from "./notification.ts";
@@ -23,7 +23,7 @@ export function listenFor(call: ListenCall, rules: ConnectRules, report: Report)
     if (refused?.what !== undefined) report(call, refused.what);
     if (refused !== undefined) return -refused.errno;
     // Else the duplicate may be of a later process by the same number.
-    return stillWaits(call) ? listen(socket, call.backlog) : -ESRCH;
+    return stillWaits(call) ? listenOn(socket, call.backlog) : -ESRCH;
   } finally {
     close(socket);
   }

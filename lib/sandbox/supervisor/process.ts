@@ -8,7 +8,7 @@ import type { Call, ConnectCall } from "./notification.ts";
 const { EFAULT, EINVAL } = constants.errno;
 
 /** A copy of the address that a command wants to connect to: it may change in its memory, and this does not. */
-export function addressOf({ pid, address, length }: ConnectCall): Address | number {
+export function targetAddress({ pid, address, length }: ConnectCall): Address | number {
   if (length < 0 || length > mostAddressBytes) return -EINVAL;
   const into = new Uint8Array(length);
   if (length === 0) return parseAddress(into);

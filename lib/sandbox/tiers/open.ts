@@ -7,7 +7,7 @@ import { confiningProgram } from "../program/program.ts";
 import { Programs } from "../program/programs.ts";
 import { neededAbi } from "../program/steps/landlock.ts";
 import { Supervisor } from "../supervisor/supervisor.ts";
-import { type Prepared, PreparedPolicies } from "./prepared.ts";
+import { type PreparedPolicy, PreparedPolicies } from "./prepared.ts";
 import { type Source, supervisorAt, type Tier, type TierOptions } from "./tier.ts";
 import { orRefuse, Unavailable } from "./unavailable.ts";
 
@@ -45,7 +45,7 @@ export async function openTier<View>(tier: Tier<View>, policy: Policy, { options
     [Symbol.dispose]: () => opened.dispose(),
   };
 
-  function confine(command: Command, prepared: Prepared<View>, { socket, manner }: Connection): Confined {
+  function confine(command: Command, prepared: PreparedPolicy<View>, { socket, manner }: Connection): Confined {
     using taken = new DisposableStack();
     if (tier.hasMounts) taken.use(standInsFor(prepared.policy));
     const source = sourceFor(prepared, manner);
@@ -63,7 +63,7 @@ export async function openTier<View>(tier: Tier<View>, policy: Policy, { options
     };
   }
 
-  function sourceFor({ policy: { limits, network }, look }: Prepared<View>, manner: Manner): Source<View> {
+  function sourceFor({ policy: { limits, network }, look }: PreparedPolicy<View>, manner: Manner): Source<View> {
     const channel = manner === "attached" ? "complaints" : tier.reportsStatus ? "status" : undefined;
     return { view: look(), channel, limits, network };
   }

@@ -4,15 +4,15 @@ import type { ConnectRules } from "../supervisor/rules.ts";
 import type { Tier } from "./tier.ts";
 
 /** A policy with what is the same for all of its commands. */
-export type Prepared<View> = { policy: Policy; look: () => View; rules: ConnectRules };
+export type PreparedPolicy<View> = { policy: Policy; look: () => View; rules: ConnectRules };
 
 type Preparing<View> = Pick<Tier<View>, "rights" | "viewer" | "connectRules">;
 
 /** The workspace's policy, and narrower ones for as long as their callers keep them. */
 export class PreparedPolicies<View> {
   readonly #tier: Preparing<View>;
-  readonly #known = new WeakMap<Policy, Prepared<View>>();
-  readonly own: Prepared<View>;
+  readonly #known = new WeakMap<Policy, PreparedPolicy<View>>();
+  readonly own: PreparedPolicy<View>;
 
   constructor(tier: Preparing<View>, given: Policy) {
     const { owners } = tier.rights;
@@ -22,7 +22,7 @@ export class PreparedPolicies<View> {
   }
 
   /** Of a policy that is not the workspace's only what both allow counts. */
-  for(given: Policy | undefined): Prepared<View> {
+  for(given: Policy | undefined): PreparedPolicy<View> {
     if (given === undefined) return this.own;
     const known = this.#known.get(given);
     if (known !== undefined) return known;
@@ -37,7 +37,7 @@ export class PreparedPolicies<View> {
     return network === this.own.policy.network ? network : "none";
   }
 
-  #prepare(policy: Policy): Prepared<View> {
+  #prepare(policy: Policy): PreparedPolicy<View> {
     return { policy, look: this.#tier.viewer(policy), rules: this.#tier.connectRules(policy) };
   }
 }

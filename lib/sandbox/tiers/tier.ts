@@ -47,10 +47,10 @@ export type Tier<View> = {
   connectRules(policy: Policy): ConnectRules;
   plan(source: Source<View>): TierPlan;
   /** Makes what the session needs; the first program is built meanwhile. */
-  open(): Promise<Session<View>>;
+  open(): Promise<TierSession<View>>;
 };
 
-export type Session<View> = Disposable & {
+export type TierSession<View> = Disposable & {
   /** Called when a command has run in it. */
   begin?(): void;
   start(program: ProgramFile, command: Starting<View>): Start;

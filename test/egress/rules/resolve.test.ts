@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { parseAuthority } from "../../../lib/egress/rules/host.ts";
-import { resolveChecked, systemResolver, type Lookup } from "../../../lib/egress/rules/resolve.ts";
+import { resolveChecked, systemResolver, type NameLookup } from "../../../lib/egress/rules/resolve.ts";
 import { KodaError } from "../../../lib/errors.ts";
 import { publicAddress, rulesOf } from "../../support/reach.ts";
 
 const rules = rulesOf({ allow: ["localhost", "127.0.0.1", "[::1]", "8.8.8.8"] });
 const never = () => new Promise<readonly string[]>(() => {});
 
-function look(authority: string, lookup: Partial<Lookup>) {
+function look(authority: string, lookup: Partial<NameLookup>) {
   const target = parseAuthority(authority);
   if ("fault" in target) throw new Error(target.fault);
   return resolveChecked(target, rules, { signal: new AbortController().signal, ...lookup });
@@ -64,7 +64,7 @@ test("whoever stops the run stops the look-up, with the same reason", async () =
     stop.abort(reason);
     return never();
   };
-  const thrown = (lookup: Partial<Lookup>) => look("github.com:443", lookup).catch((error: unknown) => error);
+  const thrown = (lookup: Partial<NameLookup>) => look("github.com:443", lookup).catch((error: unknown) => error);
   expect(await thrown({ resolver, signal: stop.signal })).toBe(reason);
   expect(await thrown({ resolver: never, signal: AbortSignal.abort(reason) })).toBe(reason);
 });

@@ -14,7 +14,7 @@ import { requireLandlockAsRoot } from "../nolandlock.ts";
 import { openTier } from "../open.ts";
 import { ownEndpoints, ownNetworkFilter, ownNetworkRules } from "../ownnetwork.ts";
 import { type OwnerRights, rightsInNamespace } from "../ownerrights.ts";
-import type { Session, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
+import type { TierSession, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { processLimitNotes } from "../processlimit.ts";
 import { viewsIn } from "../views.ts";
@@ -74,7 +74,7 @@ async function openSession(
   bwrap: string,
   { arch, ports, onSockets }: TierOptions,
   { maps, capabilities }: OwnerRights,
-): Promise<Session<Layout>> {
+): Promise<TierSession<Layout>> {
   using held = new DisposableStack();
   // Bubblewrap itself maps koda's own user only.
   const user = maps && held.use(await openNamespaces({ arch, ports: [], maps })).user;

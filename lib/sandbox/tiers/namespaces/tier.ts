@@ -9,7 +9,7 @@ import { requireLandlockAsRoot } from "../nolandlock.ts";
 import { openTier } from "../open.ts";
 import { ownEndpoints, ownNetworkFilter, ownNetworkRules } from "../ownnetwork.ts";
 import { type OwnerRights, rightsInNamespace } from "../ownerrights.ts";
-import type { Session, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
+import type { TierSession, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
 import { Unavailable } from "../unavailable.ts";
 import { processLimitNotes } from "../processlimit.ts";
 import { viewsIn } from "../views.ts";
@@ -50,7 +50,10 @@ export async function openNamespacesTier(policy: Policy, options: TierOptions, {
   return await openTier(tier, policy, { options, held });
 }
 
-async function openSession({ arch, ports, onSockets }: TierOptions, { maps }: OwnerRights): Promise<Session<Layout>> {
+async function openSession(
+  { arch, ports, onSockets }: TierOptions,
+  { maps }: OwnerRights,
+): Promise<TierSession<Layout>> {
   const namespaces = await openNamespaces({ arch, ports, maps });
   return {
     begin() {

@@ -1,7 +1,7 @@
 import type { WebUrl } from "../url.ts";
 import { linkAddress } from "./address.ts";
 import { Verbatim } from "./verbatim.ts";
-import { LineWriter } from "./writer.ts";
+import { HtmlLineWriter } from "./writer.ts";
 
 type List = { isNumbered: boolean; next: number };
 type Link = { href: string; text: string };
@@ -13,7 +13,7 @@ const longestCell = 120;
 
 /** The elements that are open at a place in a page: counts and not a tree, so that no page nests too deep. */
 export class Sheet {
-  readonly #writer: LineWriter;
+  readonly #writer: HtmlLineWriter;
   #base: WebUrl;
   #link: Link | undefined;
   #verbatim: Verbatim | undefined;
@@ -24,7 +24,7 @@ export class Sheet {
 
   constructor(base: WebUrl, limit: number) {
     this.#base = base;
-    this.#writer = new LineWriter(limit);
+    this.#writer = new HtmlLineWriter(limit);
   }
 
   get isFull(): boolean {

@@ -1,5 +1,5 @@
 /** Writes lines of text: whitespace as a browser shows it, with what every line of a quotation or a list begins with. */
-export class LineWriter {
+export class HtmlLineWriter {
   readonly #limit: number;
   readonly #parts: string[] = [];
   #length = 0;
