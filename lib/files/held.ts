@@ -39,17 +39,16 @@ export class HeldDirectory implements Disposable {
   /** Holds the directory at a real path; with `create` the missing part of the path is made on the way. */
   static open(real: string, { create = false, descriptors = "/proc/self/fd" } = {}): HeldDirectory {
     const canName = existsSync(descriptors);
-    return goDown(
-      new HeldDirectory("/", descriptors, canName ? openSync("/", directoryOnly) : undefined),
-      real,
-      create,
-    );
+    const top = new HeldDirectory("/", descriptors, canName ? openSync("/", directoryOnly) : undefined);
+    return goDown(top, namesIn(real), create);
   }
 
   /** Holds a directory below, or this one once more by the path `.`. */
   descend(path: string, { create = false } = {}): HeldDirectory {
+    const [first, ...others] = namesIn(path);
+    if (first !== undefined) return goDown(this.child(first, { create }), others, create);
     const own = this.#descriptor === undefined ? undefined : openSync(`${this.#self()}/.`, directoryOnly);
-    return goDown(new HeldDirectory(this.path, this.#descriptors, own), path, create);
+    return new HeldDirectory(this.path, this.#descriptors, own);
   }
 
   /** Throws when the entry is not a directory; a symlink to one is not. */
@@ -121,14 +120,18 @@ export class HeldDirectory implements Disposable {
   }
 }
 
-/** Name by name, each directory held until the next one is. */
-function goDown(start: HeldDirectory, path: string, create: boolean): HeldDirectory {
+/** Each directory is held until the next one is. */
+function goDown(start: HeldDirectory, names: readonly string[], create: boolean): HeldDirectory {
   let held = start;
-  for (const name of path.split("/").filter((name) => name !== "" && name !== ".")) {
+  for (const name of names) {
     using parent = held;
     held = parent.child(name, { create });
   }
   return held;
+}
+
+export function namesIn(path: string): string[] {
+  return path.split("/").filter((name) => name !== "" && name !== ".");
 }
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;

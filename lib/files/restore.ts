@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { errnoOf, reasonOf, unlessRefused } from "../errors.ts";
 import { entryAt, isSameEntry, type Content, type Entry, type PresentEntry } from "./entry.ts";
-import type { HeldDirectory } from "./held.ts";
+import { namesIn, type HeldDirectory } from "./held.ts";
 import { keepOwner, putFile, type HeldEntry } from "./save.ts";
 
 /** An entry that was not what it should be; one with a problem still is not. */
@@ -73,7 +73,7 @@ class HeldPath implements Disposable {
   }
 
   to(path: string, { create = false } = {}): HeldDirectory {
-    const names = path.split("/").filter((name) => name !== ".");
+    const names = namesIn(path);
     const end = names.findIndex((name, index) => this.#held[index]?.name !== name);
     const shared = end === -1 ? names.length : end;
     this.#release(shared);

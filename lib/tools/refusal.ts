@@ -1,4 +1,4 @@
-import { errnoOf, errnoWords } from "../errors.ts";
+import { errnoOf, reasonOf } from "../errors.ts";
 import { type FileKind, describeKind } from "../files/walk.ts";
 import { denialText, destructiveRule, outsideRule } from "../trust/gate.ts";
 import { failed, type ToolResult } from "./tool.ts";
@@ -25,7 +25,7 @@ function denied(rule: string): ToolResult {
 export function systemFailure(what: string, error: unknown): ToolResult {
   const errno = errnoOf(error);
   if (errno === undefined) throw error;
-  return failed(`${what}: ${reasons[errno] ?? errnoWords(errno)}`);
+  return failed(`${what}: ${reasons[errno] ?? reasonOf(error)}`);
 }
 
 /** Words for errors that mean that a path has changed since the gate checked it, or that it is no file. */

@@ -49,7 +49,7 @@ type Origin = GitPlaces & { top: string };
 
 function originOf(base: string, above: boolean): Origin | undefined {
   for (const top of above ? ancestors(base) : [base]) {
-    const places = gitPlaces(top);
+    const places = existsSync(join(top, ".git")) ? gitPlaces(top) : undefined;
     if (places !== undefined && existsSync(join(places.directory, "HEAD"))) return { top, ...places };
   }
   return undefined;

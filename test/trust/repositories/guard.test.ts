@@ -161,7 +161,7 @@ const changes: [title: string, change: (at: (path: string) => string) => void, p
   ],
 ];
 
-test.each(changes)("put back: %s", async (_, change, expected) => {
+test.each(changes)("restored: %s", async (_, change, expected) => {
   await using reference = makePlace();
   writeFiles(reference.project, repository);
   await using run = await guarded(change);
@@ -219,7 +219,7 @@ test("a restored file has its times, by which git tells what it must look at", a
   expect(statSync(other.at(".git/index")).mtimeMs).toBe(before.getTime());
 });
 
-test("a repository that is gone is made anew as far as it was remembered, and said to be lost", async () => {
+test("a repository that is gone is restored as far as it was remembered, and the rest is said to be lost", async () => {
   await using run = await guarded((at) => rmSync(at(".git"), { recursive: true }));
   const [finding] = run.findings;
   if (finding?.kind !== "restored") throw new Error("it was restored");
@@ -229,7 +229,7 @@ test("a repository that is gone is made anew as far as it was remembered, and sa
   expect(readFileSync(run.at(".git/config"), "utf8")).toBe("[core]\n\tbare = false\n");
 });
 
-test("a directory that is renamed with the repository in it is left where it is, and the repository is mended there", async () => {
+test("a directory that is renamed with the repository in it is left where it is, and the repository is restored there", async () => {
   const files: Files = { "sub/.git/HEAD": "", "sub/.git/config": "mine", "sub/a": "", "other/x": "" };
   await using run = await guarded((at) => {
     renameSync(at("sub"), at("other/sub"));
@@ -240,7 +240,7 @@ test("a directory that is renamed with the repository in it is left where it is,
   expect(run.findings.map(levelOf)).toEqual(["warn"]);
 });
 
-test("a .git file and a .git symlink are put back", async () => {
+test("a .git file and a .git symlink are restored", async () => {
   const files: Files = { "s/.git": "gitdir: ../gd\n", "gd/HEAD": "", "l/.git": { link: "../gd" } };
   await using run = await guarded((at) => {
     writeFileSync(at("s/.git"), "gitdir: ../evil\n");
@@ -254,7 +254,7 @@ test("a .git file and a .git symlink are put back", async () => {
   expect(run.findings).toHaveLength(3);
 });
 
-test("what was made anew stays protected, and is no newcomer", async () => {
+test("what was restored stays protected, and is not new", async () => {
   const pager = "[core]\n\tpager = mine\n";
   const files: Files = {
     ...repository,
@@ -275,7 +275,7 @@ test("what was made anew stays protected, and is no newcomer", async () => {
   expect([...run.paths.paths].sort()).toEqual(before);
 });
 
-test("where mounts hold the rest, symlinks are put back all the same", async () => {
+test("where mounts hold the rest, symlinks are restored all the same", async () => {
   const files: Files = { ...repository, "l/.git": { link: "../gd" }, "gd/HEAD": "" };
   const change = (at: (path: string) => string) => {
     unlinkSync(at("l/.git"));
@@ -318,7 +318,7 @@ test("what the user changes between two commands stays", async () => {
   }
 });
 
-test("a symlink in the place of a directory leads the mending nowhere", async () => {
+test("a symlink in the place of a directory leads the restoring nowhere", async () => {
   await using run = await guarded((at) => {
     mkdirSync(at("outside"));
     writeFileSync(at("outside/mine"), "mine");
@@ -329,18 +329,18 @@ test("a symlink in the place of a directory leads the mending nowhere", async ()
   expect(readdirSync(run.at(".git/hooks")).sort()).toEqual(["pre-commit", "pre-commit.sample"]);
 });
 
-test("a command that goes on changing things meanwhile leads the mending nowhere", async () => {
+test("a command that goes on changing things meanwhile leads the restoring nowhere", async () => {
   await using run = await guarded(() => undefined);
   mkdirSync(run.at("outside"));
   writeFileSync(run.at("outside/config"), "mine");
   for (let round = 0; round < 100; round++) {
     await run.guard.begin();
     writeFileSync(run.at(".git/config"), "evil");
-    const mending = run.guard.end();
+    const restoring = run.guard.end();
     for (let pause = 0; pause < round % 5; pause++) await new Promise((resolve) => setImmediate(resolve));
     renameSync(run.at(".git"), run.at("away"));
     symlinkSync("outside", run.at(".git"));
-    await mending;
+    await restoring;
     rmSync(run.at(".git"), { recursive: true });
     if (existsSync(run.at("away"))) renameSync(run.at("away"), run.at(".git"));
     else writeFiles(run.project, { ".git/config": "x" });

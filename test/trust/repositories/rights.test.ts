@@ -72,7 +72,7 @@ test("a repository that may not be written to is quarantined all the same", asyn
   expect(answer).toEqual(["quarantined", false]);
 });
 
-test("a file that was made unreadable is put back with its mode", async () => {
+test("a file that was made unreadable is restored with its mode", async () => {
   const answer = await asNobody(`
     const guard = new Guard(await ProtectedPaths.find([project], live), { quarantine });
     writeFileSync(project + "/sub/.git/config", "mine");
