@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { landlockAbi } from "../../lib/sandbox/abi.ts";
 import { type Backend, unconfined } from "../../lib/sandbox/backend.ts";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
@@ -22,7 +23,8 @@ export async function openBackend(
   tier: TierName,
   place: Pick<Place, "home" | "project" | "env">,
 ): Promise<{ backend: Backend; policy: Policy }> {
-  const policy = policyOf(place);
+  // Commands can run Bun wherever it is installed, as they can run koda.
+  const policy = policyOf(place, { show: [realpathSync(process.execPath)] });
   const searchPath = place.env.PATH;
   const options: TierOptions = { arch: hereArch, abi: landlockAbi(), ports: [], searchPath, onRefusal: () => {} };
   return { backend: await openers[tier](policy, options), policy };

@@ -52,7 +52,10 @@ async function leaveDaemon(): Promise<number> {
 async function leaveStray(shell: Shell, index: number): Promise<number> {
   const file = join(place.project, `pid-${index}`);
   const stderr = (bytes: Uint8Array) => void process.stderr.write(bytes);
-  await shell.start(`${line}; until [ -s "$PID" ]; do sleep 0.01; done`, { env: { PID: file }, stdout() {}, stderr })
-    .ended;
+  await shell.start(`${line}; for _ in $(seq 500); do [ -s "$PID" ] && break; sleep 0.01; done`, {
+    env: { PID: file },
+    stdout() {},
+    stderr,
+  }).ended;
   return Number(readFileSync(file, "utf8"));
 }
