@@ -1,3 +1,4 @@
+import { SerialQueue } from "../lib/async/serialqueue.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
 import {
@@ -6,9 +7,9 @@ import {
   isMissing,
   sandboxMissing,
 } from "../lib/conversation/workspace/confinement.ts";
-import type { Event } from "../lib/engine/event.ts";
 import { ConnectionLog } from "../lib/conversation/workspace/connectionlog.ts";
 import { Workspace } from "../lib/conversation/workspace.ts";
+import type { Event } from "../lib/engine/event.ts";
 import { KodaError } from "../lib/errors.ts";
 import { secretVariables } from "../lib/model/headers.ts";
 import { providersOf } from "../lib/model/providers.ts";
@@ -27,15 +28,23 @@ type SandboxOptions = CommandOptions<"sandbox">;
 
 /** `koda sandbox`: runs a command as an agent's commands run, but with koda's own streams and exit code. */
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
+  const reaper = new Reaper();
   const settings = await groundOf(options);
-  const post = (event: Event) => void say(linesOf(event));
-  await using held = new AsyncDisposableStack();
-  const workspace = held.use(await openWorkspace(options, settings, post));
-  return await attend(options.command, workspace, stopper);
+  const lines = new SerialQueue();
+  const post = (event: Event) => void lines.run(() => say(linesOf(event)));
+  try {
+    await using workspace = await openWorkspace(options, { settings, post, reaper });
+    return await attend(options.command, workspace, stopper);
+  } finally {
+    // Closing the workspace posts the last notices.
+    await lines.run(async () => {});
+  }
 }
 
+type Opening = { settings: Ground; post: (event: Event) => void; reaper: Reaper };
+
 /** Opens the workspace after printing what it enforces. */
-async function openWorkspace(options: SandboxOptions, settings: Ground, post: (event: Event) => void) {
+async function openWorkspace(options: SandboxOptions, { settings, post, reaper }: Opening): Promise<Workspace> {
   const { config } = settings.loaded;
   await using held = new AsyncDisposableStack();
   const connections = new ConnectionLog(undefined, post);
@@ -45,7 +54,6 @@ async function openWorkspace(options: SandboxOptions, settings: Ground, post: (e
   await say(settings.loaded.skipped.map((skipped) => `koda: warning: ${describeSkipped(skipped)}`));
 
   const keyVariables = providersOf(config.providers, process.env).flatMap(secretVariables);
-  const reaper = new Reaper();
   const workspace = new Workspace(confinement, { settings, connections, keyVariables, post, reaper });
   held.move();
   return workspace;

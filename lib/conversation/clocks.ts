@@ -1,4 +1,5 @@
 import { IdleTimer } from "../async/idle.ts";
+import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
 
 export type TimeLimits = { timeoutMs: number | undefined; idleTimeoutMs: number | undefined };
@@ -16,12 +17,15 @@ export class Clocks {
   start({ timeoutMs, idleTimeoutMs }: TimeLimits): void {
     if (timeoutMs !== undefined)
       this.#timer = setTimeout(
-        () => this.#stop("timeout", `The run took longer than ${shown(timeoutMs)} (--timeout)`),
+        () => this.#stop("timeout", `The run took longer than ${formatDuration(timeoutMs)} (--timeout)`),
         timeoutMs,
       );
     if (idleTimeoutMs !== undefined)
       this.#idle = new IdleTimer(idleTimeoutMs, () =>
-        this.#stop("idle_timeout", `No output from the model or a tool for ${shown(idleTimeoutMs)} (--idle-timeout)`),
+        this.#stop(
+          "idle_timeout",
+          `No output from the model or a tool for ${formatDuration(idleTimeoutMs)} (--idle-timeout)`,
+        ),
       );
   }
 
@@ -38,8 +42,4 @@ export class Clocks {
   #stop(code: "timeout" | "idle_timeout", message: string): void {
     this.#controller.abort(new KodaError(code, message, { retryable: true }));
   }
-}
-
-function shown(ms: number): string {
-  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
 }

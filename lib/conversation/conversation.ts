@@ -113,7 +113,7 @@ export class Conversation implements AsyncDisposable {
       contextOf: (call) => this.#contextOf(call),
       repositories: workspace.repositories,
       loop: new LoopGuard(),
-      progress: { text: "", usage: noUsage, calls: Promise.resolve() },
+      progress: { text: "", usage: noUsage, work: Promise.resolve() },
       heard: () => host.clocks.heard(),
     };
   }

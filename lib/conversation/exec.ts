@@ -25,7 +25,6 @@ export type Task = {
  */
 export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, void> {
   let outcome: Outcome;
-  let totals = noTotals();
   let conversation: Conversation | undefined;
   try {
     const opened = await task.open();
@@ -40,20 +39,18 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   }
 
   try {
-    if (conversation !== undefined) {
-      totals = conversation.totals;
-      yield* conversation.events.until(conversation[Symbol.asyncDispose]());
-    }
-    await host[Symbol.asyncDispose]();
+    const closing = host[Symbol.asyncDispose]();
+    if (conversation === undefined) await closing;
+    else yield* conversation.events.until(closing);
   } catch (error) {
     if (!(error instanceof KodaError)) await task.report(error);
     outcome = failedAfterwards(outcome, error);
   }
-  const all = { ...totals, durationMs: performance.now() - host.startedAt };
-  outcome = await task.conclude(outcome, all);
+  const totals = { ...(conversation?.totals ?? noTotals()), durationMs: performance.now() - host.startedAt };
+  outcome = await task.conclude(outcome, totals);
   // The time limit also holds while the answer is being delivered.
   host.clocks.stop();
-  yield endEvent(outcome, all);
+  yield endEvent(outcome, totals);
 }
 
 /** A completed turn fails when it had an outcome that the user named with --fail-on. */

@@ -2,12 +2,11 @@ import { callerAddress } from "../egress/caller.ts";
 import { certificateVariables, proxyNames, proxyVariables } from "../egress/env.ts";
 import type { Event } from "../engine/event.ts";
 import type { Backend, Proxies } from "../sandbox/backend.ts";
-import { compose } from "../sandbox/policy/compose.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { hostTmp } from "../sandbox/policy/reach.ts";
 import { copyVariables, describeCopies } from "../sandbox/settings/notice.ts";
-import { Tasks } from "../shell/background.ts";
 import { inMemory } from "../session/database.ts";
+import { Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import type { Reaper } from "../shell/reaper.ts";
 import { Shell } from "../shell/shell.ts";
@@ -26,12 +25,9 @@ export type WorkspaceOptions = {
   reaper: Reaper | undefined;
 };
 
-type OpenOptions = {
+type OpenOptions = Omit<WorkspaceOptions, "settings" | "connections"> & {
   settings: ConfinementOptions["settings"] & Pick<Settings, "loaded" | "database">;
   allowance: Allowance;
-  keyVariables: readonly string[];
-  post: (event: Event) => void;
-  reaper: Reaper | undefined;
 };
 
 /** The workspace of a conversation, in the strongest sandbox that works here. */
@@ -82,17 +78,12 @@ export class Workspace implements AsyncDisposable {
     if (copied !== undefined) post({ type: "notice", level: "info", code: "settings", message: copied });
   }
 
-  /** A shell for one owner, with the policy of the workspace or a narrower one. */
-  open(narrower?: Policy): Hands {
-    const { maxCommandTimeMs } = this.#options.settings.loaded.config.limits;
-    const policy = narrower === undefined ? this.policy : compose(this.policy, narrower);
-    const shell = new Shell({
-      backend: this.backend,
-      policy,
-      env: this.#variables,
-      maxSeconds: maxCommandTimeMs / 1000,
-      reaper: this.#options.reaper,
-    });
+  /** A shell for one owner. Each of its commands may have a narrower policy than the workspace's. */
+  open(): Hands {
+    const { settings, reaper } = this.#options;
+    const { backend, policy } = this;
+    const maxSeconds = settings.loaded.config.limits.maxCommandTimeMs / 1000;
+    const shell = new Shell({ backend, policy, env: this.#variables, maxSeconds, reaper });
     const hands = { shell, tasks: new Tasks(shell) };
     this.#hands.add(hands);
     return hands;

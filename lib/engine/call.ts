@@ -12,7 +12,7 @@ import type { Turn } from "./turn.ts";
 /** One call: the verdict, `tool.start`, the tool, the result in the log, `tool.end`. */
 export async function perform(turn: Turn, call: Prepared, signal: AbortSignal): Promise<void> {
   const { id, tool } = call.call;
-  const { todo } = turn.contextOf(id);
+  const { todo } = turn.session;
   const listBefore = todo.items;
 
   const refusal = await attempt(() => refusalOf(turn, call, signal));
@@ -48,8 +48,7 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   if ("mistake" in call) return failed(call.mistake);
   const { tool, claim, input } = call;
   const { id } = call.call;
-  const context = turn.contextOf(id);
-  const preview = tool.preview && (() => tool.preview?.(input as never, context));
+  const preview = tool.preview && (() => tool.preview?.(input as never, turn.contextOf(id)));
   const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
   const verdict = await unlessAborted(Promise.resolve(asked), signal);
   return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };

@@ -47,7 +47,7 @@ async function* runGuarded(turn: Turn, wave: readonly Prepared[], signal: AbortS
 /** Settles when every call of the wave has ended. */
 async function* runTogether(turn: Turn, wave: readonly Prepared[], signal: AbortSignal): AsyncGenerator<Event, void> {
   const calls = Promise.allSettled(wave.map((call) => perform(turn, call, signal)));
-  turn.progress.calls = calls;
+  turn.progress.work = calls;
   const settled = yield* turn.events.until(calls);
   const broken = settled.find((call) => call.status === "rejected");
   if (broken !== undefined) throw broken.reason;

@@ -1,5 +1,5 @@
 import type { KodaError } from "../errors.ts";
-import type { Event, EventOf } from "./event.ts";
+import type { EventOf } from "./event.ts";
 import { noUsage } from "../model/usage.ts";
 import { exitOf, type Outcome, outcomeOfFailure } from "./outcome.ts";
 
@@ -64,8 +64,4 @@ function lossOf({ session, resume, text, error }: Ended, { code, message, retrya
 export function failureField(error: Extract<Outcome, { error: unknown }>["error"]): NonNullable<End["error"]> {
   const { httpStatus, ...rest } = error;
   return httpStatus === undefined ? rest : { ...rest, http_status: httpStatus };
-}
-
-export function isEnd(event: Event): event is End {
-  return event.type === "end";
 }

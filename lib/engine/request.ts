@@ -18,8 +18,10 @@ export async function* ask(
   const stream = turn.model(request, signal)[Symbol.asyncIterator]();
   // In this generator and not in another: each one between model and sink costs 15 ms per 20,000 deltas.
   try {
-    for (let batch; !(batch = yield* turn.events.until(stream.next())).done;) {
-      for (const piece of batch.value) {
+    while (true) {
+      const { done, value } = yield* turn.events.until(stream.next());
+      if (done) break;
+      for (const piece of value) {
         const event = gathering.add(piece);
         if (event !== undefined) yield event;
       }
@@ -29,7 +31,8 @@ export async function* ask(
     throw error;
   } finally {
     if (gathering.text !== "") progress.text = gathering.text;
-    await stream.return?.();
+    // Not awaited here: a stream that is waited for ends only when the turn is aborted.
+    progress.work = Promise.allSettled([stream.return?.()]);
   }
   const { reply } = gathering;
   // A Model throws when it fails, so this is a bug in koda.

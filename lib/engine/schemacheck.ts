@@ -25,7 +25,7 @@ export async function schemaFault(root: JsonSchema): Promise<string | undefined>
   return endless(walk);
 }
 
-/** Nobody writes deeper schemas, and checking a value against one would overflow the stack. */
+/** A deeper schema is a mistake or an attack: checking a value against it would overflow the stack. */
 const mostLevels = 1_000;
 const tooMany = `more than ${mostLevels.toLocaleString("en")}`;
 

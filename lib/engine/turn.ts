@@ -62,8 +62,8 @@ export type Progress = {
   /** The answer so far, for a turn that ends before it is complete. */
   text: string;
   usage: Figures;
-  /** Settles when the running calls have ended or were abandoned. */
-  calls: Promise<unknown>;
+  /** Settles when the current stream or calls have ended, or were abandoned. */
+  work: Promise<unknown>;
 };
 
 /** One turn, from its first items to its outcome. Its calls have stopped when it is over. */
@@ -87,7 +87,7 @@ export async function* runTurn(
     if (outcome.status === "failed" && outcome.error.code === "internal") yield defect(error);
   } finally {
     life.abort(readerGone);
-    await progress.calls;
+    await progress.work;
     // The reader left, so nothing below runs.
     if (outcome === undefined) recordEnd(session, outcomeOfError(readerGone, parent, progress.text), parent);
   }

@@ -55,7 +55,10 @@ describe("a command in the sandbox", () => {
   test("is refused any other, and everyone is told why", async () => {
     await using place = makePlace();
     using web = startWeb();
-    const ran = await command(place, `${proxied} curl -sS --fail ${web.url}`);
+    // The refusal is told when it happens, and the call is not over then.
+    const ran = await command(place, `${proxied} curl -sS --fail ${web.url}; code=$?; echo later; exit $code`);
+    const order = ran.events.map((line) => (line.type === "tool.output" ? line.text : line.type));
+    expect(order.indexOf("egress")).toBeLessThan(order.indexOf("later\n"));
     const reason = expect.stringMatching(
       /^127\.0\.0\.1:\d+ is not on the allowlist \(--allow-net 127\.0\.0\.1:\d+ allows it\)$/,
     );

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Event } from "../../lib/engine/event.ts";
 import { KodaError } from "../../lib/errors.ts";
-import { called, openScene, prompt, said, scripted } from "../support/conversation.ts";
+import type { Model } from "../../lib/model/model.ts";
+import { called, openScene, prompt, said, scripted, tool } from "../support/conversation.ts";
 
 async function diffOf(events: AsyncIterable<Event>): Promise<string[]> {
   const all = await Array.fromAsync(events);
@@ -58,6 +59,35 @@ test("a turn after an interrupt works, and what runs in the background lives on"
   const list = second.find((event) => event.type === "tool.end");
   expect(list).toMatchObject({ summary: expect.stringMatching(/^t1 is running/) });
   expect(second.at(-1)).toMatchObject({ type: "turn.end", turn: 2, reason: "complete" });
+});
+
+test("a turn after one whose call ignored the interrupt works", async () => {
+  const interrupt = new AbortController();
+  const deaf = tool("Deaf", () => {
+    interrupt.abort(new KodaError("sigint", "interrupted"));
+    return new Promise(() => {});
+  });
+  await using scene = await openScene(scripted(called("Deaf"), said("fine")), { tools: [deaf] });
+  const { conversation, stop } = scene;
+  const first = await Array.fromAsync(conversation.run({ prompt }, interrupt.signal));
+  expect(first.at(-1)).toMatchObject({ type: "turn.end", reason: "cancelled" });
+  const second = await Array.fromAsync(conversation.run({ prompt }, stop.signal));
+  expect(second.map(({ type }) => type)).not.toContain("tool.end");
+  expect(second.at(-1)).toMatchObject({ type: "turn.end", turn: 2, reason: "complete" });
+});
+
+test("a reader that leaves while the model is silent does not wait for it", async () => {
+  const silent: Model = async function* (_, signal) {
+    yield [];
+    await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+  await using scene = await openScene(silent);
+  const { conversation, stop } = scene;
+  for await (const event of conversation.run({ prompt }, stop.signal)) {
+    if (event.type === "notice") break;
+    setImmediate(() => conversation.events.post({ type: "notice", level: "info", code: "test", message: "now" }));
+  }
+  expect(conversation.session.items().at(-1)).toMatchObject({ kind: "turn_end", reason: "cancelled" });
 });
 
 test("only one turn runs at a time", async () => {

@@ -4,7 +4,7 @@ import { KodaError } from "../../lib/errors.ts";
 import type { Model } from "../../lib/model/model.ts";
 import { called, openScene, prompt, said, scripted, tool } from "../support/conversation.ts";
 
-/** What only a caller within the process can see: how a run stops, and what it makes of a bug. */
+/** Behaviour that only a caller within the process can see, such as how a run deals with a bug. */
 
 async function all(events: AsyncIterable<Event>): Promise<Event[]> {
   return await Array.fromAsync(events);

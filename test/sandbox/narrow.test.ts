@@ -230,7 +230,7 @@ for (const name of ["namespaces", "landlock"] as const) {
   await using somewhere = makePlace();
   const missing = await whyMissing(name, somewhere);
   test.skipIf(missing !== undefined)(
-    `${name}: a directory in the place of which somebody puts a symlink is not written through it`,
+    `${name}: a directory that is replaced by a symlink is not written through`,
     async () => {
       await using place = makePlace({ "src/file": "", "lib/file": "" }, "/var/tmp");
       const outside = join(place.home, "outside");

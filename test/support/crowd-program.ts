@@ -46,7 +46,7 @@ async function open(host: Host, number: number): Promise<Member> {
   const token = `member${number}x`;
   const place = makePlace();
   const database = databases[number % databases.length] ?? ":memory:";
-  // Where processes survive their command: no tier takes them down with it.
+  // Without a sandbox processes survive their command.
   const sandboxed = number % 2 === 0;
   const hostOf = (name: string) => `${name}.${token}.example`;
   const model = scripted(

@@ -17,7 +17,7 @@ export type Ground = Place & {
   link(target: string, path: string): void;
   makeExecutable(path: string): void;
   snapshot(options?: Partial<Asked>): Promise<Snapshot>;
-  /** What is different after `change`, which happens between a snapshot and a look; all of it is then restored. */
+  /** The changes that `change` makes after a snapshot; all of them are then restored. */
   changedBy(change: () => unknown, options?: Partial<Asked>): Promise<WorkDiff>;
 };
 

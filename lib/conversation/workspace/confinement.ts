@@ -1,5 +1,8 @@
+import { join } from "node:path";
 import { accountHomes } from "../../config/account.ts";
 import { KodaError } from "../../errors.ts";
+import { cachedRealPaths } from "../../files/real.ts";
+import { leadsTo } from "../../git/places.ts";
 import { type Backend, unconfined } from "../../sandbox/backend.ts";
 import { detect, type Detected } from "../../sandbox/detect.ts";
 import { describeMissed, mergeMissed } from "../../sandbox/missed.ts";
@@ -7,14 +10,11 @@ import { holdsSecrets } from "../../sandbox/policy/defaults.ts";
 import { ownersBeside } from "../../sandbox/policy/owner.ts";
 import { type Policy, policyOf } from "../../sandbox/policy/policy.ts";
 import { copySettings, type SettingsCopies } from "../../sandbox/settings/copies.ts";
-import { cachedRealPaths } from "../../files/real.ts";
-import { join } from "node:path";
-import { leadsTo } from "../../git/places.ts";
-import { removeAbandoned } from "./abandoned.ts";
-import { Egress, ports } from "./egress.ts";
-import type { ConnectionLog } from "./connectionlog.ts";
 import type { Allowance } from "../resume.ts";
 import type { Settings } from "../settings.ts";
+import { removeAbandoned } from "./abandoned.ts";
+import type { ConnectionLog } from "./connectionlog.ts";
+import { Egress, ports } from "./egress.ts";
 import { makeTemporary, type Temporary } from "./temporary.ts";
 
 /** The policy of commands and the sandbox that enforces it. Closing it removes the temporary directory. */

@@ -47,7 +47,7 @@ print(tcp("127.8.0.3", ${here.otherPort}), tcp("127.255.0.1", ${here.port}), tcp
     expect(output.split("\n")).toEqual([
       "the listed port 127.0.0.1 127.8.0.3",
       "the listed port 127.0.0.1 127.200.1.2",
-      // What a socket in the command's place had before is lost.
+      // The command's socket was bound to 127.0.0.5; the one that replaces it was not.
       `the listed port 127.0.0.1 ${borrow ? "127.0.0.5" : "127.8.0.3"}`,
       "EACCES EACCES EACCES",
     ]);
