@@ -1,6 +1,6 @@
 import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError, messageOf } from "../errors.ts";
-import { failed, type ToolResult } from "../tools/tool.ts";
+import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
 import type { TodoItem } from "../session/todo.ts";
 import type { EventOf } from "./event.ts";
@@ -48,7 +48,7 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   if ("mistake" in call) return failed(call.mistake);
   const { tool, claim, input } = call;
   const { id } = call.call;
-  const preview = tool.preview && (() => tool.preview?.(input as never, turn.contextOf(id)));
+  const preview = tool.preview && (() => tool.preview?.(input as never, { ...turn.contextOf(id), signal }));
   const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
   const verdict = await unlessAborted(Promise.resolve(asked), signal);
   return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
@@ -91,7 +91,7 @@ function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finish
   );
   count(ledger, result);
   events.post(endOf(call, result, durationMs));
-  const exposure = turn.watchKey(call.call.tool, textOf(result));
+  const exposure = turn.watchKey(call.call.tool, resultText(result));
   if (exposure !== undefined) events.post(exposure);
   if (list !== undefined) events.post({ type: "todo", items: [...list] });
 }
@@ -130,7 +130,7 @@ function endOf({ call }: Prepared, result: ToolResult, durationMs: number): Even
     ...(timedOut !== undefined && { timed_out: timedOut }),
     duration_ms: durationMs,
     ...(hint !== undefined && { hint }),
-    summary: textOf(result),
+    summary: resultText(result),
     ...(output !== undefined && { output_id: output }),
   };
 }
@@ -145,12 +145,8 @@ function count(ledger: Ledger, result: ToolResult): void {
 
 /** The text of a result without what differs every time: its output id, and the call's own address of the proxies. */
 function lastingText(result: ToolResult): string {
-  const text = textOf(result).replaceAll(loopbackAddress, "");
+  const text = resultText(result).replaceAll(loopbackAddress, "");
   return result.output === undefined ? text : text.replaceAll(result.output, "");
 }
 
 const loopbackAddress = /\b127(\.\d{1,3}){3}\b/g;
-
-function textOf({ parts }: ToolResult): string {
-  return parts.map((part) => (part.type === "text" ? part.text : `[${part.mime} image]`)).join("");
-}

@@ -13,7 +13,16 @@ import { explainMistakes } from "./mistakes.ts";
 import { missingText } from "./missing.ts";
 import { systemFailure } from "./refusal.ts";
 import { replaceIn, type Edit } from "./replace.ts";
-import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import {
+  failed,
+  inputOf,
+  succeeded,
+  type ClaimContext,
+  type Tool,
+  resultText,
+  type ToolContext,
+  type ToolResult,
+} from "./tool.ts";
 import { claimWrite, refuseWrite } from "./access.ts";
 
 type Input = { path: string; edits: Edit[] };
@@ -31,13 +40,37 @@ const input = inputOf(
   ["path", "edits"],
 );
 
-export const editTool = { name: "Edit", about, input, claim, run } satisfies Tool<Input>;
+export const editTool = { name: "Edit", about, input, claim, preview, run } satisfies Tool<Input>;
 
 function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
   return claimWrite(resolvePath(path, policy));
 }
 
-async function run({ path, edits }: Input, context: Context): Promise<ToolResult> {
+async function preview(input: Input, context: Context): Promise<string> {
+  const planned = await plan(input, context);
+  return "parts" in planned ? resultText(planned) : report(planned, "Edit");
+}
+
+async function run(input: Input, context: Context): Promise<ToolResult> {
+  const planned = await plan(input, context);
+  if ("parts" in planned) return planned;
+  const { real, shown } = planned.place;
+  const after = Buffer.from(planned.after, "latin1");
+  try {
+    using directory = HeldDirectory.open(dirname(real));
+    replaceFile({ directory, name: basename(real) }, after, planned.stats);
+  } catch (error) {
+    return systemFailure(`Cannot edit "${shown}"`, error);
+  }
+  context.files.sawPart(real, after);
+  return succeeded(await report(planned, "Edited"));
+}
+
+/** The change that the edits make, byte by byte. */
+type Change = { place: ResolvedPath; stats: OpenFile["stats"]; before: string; after: string; count: number };
+
+/** Reads the file and makes the edits in memory; a result says why they cannot be made. */
+async function plan({ path, edits }: Input, context: Context): Promise<Change | ToolResult> {
   const place = resolvePath(path, context.policy);
   const refusal = refuseWrite(place);
   if (refusal !== undefined) return refusal;
@@ -45,7 +78,7 @@ async function run({ path, edits }: Input, context: Context): Promise<ToolResult
   if (!context.files.hasSeen(place.real)) return failed(`You have not read "${place.shown}": Read it first.`);
   try {
     using file = openFile(place.real);
-    return await editFile({ place, file, edits }, context);
+    return await changeOf({ place, file, edits }, context);
   } catch (error) {
     context.signal.throwIfAborted();
     return systemFailure(`Cannot edit "${place.shown}"`, error);
@@ -54,7 +87,7 @@ async function run({ path, edits }: Input, context: Context): Promise<ToolResult
 
 type Work = { place: ResolvedPath; file: OpenFile; edits: readonly Edit[] };
 
-async function editFile({ place, file, edits }: Work, { files, signal }: Context): Promise<ToolResult> {
+async function changeOf({ place, file, edits }: Work, { files, signal }: Context): Promise<Change | ToolResult> {
   const { real, shown } = place;
   const bytes = await readWhole(file, maxWholeBytes);
   signal.throwIfAborted();
@@ -66,13 +99,7 @@ async function editFile({ place, file, edits }: Work, { files, signal }: Context
   const edited = replaceIn(before, edits.map(bytewiseEdit));
   if (!("text" in edited)) return failed(explainMistakes(edited, { shown, text: readable(before), edits }));
   if (edited.text === before) return failed(`The edits undo each other: "${shown}" would stay as it is.`);
-  const after = Buffer.from(edited.text, "latin1");
-  using directory = HeldDirectory.open(dirname(real));
-  replaceFile({ directory, name: basename(real) }, after, file.stats);
-  files.sawPart(real, after);
-  return succeeded(
-    await report(shown, { before: readable(before), after: readable(edited.text), count: edited.count }),
-  );
+  return { place, stats: file.stats, before, after: edited.text, count: edited.count };
 }
 
 /**
@@ -92,11 +119,9 @@ function readable(bytewise: string): string {
   return Buffer.from(bytewise, "latin1").toString("utf8");
 }
 
-type Change = { before: string; after: string; count: number };
-
-async function report(shown: string, { before, after, count }: Change): Promise<string> {
-  const made = `Edited "${shown}": ${counted(count, "replacement")}`;
-  const diff = await diffOf(before, after);
+async function report({ place, before, after, count }: Change, verb: "Edit" | "Edited"): Promise<string> {
+  const made = `${verb} "${place.shown}": ${counted(count, "replacement")}`;
+  const diff = await diffOf(readable(before), readable(after));
   if (diff === undefined) return `${made}. The diff is too large to be shown.`;
   const lines = diff.hunks.slice(0, mostDiffLines).map((line) => shortened(line, mostCharacters));
   const left = diff.hunks.length - lines.length;

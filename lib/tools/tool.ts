@@ -55,6 +55,8 @@ export type ToolContext = {
 /** The part that a claim may use: no call is running yet. */
 export type ClaimContext = Pick<ToolContext, "policy" | "files">;
 
+type PreviewContext = Pick<ToolContext, "policy" | "files" | "signal">;
+
 /**
  * Input is checked against `input` before `claim` and `run` see it, so both may trust its type. A result that the
  * model can act on is returned with `ok: false`; a throw is a defect (or the abort).
@@ -66,8 +68,8 @@ export type Tool<Input = never> = {
   readonly input: JsonSchema;
   /** A promise where judging takes code that is better loaded late. */
   claim(input: Input, context: ClaimContext): Claim | Promise<Claim>;
-  /** A description of the change that the call would make, for a human who is asked. */
-  preview?(input: Input, context: ClaimContext): Promise<string> | string | undefined;
+  /** The change that the call would make, for a human who is asked; only where the input does not show it. */
+  preview?(input: Input, context: PreviewContext): Promise<string>;
   run(input: Input, context: ToolContext): Promise<ToolResult>;
 };
 
@@ -78,3 +80,7 @@ export function inputOf(properties: JsonSchema, required: readonly string[] = []
 
 export const succeeded = (text: string): ToolResult => ({ ok: true, parts: [{ type: "text", text }] });
 export const failed = (text: string): ToolResult => ({ ok: false, parts: [{ type: "text", text }] });
+
+export function resultText({ parts }: ToolResult): string {
+  return parts.map((part) => (part.type === "text" ? part.text : `[${part.mime} image]`)).join("");
+}

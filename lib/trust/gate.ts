@@ -4,22 +4,22 @@ import { nearest } from "../nearest.ts";
 import type { Claim } from "./claim.ts";
 
 /** A verdict, not a question: whoever builds the gate decides whether a human is asked before it answers. */
-export type Verdict = { allow: true } | { allow: false; rule: string };
+type Verdict = { allow: true } | { allow: false; rule: string };
 
 /** A call as the gate sees it; `preview` shows what it would change. */
-export type GatedCall = {
+type GatedCall = {
   id: string;
   tool: string;
   input: unknown;
   claim: Claim;
-  preview?: () => Promise<string> | string | undefined;
+  preview?: () => Promise<string> | undefined;
 };
 
 /** A gate that asks a human posts the question to the conversation's events, and settles with the answer. */
 export type Gate = (call: GatedCall) => Verdict | Promise<Verdict>;
 
 /** Which tools a run has, by name: all of them when none is allowed by name, and never one that is denied. */
-export type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] };
+type ToolChoice = { allow?: readonly string[]; deny?: readonly string[] };
 
 /** The gate of an unattended run: what a human would have to be asked about is denied, by the rule's name. */
 export function buildGate({

@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Event } from "../../lib/engine/event.ts";
 import { KodaError } from "../../lib/errors.ts";
 import type { Model } from "../../lib/model/model.ts";
+import type { Gate } from "../../lib/trust/gate.ts";
 import { called, openScene, prompt, said, scripted, tool } from "../support/conversation.ts";
 
 /** Behaviour that only a caller within the process can see, such as how a run deals with a bug. */
@@ -166,4 +169,20 @@ test("a gate may ask first: the call starts after the verdict, and its question 
     if (event.type === "notice" && event.code === "question") answer.resolve();
   }
   expect(order.indexOf("question")).toBeLessThan(order.indexOf("tool.start"));
+});
+
+test("a gate can see the change that an Edit would make, which is not made when it denies", async () => {
+  const previews: (string | undefined)[] = [];
+  const gate: Gate = async ({ tool, preview }) => {
+    previews.push(await preview?.());
+    return tool === "Edit" ? { allow: false, rule: "not today" } : { allow: true };
+  };
+  const edit = { path: "a.txt", edits: [{ old: "two", new: "three" }] };
+  const model = scripted(called(["Read", { path: "a.txt" }]), called(["Edit", edit]), said("Done."));
+  await using scene = await openScene(model, { gate });
+  const file = join(scene.place.project, "a.txt");
+  writeFileSync(file, "one\ntwo\n");
+  await all(scene.events());
+  expect(previews).toEqual([undefined, expect.stringContaining("\n-two\n+three")]);
+  expect(readFileSync(file, "utf8")).toBe("one\ntwo\n");
 });
