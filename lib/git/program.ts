@@ -1,28 +1,12 @@
-import { accessSync, constants, realpathSync, statSync } from "node:fs";
-import { delimiter, dirname, isAbsolute, join } from "node:path";
-import { unlessRefused } from "../errors.ts";
-import { isBelow } from "../files/path.ts";
+import { dirname } from "node:path";
+import { findProgram, safeSearchPath } from "../files/program.ts";
 
 /** The git program, as an absolute path. */
 export type Git = string;
 
-/**
- * The first git on the search path that no command of this run can have put there: koda runs it with its own rights,
- * outside of every sandbox.
- */
+/** The first git on the search path that no command of this run can have put there. */
 export function findGit(searchPath: string | undefined, writable: readonly string[]): Git | undefined {
-  const directories = (searchPath ?? "/usr/local/bin:/usr/bin:/bin").split(delimiter).filter(isAbsolute);
-  return directories
-    .map((directory) => programAt(join(directory, "git")))
-    .find((program) => program !== undefined && !writable.some((root) => isBelow(program, root)));
-}
-
-function programAt(path: string): string | undefined {
-  return unlessRefused(() => {
-    const real = realpathSync(path);
-    accessSync(real, constants.X_OK);
-    return statSync(real).isFile() ? real : undefined;
-  });
+  return findProgram("git", safeSearchPath(searchPath ?? "/usr/local/bin:/usr/bin:/bin", writable), writable);
 }
 
 export type GitRun = {

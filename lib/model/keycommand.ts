@@ -1,11 +1,10 @@
-import { realpathSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { unlessAborted } from "../async/unlessaborted.ts";
 import { isRecord, parseJson, stringIn } from "../config/json.ts";
 import type { Env } from "../config/paths.ts";
 import { formatDuration } from "../config/units.ts";
-import { KodaError, messageOf, unlessRefused } from "../errors.ts";
-import { isBelow } from "../files/path.ts";
+import { KodaError, messageOf } from "../errors.ts";
+import { findProgram, isWritable, safeSearchPath } from "../files/program.ts";
 import { marked, markVariable, newUsersMark } from "../shell/marks.ts";
 import { terminate } from "../system/kill.ts";
 import { withSoftLimits } from "../system/limits.ts";
@@ -58,7 +57,7 @@ async function runKeyCommand(argv: readonly string[], options: KeyCommandOptions
     );
   };
   const home = isAbsolute(env.HOME ?? "") ? (env.HOME ?? "") : "/";
-  const directories = (env.PATH ?? "").split(":").filter((path) => isAbsolute(path) && !isWritable(path, writable));
+  const directories = safeSearchPath(env.PATH ?? "", writable);
   const program = programAt(name.replace(/^~(?=\/)/, home), { home, directories, writable });
   if (program === undefined) throw fail("was not found or is not executable");
   if (isWritable(program, writable))
@@ -84,14 +83,7 @@ type Search = { home: string; directories: readonly string[]; writable: readonly
  */
 function programAt(name: string, { home, directories, writable }: Search): string | undefined {
   if (name.includes("/")) return Bun.which(isAbsolute(name) ? name : join(home, name)) ?? undefined;
-  const found = directories.map((directory) => Bun.which(join(directory, name)));
-  return found.find((program) => program !== null && !isWritable(program, writable)) ?? undefined;
-}
-
-/** The path itself counts as well as the place that its symlinks lead to. */
-function isWritable(path: string, roots: readonly string[]): boolean {
-  const real = unlessRefused(() => realpathSync(path)) ?? path;
-  return [path, real].some((place) => roots.some((root) => isBelow(place, root)));
+  return findProgram(name, directories, writable);
 }
 
 /** An exit code, the name of a signal, or a timeout. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findGit } from "../../lib/git/program.ts";
 import { takeSnapshot } from "../../lib/worktree/snapshot.ts";
@@ -193,7 +193,7 @@ describe("a repository that wants to run code", () => {
     const diff = await ground.changedBy(() => ground.write("a.txt", "b\n"), { searchPath });
     expect(summary(diff)).toEqual(["a.txt update +1 -1"]);
     expect(existsSync(ran)).toBe(false);
-    expect(findGit(searchPath, [ground.root])).toBe(realpathSync(Bun.which("git") ?? ""));
+    expect(findGit(searchPath, [ground.root])).toBe(Bun.which("git") ?? "");
     expect(findGit(searchPath, [])).toBe(join(bin, "git"));
   });
 
