@@ -163,11 +163,6 @@ test("the glossary names files that are there", () => {
   expect(files.filter((file) => !existsSync(file))).toEqual([]);
 });
 
-/** Folders with wide strings, and with exports that only tests import. */
-const unfinished = "conversation egress engine files sandbox session shell system tools trust worktree agents"
-  .split(" ")
-  .map((folder) => `lib/${folder}/`);
-const finished = sources.filter((path) => !unfinished.some((folder) => path.startsWith(folder)));
 const textOf = (path: string) => readFileSync(path, "utf8");
 
 /** The names that a file declares and exports. */
@@ -201,10 +196,33 @@ function namesImportedBy(path: string): string[] {
   return [...imported, ...dynamic];
 }
 
+/** Exports that the product itself does not import, with the reason. */
+const exportedForTests: Readonly<Record<string, string>> = {
+  "lib/egress/rules/resolve.ts#systemResolver": "tests of the proxies have a resolver of their own",
+  "lib/engine/event.ts#lineSchema": "every line of a test's run is checked by it",
+  "lib/sandbox/filter/bpf.ts#kill": "a filter is judged by the verdicts that it gives",
+  "lib/sandbox/policy/policy.ts#readOnly": "one command of a wider run is given it",
+  "lib/sandbox/program/steps/landlock.ts#handledBy": "a table of every version of Landlock",
+  "lib/sandbox/supervisor/listening.ts#whyNotListen": "a table of addresses, some of which no machine has",
+  "lib/sandbox/tiers/landlock/except.ts#mostRules": "a directory that is just too full",
+  "lib/shell/capture.ts#countNewlines": "words of bytes, at every offset",
+  "lib/system/limits.ts#softOpenFiles": "texts of other kernels",
+  "lib/tools/search/program.ts#programInMemory": "each of the two ways is tried where the other works",
+  "lib/tools/search/program.ts#programOnDisk": "each of the two ways is tried where the other works",
+  "lib/worktree/snapshot.ts#openSnapshot": "a later process opens what an earlier one stored",
+};
+
 test("a name is exported only for another file of the product", () => {
-  const imported = new Set([...sources, "build.ts"].flatMap(namesImportedBy));
-  const exported = finished.flatMap((path) => exportsOf(path).map((name) => `${path}#${name}`));
-  expect(exported.filter((name) => !imported.has(name))).toEqual([]);
+  const generators = [...new Bun.Glob("test/support/record-*.ts").scanSync()];
+  const imported = new Set([...sources, "build.ts", ...generators].flatMap(namesImportedBy));
+  const types = new Set([...new Bun.Glob("test/**/*.ts").scanSync()].flatMap(namesImportedBy));
+  const isType = (path: string, name: string) =>
+    new RegExp(`^export (?:type|interface) ${name}\\b`, "m").test(textOf(path));
+  const exported = sources.flatMap((path) =>
+    // A test may name the types that a function takes and returns.
+    exportsOf(path).flatMap((name) => (isType(path, name) && types.has(`${path}#${name}`) ? [] : `${path}#${name}`)),
+  );
+  expect(exported.filter((name) => !imported.has(name)).sort()).toEqual(Object.keys(exportedForTests).sort());
 });
 
 const mostLines = 60;
@@ -249,12 +267,13 @@ test(`no function has more than ${mostLines} lines`, () => {
   expect(long).toEqual([]);
 });
 
-test("no line is wider than 120 columns", () => {
+test("no line is wider than 120 columns, but for a message or a pattern that stands on one line", () => {
   const bench = [...new Bun.Glob("bench/**/*.ts").scanSync()].map((path) => normalize(path));
-  const wide = [...finished, ...bench, "build.ts"].flatMap((path) => {
+  const literal = /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|(?<=^\s*)\/(?![*/]).*\/[a-z]*/g;
+  const wide = [...sources, ...bench, "build.ts"].flatMap((path) => {
     const widths = textOf(path)
       .split("\n")
-      .map((line) => Bun.stringWidth(line));
+      .map((line) => Bun.stringWidth(line.replace(literal, (found) => (Bun.stringWidth(found) > 80 ? "" : found))));
     return widths.flatMap((width, at) => (width > 120 ? `${path}:${at + 1} has ${width}` : []));
   });
   expect(wide).toEqual([]);

@@ -7,7 +7,7 @@ import { ancestors } from "../files/path.ts";
 export type Owner = number | undefined;
 
 /** The instructions of a repository that is not trusted are ignored, as git ignores its configuration. */
-export type EnclosingRepository = { root: string; trusted: boolean };
+type EnclosingRepository = { root: string; trusted: boolean };
 
 /**
  * The nearest directory, from `cwd` upwards, that has a `.git`. Another user could put one above ours, in /tmp for

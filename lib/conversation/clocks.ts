@@ -2,7 +2,7 @@ import { IdleTimer } from "../async/idle.ts";
 import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
 
-export type TimeLimits = { timeoutMs: number | undefined; idleTimeoutMs: number | undefined };
+type TimeLimits = { timeoutMs: number | undefined; idleTimeoutMs: number | undefined };
 
 /** The time limits. Each aborts the controller with its own reason. */
 export class Clocks {

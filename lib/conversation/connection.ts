@@ -20,7 +20,7 @@ import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
 /** The model of a conversation. Commands never see the variables that may hold its key. */
-export type Connection = {
+type Connection = {
   model: Model;
   info: ModelInfo;
   key: ApiKey | undefined;

@@ -22,7 +22,7 @@ export type TurnRequest = {
   schema?: JsonSchema | undefined;
 };
 
-export type ConversationParts = {
+type ConversationParts = {
   host: Host;
   session: Session;
   stance: Stance;

@@ -7,7 +7,7 @@ import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
 import type { Workspace } from "./workspace.ts";
 
-export type Facts = {
+type Facts = {
   settings: Settings;
   allowance: Allowance;
   workspace: Pick<Workspace, "policy">;

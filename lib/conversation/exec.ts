@@ -11,7 +11,7 @@ import type { Host } from "./host.ts";
 export type FailOn = "denied" | "tool_error";
 
 /** One request and everything around it. */
-export type Task = {
+type Task = {
   open(): Promise<{ conversation: Conversation; request: TurnRequest; failOn: readonly FailOn[] }>;
   /** Delivers the answer when nothing runs any more; may change the outcome. */
   conclude(outcome: Outcome, totals: Totals): Promise<Outcome>;

@@ -4,7 +4,7 @@ import type { Reaper } from "../shell/reaper.ts";
 import { Clocks } from "./clocks.ts";
 import type { Conversation } from "./conversation.ts";
 
-export type HostOptions = {
+type HostOptions = {
   /** Stops every conversation. The signal's reason says why. */
   stop: AbortController;
   cassette: TrafficOptions;

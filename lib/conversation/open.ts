@@ -21,7 +21,7 @@ import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
 import { openWorkspace } from "./workspace.ts";
 
-export type ConversationOptions = {
+type ConversationOptions = {
   settings: Settings;
   own: OwnOutput;
   /** The conversation's track in cassettes; absent for the first one of a process. */

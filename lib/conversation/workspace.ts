@@ -16,7 +16,7 @@ import { type Confinement, type ConfinementOptions, openConfinement } from "./wo
 import { ConnectionLog } from "./workspace/connectionlog.ts";
 import { guardRepositories, type Repositories, whyGitStaysClosed } from "./workspace/repositories.ts";
 
-export type WorkspaceOptions = {
+type WorkspaceOptions = {
   settings: Pick<Settings, "env" | "loaded" | "dataDirectory">;
   connections: ConnectionLog;
   /** Variables that may hold a provider's key. */

@@ -7,7 +7,7 @@ const mostEmpty = 1;
 const mostRepairs = 2;
 
 /** The verdict on a reply without calls: it is the answer, the model is asked again, or the run has failed. */
-export type Judgement =
+type Judgement =
   | { kind: "answer"; text: string; output?: unknown }
   | { kind: "again"; note: string }
   | { kind: "failed"; error: Failure };

@@ -10,7 +10,7 @@ export type OwnOutput = {
   has: IsOwn;
 };
 
-export type ChangesOptions = Pick<SnapshotOptions, "policy" | "searchPath"> & {
+type ChangesOptions = Pick<SnapshotOptions, "policy" | "searchPath"> & {
   own: OwnOutput;
   /** Finds a directory for the snapshot's copies. */
   temporary: () => string;

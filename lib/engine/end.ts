@@ -21,7 +21,10 @@ export function noTotals(): Omit<Totals, "durationMs"> {
   return { session: null, usage: noUsage, tools, filesChanged: 0, resume: null };
 }
 
-/** The last event of a run, made once everything is closed. Its `exit` is the process's exit code; nothing else decides it. */
+/**
+ * The last event of a run, made once everything is closed. Its `exit` is the process's exit code; nothing else
+ * decides it.
+ */
 export function endEvent(outcome: Outcome, totals: Totals): End {
   const { tools, filesChanged, durationMs, ...rest } = totals;
   return {

@@ -24,7 +24,7 @@ export class LoopGuard {
 }
 
 /** JSON with sorted keys, so that `{a, b}` and `{b, a}` are the same call. */
-export function canonical(value: unknown): string {
+function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {
     if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
     return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -38,5 +38,6 @@ function decode(text: string): { value: unknown; problem?: string } {
 function unknownTool(name: string, tools: readonly Tool[]): string {
   const names = tools.map((tool) => tool.name);
   const meant = nearest(name, names);
-  return `Unknown tool "${name}"${meant === undefined ? "" : ` (did you mean ${meant}?)`}. The tools are: ${names.join(", ")}`;
+  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+  return `Unknown tool "${name}"${hint}. The tools are: ${names.join(", ")}`;
 }

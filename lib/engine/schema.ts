@@ -2,7 +2,7 @@ import type { Schema, Validator } from "@cfworker/json-schema";
 import type { JsonSchema } from "../model/model.ts";
 
 /** A mismatch between a value and its schema. */
-export type Problem = { path: string; expected: string };
+type Problem = { path: string; expected: string };
 
 const mostProblems = 8;
 

@@ -58,7 +58,7 @@ export type Turn = {
 };
 
 /** The progress of a turn. */
-export type Progress = {
+type Progress = {
   /** The answer so far, for a turn that ends before it is complete. */
   text: string;
   usage: Figures;

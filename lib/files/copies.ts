@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import type { Content } from "./entry.ts";
 
 /** A part of the file of copies. */
-export type Copy = Content & { readonly offset: number };
+type Copy = Content & { readonly offset: number };
 
 /** The contents of many files in one: writing 50,000 files of their own takes ten times as long. */
 export class Copies implements Disposable {

@@ -29,7 +29,10 @@ export function readRegularFile(path: string, limit: number): Uint8Array | FileP
 /** Far more than a file written by hand has. */
 const largestText = 1024 * 1024;
 
-/** The text of a small file that a command may have written; empty when it is missing, too large or not a regular file. */
+/**
+ * The text of a small file that a command may have written; empty when it is missing, too large or not a regular
+ * file.
+ */
 export function readSmallText(path: string): string {
   const bytes = readRegularFile(path, largestText + 1);
   return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";

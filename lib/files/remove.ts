@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import type { HeldDirectory } from "./held.ts";
 
-export type RemoveOptions = {
+type RemoveOptions = {
   /** Says why an entry must stay, by its path. */
   keep(path: string): string | undefined;
   signal: AbortSignal;

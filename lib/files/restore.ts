@@ -10,9 +10,9 @@ import { keepOwner, putFile, type HeldEntry } from "./save.ts";
 export type Restoration = { path: string; problem?: RestoreProblem };
 
 /** Lost is what was not kept; anything else the system or a rule refused. */
-export type RestoreProblem = { kind: "lost" | "refused"; reason: string };
+type RestoreProblem = { kind: "lost" | "refused"; reason: string };
 
-export type Restoring = {
+type Restoring = {
   /** Removes what lies where nothing lay, or something of another kind. Throws when it has to stay. */
   clear(target: HeldEntry): void | Promise<void>;
   /** Entries that may come and go in any directory. */

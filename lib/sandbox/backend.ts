@@ -27,7 +27,7 @@ export type Confined = Command & {
  */
 export type Manner = "watched" | "attached";
 
-export type ConfineOptions = {
+type ConfineOptions = {
   /**
    * For this command alone: it may do what both this policy and the backend's own allow. A caller that has several
    * commands under one policy passes the same record each time, since what is made of it is kept.
@@ -43,7 +43,7 @@ export type Proxies = { http: Endpoint; socks: Endpoint };
 export type BackendName = "namespaces" | "bwrap" | "landlock" | "none";
 
 /** The rights of commands, each in a word, for the first event and for people. */
-export type Enforcement = {
+type Enforcement = {
   name: BackendName;
   filesystem: "confined" | "open" | "no commands";
   network: "proxies" | "none" | "open" | "no commands";

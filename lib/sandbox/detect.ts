@@ -9,7 +9,7 @@ import type { Shape } from "./tiers/namespaces/tier.ts";
 import type { TierOptions } from "./tiers/tier.ts";
 import { Unavailable } from "./tiers/unavailable.ts";
 
-export type DetectOptions = Omit<TierOptions, "arch" | "abi" | "endpoints"> & {
+type DetectOptions = Omit<TierOptions, "arch" | "abi" | "endpoints"> & {
   /** Opens the proxies on this machine, for a tier without a network of its own: HTTP, SOCKS. */
   openEndpoints?: () => Promise<readonly Endpoint[]>;
   /** The policy, by whether commands will find the run's own directory in the place of `/tmp`. */

@@ -71,9 +71,10 @@ export class Database {
   }
 
   /**
-   * Closes without a checkpoint, which the last connection to close makes and which takes a user's time at the end of a
-   * process. The files are left as by a killed process: nothing committed is lost, but the next one to open the database
-   * reads the log first, so a long log is not left. Drops the locks of this process's other connections to the file.
+   * Closes without a checkpoint, which the last connection to close makes and which takes a user's time at the end of
+   * a process. The files are left as by a killed process: nothing committed is lost, but the next one to open the
+   * database reads the log first, so a long log is not left. Drops the locks of this process's other connections to
+   * the file.
    */
   leave(): void {
     if (this.path !== inMemory && logBytes(this.path) < mostLeftBytes) this.#sqlite.fileControl(loseFile, null);

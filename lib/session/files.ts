@@ -4,8 +4,8 @@ type Sight = { size: number; hash: number | bigint; isWhole: boolean } | "unknow
 export type FileLog = ReturnType<typeof createFileLog>;
 
 /**
- * The files that the model has seen in this conversation, and those that it created. Contents are remembered by size and
- * hash, not by their bytes: a session may read a whole repository.
+ * The files that the model has seen in this conversation, and those that it created. Contents are remembered by size
+ * and hash, not by their bytes: a session may read a whole repository.
  */
 export function createFileLog() {
   const seen = new Map<string, Sight>();

@@ -160,8 +160,8 @@ function totalOf(rows: readonly { total: number }[]): number {
  * With a session (?2) its own places count; without one, the oldest of the places that forks share. Environments are
  * left out: they are alike in all sessions.
  */
-const isFirstItem = `item.kind <> 'environment' AND CASE WHEN ?2 IS NOT NULL THEN item.session = ?2 ELSE item.session = (
-  SELECT s.id FROM item AS i JOIN session AS s ON s.id = i.session
+const isFirstItem = `item.kind <> 'environment' AND CASE WHEN ?2 IS NOT NULL THEN item.session = ?2 ELSE
+  item.session = (SELECT s.id FROM item AS i JOIN session AS s ON s.id = i.session
     WHERE i.content = item.content ORDER BY s.created_at, s.id LIMIT 1) END`;
 const isFirstOutput = `CASE WHEN ?2 IS NOT NULL THEN output.session = ?2 ELSE output.session = (
   SELECT s.id FROM output AS o JOIN session AS s ON s.id = o.session

@@ -17,7 +17,7 @@ export type Attached = {
   forward(signal: NodeJS.Signals): void;
 };
 
-export type Attachment = {
+type Attachment = {
   command: Confined;
   mark: Mark;
   /** It stays in koda's process group, so that a terminal treats both as one job. */

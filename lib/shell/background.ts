@@ -3,8 +3,7 @@ import type { Ended, Job } from "./job.ts";
 import type { Shell } from "./shell.ts";
 import { signalBehind, type Output } from "./summary.ts";
 
-export type TaskState =
-  { status: "running" } | { status: "exited"; code: number } | { status: "killed"; signal: string };
+type TaskState = { status: "running" } | { status: "exited"; code: number } | { status: "killed"; signal: string };
 
 /** A command in the background, as it is now. */
 export type TaskView = {
@@ -17,7 +16,7 @@ export type TaskView = {
   output: string;
 };
 
-export type TaskOptions = {
+type TaskOptions = {
   output: string;
   env?: Readonly<Record<string, string>>;
   /** Puts what is kept of its output into the store: now and then while it runs, and when it has ended. */

@@ -63,7 +63,7 @@ export function createCapture(): Capture {
 }
 
 /** A position in a stream. */
-export type Position = { bytes: number; newlines: number };
+type Position = { bytes: number; newlines: number };
 
 export const beginning: Position = { bytes: 0, newlines: 0 };
 

@@ -1,7 +1,7 @@
 import { withoutCredentials } from "../sandbox/settings/value.ts";
 
 /** The rules by which a command's environment is made. */
-export type EnvironmentRules = {
+type EnvironmentRules = {
   /** Variables that the user lets through (`--allow-env`), by their exact names. */
   pass: readonly string[];
   /** The run's own directory for temporary files. */
@@ -11,7 +11,7 @@ export type EnvironmentRules = {
 };
 
 /** `notes` tells the user which variables were asked for and stay out. */
-export type ChildEnvironment = { env: Record<string, string>; notes: readonly string[] };
+type ChildEnvironment = { env: Record<string, string>; notes: readonly string[] };
 
 const harmless = {
   identity: "HOME USER LOGNAME SHELL EMAIL GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL",

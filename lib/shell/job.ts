@@ -16,7 +16,7 @@ export type Ended = {
   leftBehind: boolean;
 };
 
-export type StopCause = "timeout" | "abort" | "stop";
+type StopCause = "timeout" | "abort" | "stop";
 
 export type JobOptions = {
   timeoutMs?: number;

@@ -13,7 +13,7 @@ const longestArgument = 128 * 1024 - 1;
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
 /** The surroundings in which names are looked up. A sandbox may hide places on the PATH from a command. */
-export type ProgramLookup = Pick<Command, "cwd" | "env"> & { isSeen: (path: string) => boolean };
+type ProgramLookup = Pick<Command, "cwd" | "env"> & { isSeen: (path: string) => boolean };
 
 /** The command with every name looked up. Throws a KodaError that says why it cannot be started. */
 export function commandOf(line: CommandLine, lookup: ProgramLookup): Command {
@@ -30,7 +30,7 @@ export function commandOf(line: CommandLine, lookup: ProgramLookup): Command {
 }
 
 /** A shell's exit code: 127 when there is no such program, 126 when there is one and it cannot be started. */
-export type ShellExit = 126 | 127;
+type ShellExit = 126 | 127;
 
 export class CannotStart extends KodaError {
   readonly shellExit: ShellExit;

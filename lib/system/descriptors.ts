@@ -8,7 +8,10 @@ const F_ADD_SEALS = 1033;
 /** Against shrinking, growing and writing it, and against further seals. */
 const everySeal = 0xf;
 
-/** A file of the given content that has no name, cannot be changed and may be executed; undefined where none can be made. */
+/**
+ * A file of the given content that has no name, cannot be changed and may be executed; undefined where none can be
+ * made.
+ */
 export function sealedFile(name: string, content: Uint8Array): number | undefined {
   const label = Buffer.from(`${name}\0`);
   const make = (flags: number) => libc()?.memfd_create(addressOf(label), flags) ?? -1;

@@ -9,7 +9,7 @@ export const graceMs = 2_000;
 const giveUpMs = 2_000;
 
 /** Finds what is still to be ended, now: a pid, or the negative id of a group. */
-export type FindTargets = () => readonly number[];
+type FindTargets = () => readonly number[];
 
 /** TERM, time to clean up, KILL. True when nothing is left; quick when there was nothing to begin with. */
 export async function terminate(find: FindTargets): Promise<boolean> {

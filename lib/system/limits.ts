@@ -19,7 +19,9 @@ export function softOpenFiles(limits: string): number {
   return Number.isSafeInteger(soft) && soft > 0 ? soft : usualOpenFiles;
 }
 
-/** A process's soft limit of real-time CPU time, in microseconds; undefined without a limit, or where it is not shown. */
+/**
+ * A process's soft limit of real-time CPU time, in microseconds; undefined without a limit, or where it is not shown.
+ */
 export function realTimeLimit(pid: number): bigint | undefined {
   const [, soft] = /^Max realtime timeout\s+(\d+)/m.exec(limitsOf(pid) ?? "") ?? [];
   return soft === undefined ? undefined : BigInt(soft);
@@ -32,7 +34,7 @@ function limitsOf(pid: number): string | undefined {
 /** RLIMIT_NOFILE and RLIMIT_RTTIME. */
 const resources = { openFiles: 7, realTime: 15 } as const;
 
-export type SoftLimits = Partial<Record<keyof typeof resources, number | bigint | undefined>>;
+type SoftLimits = Partial<Record<keyof typeof resources, number | bigint | undefined>>;
 
 /**
  * Runs `spawn` with other soft limits, which what it starts inherits. Setting them on the child afterwards would race

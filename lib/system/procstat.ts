@@ -36,7 +36,7 @@ export function statOf(pid: number): ProcessStat | undefined {
 }
 
 /** A process's group, and the group that its terminal is for at this moment. */
-export type Terminal = { group: number; inFront: number };
+type Terminal = { group: number; inFront: number };
 
 /** Undefined when the process has no terminal, or that cannot be seen. */
 export function terminalOf(pid: number): Terminal | undefined {

@@ -1,4 +1,4 @@
-export type SimilarLine = { start: number; lines: readonly string[]; differsInBlanksOnly: boolean };
+type SimilarLine = { start: number; lines: readonly string[]; differsInBlanksOnly: boolean };
 
 const mostShownLines = 12;
 const mostComparedCharacters = 400;

@@ -1,5 +1,5 @@
 /** How a change looks to a reader: the hunks of a unified diff without its header, and how many lines it is about. */
-export type Diff = { hunks: readonly string[]; added: number; removed: number };
+type Diff = { hunks: readonly string[]; added: number; removed: number };
 
 const contextLines = 3;
 

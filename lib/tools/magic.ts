@@ -1,5 +1,5 @@
 /** The type of a file by its first bytes. */
-export type FileType = { type: "text" } | { type: "image"; mime: string } | { type: "binary"; name: string };
+type FileType = { type: "text" } | { type: "image"; mime: string } | { type: "binary"; name: string };
 
 /** As much as git looks at before it calls a file binary. */
 const sniffedBytes = 8000;

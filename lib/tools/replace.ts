@@ -6,7 +6,7 @@ export type Mistake =
   | { kind: "ambiguous"; edit: number; count: number; lines: readonly number[] }
   | { kind: "overlap"; edit: number; other: number; line: number };
 
-export type Edited = { text: string; count: number };
+type Edited = { text: string; count: number };
 
 /**
  * Makes all edits or none: each is looked for in the original, so none sees what another one did. Line ends in an edit

@@ -3,7 +3,7 @@ import { wholeCharacters } from "../config/utf8.ts";
 /** Which lines of a file are wanted, and how much of them a model can be shown. */
 export type WindowLimits = { start: number; lines: number; bytes: number; lineBytes: number };
 
-export type ShownLine = { number: number; text: string; cutBytes: number };
+type ShownLine = { number: number; text: string; cutBytes: number };
 
 export type Shown = {
   lines: readonly ShownLine[];

@@ -14,7 +14,7 @@ export type WorkDiff = {
   notes: readonly string[];
 };
 
-export type FileChange = {
+type FileChange = {
   path: string;
   kind: "add" | "update" | "delete";
   /** Null for a file that has no lines, or whose content is not known. */
@@ -125,7 +125,10 @@ function textOf(entry: Entry): string | undefined {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
 
-/** All of the old lines against all of the new ones: where there are only some, or a shorter way takes too long to find. */
+/**
+ * All of the old lines against all of the new ones: where there are only some, or a shorter way takes too long to
+ * find.
+ */
 function replacement(old: string, now: string) {
   const [removed, added] = [linesOf(old), linesOf(now)];
   const range = (lines: readonly string[]) => `${lines.length === 0 ? 0 : 1},${lines.length}`;

@@ -3,7 +3,7 @@ import type { Upstream } from "../../lib/egress/route/upstream.ts";
 import type { Resolver } from "../../lib/egress/rules/resolve.ts";
 import { parseRules, type EgressMode } from "../../lib/egress/rules/rules.ts";
 import type { EgressRequest, WayOut } from "../../lib/egress/wayout.ts";
-import { fetchPage, fetchLimits, type FetchLimits, type FetchedPage } from "../../lib/tools/web/fetch.ts";
+import { fetchPage, type FetchLimits, type FetchedPage } from "../../lib/tools/web/fetch.ts";
 import { parseUrl } from "../../lib/tools/web/url.ts";
 import { startOrigin, type Origin } from "./egress.ts";
 
@@ -79,8 +79,7 @@ type Errand = { egress: WayOut; signal?: AbortSignal; limits?: Partial<FetchLimi
 export async function fetched(text: string, { egress, signal, limits }: Errand): Promise<FetchedPage> {
   const url = parseUrl(text);
   if ("fault" in url) throw new Error(url.fault);
-  const chosen = { ...fetchLimits, ...limits };
-  return fetchPage(url, { egress, signal: signal ?? new AbortController().signal, limits: chosen });
+  return fetchPage(url, { egress, signal: signal ?? new AbortController().signal, ...(limits && { limits }) });
 }
 
 export type Failed = { message: string; denied: boolean };

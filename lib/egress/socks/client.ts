@@ -10,7 +10,7 @@ import {
   socksVersion,
 } from "./message.ts";
 
-export type SocksCredentials = { user: string; password: string };
+type SocksCredentials = { user: string; password: string };
 
 /** The message goes on after the name of the proxy. `code` is that of its reply to the request, if there was one. */
 export class SocksRefusal extends Error {

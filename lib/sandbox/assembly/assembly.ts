@@ -6,9 +6,12 @@ import { type Syscall, syscalls } from "./syscalls.ts";
 /** Eight bytes of the program's data, known by their address. */
 export type Variable = { readonly address: number };
 /** A place in the code; it may be jumped to before it is placed. */
-export type Label = { readonly name: string };
-/** Four bytes at an address within data, where the kernel left a file descriptor or another number of 32 bits, not negative. */
-export type Half = { readonly half: number };
+type Label = { readonly name: string };
+/**
+ * Four bytes at an address within data, where the kernel left a file descriptor or another number of 32 bits, not
+ * negative.
+ */
+type Half = { readonly half: number };
 /** An argument: a number, the address of data, or what a variable holds when the step is reached. */
 export type Value = number | bigint | Variable | Half;
 
@@ -26,7 +29,7 @@ export type StepOptions = {
 };
 
 /** By the last result. */
-export type JumpCondition = "always" | "zero" | "nonzero" | "negative" | { equals: Variable } | { is: number };
+type JumpCondition = "always" | "zero" | "nonzero" | "negative" | { equals: Variable } | { is: number };
 
 /**
  * Writes a program that is a list of system calls, without a library and without a compiler. A step's arguments are
@@ -48,7 +51,10 @@ export class Assembly {
   readonly argv: Variable;
   readonly environment: Variable;
 
-  /** `complaints` is the descriptor to which a failed step is told: that of stderr, or one that the command never sees. */
+  /**
+   * `complaints` is the descriptor to which a failed step is told: that of stderr, or one that the command never
+   * sees.
+   */
   constructor(processor: Processor, { complaints = 2 } = {}) {
     this.#processor = processor;
     this.#complaints = complaints;

@@ -37,10 +37,10 @@ export type Inside = { path: string; kind: "directory" | "file" };
 
 export type Kind = "directory" | "file" | "link";
 /** The kind of file at a path, a symlink not followed; undefined when there is none, or koda may not look. */
-export type Look = (path: string) => Kind | undefined;
+type Look = (path: string) => Kind | undefined;
 
 /** A layout depends on this beside the policy. */
-export type LayoutContext = {
+type LayoutContext = {
   look: Look;
   /** Paths that must stay as they are, beside those of the policy: repositories that were found. */
   protect: readonly string[];
@@ -133,7 +133,9 @@ function refuseLink(path: string, look: Look): void {
     throw new KodaError("sandbox", `Cannot run a command: "${link}" was a directory, and has become a symlink`);
 }
 
-/** Paths that stay as they are wherever they lie; where commands may commit, of the root's own `.git` only its parts. */
+/**
+ * Paths that stay as they are wherever they lie; where commands may commit, of the root's own `.git` only its parts.
+ */
 export function protectedIn({
   root,
   readonly,

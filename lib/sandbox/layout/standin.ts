@@ -119,7 +119,9 @@ function make(path: string, kind: Kind): void {
   }
 }
 
-/** Commands have no rights that koda has not; but the owner of a directory could give itself the right to write in it. */
+/**
+ * Commands have no rights that koda has not; but the owner of a directory could give itself the right to write in it.
+ */
 function cannotBeMade(path: string, error: unknown): boolean {
   if (errnoOf(error) === "EROFS") return true;
   const parent = unlessRefused(() => statSync(nearest(dirname(path))));

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-export type Homes = {
+type Homes = {
   /** Empty where there is none. */
   readonly home: string;
   /** The one that the system knows for the account; `HOME` may say another. */

@@ -77,7 +77,9 @@ export type Grants = {
   readonly read: readonly string[];
   /** `--deny-read`: hidden too. Goes through `resolve`. */
   readonly hide: readonly string[];
-  /** koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`. */
+  /**
+   * koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`.
+   */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
   /** The place that the project's `.git` leads to (`leadsTo` in lib/git). Goes through `resolve`. */

@@ -35,7 +35,7 @@ const settings: Readonly<Record<string, Settings>> = {
   ".config/gh/hosts.yml": gh(redactGhHosts),
 };
 
-export type CopyOptions = {
+type CopyOptions = {
   /** The home in which tools look for their settings. */
   home: string;
   /** The directory for the copies. */

@@ -1,7 +1,7 @@
 import { withoutCredentials } from "./value.ts";
 
 /** Settings of which only what is known to be harmless is left. */
-export type Redacted = {
+type Redacted = {
   text: string;
   /** Nothing was left out, comments included: the file itself is harmless. */
   isWhole: boolean;

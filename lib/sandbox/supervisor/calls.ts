@@ -64,7 +64,7 @@ export const [POLLIN, POLLOUT] = [1, 4] as const;
 /** POLLERR | POLLHUP | POLLNVAL: nothing more will come. */
 export const pollEnd = 0x38;
 
-export type Wanted = { descriptor: number; events: number };
+type Wanted = { descriptor: number; events: number };
 
 /** Waits for any of the events; what came, in the same order. -1 waits for ever. */
 export function poll(wanted: readonly Wanted[], timeoutMs: number): number[] {

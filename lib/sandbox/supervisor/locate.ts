@@ -10,9 +10,9 @@ const { EACCES, ELOOP, ENAMETOOLONG, ENOENT } = constants.errno;
  * The end of a path: a file that is held, by its real path on the host, or an error, with the real path of what could
  * not be reached. The caller closes a held file.
  */
-export type Located = { held: number; real: string } | { errno: number; real: string };
+type Located = { held: number; real: string } | { errno: number; real: string };
 
-export type View = Pick<ConnectRules, "names" | "sockets"> & {
+type View = Pick<ConnectRules, "names" | "sockets"> & {
   /** The thread whose view it is: for it /proc/self is its own. */
   pid: number;
 };

@@ -35,7 +35,7 @@ export function processOf(thread: number): number {
   return Number(/^Tgid:\s*(\d+)$/m.exec(read(`/proc/${thread}/status`))?.[1] ?? thread);
 }
 
-export type Described = { name: string; blocks: boolean; closeOnExec: boolean };
+type Described = { name: string; blocks: boolean; closeOnExec: boolean };
 
 const [O_NONBLOCK, O_CLOEXEC] = [0o4000, 0o2000000] as const;
 

@@ -17,7 +17,10 @@ export type ConnectRules = {
   readonly tcp: "any" | readonly Endpoint[];
   /** Unix sockets without a file: harmless in a network namespace of the commands' own, and refused elsewhere. */
   readonly abstract: boolean;
-  /** False: connects never a duplicate of a command's socket but one of koda's in its place, as where the kernel refuses duplicates. */
+  /**
+   * False: connects never a duplicate of a command's socket but one of koda's in its place, as where the kernel
+   * refuses duplicates.
+   */
   readonly borrow?: boolean;
 };
 

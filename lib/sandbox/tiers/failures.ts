@@ -5,7 +5,7 @@ import type { FailedStep } from "../assembly/failure.ts";
 import { Unavailable } from "./unavailable.ts";
 
 /** Reads a file of the kernel's that describes this machine; undefined where there is none. */
-export type Setting = (path: string) => string | undefined;
+type Setting = (path: string) => string | undefined;
 
 type Why = { reason: string; fix?: string };
 

@@ -57,7 +57,7 @@ export type TierSession<View> = Disposable & {
 };
 
 /** The purpose of a pipe from a command's program to koda, as `Confined` has them. */
-export type Channel = "status" | "complaints";
+type Channel = "status" | "complaints";
 
 /** All that a command's program depends on: commands of equal sources share one program. */
 export type Source<View> = {
@@ -77,4 +77,4 @@ export type TierPlan = Omit<Plan, "arch" | "capabilities" | "limits" | "supervis
 type Starting<View> = { cwd: string; view: View; held: DisposableStack };
 
 /** The arguments before the command's, and the descriptors after the supervisor's. */
-export type Start = { argv: readonly [program: string, ...args: string[]]; descriptors: readonly number[] };
+type Start = { argv: readonly [program: string, ...args: string[]]; descriptors: readonly number[] };

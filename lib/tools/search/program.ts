@@ -30,7 +30,9 @@ async function sharedInMemory(file: string): Promise<RipgrepProgram | undefined>
   return path === undefined ? undefined : { path, [Symbol.dispose]: () => undefined };
 }
 
-/** By a path that is good as long as this process lives; nothing that runs beside koda can put another program there. */
+/**
+ * By a path that is good as long as this process lives; nothing that runs beside koda can put another program there.
+ */
 export function programInMemory(bytes: Uint8Array): string | undefined {
   const file = sealedFile("rg", bytes);
   return file === undefined ? undefined : `/proc/${process.pid}/fd/${file}`;

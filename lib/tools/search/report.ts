@@ -3,7 +3,7 @@ import { excerpt } from "./excerpt.ts";
 import type { FileLines, FileMatches, GrepResult, GrepLine } from "./found.ts";
 
 /** `most` is the room there is; `named` is a path as the model knows it. */
-export type ReportLimits = { most: number; named: (path: string) => string };
+type ReportLimits = { most: number; named: (path: string) => string };
 
 /** Lines of context have their price too: with many of them there are fewer matches. */
 const linesPerMatch = 3;

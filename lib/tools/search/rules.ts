@@ -46,7 +46,9 @@ export function rulesIn(directory: string, names: readonly string[], parent: Ign
   return excluded.length + own.length === 0 ? parent : rulesOf([...excluded, ...parent.patterns, ...own], parent);
 }
 
-/** The rules that come to `base` from the directories between it and `top`; none when they ignore it or are not there. */
+/**
+ * The rules that come to `base` from the directories between it and `top`; none when they ignore it or are not there.
+ */
 export function rulesAbove(base: string, top: string): IgnoreRules | undefined {
   const lineage = ancestors(base);
   const [first, ...below] = lineage.slice(0, lineage.indexOf(top) + 1).reverse();

@@ -6,7 +6,7 @@ import { deniedOutside, notAFile } from "../refusal.ts";
 import { failed, type ToolResult } from "../tool.ts";
 import type { SearchScope } from "./scope.ts";
 
-export type SearchStart = {
+type SearchStart = {
   scope: SearchScope;
   /** For the model: the directory or file that is searched. */ shown: string;
 };

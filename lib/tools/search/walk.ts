@@ -9,7 +9,7 @@ import { holdBase, type SearchScope } from "./scope.ts";
 /** `path` is relative to the base of the search. */
 export type WalkEntry = { path: string; kind: FileKind };
 
-export type WalkOptions = {
+type WalkOptions = {
   /** How many levels are listed; all of them when absent. */
   depth?: number;
   /** Called for every directory that cannot be listed. */

@@ -7,11 +7,11 @@ import { FetchFailure } from "./failure.ts";
 /** `cut` says why not all of it is there. */
 export type Body = { bytes: Buffer; cut: string | undefined };
 
-export type Reading = { limit: number; signal: AbortSignal; whyLate: string };
+type Reading = { limit: number; signal: AbortSignal; whyLate: string };
 
 /**
- * A reply's body, unpacked, and never more of it than the limit, packed or not. What has come counts, also when the rest
- * does not: a page that never ends has a beginning.
+ * A reply's body, unpacked, and never more of it than the limit, packed or not. What has come counts, also when the
+ * rest does not: a page that never ends has a beginning.
  */
 export async function readBody(reply: IncomingMessage, { limit, signal, whyLate }: Reading): Promise<Body> {
   const unpack = await unpackerFor(listed(reply.headers["content-encoding"]));

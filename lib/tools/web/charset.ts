@@ -2,7 +2,7 @@
 export type Decoded = { text: string; note: string | undefined };
 
 /** `charset` as the head has it; a body that was cut may end within a character. */
-export type BodyEncoding = { charset: string | undefined; isCut: boolean };
+type BodyEncoding = { charset: string | undefined; isCut: boolean };
 
 /**
  * Decodes text as browsers do: its byte order mark goes first, then what the head says, then what the page says itself;

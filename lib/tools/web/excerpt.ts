@@ -6,7 +6,7 @@ import { createCapture } from "../../shell/capture.ts";
 const shownCharacters = 16_000;
 const linesRecalled = 200;
 
-export type PageExcerpt = {
+type PageExcerpt = {
   text: string;
   /** Under which all of it is stored, when that is not all. */ output?: string;
 };

@@ -9,7 +9,7 @@ import { formatUrl, parseUrl, resolveReference, type WebUrl } from "./url.ts";
 
 export type FetchLimits = { totalMs: number; bodyBytes: number; redirects: number };
 
-export const fetchLimits: FetchLimits = { totalMs: 15_000, bodyBytes: 1024 * 1024, redirects: 5 };
+const standardLimits: FetchLimits = { totalMs: 15_000, bodyBytes: 1024 * 1024, redirects: 5 };
 
 /** The response at the end of a URL's redirects, whatever its status is. */
 export type FetchedPage = Body & {
@@ -19,13 +19,14 @@ export type FetchedPage = Body & {
   type: string | undefined;
 };
 
-export type FetchOptions = { egress: WayOut; signal: AbortSignal; limits?: FetchLimits };
+type FetchOptions = { egress: WayOut; signal: AbortSignal; limits?: Partial<FetchLimits> };
 
 /** Fetches a page. Every redirect is judged like the first request. Throws a `FetchFailure`. */
 export async function fetchPage(
   first: WebUrl,
-  { egress, signal, limits = fetchLimits }: FetchOptions,
+  { egress, signal, limits: changedLimits }: FetchOptions,
 ): Promise<FetchedPage> {
+  const limits = { ...standardLimits, ...changedLimits };
   const late = AbortSignal.timeout(limits.totalMs);
   const whyLate = `it timed out after ${limits.totalMs / 1000} s`;
   const visit = { egress, signal: AbortSignal.any([signal, late]), limit: limits.bodyBytes, whyLate };
@@ -75,7 +76,9 @@ function redirectIn({ statusCode = 0, headers: { location } }: IncomingMessage, 
   return next;
 }
 
-/** Headers are bytes, of which each is a character here; in a path they stay those bytes, in a host they are refused. */
+/**
+ * Headers are bytes, of which each is a character here; in a path they stay those bytes, in a host they are refused.
+ */
 function bytesEncoded(header: string): string {
   return header.replace(/[^\0-\x7f]/g, (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, "0").toUpperCase()}`);
 }

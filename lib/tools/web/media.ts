@@ -1,7 +1,7 @@
 import { sniff } from "../magic.ts";
 
 /** The type of a body, by its Content-Type and by its first bytes. */
-export type Media =
+type Media =
   | { kind: "html" | "text"; charset: string | undefined }
   | { kind: "image"; mime: string }
   /** `name`: in words. */

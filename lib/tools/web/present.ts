@@ -8,7 +8,7 @@ import type { FetchedPage } from "./fetch.ts";
 import { mediaOf } from "./media.ts";
 import { formatUrl } from "./url.ts";
 
-export type Presentation = Pick<ToolContext, "call" | "outputs"> & { raw: boolean };
+type Presentation = Pick<ToolContext, "call" | "outputs"> & { raw: boolean };
 
 /** Describes a page for the model. One that its server reports as an error is an error here too, with its text. */
 export async function present(page: FetchedPage, context: Presentation): Promise<ToolResult> {

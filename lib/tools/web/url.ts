@@ -40,7 +40,10 @@ export function hostOf({ scheme, target }: WebUrl): string {
   return authorityOf(target, ports[scheme]);
 }
 
-/** A reference of a page or of its header as a whole URL (RFC 3986, section 5.2). It is not judged here, only put together. */
+/**
+ * A reference of a page or of its header as a whole URL (RFC 3986, section 5.2). It is not judged here, only put
+ * together.
+ */
 export function resolveReference(reference: string, base: WebUrl): string {
   if (/^[a-z][a-z0-9+.-]*:/i.test(reference)) return reference;
   if (reference.startsWith("//")) return `${base.scheme}:${reference}`;

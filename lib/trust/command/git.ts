@@ -40,7 +40,8 @@ function subcommandClaim(name: string, call: ProgramCall): Claim | undefined {
 /** Subcommands that only look, but for the options of `inspect`. */
 const inspecting: ReadonlySet<string> = new Set(
   `annotate blame cat-file check-attr check-ignore check-mailmap check-ref-format cherry count-objects describe diff
-  diff-files diff-index diff-tree for-each-ref fsck get-tar-commit-id grep help log ls-files ls-tree merge-base merge-tree
+  diff-files diff-index diff-tree for-each-ref fsck get-tar-commit-id grep help log ls-files ls-tree merge-base
+  merge-tree
   name-rev patch-id range-diff rev-list rev-parse shortlog show show-branch show-index show-ref status stripspace var
   verify-commit verify-pack verify-tag version whatchanged`.split(/\s+/),
 );

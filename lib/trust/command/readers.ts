@@ -17,10 +17,12 @@ type Reader = {
 
 /** Programs that change nothing, whatever their options are. */
 const always = `
-  : [ apropos arch b2sum base32 base64 basename bzcat cal caller cat cksum cmp col colordiff column comm cut delta df diff
-  diff3 dir dirname dirs du echo egrep exa expand expr eza factor false fgrep fmt fold free getconf getent getopts grep
-  groups head hexdump hexyl hostid id join jq last lastlog let locale locate logname look ls lsblk lscpu lsof lspci lsusb
-  md5 md5sum more nl nm nproc numfmt objdump od paste pathchk pgrep pidof pinky pr printenv ps pstree ptx pwd readelf
+  : [ apropos arch b2sum base32 base64 basename bzcat cal caller cat cksum cmp col colordiff column comm cut delta df
+  diff diff3 dir dirname dirs du echo egrep exa expand expr eza factor false fgrep fmt fold free getconf getent
+  getopts grep
+  groups head hexdump hexyl hostid id join jq last lastlog let locale locate logname look ls lsblk lscpu lsof lspci
+  lsusb md5 md5sum more nl nm nproc numfmt objdump od paste pathchk pgrep pidof pinky pr printenv ps pstree ptx pwd
+  readelf
   readlink realpath rev seq sha1sum sha224sum sha256sum sha384sum sha512sum shasum shellcheck shopt size sleep stat
   strings sum tac tail test times tokei tput tr true tsort tty type ulimit umask uname unexpand uptime users vdir vmstat
   w wait wc whatis whereis which who whoami xzcat xzgrep yes zcat zegrep zfgrep zgrep zipinfo zstdcat

@@ -109,11 +109,13 @@ export const contacting = `
   aria2c|axel|dig|drill|ftp|host|http|https|lftp|mtr|nc|ncat|netcat|nmap|nslookup|ping|ping6|rdate|sftp|socat|telnet
   tracepath|traceroute|whois|wscat|xh|mail|sendmail|mosh
 
-  aws|az|bq|cdk|consul|doctl|eksctl|argocd|firebase|fly|flyctl|flux|gcloud|gh|glab|gsutil|heroku|helm|hub|kubectl|mc|netlify|nomad|now
+  aws|az|bq|cdk|consul|doctl|eksctl|argocd|firebase|fly|flyctl|flux|gcloud|gh|glab|gsutil|heroku|helm|hub
+  kubectl|mc|netlify|nomad|now
   oc|pulumi|rclone|s3cmd|serverless|sls|terraform|terragrunt|tofu|vault|vercel|wrangler|etcdctl
   psql|pg_dump|pg_restore|createdb|mysql|mysqladmin|mysqldump|mariadb|mongo|mongosh|mongodump|redis-cli|cqlsh|sqlcmd
 
-  npm|pnpm|bun|yarn install|i|ci|add|update|up|upgrade|audit|outdated|view|info|search|login|logout|whoami|dlx|exec|x|create|init
+  npm|pnpm|bun|yarn install|i|ci|add|update|up|upgrade|audit|outdated|view|info|search|login|logout|whoami
+  npm|pnpm|bun|yarn dlx|exec|x|create|init
   npm|pnpm|bun|yarn deprecate|owner|access|token|dist-tag|ping|star|link|fund|import|dedupe
   corepack
   pip|pip3|pip3.* install|download|wheel|index|search

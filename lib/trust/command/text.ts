@@ -7,7 +7,7 @@
  * - `wild`: anything may follow.
  */
 export type Text = { readonly head: string; readonly rest: Rest };
-export type Rest = "none" | "tame" | "wild";
+type Rest = "none" | "tame" | "wild";
 
 export const exact = (head: string): Text => ({ head, rest: "none" });
 export const tame = (head: string): Text => ({ head, rest: "tame" });

@@ -7,7 +7,10 @@ import type { ShellScope } from "./scope.ts";
 import { writeTo, writeToAll } from "./targets.ts";
 import { exact, type Text } from "./text.ts";
 
-/** Programs that move files between here and other machines: what they ask of the other side, and what they write here. */
+/**
+ * Programs that move files between here and other machines: what they ask of the other side, and what they write
+ * here.
+ */
 export const transfers: Readonly<Record<string, ProgramRule>> = {
   curl: ({ args, scope }) => {
     const { operands, values } = parseOptions(args, { takes: curlTakes });
@@ -42,14 +45,16 @@ export const transfers: Readonly<Record<string, ProgramRule>> = {
   },
 };
 
-const curlTakes = `-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --abstract-unix-socket
-  --cacert --cert --config --connect-timeout --connect-to --cookie --cookie-jar --data --data-ascii --data-binary
+const curlTakes = `-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z 
+  --abstract-unix-socket --cacert --cert --config --connect-timeout --connect-to --cookie --cookie-jar --data
+  --data-ascii --data-binary
   --data-raw --data-urlencode --dump-header --form --form-string --header --interface --json --key --limit-rate
   --max-redirs --max-time --output --output-dir --proxy --range --rate --referer --request --resolve --retry
   --retry-delay --stderr --trace --unix-socket --upload-file --url --user --user-agent --write-out`;
 
-const wgetTakes = `-O --output-document -o --output-file -a --append-output -P --directory-prefix -i --input-file -t --tries
-  -T --timeout -w --wait -U --user-agent -e --execute -A -R -D -l --level --header --post-data --post-file --method
+const wgetTakes = `-O --output-document -o --output-file -a --append-output -P --directory-prefix -i --input-file -t 
+  --tries -T --timeout -w --wait -U --user-agent -e --execute -A -R -D -l --level --header --post-data --post-file
+  --method
   --body-data --user --password`;
 
 const isFile = ({ head, rest }: Text): boolean => rest !== "none" || head !== "-";

@@ -128,7 +128,8 @@ function parameter(part: ParameterExpansionPart, scope: ShellScope): readonly Te
   }
 }
 
-// `##` up to the last slash leaves a name, `%` from the last slash on its directory, `${x%.js}` a file in that directory.
+// `##` up to the last slash leaves a name, `%` from the last slash on its directory, `${x%.js}` a file in that
+// directory.
 function withoutEnd(text: Text, operator: string, pattern: string): Text {
   const { head, rest } = text;
   if (operator === "##" && pattern === "*/") return rest === "none" ? exact(head.replace(/^.*\//s, "")) : tame("");

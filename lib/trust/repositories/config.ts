@@ -8,8 +8,8 @@ export type GitSetting = {
 };
 
 /**
- * Reads git's configuration syntax as git itself does, and gives up (undefined) where git would, or where what git would
- * make of it is not certain. git is never asked: it would run in a directory that a command could have written.
+ * Reads git's configuration syntax as git itself does, and gives up (undefined) where git would, or where what git
+ * would make of it is not certain. git is never asked: it would run in a directory that a command could have written.
  */
 export function parseConfig(text: string): readonly GitSetting[] | undefined {
   // Whatever follows a NUL byte git may see or not.

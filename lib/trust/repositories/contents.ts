@@ -6,7 +6,7 @@ import { textIn, whyOutside } from "./pointers.ts";
 export type Danger = { part: string; reason: string };
 
 /** How many more entries will be looked at. */
-export type EntryBudget = { entries: number };
+type EntryBudget = { entries: number };
 
 /** They are judged as repositories of their own. */
 const repositoriesIn: ReadonlySet<string> = new Set(["modules", "worktrees"]);

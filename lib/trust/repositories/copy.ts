@@ -4,8 +4,8 @@ import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import type { HeldDirectory } from "../../files/held.ts";
 
 /**
- * Copies an entry from one held directory into another, with all that is in it and without following a symlink. Sockets,
- * FIFOs and devices hold nothing that could be copied.
+ * Copies an entry from one held directory into another, with all that is in it and without following a symlink.
+ * Sockets, FIFOs and devices hold nothing that could be copied.
  */
 export async function copyEntry(from: HeldDirectory, name: string, to: HeldDirectory): Promise<void> {
   const stats = from.look(name);

@@ -14,8 +14,10 @@ import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
 
-/** Of the repository that is open only what git would run is guarded; what commands added is moved to the quarantine. */
-export type GuardOptions = RepositoryOptions & {
+/**
+ * Of the repository that is open only what git would run is guarded; what commands added is moved to the quarantine.
+ */
+type GuardOptions = RepositoryOptions & {
   /** Mounts hold what is protected, but for symlinks and for what is not there yet, which no mount can. */
   isMounted?: boolean;
 };

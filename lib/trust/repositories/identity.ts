@@ -4,8 +4,8 @@ import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 
 /**
- * Tells a thing from another that takes its place, even where it gets the same inode, and finds it again after a rename.
- * The time of birth is 0 on file systems that keep none.
+ * Tells a thing from another that takes its place, even where it gets the same inode, and finds it again after a
+ * rename. The time of birth is 0 on file systems that keep none.
  */
 export function identityOf({ dev, ino, birthtimeNs }: Pick<BigIntStats, "dev" | "ino" | "birthtimeNs">): string {
   return `${dev}:${ino}:${birthtimeNs}`;

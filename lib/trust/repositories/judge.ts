@@ -7,7 +7,7 @@ import { alternatesDangers, hookDangers, linkDangers, stepDangers, whyLink, type
 import { whySettingDangerous } from "./keys.ts";
 import { textAt, textIn, whyOutside } from "./pointers.ts";
 
-export type JudgeOptions = {
+type JudgeOptions = {
   /** The writable roots: what a repository outside of them says is not a command's doing. */
   roots: readonly string[];
   /** Git directories that were there before any command, and that none can have changed. */

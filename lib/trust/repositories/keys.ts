@@ -3,7 +3,7 @@ import type { GitSetting } from "./config.ts";
 import { isInside } from "./pointers.ts";
 
 /** The configuration that a setting stands in: relative paths are relative to its git directory. */
-export type ConfigPlace = { gitDirectory: string; roots: readonly string[] };
+type ConfigPlace = { gitDirectory: string; roots: readonly string[] };
 
 /** Why a setting is dangerous, if it is, as a clause about the repository that it stands in. */
 export function whySettingDangerous(setting: GitSetting, place: ConfigPlace): string | undefined {

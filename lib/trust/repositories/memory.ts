@@ -8,7 +8,7 @@ import { isBelow } from "../../files/path.ts";
 /** A protected path and all that is in it, by paths that begin with its name. A directory comes before its entries. */
 export type Memory = ReadonlyMap<string, Entry>;
 
-export type Remembering = {
+type Remembering = {
   /** The last memory of the path, which spares reading what did not change since. */
   last?: Memory | undefined;
   /** How many more bytes may be kept. */

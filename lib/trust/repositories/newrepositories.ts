@@ -21,8 +21,8 @@ export type RepositoryOptions = {
 };
 
 /**
- * Repositories that appear during a run: legal work, and a trap for the user's next `git status`. After each command all
- * of them are judged again, since they are the commands' to change.
+ * Repositories that appear during a run: legal work, and a trap for the user's next `git status`. After each command
+ * all of them are judged again, since they are the commands' to change.
  */
 export class NewRepositories {
   readonly #paths: ProtectedPaths;

@@ -5,8 +5,8 @@ import { RepositoryTree, type FoundRepository, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 /**
- * The paths below the writable roots that decide which code git and koda will run, as they were when the run began: none
- * of them is a command's to change. Later ones are not protected, since they may be what the command is for; see
+ * The paths below the writable roots that decide which code git and koda will run, as they were when the run began:
+ * none of them is a command's to change. Later ones are not protected, since they may be what the command is for; see
  * `NewRepositories`.
  */
 export class ProtectedPaths {

@@ -7,7 +7,7 @@ import { copyEntry } from "./copy.ts";
 import type { RepositoryFinding } from "./finding.ts";
 import { identityOf } from "./identity.ts";
 
-export type Suspect = {
+type Suspect = {
   /** Real but for its last part. */
   path: string;
   /** Of what was judged: nothing else by that name is moved. */

@@ -8,7 +8,7 @@ const bits = [
   ...(["makeCharacterDevice", "makeDirectory", "makeFile", "makeSocket", "makePipe", "makeBlockDevice"] as const),
   ...(["makeLink", "refer", "truncate", "deviceControl", "resolveSocket"] as const),
 ] as const;
-export type Access = (typeof bits)[number];
+type Access = (typeof bits)[number];
 
 function maskOf(...accesses: readonly Access[]): bigint {
   return accesses.reduce((mask, access) => mask | (1n << BigInt(bits.indexOf(access))), 0n);

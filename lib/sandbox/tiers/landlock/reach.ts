@@ -9,7 +9,10 @@ import { devices } from "../access.ts";
 import { Unavailable } from "../unavailable.ts";
 import { everythingExcept, isThere } from "./except.ts";
 
-/** A command's reach in the file system, as data: trees and files that it can read, and those of them that it can write. */
+/**
+ * A command's reach in the file system, as data: trees and files that it can read, and those of them that it can
+ * write.
+ */
 export type Reach = { readable: readonly string[]; writable: readonly string[] };
 
 /** Other tiers replace these directories: here they are the host's, with files of the user's other programs. */
@@ -65,7 +68,10 @@ function realPath(path: string): readonly string[] {
   return real === undefined ? [] : [real];
 }
 
-/** Nothing that is not named can be read or written; but names can be listed everywhere, or no directory on the way could. */
+/**
+ * Nothing that is not named can be read or written; but names can be listed everywhere, or no directory on the way
+ * could.
+ */
 export function restrictionTo({ readable, writable }: Reach, abi: number): Restriction {
   return {
     abi,

@@ -4,7 +4,7 @@ import { sendDescriptors } from "../../program/steps/filter.ts";
 import { listen } from "../../program/steps/listen.ts";
 import { dieWithParent } from "../../program/steps/process.ts";
 
-export type MakerOptions = {
+type MakerOptions = {
   arch: Arch;
   maps: Maps;
   /** Ports of the namespace's own loopback to listen on. */
@@ -13,8 +13,11 @@ export type MakerOptions = {
   socket: number;
 };
 
-/** The texts of uid_map and gid_map. More than a user's own entry only a process outside may write, with the rights to. */
-export type Maps = { users: string; groups: string; fromOutside: boolean };
+/**
+ * The texts of uid_map and gid_map. More than a user's own entry only a process outside may write, with the rights
+ * to.
+ */
+type Maps = { users: string; groups: string; fromOutside: boolean };
 
 const here = -100;
 const [CLONE_NEWUSER, CLONE_NEWNET] = [0x10000000, 0x40000000] as const;

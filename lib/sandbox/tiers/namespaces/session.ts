@@ -8,7 +8,7 @@ import { Unavailable } from "../unavailable.ts";
 import { makerProgram } from "./maker.ts";
 
 /** A session's namespaces for users and for the network: there as long as their descriptors are open. */
-export type SessionNamespaces = Disposable & {
+type SessionNamespaces = Disposable & {
   user: number;
   network: number;
   /** Sockets that listen inside, in the order of the ports; the caller closes them. */

@@ -2,7 +2,7 @@ import type { Sheet } from "./sheet.ts";
 import type { Attributes } from "./tokens.ts";
 
 /** An element's effect, beside parting what stands before it from what stands after it. */
-export type ElementMark = {
+type ElementMark = {
   open?(sheet: Sheet, attributes: Attributes): void;
   close?(sheet: Sheet): void;
 };

@@ -4,7 +4,7 @@ import { marks } from "./marks.ts";
 import { Sheet } from "./sheet.ts";
 import { readHtml, type Visitor } from "./tokens.ts";
 
-export type PageText = { title: string; text: string; isCut: boolean };
+type PageText = { title: string; text: string; isCut: boolean };
 
 type Page = { html: string; url: WebUrl };
 

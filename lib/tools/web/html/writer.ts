@@ -1,4 +1,6 @@
-/** Writes lines of text: whitespace as a browser shows it, with what every line of a quotation or a list begins with. */
+/**
+ * Writes lines of text: whitespace as a browser shows it, with what every line of a quotation or a list begins with.
+ */
 export class HtmlLineWriter {
   readonly #limit: number;
   readonly #parts: string[] = [];
