@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { messageOf } from "../errors.ts";
@@ -13,7 +13,7 @@ import { differing, freezeRepository, trackedFiles, type Differing, type FrozenR
 /** A project whose files are listed, and what that takes. */
 export type Project = {
   policy: Policy;
-  git: Git | undefined;
+  findGit: () => Git | undefined;
   /** A directory of koda's own, where no command can write. */
   scratch: string;
   copies: Copies;
@@ -70,11 +70,9 @@ async function list(
 }
 
 async function listFrozen(project: Project, base: string, signal: AbortSignal): Promise<Differing | undefined> {
-  const { git, scratch, repositories, policy, notes } = project;
-  if (git === undefined) return undefined;
+  const { findGit, scratch, repositories, policy, notes } = project;
   try {
-    const directory = mkdtempSync(join(scratch, "git-"));
-    const repository = await freezeRepository(base, { git, directory, above: base === policy.root }, signal);
+    const repository = await freezeRepository(base, { findGit, scratch, above: base === policy.root }, signal);
     if (repository === undefined) return undefined;
     const found = await differing(repository, signal);
     repositories.set(base, repository);

@@ -3,6 +3,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   statSync,
   utimesSync,
@@ -31,14 +32,25 @@ export type FrozenRepository = {
   directory: string;
 };
 
-/** Undefined when `base` is in no repository, or in a part of one that is ignored. */
+type FreezeOptions = {
+  findGit: () => Git | undefined;
+  /** koda's git directory is made in it. */
+  scratch: string;
+  /** A repository may begin above `base`. */
+  above: boolean;
+};
+
+/** Undefined when `base` is in no repository or in a part of one that is ignored, or there is no git. */
 export async function freezeRepository(
   base: string,
-  { git, directory, above }: { git: Git; directory: string; above: boolean },
+  { findGit, scratch, above }: FreezeOptions,
   signal: AbortSignal,
 ): Promise<FrozenRepository | undefined> {
   const origin = originOf(base, above);
   if (origin === undefined) return undefined;
+  const git = findGit();
+  if (git === undefined) return undefined;
+  const directory = mkdtempSync(join(scratch, "git-"));
   makeGitDirectory(directory, origin);
   const repository = { base, top: origin.top, git, directory };
   const isIgnored = base !== origin.top && (await ignores(repository, signal));

@@ -9,7 +9,6 @@ import type { Project } from "./listing.ts";
 import { diffChanges, type WorkDiff } from "./patch.ts";
 import { changesSince, rememberProject, type IsOwn, type Past } from "./past.ts";
 import { restoreFiles } from "./restore.ts";
-import { openStored, storeAlong } from "./stored.ts";
 
 /**
  * A project as it was before a turn, to tell what the turn changed, whoever changed it: koda's tools, or any program
@@ -25,9 +24,11 @@ export class Snapshot implements AsyncDisposable {
   }
 
   /** Lists what is different now, as often as asked. With `storeIn`, `openSnapshot` can open that directory later. */
-  changes(signal: AbortSignal, { storeIn }: { storeIn?: string | undefined } = {}): Promise<WorkDiff> {
+  async changes(signal: AbortSignal, { storeIn }: { storeIn?: string | undefined } = {}): Promise<WorkDiff> {
     const changes = changesSince(this.#past, signal);
-    return diffChanges(storeIn === undefined ? changes : storeAlong(changes, storeIn, this.#past), this.#past);
+    if (storeIn === undefined) return diffChanges(changes, this.#past);
+    const { storeAlong } = await import("./stored.ts");
+    return diffChanges(storeAlong(changes, storeIn, this.#past), this.#past);
   }
 
   /** Makes files what they were: all, or those at some paths relative to the project. */
@@ -62,8 +63,14 @@ export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal
     rmSync(scratch, { recursive: true, force: true });
   };
   try {
-    const git = findGit(searchPath, [policy.root, ...policy.write]);
-    const project: Project = { policy, git, scratch, copies, repositories: new Map(), notes: [] };
+    const project: Project = {
+      policy,
+      findGit: () => findGit(searchPath, [policy.root, ...policy.write]),
+      scratch,
+      copies,
+      repositories: new Map(),
+      notes: [],
+    };
     return new Snapshot({ ...(await rememberProject(project, signal)), isOwn }, close);
   } catch (error) {
     close();
@@ -72,7 +79,9 @@ export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal
 }
 
 /** Opens what an earlier snapshot stored in a directory, if it did. */
-export function openSnapshot(directory: string, policy: Policy): Snapshot | undefined {
+export async function openSnapshot(directory: string, policy: Policy): Promise<Snapshot | undefined> {
+  // Its schema takes ten milliseconds to load, and most runs open nothing.
+  const { openStored } = await import("./stored.ts");
   const stored = openStored(directory, policy.root);
   if (stored === undefined) return undefined;
   const { copies, ...rest } = stored;

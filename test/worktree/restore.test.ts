@@ -120,7 +120,7 @@ function restoreElsewhere(ground: Ground, directory: string): unknown {
   const policy = policyOf(ground, {});
   const script = `
     const { openSnapshot } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/worktree/snapshot.ts"))});
-    const snapshot = openSnapshot(${JSON.stringify(directory)}, ${JSON.stringify(policy)});
+    const snapshot = await openSnapshot(${JSON.stringify(directory)}, ${JSON.stringify(policy)});
     const { signal } = new AbortController();
     const failed = (await snapshot.restore(signal)).filter(({ problem }) => problem !== undefined);
     console.log(JSON.stringify([...failed, ...(await snapshot.restore(signal))]));`;
@@ -148,11 +148,11 @@ test("what is stored is for its owner alone, replaced by a second look, and gone
   }
   const paths = [storeIn, ...fs.readdirSync(storeIn).map((name) => join(storeIn, name))];
   expect(paths.map((path) => fs.lstatSync(path).mode & 0o077)).toEqual([0, 0, 0]);
-  await using stored = openSnapshot(storeIn, policyOf(ground, {}));
+  await using stored = await openSnapshot(storeIn, policyOf(ground, {}));
   expect(await stored?.restore(live)).toEqual([{ path: "a" }]);
   await snapshot.changes(live, { storeIn });
   expect(fs.existsSync(storeIn)).toBe(false);
-  expect(openSnapshot(storeIn, policyOf(ground, {}))).toBeUndefined();
+  expect(await openSnapshot(storeIn, policyOf(ground, {}))).toBeUndefined();
 });
 
 describe("what cannot be restored is said, and the rest is restored:", () => {
@@ -214,7 +214,7 @@ test("nothing is written in .git or outside of the writable directories, whateve
   const paths = [".git/hooks/pre-commit", "sub/.GIT/x", "x"];
   const entries = [{ path: ".git/config", kind: "missing" }, ...paths.map((path) => ({ path, ...file }))];
   fs.writeFileSync(join(storeIn, "manifest.json"), JSON.stringify({ takenAtMs: 0, entries }));
-  await using stored = openSnapshot(storeIn, policyOf(ground, { write: [join(ground.root, "sub")] }));
+  await using stored = await openSnapshot(storeIn, policyOf(ground, { write: [join(ground.root, "sub")] }));
   const restored = (await stored?.restore(live)) ?? [];
   expect(restored.map(({ problem }) => problem?.kind)).toEqual(entries.map(() => "refused"));
   expect(pictureOf(ground.root)).toEqual({});
@@ -235,7 +235,7 @@ test.each(["outside", "inside"])("a symlink to %s, put in the place of a directo
   }
   fs.renameSync(join(ground.root, "dir"), join(ground.root, "old"));
   fs.symlinkSync(target === "outside" ? targets.outside : "inside", join(ground.root, "dir"));
-  await using stored = openSnapshot(storeIn, policyOf(ground, {}));
+  await using stored = await openSnapshot(storeIn, policyOf(ground, {}));
   const problem = { kind: "refused", reason: "not a directory (ENOTDIR)" } as const;
   expect(await stored?.restore(live)).toEqual([{ path: "dir/a", problem }]);
   for (const directory of Object.values(targets)) {
