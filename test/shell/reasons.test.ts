@@ -195,3 +195,20 @@ test("without any network that is the reason", () => {
   const line = "ping: connect: Network is unreachable";
   expect(explained(line, { rules: { network: "none" } })).toBe("sandbox: the network is off (--net none)");
 });
+
+test.each([
+  `access denied ${"denied ".repeat(100_000)}`,
+  `denied docker ${"denied docker ".repeat(60_000)}`,
+  `permission denied ${"‘".repeat(200_000)}`,
+  `permission denied ${"/a/b ".repeat(100_000)}`,
+  `permission denied ${".git ".repeat(100_000)}`,
+  `/bin/x: ${"/bin/x: '".repeat(100_000)} permission denied`,
+])("a line of a megabyte takes no longer than another: %.30j", (line) => {
+  const startedAt = performance.now();
+  for (let time = 0; time < 10; time++) explained(line);
+  const short = performance.now();
+  for (let time = 0; time < 10; time++) explained(line.slice(0, 800));
+  const floor = performance.now() - short;
+  // Neither depends on the length: a pattern that took its square would take a million times as long.
+  expect(short - startedAt).toBeLessThan(100 * floor + 100);
+});
