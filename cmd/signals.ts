@@ -11,20 +11,26 @@ export type Stopper = {
   relay?: (signal: NodeJS.Signals) => void;
 };
 
+/** Signals this close together are one: `timeout` sends its signal to koda and then to its group, npm passes Ctrl-C on. */
+const togetherMs = 300;
+
 /**
- * The first signal stops the run, which reports it in its end event. The second kills everything and exits at once,
- * without an end event.
+ * The first signal stops the run, which reports it in its end event. Another one later kills everything and exits at
+ * once, without an end event.
  */
 export function stopOnSignals(leave: (code: number) => never): Stopper {
   const stopper: Stopper = { controller: new AbortController(), killNow: () => {} };
+  let firstAt = -Infinity;
   for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
     const code = signals[signal];
     process.on(signal, () => {
       if (stopper.relay !== undefined) return stopper.relay(signal);
+      if (performance.now() - firstAt < togetherMs) return;
       if (stopper.controller.signal.aborted) {
         stopper.killNow();
         leave(exitByCode[code]);
       }
+      firstAt = performance.now();
       stopper.controller.abort(new KodaError(code, `Stopped by ${signal}`, { retryable: true }));
     });
   }
