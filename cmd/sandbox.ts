@@ -33,7 +33,7 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
   const lines = new SerialQueue();
   const post = (event: Event) => void lines.run(() => say(linesOf(event)));
   try {
-    await using workspace = await openWorkspace(options, { settings, post, reaper });
+    await using workspace = await openWorkspace(options, { settings, post, reaper, stop: stopper.controller.signal });
     return await attend(options.command, workspace, stopper);
   } finally {
     // Closing the workspace posts the last notices.
@@ -41,20 +41,20 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
   }
 }
 
-type Opening = { settings: Ground; post: (event: Event) => void; reaper: Reaper };
+type Opening = { settings: Ground; post: (event: Event) => void; reaper: Reaper; stop: AbortSignal };
 
 /** Opens the workspace after printing what it enforces. */
-async function openWorkspace(options: SandboxOptions, { settings, post, reaper }: Opening): Promise<Workspace> {
+async function openWorkspace(options: SandboxOptions, { settings, ...opening }: Opening): Promise<Workspace> {
   const { config } = settings.loaded;
   await using held = new AsyncDisposableStack();
-  const connections = new ConnectionLog(undefined, post);
+  const connections = new ConnectionLog(undefined, opening.post);
   const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), connections }));
   if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
   await say(await introduction(confinement, options));
   await say(settings.loaded.skipped.map((skipped) => `koda: warning: ${describeSkipped(skipped)}`));
 
   const keyVariables = providersOf(config.providers, process.env).flatMap(secretVariables);
-  const workspace = new Workspace(confinement, { settings, connections, keyVariables, post, reaper });
+  const workspace = new Workspace(confinement, { settings, connections, keyVariables, ...opening });
   held.move();
   return workspace;
 }

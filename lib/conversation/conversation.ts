@@ -1,3 +1,4 @@
+import { within } from "../async/within.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
 import type { Totals } from "../engine/end.ts";
 import type { Event, EventOf } from "../engine/event.ts";
@@ -6,6 +7,7 @@ import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { type CallContext, type Events, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
 import type { Item, ItemOf } from "../session/item.ts";
@@ -50,7 +52,8 @@ export class Conversation implements AsyncDisposable {
   readonly #parts: ConversationParts;
   readonly #hands: Hands;
   readonly #changed = new Set<string>();
-  #isRunning = false;
+  readonly #life = new AbortController();
+  #running: Promise<void> | undefined;
 
   /** Takes ownership of the session and the workspace. */
   constructor(parts: ConversationParts) {
@@ -66,14 +69,17 @@ export class Conversation implements AsyncDisposable {
 
   /** One turn. The signal ends this turn only. */
   async *run(request: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
-    if (this.#isRunning) throw new Error(`a turn of session ${this.session.id} is running`);
-    this.#isRunning = true;
+    if (this.#running !== undefined) throw new Error(`a turn of session ${this.session.id} is running`);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#running = promise;
     await using changes = this.#newChanges();
     try {
-      return yield* runTurn(this.#turn(request, changes), this.#opening(request), signal);
+      const stop = AbortSignal.any([signal, this.#life.signal]);
+      return yield* runTurn(this.#turn(request, changes), this.#opening(request), stop);
     } finally {
       for (const path of changes.paths) this.#changed.add(path);
-      this.#isRunning = false;
+      this.#running = undefined;
+      resolve();
     }
   }
 
@@ -96,6 +102,9 @@ export class Conversation implements AsyncDisposable {
     closing.defer(() => this.#parts.host.delete(this));
     closing.use(this.session);
     closing.use(this.workspace);
+    this.#life.abort(new KodaError("reader_gone", "the conversation was closed"));
+    // Its reader may have stopped reading, and then it never ends.
+    if (this.#running !== undefined) await within(graceMs, this.#running);
   }
 
   #turn({ schema }: TurnRequest, changes: Changes): Turn {
@@ -149,5 +158,8 @@ export class Conversation implements AsyncDisposable {
     };
   }
 }
+
+/** A turn that is being stopped has this long to record its end. */
+const graceMs = 3_000;
 
 const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";

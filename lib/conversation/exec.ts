@@ -46,6 +46,8 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
     if (!(error instanceof KodaError)) await task.report(error);
     outcome = failedAfterwards(outcome, error);
   }
+  // A run that was stopped while it was being closed was not finished in time.
+  if (host.signal.aborted) outcome = failedAfterwards(outcome, host.signal.reason);
   const totals = { ...(conversation?.totals ?? noTotals()), durationMs: performance.now() - host.startedAt };
   outcome = await task.conclude(outcome, totals);
   // The time limit also holds while the answer is being delivered.

@@ -52,7 +52,9 @@ export async function openConversation(
   const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
   const moved = directoryChange(session.environment, settings.root);
   for (const notice of [...moved, ...changed, ...kept]) post(notice);
-  const workspace = held.use(await openWorkspace({ settings, allowance, keyVariables, post, reaper: host.reaper }));
+  const workspace = held.use(
+    await openWorkspace({ settings, allowance, keyVariables, post, reaper: host.reaper, stop: host.signal }),
+  );
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
 
   const tools = offeredTools(builtInTools, settings.tools, workspace.backend.filesystem === "no commands");

@@ -24,6 +24,8 @@ type WorkspaceOptions = {
   keyVariables: readonly string[];
   post: (event: Event) => void;
   reaper: Reaper | undefined;
+  /** Aborted when everything is to stop. */
+  stop: AbortSignal;
 };
 
 type OpenOptions = Omit<WorkspaceOptions, "settings" | "connections"> & {
@@ -76,6 +78,7 @@ export class Workspace implements AsyncDisposable {
       backend,
       dataDirectory: settings.dataDirectory,
       git: gitConfigurations(settings.env, policy.home),
+      stop: options.stop,
       isBusy: () => [...this.#hands].some(({ tasks }) => tasks.list().some(({ state }) => state.status === "running")),
     });
     if (backend.filesystem !== "confined") return;

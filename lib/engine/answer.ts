@@ -25,6 +25,11 @@ export class AnswerJudge {
     this.#schema = schema;
   }
 
+  /** The model went on with calls: what it said before is no part of the answer. */
+  startOver(): void {
+    this.#pieces = [];
+  }
+
   async judge(reply: { text: string; finish: FinishReason }): Promise<Judgement> {
     if (reply.finish === "filter")
       return failed("content_policy", "The provider's content filter stopped the reply: rephrase the task");

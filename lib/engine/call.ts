@@ -20,7 +20,7 @@ export async function perform(turn: Turn, call: Prepared, signal: AbortSignal): 
   const startedAt = performance.now();
   const { result, error }: Attempted<ToolResult> =
     refusal.result === undefined
-      ? await attempt(() => run(turn, call, signal))
+      ? interruptedBy(signal, await attempt(() => run(turn, call, signal)))
       : { ...refusal, result: refusal.result };
   const durationMs = Math.round((performance.now() - startedAt) * 10) / 10;
 
@@ -43,6 +43,14 @@ async function attempt<T extends ToolResult | undefined>(work: () => Promise<T>)
   }
 }
 
+/** A call that ended although it was stopped keeps its result: the model may have to know how far it came. */
+function interruptedBy(signal: AbortSignal, attempted: Attempted<ToolResult>): Attempted<ToolResult> {
+  if (!signal.aborted || attempted.error !== undefined) return attempted;
+  const note = { type: "text" as const, text: `[interrupted: ${messageOf(signal.reason)}]\n` };
+  const { result } = attempted;
+  return { result: { ...result, ok: false, parts: [note, ...result.parts] }, error: { cause: signal.reason } };
+}
+
 /** The result of a call that must not run; undefined when it may. */
 async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult | undefined> {
   if ("mistake" in call) return failed(call.mistake);
@@ -61,8 +69,10 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
   if ("mistake" in call) return failed(call.mistake);
   const { id } = call.call;
   let isOver = false;
+  const context = turn.contextOf(id);
   const work = call.tool.run(call.input as never, {
-    ...turn.contextOf(id),
+    ...context,
+    egress: { ...context.egress, onRequest: (request) => (isOver ? undefined : context.egress.onRequest(request)) },
     call: id,
     signal,
     report(stream, text) {
@@ -72,9 +82,7 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
     },
   });
   try {
-    const result = await unlessAborted(work, signal, { graceMs });
-    signal.throwIfAborted();
-    return result;
+    return await unlessAborted(work, signal, { graceMs });
   } finally {
     isOver = true;
   }

@@ -1,3 +1,4 @@
+import { afterGrace } from "../async/aftergrace.ts";
 import { messageOf } from "../errors.ts";
 import type { IsOwn } from "../worktree/past.ts";
 import type { Snapshot, SnapshotOptions } from "../worktree/snapshot.ts";
@@ -16,8 +17,9 @@ type ChangesOptions = Pick<SnapshotOptions, "policy" | "searchPath"> & {
   temporary: () => string;
 };
 
-/** A stopped run still reports its changes, but does not delay its end for long. */
+/** A turn still reports its changes, but does not delay its end for long; less when it is being stopped. */
 const collectMs = 10_000;
+const graceMs = 2_000;
 
 /** The changes of one turn in the project, made by tools or by commands. */
 export class Changes implements AsyncDisposable {
@@ -51,12 +53,14 @@ export class Changes implements AsyncDisposable {
   }
 
   /** The changes since the snapshot. */
-  async collect(): Promise<Event[]> {
+  async collect(stop: AbortSignal): Promise<Event[]> {
     if (this.#problem !== undefined) return [cannotTell(this.#problem)];
     if (this.#snapshot === undefined) return [];
     try {
       this.#options.own.look();
-      const { files, patch, notes } = await this.#snapshot.changes(AbortSignal.timeout(collectMs));
+      const { files, patch, notes } = await this.#snapshot.changes(
+        AbortSignal.any([AbortSignal.timeout(collectMs), afterGrace(stop, graceMs)]),
+      );
       this.#paths = files.map(({ path }) => path);
       const events = notes.map(notice);
       return files.length === 0 ? events : [...events, { type: "diff", files: [...files], patch }];

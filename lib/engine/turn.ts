@@ -73,30 +73,36 @@ export async function* runTurn(
   parent: AbortSignal,
 ): AsyncGenerator<Event, Outcome> {
   const { session, events, schema, progress } = turn;
-  const life = new AbortController();
-  const signal = AbortSignal.any([parent, life.signal]);
   const request: Item[] = schema === undefined ? [] : [{ kind: "note", text: schemaRequest(schema) }];
   const number = session.beginTurn(...opening, ...request);
-  yield { type: "turn.start", turn: number };
-
-  let outcome: Outcome | undefined;
+  let recorded: Outcome | undefined;
   try {
-    outcome = yield* work(turn, signal);
+    yield { type: "turn.start", turn: number };
+    const outcome = yield* worked(turn, parent);
+    yield* events.drain();
+    yield* await turn.changes.collect(parent);
+    recorded = recordEnd(session, outcome, parent);
+    yield turnEnd(number, recorded);
+    return recorded;
+  } finally {
+    // The reader left.
+    if (recorded === undefined) recordEnd(session, outcomeOfError(readerGone, parent, progress.text), parent);
+  }
+}
+
+/** The outcome of the work, however it ended; nothing of it runs any more. */
+async function* worked(turn: Turn, parent: AbortSignal): AsyncGenerator<Event, Outcome> {
+  const life = new AbortController();
+  try {
+    return yield* work(turn, AbortSignal.any([parent, life.signal]));
   } catch (error) {
-    outcome = outcomeOfError(error, parent, progress.text);
+    const outcome = outcomeOfError(error, parent, turn.progress.text);
     if (outcome.status === "failed" && outcome.error.code === "internal") yield defect(error);
+    return outcome;
   } finally {
     life.abort(readerGone);
-    await progress.work;
-    // The reader left, so nothing below runs.
-    if (outcome === undefined) recordEnd(session, outcomeOfError(readerGone, parent, progress.text), parent);
+    await turn.progress.work;
   }
-
-  yield* events.drain();
-  yield* await turn.changes.collect();
-  const recorded = recordEnd(session, outcome, parent);
-  yield turnEnd(number, recorded);
-  return recorded;
 }
 
 const readerGone = new KodaError("reader_gone", "the reader of this turn's events is gone");
@@ -120,6 +126,7 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
     if (last) continue;
     working = true;
     if (reply.calls.length > 0) {
+      judge.startOver();
       if (limitReached(ledger) === undefined) yield* dispatch(turn, reply.calls, signal);
       continue;
     }

@@ -85,10 +85,6 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
   });
   const ended = await running.ended;
   const output = { stdout: stdout.end(), stderr: stderr.end() };
-  if (signal.aborted) {
-    if (output.stdout.totalBytes + output.stderr.totalBytes > 0) store(output, context);
-    throw signal.reason;
-  }
   const why = whyRefused(ended, { command, output }, context);
   const remarks = [...notes, ...remarksOn(ended, seconds), ...(why === undefined ? [] : [why])];
   const result = resultOf(ended, output, { notes: remarks, context });
@@ -127,7 +123,7 @@ function watched(name: "stdout" | "stderr", { report }: Context) {
 
 function remarksOn({ stopped, leftBehind }: Ended, seconds: number): string[] {
   if (stopped === "timeout") return [`timed out after ${seconds} s`];
-  if (leftBehind) return ["what it left running was stopped: use background to keep a process"];
+  if (leftBehind) return ["processes that it left running were stopped: set background to keep one"];
   return [];
 }
 

@@ -95,13 +95,19 @@ async function changedIn(repository: FrozenRepository, signal: AbortSignal): Pro
   return { files: await trackedFiles(repository, signal), nested: [] };
 }
 
+/** A walk gives way after this time, so that a signal is heard. */
+const atOnceMs = 20;
+
 async function walked(base: string, { policy }: Project, signal: AbortSignal): Promise<Differing> {
   const files: string[] = [];
   if (!existsSync(base)) return { files, nested: [] };
+  let yieldedAt = performance.now();
   for (const { path, kind } of walkScope(scopeOf(base, policy), { unreadable: () => undefined })) {
     if (kind === "file" || kind === "symlink") files.push(path);
     if (files.length > mostFiles) break;
-    if (files.length % 1000 === 0) await yieldToEventLoop(signal);
+    if (performance.now() - yieldedAt < atOnceMs) continue;
+    await yieldToEventLoop(signal);
+    yieldedAt = performance.now();
   }
   return { files, nested: [] };
 }

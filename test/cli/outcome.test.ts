@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ErrorCode } from "../../lib/errors.ts";
 import { binary, checkLines, exec, follow, koda, start, using } from "../support/koda.ts";
@@ -284,7 +285,7 @@ test("a run that is stopped says in the middle of which command", async () => {
   await using server = await startModelServer([call("Bash", { command: "sleep 30" })]);
   const ran = await koda(place, ["exec", ...using(server), "--timeout", "500ms", "hi"]);
   expect(ran.exit).toBe(124);
-  expect(ran.stderr).toContain("● Bash sleep 30\n  ✗ [interrupted: The run took longer");
+  expect(ran.stderr).toContain("● Bash sleep 30\n  ✗ killed by SIGTERM");
 });
 
 test("no credentials are exit 4 with three ways on", async () => {
@@ -413,4 +414,54 @@ test("an old answer stays when the command line is refused, and goes when the ru
   const failed = await exec(place, server, ["-o", "answer.txt", "hi"]);
   expect(failed.end.exit).toBe(1);
   expect(await Bun.file(join(place.project, "answer.txt")).exists()).toBe(false);
+});
+
+const cutOff = reply(say("more "), { finish: "length" });
+
+test("an answer has no part of a reply that was cut off before the model went on with calls", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([cutOff, call("List", {}), say("Final answer.")]);
+  const { end } = await exec(place, server, ["hi"]);
+  expect(end).toMatchObject({ status: "done", text: "Final answer." });
+});
+
+test("an interrupted command tells the model how far it came", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([
+    call("Bash", { command: "echo step one is done; exec sleep 60" }),
+    say("Going on."),
+  ]);
+  const child = start(place, ["exec", "--json", ...using(server), "do it"]);
+  const running = follow(child);
+  await running.until(({ type }) => type === "tool.output");
+  child.kill("SIGTERM");
+  const { end } = await running.finished();
+  await exec(place, server, ["--resume", end.session ?? "", "go on"]);
+  const told = server.requests[1]?.lines.map(({ text }) => text).join("\n");
+  expect(told).toMatch(/\[interrupted: Stopped by SIGTERM\][\s\S]*step one is done/);
+});
+
+test("signals that come together are one, and the run has its end", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([[say("Half "), silence()]]);
+  const child = start(place, ["exec", "--json", ...using(server), "do it"]);
+  const running = follow(child);
+  await running.until(({ type }) => type === "text.delta");
+  for (const name of ["SIGTERM", "SIGCONT", "SIGTERM", "SIGINT"] as const) child.kill(name);
+  const { end } = await running.finished();
+  expect([end.status, [130, 143].includes(end.exit)]).toEqual(["cancelled", true]);
+});
+
+test("a deep tree without files delays neither the end nor a signal", async () => {
+  const dig = "import os\nfor _ in range(1500): os.mkdir('a'); os.chdir('a')";
+  await using place = makePlace({ "dig.py": dig });
+  await using server = await startModelServer([call("Bash", { command: "python3 dig.py" }), [say("Half "), silence()]]);
+  const child = start(place, ["exec", "--json", ...using(server), "do it"]);
+  const running = follow(child);
+  await running.until(({ type }) => type === "text.delta");
+  child.kill("SIGTERM");
+  const stoppedAt = performance.now();
+  expect((await running.finished()).end).toMatchObject({ status: "cancelled", exit: 143 });
+  expect(performance.now() - stoppedAt).toBeLessThan(20_000);
+  rmSync(join(place.project, "a"), { recursive: true, force: true });
 });

@@ -97,7 +97,7 @@ test("a call that ignores the signal is given up after two seconds, and is not h
   expect(session.items()).toHaveLength(length);
   for (const type of ["turn.end", "end"]) expect(events.filter((event) => event.type === type)).toHaveLength(1);
   const ends = events.flatMap((event) => (event.type === "tool.end" ? [event.summary] : []));
-  expect(ends.sort()).toEqual(["[interrupted: Stopped by SIGINT]", "[interrupted: Stopped by SIGINT]"]);
+  expect(ends.sort()).toEqual(["[interrupted: Stopped by SIGINT]", "[interrupted: Stopped by SIGINT]\ndone"]);
   expect(events.at(-1)).toMatchObject({ type: "end", exit: 130, tools: { failed: 2 } });
 });
 

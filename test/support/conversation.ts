@@ -68,7 +68,14 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
   const settings = { root, home, env, loaded, database, sandboxed, ...directories };
   const info = { provider, name: "m", wire: "chat", contextWindow: 100_000 } as const;
   const post = (event: Event) => events.post(event);
-  const workspace = await openWorkspace({ settings, allowance, keyVariables: [], post, reaper: host.reaper });
+  const workspace = await openWorkspace({
+    settings,
+    allowance,
+    keyVariables: [],
+    post,
+    reaper: host.reaper,
+    stop: host.signal,
+  });
   const session = host.store(database).create({ cwd: root, model: "m", provider, mode });
   return new Conversation({
     host,

@@ -53,6 +53,7 @@ try {
       backend,
       dataDirectory: wanted.grants.dataDirectory,
       git: gitConfigurations(wanted.env, policy.home),
+      stop: new AbortController().signal,
       isBusy: () => false,
     });
   await obey(shell, backend, backend.guards || wanted.guarded ? care() : undefined);

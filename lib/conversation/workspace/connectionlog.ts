@@ -17,8 +17,8 @@ export class ConnectionLog {
 
   /** The caller number of a call, by which the proxies identify its commands. */
   callerOf(call: string): number {
-    const last = this.#callers.length - 1;
-    return this.#callers[last] === call ? last : this.#callers.push(call) - 1;
+    const known = this.#callers.lastIndexOf(call);
+    return known === -1 ? this.#callers.push(call) - 1 : known;
   }
 
   /** Adds an attempt by a tool, or by a command, whose caller number identifies the call. */

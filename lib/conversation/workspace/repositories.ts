@@ -1,6 +1,7 @@
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterGrace } from "../../async/aftergrace.ts";
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import type { Notice, RepositoryGuard } from "../../engine/turn.ts";
 import { unlessRefused } from "../../errors.ts";
@@ -27,6 +28,8 @@ type GuardOptions = {
   backend: Pick<Backend, "filesystem" | "guards">;
   dataDirectory: string | undefined;
   git: GitConfigurations;
+  /** Aborted when everything is to stop. */
+  stop: AbortSignal;
   /** Does a command run that outlives its call? */
   isBusy: () => boolean;
 };
@@ -55,15 +58,18 @@ class RepositoryWatch implements Repositories {
   readonly #options: GuardOptions;
   readonly #open: string | undefined;
   readonly #life = new AbortController();
+  readonly #limit: AbortSignal;
   readonly #watched: Promise<Watched>;
   #findings: RepositoryFinding[] = [];
   #calls = 0;
   #failure: { error: unknown } | undefined;
   #patrol: Promise<void> | undefined;
   #isUsed = false;
+  #isUnfinished = false;
 
   constructor(options: GuardOptions) {
     this.#options = options;
+    this.#limit = afterGrace(options.stop, graceMs);
     this.#open = openRepository(options.policy);
     this.#watched = this.#begin();
     // A failure is raised by whoever awaits it before the first write.
@@ -98,7 +104,8 @@ class RepositoryWatch implements Repositories {
     await this.#patrol;
     this.#findings.push(...(await watched.guard.restore()));
     await this.#look(watched);
-    watched.record?.[Symbol.dispose]();
+    // The next run judges what this one could not.
+    if (!this.#isUnfinished) watched.record?.[Symbol.dispose]();
     return this.#notices();
   }
 
@@ -131,7 +138,13 @@ class RepositoryWatch implements Repositories {
   }
 
   async #look({ paths, newcomers }: Watched): Promise<void> {
-    this.#findings.push(...(await newcomers.look(never)));
+    try {
+      this.#findings.push(...(await newcomers.look(this.#limit)));
+    } catch (error) {
+      if (!this.#limit.aborted) throw error;
+      this.#isUnfinished = true;
+      this.#findings.push({ kind: "failed", path: this.#options.policy.root, ...unfinished });
+    }
     this.#protect(paths);
   }
 
@@ -143,7 +156,7 @@ class RepositoryWatch implements Repositories {
       if (signal.aborted) return;
       const startedAt = performance.now();
       this.#findings.push(...(await watched.guard.restore()));
-      this.#findings.push(...(await watched.newcomers.look(never, { isGlance: true })));
+      this.#findings.push(...(await watched.newcomers.look(this.#limit, { isGlance: true })));
       restMs = Math.max(patrolMs, (performance.now() - startedAt) / patrolShare);
     }
     this.#patrol = undefined;
@@ -166,8 +179,13 @@ function isThere(path: string): boolean {
   return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
 }
 
-/** A look is finished even when the run is being stopped. */
-const never = new AbortController().signal;
+/** A look may take this long when the run is being stopped. */
+const graceMs = 2_000;
+
+const unfinished = {
+  reason: "commands may have left repositories there",
+  problem: "was stopped before it had looked for them",
+} as const;
 /** The git directory that commands may commit to: the project's own. */
 function openRepository({ root, allowGit }: Policy): string | undefined {
   const own = join(root, ".git");

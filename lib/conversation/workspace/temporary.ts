@@ -7,6 +7,7 @@ import {
   readdirSync,
   realpathSync,
   rmdirSync,
+  rmSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,16 +32,20 @@ export const prefix = "koda-";
 export const marker = ".made-by-koda";
 
 export function makeTemporary(): Temporary {
+  using failed = new DisposableStack();
   try {
     const whole = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
+    failed.defer(() => rmSync(whole, { recursive: true, force: true }));
     const lock = openSync(whole, constants.O_RDONLY | constants.O_DIRECTORY);
+    failed.defer(() => closeSync(lock));
     const [path, settings] = [join(whole, "tmp"), join(whole, "settings")];
     for (const directory of [path, settings]) mkdirSync(directory, { mode: 0o700 });
     // The kernel drops the lock when koda exits. A directory with a marker has had a lock.
     if (tryLock(lock, "alone")) writeFileSync(join(whole, marker), basename(whole), { mode: 0o400 });
+    failed.move();
     return { path, settings, [Symbol.asyncDispose]: async () => await close(whole, lock) };
   } catch (error) {
-    const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a writable directory.`;
+    const message = `Cannot make a directory for temporary files in "${tmpdir()}": ${reasonOf(error)}. Set TMPDIR to a writable directory with free space.`;
     throw new KodaError("config", message, { cause: error });
   }
 }

@@ -39,7 +39,7 @@ export function levelOf({ kind, ...finding }: RepositoryFinding): "info" | "warn
 
 /** One line for people and the model. */
 export function describeFinding(finding: RepositoryFinding, naming: Naming): string {
-  const path = `"${oneLine(shownPath(finding.path, naming))}"`;
+  const path = `"${shortened(oneLine(shownPath(finding.path, naming)))}"`;
   switch (finding.kind) {
     case "new":
       return `A command made ${path}, a repository; nothing in it runs by itself.`;
@@ -60,6 +60,13 @@ function outcomes({ parts, lost }: { parts: readonly string[]; lost: readonly st
 
 function because({ error }: { error?: string }): string {
   return error === undefined ? "" : ` (${oneLine(error)})`;
+}
+
+const mostOfPath = 200;
+
+/** A command can make paths of any length. */
+function shortened(path: string): string {
+  return path.length <= mostOfPath ? path : `${path.slice(0, mostOfPath / 2)}…${path.slice(-mostOfPath / 2)}`;
 }
 
 const mostNamed = 5;
