@@ -4,6 +4,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -69,12 +70,19 @@ test("an empty file becomes a database", () => {
   expect(readFileSync(path).subarray(0, 15).toString()).toBe("SQLite format 3");
 });
 
-test("a symbolic link to a database is followed", () => {
+test("a symbolic link to a database is followed", async () => {
   using directory = makeDirectory();
   const [path, link] = [join(directory.path, "real.db"), join(directory.path, "koda.db")];
   openStore(path).close();
   symlinkSync(path, link);
-  openStore(link).close();
+  {
+    await using store = openStore(link);
+    await using session = store.create({ ...start, id: "linked" });
+    session.append(user("hello"));
+  }
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  await using store = openStore(path);
+  expect(await store.items("linked")).toHaveLength(1);
 });
 
 test("a database that lost its write-ahead log gets it back", () => {

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { seeded } from "../support/random.ts";
 import { live, makeGround, summary, type Ground } from "../support/worktree.ts";
 
 type Kind = { name: string; make(files?: Record<string, string>): Ground; searchPath?: string };
@@ -368,14 +369,6 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
 /** Waits until the file system's clock has moved on from when the file was last changed. */
 async function settled(path: string): Promise<void> {
   while (Date.now() - lstatSync(path).ctimeMs < 60) await new Promise((resolve) => setImmediate(resolve));
-}
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
 }
 
 function randomText(random: () => number): string {
