@@ -8,6 +8,7 @@ import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { isRoot } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 type Row = {
   name: string;
@@ -235,15 +236,9 @@ describe("koda exec refuses", () => {
 test("a directory that is gone before the start is said to be gone", async () => {
   await using place = makePlace({ "gone/x": "" });
   // The runtime below koda looks for its directory before koda can, so the message is its own, and there is no event.
-  const child = Bun.spawn(["sh", "-c", 'rm -r ../gone; exec "$0" exec --json --no-sandbox hi', binary], {
-    cwd: join(place.project, "gone"),
-    env: place.env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
-  expect(child.exitCode).toBe(1);
+  const argv = ["sh", "-c", 'rm -r ../gone; exec "$0" exec --json --no-sandbox hi', binary];
+  const { exit, stderr } = await runIn(place, argv, { cwd: join(place.project, "gone") });
+  expect(exit).toBe(1);
   expect(stderr).toContain("working directory was deleted");
 });
 

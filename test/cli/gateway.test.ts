@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkLines, finished, koda, start } from "../support/koda.ts";
+import { checkLines, koda, start } from "../support/koda.ts";
 import { call, type Entry, problem, say } from "../support/model-reply.ts";
 import { type ModelRequestSeen, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { finished } from "../support/run.ts";
 
 /** A provider of the user's own, as a company writes it into config.json. */
 function configure(place: Place, provider: object): void {

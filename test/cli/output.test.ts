@@ -11,11 +11,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { binary, checkLines, exec, finished, koda, start, using } from "../support/koda.ts";
+import { binary, checkLines, exec, koda, start, using } from "../support/koda.ts";
 import { call, cut, reply, say, status, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { asNobody, letEveryoneIn } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 test("text mode prints the final answer and nothing else", async () => {
   await using place = makePlace({ "a.txt": "hello\n" });
@@ -97,7 +98,7 @@ test("in one log for both streams everything stands in the order of what happene
   const rounds = ["a", "b", "c", "d"].map(script);
   await using server = await startModelServer([...rounds, say("The answer.")]);
   const argv = ["sh", "-c", '"$0" exec "$@" >../log 2>&1', binary, ...using(server), "hi"];
-  expect(await Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore" }).exited).toBe(0);
+  expect(await runIn(place, argv)).toMatchObject({ exit: 0 });
   const lines = readFileSync(join(place.project, "../log"), "utf8").trimEnd().split("\n");
   const answer = lines.indexOf("The answer.");
   expect(lines.slice(0, answer).filter((line) => line.startsWith("● Write"))).toHaveLength(4);
@@ -111,8 +112,7 @@ test("in one log, text that is streamed and lines for people do not share a line
   await using place = makePlace({ "a.txt": "hello\n" });
   await using server = await startModelServer([[say("Looking."), call("Read", { path: "a.txt" })], say("Done.")]);
   const argv = ["sh", "-c", '"$0" exec --stream "$@" 2>&1 | cat', binary, ...using(server), "hi"];
-  const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stdout: "pipe" });
-  const lines = (await child.stdout.text()).split("\n");
+  const lines = (await runIn(place, argv)).stdout.split("\n");
   expect(lines).toContain("Looking.");
   expect(lines).toContain("Done.");
   expect(lines.indexOf("Looking.")).toBeLessThan(lines.findIndex((line) => line.startsWith("● Read")));
@@ -122,15 +122,8 @@ test("three megabytes reach a slow reader whole, and the run waits for it", asyn
   await using place = makePlace();
   const line = "x".repeat(999);
   await using server = await startModelServer([say(...Array.from({ length: 3000 }, () => `${line}\n`))]);
-  const child = Bun.spawn(["sh", "-c", `"$0" exec ${using(server).join(" ")} hi | { sleep 1; cat; }; exit 0`, binary], {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "ignore",
-  });
-  const text = await child.stdout.text();
-  expect(text.length).toBe(3_000_000);
+  const piped = `"$0" exec ${using(server).join(" ")} hi | { sleep 1; cat; }`;
+  expect((await runIn(place, ["sh", "-c", piped, binary])).stdout.length).toBe(3_000_000);
 });
 
 test("with --stream text leaves as it comes, without it only when the reply is complete", async () => {
@@ -170,8 +163,7 @@ test("-o with a link to a pipe writes into the pipe and leaves the link where it
   symlinkSync("/proc/self/fd/2", door);
   const run = async () => {
     const argv = ["sh", "-c", '"$0" exec -q "$@" 2>&1 >/dev/null | cat', binary, ...using(server), "-o", "door", "hi"];
-    const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stdout: "pipe" });
-    return await child.stdout.text();
+    return (await runIn(place, argv)).stdout;
   };
   expect(await run()).toContain("The answer.");
   expect(await run()).toContain("koda:");
@@ -184,7 +176,7 @@ test("-o /dev/stdout adds to the log that stdout is, and a failed run leaves the
   const log = join(place.project, "log");
   const run = async () => {
     const argv = ["sh", "-c", '"$0" exec -q "$@" >>log', binary, ...using(server), "-o", "/dev/stdout", "hi"];
-    return await Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stderr: "ignore" }).exited;
+    return (await runIn(place, argv)).exit;
   };
   place.write("log", "What was there.\n");
   expect(await run()).toBe(0);
@@ -297,10 +289,9 @@ describe("-o that cannot be written is said before the model is asked", () => {
     await using server = await startModelServer([say("The answer.")]);
     chmodSync(place.project, 0o555);
     const argv = [...asNobody, binary, "exec", "--ephemeral", ...using(server), "-o", "answer.md", "hi"];
-    const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stderr: "pipe" });
-    const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
+    const { exit, stderr } = await runIn(place, argv);
     expect(stderr).toBe('koda: Cannot write the answer to "answer.md" (-o): permission denied (EACCES)\n');
-    expect([child.exitCode, server.requests.length]).toEqual([11, 0]);
+    expect([exit, server.requests.length]).toEqual([11, 0]);
   });
 });
 
@@ -318,15 +309,7 @@ test("-o - is stdout, which has the answer anyhow, and with events there it is a
 
 /** Runs koda where no file can grow beyond 64 KiB: what is longer is taken in part, and then refused. */
 function execCramped(place: Place, args: readonly string[]) {
-  const argv = ["sh", "-c", `trap "" XFSZ; ulimit -f 128; exec "$0" exec --json "$@"`, binary, ...args];
-  const child = Bun.spawn(argv, {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  return finished(child);
+  return runIn(place, ["sh", "-c", 'trap "" XFSZ; ulimit -f 128; exec "$0" exec --json "$@"', binary, ...args]);
 }
 
 test("a tape that does not fit is exit 11, not a shorter tape", async () => {
@@ -375,7 +358,7 @@ test("an answer that does not match the schema is not on stdout, but people can 
 test("colours and spinners stay out of a pipe", async () => {
   await using place = makePlace();
   await using server = await startModelServer([call("Bash", { command: "echo hi" }), say("Done.")]);
-  const { stdout, stderr } = await finished(start(place, ["exec", ...using(server), "hi"]));
+  const { stdout, stderr } = await koda(place, ["exec", ...using(server), "hi"]);
   expect(stdout + stderr).not.toContain("\u001b");
   expect(stdout + stderr).not.toContain("\r");
 });

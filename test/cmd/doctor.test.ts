@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { DoctorCheck } from "../../cmd/checks.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 import { kodaFromSource } from "../support/source.ts";
 
 async function diagnose(place: Place, env: Record<string, string> = {}) {
@@ -191,13 +192,8 @@ test("--config shows which variables give a provider its address and its key", a
 test("a directory that is gone is a usage error, not a defect", async () => {
   await using place = makePlace();
   const line = `mkdir gone && cd gone && rmdir "$PWD" && exec "$0" "$1" doctor`;
-  const child = Bun.spawn(["sh", "-c", line, process.execPath, join(import.meta.dir, "../../cmd/main.ts")], {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  expect(await child.stderr.text()).toContain("Cannot work in the current directory");
-  expect(await child.exited).toBe(2);
+  const argv = ["sh", "-c", line, process.execPath, join(import.meta.dir, "../../cmd/main.ts")];
+  const { exit, stderr } = await runIn(place, argv);
+  expect(stderr).toContain("Cannot work in the current directory");
+  expect(exit).toBe(2);
 });

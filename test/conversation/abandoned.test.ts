@@ -15,11 +15,12 @@ import { dirname, join } from "node:path";
 import { removeAbandoned } from "../../lib/conversation/workspace/abandoned.ts";
 import { marker } from "../../lib/conversation/workspace/temporary.ts";
 import { tryLock } from "../../lib/system/descriptors.ts";
-import { finished, follow, koda, start, using } from "../support/koda.ts";
+import { follow, koda, start, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { isRoot, nobody } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { finished } from "../support/run.ts";
 
 const inTmp = ({ project }: Place) => readdirSync(join(dirname(project), "tmp"));
 
