@@ -1,7 +1,7 @@
 import { Database as Sqlite } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { call, makeShelf, output, reply, result, type Shelf, start, user } from "../support/sessions.ts";
+import { call, facts, makeShelf, output, reply, result, type Shelf, start, user } from "../support/sessions.ts";
 
 test("a word is found wherever it was said, with its place and what stands around it", async () => {
   await using shelf = makeShelf();
@@ -98,15 +98,6 @@ test("the best matches are shown, and all are counted", async () => {
 test("the surroundings that the model is told of are not found", async () => {
   await using shelf = makeShelf();
   const session = shelf.store.create(start);
-  const facts = {
-    cwd: "/",
-    date: "",
-    mode: "auto",
-    sandbox: "",
-    writable: [],
-    model: "big",
-    provider: "corp",
-  } as const;
   session.append({ kind: "environment", text: "<environment> needle => </environment>", facts }, user("go"));
   for (const query of ["needle", "=>"]) {
     expect(await shelf.store.search(query, 3)).toEqual({ matches: [], total: 0 });

@@ -2,17 +2,7 @@ import { Database as Sqlite } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { Item } from "../../lib/session/item.ts";
 import { openStore } from "../../lib/session/store.ts";
-import { call, makeShelf, output, reply, result, start, user } from "../support/sessions.ts";
-
-const facts = {
-  cwd: "/project",
-  date: "2026-11-18",
-  mode: "auto",
-  sandbox: "none",
-  writable: ["/project"],
-  model: "big",
-  provider: "corp",
-} as const;
+import { call, facts, makeShelf, output, reply, result, start, user } from "../support/sessions.ts";
 
 const everyKind: Item[] = [
   { kind: "environment", text: "You are in /project.", facts },
@@ -62,7 +52,7 @@ test("a resumed session has every item as it was appended", async () => {
   expect(resumed.items()).toMatchObject([{ kind: "turn_start" }, ...everyKind]);
   expect(resumed.history()).toEqual(before.history);
   expect(resumed.info.usage).toEqual({ input: 100, cached: 40, output: 7, reasoning: null });
-  expect(resumed.environment).toEqual({ ...facts, writable: ["/project"] });
+  expect(resumed.environment).toEqual(facts);
   expect(resumed.todo.items).toEqual([{ text: "look", status: "in_progress" }]);
   resumed.close();
 });
@@ -267,8 +257,8 @@ test("leaving the scope of a session closes it", async () => {
     await using session = shelf.store.create({ ...start, id: "mine" });
     session.append(user("hello"));
   }
-  const again = await shelf.store.open("mine");
-  again.close();
+  await using again = await shelf.store.open("mine");
+  expect(again.items()).toHaveLength(1);
 });
 
 test("nothing can be appended to a closed session", async () => {
