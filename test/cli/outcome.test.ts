@@ -62,6 +62,12 @@ const rows: Row[] = [
     "limit 5",
     { code: "max_tokens", requests: 1, flags: ["--max-tokens", "1000"] },
   ],
+  [
+    "the token limit, of a provider that reports nothing",
+    [reply(call("List", {}), { usage: null })],
+    "limit 5",
+    { code: "max_tokens", requests: 1, flags: ["--max-tokens", "1000"] },
+  ],
   ["the same call without end", () => call("Read", { path: "nowhere" }), "failed 1", { code: "loop", requests: 4 }],
   [
     "the same command without end, which prints the address of its proxy",
