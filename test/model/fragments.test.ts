@@ -11,6 +11,9 @@ const part = (index?: number, id?: string, name?: string, text?: unknown): Fragm
   function: { ...(name !== undefined && { name }), ...(text !== undefined && { arguments: text }) },
 });
 
+/** One that only goes on with the arguments. */
+const more = (index: number | undefined, text: string) => part(index, undefined, undefined, text);
+
 function assembled(fragments: readonly Fragment[]): Made[] {
   const calls = new FragmentedCalls();
   for (const fragment of fragments) calls.add(fragment);
@@ -25,33 +28,19 @@ const two: Made[] = [
 
 describe("the fragments of a reply's calls", () => {
   test.each<[string, Fragment[], Made[]]>([
-    [
-      "in order",
-      [part(0, "a", "Read", ""), part(0, undefined, undefined, '{"p"'), part(0, undefined, undefined, ":1}")],
-      one,
-    ],
+    ["in order", [part(0, "a", "Read", ""), more(0, '{"p"'), more(0, ":1}")], one],
     ["in one piece", [part(0, "a", "Read", '{"p":1}'), part(1, "b", "Bash", '{"c":2}')], two],
     [
       "interleaved",
-      [
-        part(0, "a", "Read"),
-        part(1, "b", "Bash"),
-        part(1, undefined, undefined, '{"c"'),
-        part(0, undefined, undefined, '{"p":1}'),
-        part(1, undefined, undefined, ":2}"),
-      ],
+      [part(0, "a", "Read"), part(1, "b", "Bash"), more(1, '{"c"'), more(0, '{"p":1}'), more(1, ":2}")],
       two,
     ],
     ["with the id and name in each", [part(0, "a", "Read", '{"p"'), part(0, "a", "Read", ":1}")], one],
     ["with empty ids after the first", [part(0, "a", "Read", '{"p"'), part(0, "", "", ":1}")], one],
-    ["with the id and name late", [part(0, undefined, undefined, '{"p"'), part(0, "a", "Read", ":1}")], one],
+    ["with the id and name late", [more(0, '{"p"'), part(0, "a", "Read", ":1}")], one],
     [
       "without an index",
-      [
-        part(undefined, "a", "Read", '{"p":1}'),
-        part(undefined, "b", "Bash", '{"c"'),
-        part(undefined, undefined, undefined, ":2}"),
-      ],
+      [part(undefined, "a", "Read", '{"p":1}'), part(undefined, "b", "Bash", '{"c"'), more(undefined, ":2}")],
       two,
     ],
     [
@@ -64,15 +53,11 @@ describe("the fragments of a reply's calls", () => {
       ],
       two,
     ],
-    [
-      "all under one index",
-      [part(0, "a", "Read", '{"p":1}'), part(0, "b", "Bash", '{"c"'), part(0, undefined, undefined, ":2}")],
-      two,
-    ],
+    ["all under one index", [part(0, "a", "Read", '{"p":1}'), part(0, "b", "Bash", '{"c"'), more(0, ":2}")], two],
     ["with arguments that are an object", [part(0, "a", "Read", { p: 1 })], one],
     [
       "with the whole repeated at the end",
-      [part(0, "a", "Read", '{"p"'), part(0, undefined, undefined, ":1}"), part(0, "a", "Read", '{"p":1}')],
+      [part(0, "a", "Read", '{"p"'), more(0, ":1}"), part(0, "a", "Read", '{"p":1}')],
       one,
     ],
     [
@@ -90,17 +75,13 @@ describe("the fragments of a reply's calls", () => {
     ],
     [
       "with a brace as a piece",
-      [part(0, "a", "Read", "{"), part(0, undefined, undefined, '"p":{'), part(0, undefined, undefined, "}}")],
+      [part(0, "a", "Read", "{"), more(0, '"p":{'), more(0, "}}")],
       [["a", "Read", '{"p":{}}']],
     ],
     ["without arguments", [part(0, "a", "Read")], [["a", "Read", "{}"]]],
     [
       "with null everywhere",
-      [
-        part(0, "a", "Read", '{"p"'),
-        { index: 0, id: null, function: { name: null, arguments: null } },
-        part(0, undefined, undefined, ":1}"),
-      ],
+      [part(0, "a", "Read", '{"p"'), { index: 0, id: null, function: { name: null, arguments: null } }, more(0, ":1}")],
       one,
     ],
     ["broken off", [part(0, "a", "Read", '{"p":')], [["a", "Read", '{"p":']]],
