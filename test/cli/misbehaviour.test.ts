@@ -54,13 +54,6 @@ test("no arguments at all are an empty object", async () => {
   expect(results[0]).toMatchObject({ ok: true });
 });
 
-test("a megabyte of arguments arrives whole", async () => {
-  const content = "0123456789abcdef".repeat(65_536);
-  const { end, place } = await run([call("Write", { path: "big.txt", content }, { pieceLength: 4096 }), say("Done.")]);
-  expect(end).toMatchObject({ status: "done", files_changed: 1 });
-  expect(readFileSync(join(place.project, "big.txt"), "utf8")).toBe(content);
-});
-
 test("two calls with one id each get their own result", async () => {
   const { end, results, server } = await run(
     [reply(call("Read", { path: "a" }, { id: "same" }), call("Read", { path: "b" }, { id: "same" })), say("Done.")],
@@ -71,29 +64,6 @@ test("two calls with one id each get their own result", async () => {
   const told = server.requests[1]?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
   expect(told[0]).toContain("alpha");
   expect(told[1]).toContain("beta");
-});
-
-test("an id that was used in an earlier reply is no trouble", async () => {
-  const { end, server } = await run(
-    [call("Read", { path: "a" }, { id: "c1" }), call("Read", { path: "b" }, { id: "c1" }), say("Done.")],
-    { a: "alpha\n", b: "beta\n" },
-  );
-  expect(end.status).toBe("done");
-  expect(server.requests).toHaveLength(3);
-});
-
-test("calls that only read run together, and their results keep the order of the calls", async () => {
-  const { end, events, server } = await run(
-    [[call("Bash", { command: "cat b" }), call("Read", { path: "a" })], say("Done.")],
-    { a: "alpha\n", b: "beta\n" },
-  );
-  expect(end.tools.ok).toBe(2);
-  const starts = events.map((event, n) => (event.type === "tool.start" ? n : -1)).filter((n) => n >= 0);
-  const ends = events.map((event, n) => (event.type === "tool.end" ? n : -1)).filter((n) => n >= 0);
-  expect(Math.max(...starts)).toBeLessThan(Math.min(...ends));
-  const told = server.requests[1]?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
-  expect(told[0]).toContain("beta");
-  expect(told[1]).toContain("alpha");
 });
 
 test("calls that write run one after another in the model's order", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ErrorCode } from "../../lib/errors.ts";
 import { binary, checkLines, exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, problem, reply, say, silence, status, wait } from "../support/model-reply.ts";
-import { refusingUrl, startModelServer, type Script } from "../support/model-server.ts";
+import { startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 import { runIn } from "../support/run.ts";
 import { processesNaming } from "../support/shell.ts";
@@ -109,13 +109,6 @@ describe("koda exec ends with", () => {
       expect(server.problems).toEqual([]);
       if (requests !== undefined) expect(server.requests).toHaveLength(requests);
     });
-});
-
-test("a provider that refuses connections is exit 9", async () => {
-  await using place = makePlace();
-  const url = await refusingUrl();
-  const ran = await koda(place, ["exec", "--json", "-m", "x", "--base-url", url, "hi"]);
-  expect(checkLines(ran).end).toMatchObject({ exit: 9, error: { code: "network", retryable: true } });
 });
 
 test("the demo needs no prompt, by whatever name and from wherever it is asked for", async () => {

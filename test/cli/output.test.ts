@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { binary, checkLines, exec, koda, start, using } from "../support/koda.ts";
-import { call, cut, reply, say, status, wait } from "../support/model-reply.ts";
+import { call, reply, say, status, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { asNobody, letEveryoneIn } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -28,21 +28,6 @@ test("text mode prints the final answer and nothing else", async () => {
   expect({ stdout, exit }).toEqual({ stdout: "It says hello.\n", exit: 0 });
   expect(stderr).toContain("Let me look.");
   expect(stderr).toContain("Read");
-});
-
-test("text of an attempt that broke is not part of the answer", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([cut(say("Broken ", "half"), { frames: 2 }), say("Whole.")]);
-  const { stdout, stderr } = await koda(place, ["exec", ...using(server), "hi"]);
-  expect(stdout).toBe("Whole.\n");
-  expect(stderr).toContain("; retry 1 of 5 in ");
-});
-
-test("a failed run prints no answer", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([[say("I will."), call("List", {})], say(""), say("")]);
-  const { stdout, exit } = await koda(place, ["exec", ...using(server), "hi"]);
-  expect({ stdout, exit }).toEqual({ stdout: "", exit: 6 });
 });
 
 test("--output json prints the end event and nothing else", async () => {
@@ -146,14 +131,6 @@ test("with --stream text leaves as it comes, without it only when the reply is c
     expect(rest).toBe(stream ? "Second.\n" : "First. Second.\n");
     await child.exited;
   }
-});
-
-test("-o holds the final answer", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([say("The answer.")]);
-  const { exit } = await exec(place, server, ["-o", "answer.md", "hi"]);
-  expect(exit).toBe(0);
-  expect(readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
 });
 
 test("-o with a link to a pipe writes into the pipe and leaves the link where it is", async () => {

@@ -9,9 +9,9 @@ import {
   drip,
   type Ending,
   type Entry,
+  framesIn,
   hang,
   bytesOf,
-  measure,
   problem,
   raw,
   reply,
@@ -250,7 +250,7 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
   test.each<Ending>(["end", "fin", "rst"])(
     "a stream cut at any frame by %s is an error or whole, never half",
     async (how) => {
-      const { frames } = measure(short, wire);
+      const frames = framesIn(short, wire);
       for (let count = 0; count < frames; count++) {
         const result = await outcome(cut(short, { frames: count }, how));
         // A chat reply is complete with its finish reason: only figures and the goodbye come after it.
