@@ -45,11 +45,10 @@ test("a new database and its directories are the user's alone", async () => {
   using directory = makeDirectory();
   const path = join(directory.path, "a", "b", "koda.db");
   await using store = openStore(path);
-  const session = store.create(start);
+  await using session = store.create(start);
   session.append(user("hello"));
   expect([modeOf(path), modeOf(`${path}-wal`), modeOf(`${path}-shm`)]).toEqual(["600", "600", "600"]);
   expect([modeOf(join(directory.path, "a", "b")), modeOf(join(directory.path, "a"))]).toEqual(["700", "700"]);
-  session.close();
 });
 
 test("a database that others may read is made private; a directory that was there keeps its mode", async () => {
