@@ -5,7 +5,7 @@ import { binary, exec, follow, start, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { isRoot } from "../support/nobody.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 import { runIn } from "../support/run.ts";
 
 type Row = [
@@ -18,7 +18,6 @@ type Row = [
   prompt?: string[],
 ];
 
-const config = (place: Place) => join(place.home, ".config/koda/config.json");
 const database = (place: Place) => join(place.home, ".local/share/koda/koda.db");
 
 function put(path: string, content: string | Uint8Array): void {
@@ -35,9 +34,9 @@ const schema = (content: string) => given("--output-schema", "s.json", content);
 const directory = (path: string) => void mkdirSync(path, { recursive: true });
 
 const rows: Row[] = [
-  ["a config that is not JSON", (p) => put(config(p), '{ "model": '), ["config.json", "1:"]],
-  ["a misspelt key", (p) => put(config(p), '{ "modle": "x" }'), ['"modle"', 'mean "model"']],
-  ["a directory for a config", (p) => directory(config(p)), ["directory"]],
+  ["a config that is not JSON", (p) => void configure(p, '{ "model": '), ["config.json", "1:"]],
+  ["a misspelt key", (p) => void configure(p, '{ "modle": "x" }'), ['"modle"', 'mean "model"']],
+  ["a directory for a config", (p) => directory(join(p.home, ".config/koda/config.json")), ["directory"]],
   ["a project config that is not JSON", (p) => void p.write(".koda/config.json", "{,}"), [".koda/config.json"]],
   ["a bad --config value", () => ["--config", "limits.max_turn=3"], ["max_turns"]],
   ["a database that is none", (p) => put(database(p), "this is no database, just a text ".repeat(40)), ["koda.db"], 10],

@@ -1,18 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { binary, checkLines, exec, koda, type RanExec } from "../support/koda.ts";
 import { say, status } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 import { runIn } from "../support/run.ts";
 
 const scripted = async () => await startModelServer(() => say("ok"));
-
-function configure(place: Place, config: unknown): void {
-  mkdirSync(join(place.home, ".config/koda"), { recursive: true });
-  writeFileSync(join(place.home, ".config/koda/config.json"), JSON.stringify(config));
-}
 
 async function run(place: Place, args: readonly string[], env: Record<string, string> = {}): Promise<RanExec> {
   const ran = await koda(place, ["exec", "--json", ...args], { env });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { checkLines, exec, follow, koda, start, using } from "../support/koda.ts";
+import { exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, say, silence } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -27,17 +27,6 @@ test("a session is continued with all that was said", async () => {
   for (const text of ["What is in a.txt?", "alpha", "It says alpha.", "Why did you read it?"])
     expect(seen).toContain(text);
   expect(server.requests[2]?.raw).toStartWith(server.requests[1]?.raw.replace(/[\]}]+$/, "") ?? "?");
-});
-
-test("the beginning of an id will do, and an ambiguous one names the candidates", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer(() => say("ok"));
-  for (const id of ["alpha-1", "alpha-2", "beta-1"]) await exec(place, server, ["--session", id, id]);
-  expect((await exec(place, server, ["--resume", "beta", "on"])).end.session).toBe("beta-1");
-  const { end, stderr } = await exec(place, server, ["--resume", "alpha", "on"]);
-  expect(end.exit).toBe(10);
-  expect(stderr).toContain("alpha-1");
-  expect(stderr).toContain("alpha-2");
 });
 
 test("--last is the latest session of this directory", async () => {
@@ -131,13 +120,6 @@ test("a killed run's session is free at once, and its open calls are accounted f
   expect(end).toMatchObject({ status: "done", text: "Going on." });
   expect(texts(server.requests[1]?.lines)).toContain("[interrupted: no result was recorded]");
   expect(server.problems).toEqual([]);
-});
-
-test("a start that fails leaves no session", async () => {
-  await using place = makePlace();
-  const ran = await koda(place, ["exec", "--json", "-m", "openai/gpt-5", "--session", "early", "hi"]);
-  expect(checkLines(ran).end).toMatchObject({ exit: 4, session: null });
-  expect(await listed(place)).toEqual([]);
 });
 
 test("a resumed session stays in the mode it was recorded in unless a flag says otherwise", async () => {

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { LoadedConfig } from "../../lib/config/config.ts";
 import { describeConfig } from "../../lib/config/describe.ts";
 import { loadConfig } from "../../lib/config/load.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { evaluateAsNobody, letEveryoneIn } from "../support/nobody.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 
 const projectName = ".koda/config.json";
 
@@ -18,15 +18,10 @@ async function load(given: Given = {}): Promise<LoadedConfig> {
 }
 
 async function loadIn(place: Place, { user, project, ...request }: Given = {}): Promise<LoadedConfig> {
-  if (user !== undefined) writeUser(place, user);
+  if (user !== undefined) configure(place, user);
   if (project !== undefined) place.write(projectName, asText(project));
   const standing = { env: {}, home: place.home, root: place.project, bare: false, sets: [], overrides: {} };
   return await loadConfig({ ...standing, ...request });
-}
-
-function writeUser(place: Place, content: unknown): void {
-  mkdirSync(dirname(userFile(place)), { recursive: true });
-  writeFileSync(userFile(place), asText(content));
 }
 
 const userFile = (place: Place) => join(place.home, ".config/koda/config.json");
