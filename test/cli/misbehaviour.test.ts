@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exec, type Line } from "../support/koda.ts";
@@ -6,9 +6,12 @@ import { call, raw, reply, say } from "../support/model-reply.ts";
 import { startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
+const places = new AsyncDisposableStack();
+afterAll(() => places.disposeAsync());
+
 /** Models that do not behave. The run goes on, the model is told what was wrong, and the history stays well formed. */
 async function run(script: Script, files: Record<string, string> = {}, flags: string[] = []) {
-  const place = makePlace(files);
+  const place = places.use(makePlace(files));
   await using server = await startModelServer(script);
   const ran = await exec(place, server, ["go", ...flags]);
   expect(server.problems).toEqual([]);
@@ -106,7 +109,7 @@ test("--allow-tool and --deny-tool decide what is offered", async () => {
   const offered = async (flags: string[]) => (await run([say("ok")], {}, flags)).server.requests[0]?.tools;
   expect(await offered(["--allow-tool", "Read", "--allow-tool", "Grep"])).toEqual(["Read", "Grep"]);
   expect(await offered(["--deny-tool", "Bash"])).not.toContain("Bash");
-  const place = makePlace();
+  await using place = makePlace();
   await using server = await startModelServer([]);
   const { end, stderr } = await exec(place, server, ["--allow-tool", "Raed", "go"]);
   expect(end).toMatchObject({ exit: 2 });

@@ -1,15 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { binary, checkLines, exec, koda, start, using } from "../support/koda.ts";
 import { call, reply, say, status, wait } from "../support/model-reply.ts";
@@ -84,7 +74,7 @@ test("in one log for both streams everything stands in the order of what happene
   await using server = await startModelServer([...rounds, say("The answer.")]);
   const argv = ["sh", "-c", '"$0" exec "$@" >../log 2>&1', binary, ...using(server), "hi"];
   expect(await runIn(place, argv)).toMatchObject({ exit: 0 });
-  const lines = readFileSync(join(place.project, "../log"), "utf8").trimEnd().split("\n");
+  const lines = fs.readFileSync(join(place.project, "../log"), "utf8").trimEnd().split("\n");
   const answer = lines.indexOf("The answer.");
   expect(lines.slice(0, answer).filter((line) => line.startsWith("● Write"))).toHaveLength(4);
   expect(lines.slice(answer + 1)).toEqual([
@@ -137,14 +127,14 @@ test("-o with a link to a pipe writes into the pipe and leaves the link where it
   await using place = makePlace();
   await using server = await startModelServer([say("The answer."), status(400)]);
   const door = join(place.project, "door");
-  symlinkSync("/proc/self/fd/2", door);
+  fs.symlinkSync("/proc/self/fd/2", door);
   const run = async () => {
     const argv = ["sh", "-c", '"$0" exec -q "$@" 2>&1 >/dev/null | cat', binary, ...using(server), "-o", "door", "hi"];
     return (await runIn(place, argv)).stdout;
   };
   expect(await run()).toContain("The answer.");
   expect(await run()).toContain("koda:");
-  expect(lstatSync(door).isSymbolicLink()).toBe(true);
+  expect(fs.lstatSync(door).isSymbolicLink()).toBe(true);
 });
 
 test("-o /dev/stdout adds to the log that stdout is, and a failed run leaves the log alone", async () => {
@@ -158,22 +148,22 @@ test("-o /dev/stdout adds to the log that stdout is, and a failed run leaves the
   place.write("log", "What was there.\n");
   expect(await run()).toBe(0);
   expect(await run()).toBe(1);
-  expect(readFileSync(log, "utf8")).toBe("What was there.\nThe answer.The answer.\n");
+  expect(fs.readFileSync(log, "utf8")).toBe("What was there.\nThe answer.The answer.\n");
 });
 
 test("-o writes where a link leads, though nothing is there yet, and keeps who may read it", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("One."), say("Two.")]);
-  symlinkSync("kept/answer.md", join(place.project, "link"));
+  fs.symlinkSync("kept/answer.md", join(place.project, "link"));
   const answer = place.write("kept/answer.md", "Old.");
-  rmSync(answer);
+  fs.rmSync(answer);
   await exec(place, server, ["-o", "link", "hi"]);
-  expect(readFileSync(answer, "utf8")).toBe("One.");
-  chmodSync(answer, 0o600);
+  expect(fs.readFileSync(answer, "utf8")).toBe("One.");
+  fs.chmodSync(answer, 0o600);
   await exec(place, server, ["-o", "link", "hi"]);
-  expect(readFileSync(answer, "utf8")).toBe("Two.");
-  expect(statSync(answer).mode & 0o777).toBe(0o600);
-  expect(lstatSync(join(place.project, "link")).isSymbolicLink()).toBe(true);
+  expect(fs.readFileSync(answer, "utf8")).toBe("Two.");
+  expect(fs.statSync(answer).mode & 0o777).toBe(0o600);
+  expect(fs.lstatSync(join(place.project, "link")).isSymbolicLink()).toBe(true);
 });
 
 test("-o with a pipe hands over what the pipe's reader takes, all of it", async () => {
@@ -205,23 +195,23 @@ describe("-o writes where the name led before the first command, and nowhere els
   for (const [name, file, command, prepare] of rows)
     test(name, async () => {
       await using place = makePlace();
-      writeFileSync(join(place.home, ".profile"), "The user's own.\n");
+      fs.writeFileSync(join(place.home, ".profile"), "The user's own.\n");
       Bun.spawnSync(["sh", "-c", prepare], { cwd: place.project });
       await using server = await startModelServer([call("Bash", { command }), say("Evil.")]);
       await exec(place, server, ["-o", file, "hi"]);
       expect(server.requests[1]?.lines.at(-1)?.text).toContain("Exit code: 0");
-      expect(readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
+      expect(fs.readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
     });
 
   test("a failed run removes nothing elsewhere", async () => {
     await using place = makePlace();
-    writeFileSync(join(place.home, ".profile"), "The user's own.\n");
-    mkdirSync(join(place.project, "out"));
+    fs.writeFileSync(join(place.home, ".profile"), "The user's own.\n");
+    fs.mkdirSync(join(place.project, "out"));
     const command = "rmdir out && ln -s ../home out";
     await using server = await startModelServer([call("Bash", { command }), status(400)]);
     const { end } = await exec(place, server, ["-o", "out/.profile", "hi"]);
     expect(end.exit).toBe(1);
-    expect(readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
+    expect(fs.readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
   });
 
   test("a pipe in the place of the file holds nothing up", async () => {
@@ -229,7 +219,7 @@ describe("-o writes where the name led before the first command, and nowhere els
     await using server = await startModelServer([call("Bash", { command: "mkfifo answer.md" }), say("The answer.")]);
     const { end } = await exec(place, server, ["-o", "answer.md", "--timeout", "60s", "hi"]);
     expect(end.exit).toBe(0);
-    expect(readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
+    expect(fs.readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
   });
 });
 
@@ -247,24 +237,24 @@ describe("-o that cannot be written is said before the model is asked", () => {
   for (const [file, reason] of rows)
     test(file, async () => {
       await using place = makePlace({ "file.txt": "" });
-      symlinkSync("link", join(place.project, "link"));
+      fs.symlinkSync("link", join(place.project, "link"));
       using _socket = Bun.listen({ unix: join(place.project, "socket"), socket: { data() {} } });
       await using server = await startModelServer([say("The answer.")]);
-      const before = readdirSync(place.project);
+      const before = fs.readdirSync(place.project);
       const { end, events } = await exec(place, server, ["-o", file, "hi"]);
       expect(events).toHaveLength(1);
       expect(end).toMatchObject({ exit: 11, session: null, error: { code: "output" } });
       expect(end.error?.message).toStartWith(`Cannot write the answer to "${file}" (-o): `);
       expect(end.error?.message).toContain(reason);
       expect(server.requests).toHaveLength(0);
-      expect(readdirSync(place.project)).toEqual(before);
+      expect(fs.readdirSync(place.project)).toEqual(before);
     });
 
   test("in a directory that the user may not write in", async () => {
     await using place = makePlace();
     letEveryoneIn(place);
     await using server = await startModelServer([say("The answer.")]);
-    chmodSync(place.project, 0o555);
+    fs.chmodSync(place.project, 0o555);
     const argv = [...asNobody, binary, "exec", "--ephemeral", ...using(server), "-o", "answer.md", "hi"];
     const { exit, stderr } = await runIn(place, argv);
     expect(stderr).toBe('koda: Cannot write the answer to "answer.md" (-o): permission denied (EACCES)\n');
@@ -281,7 +271,7 @@ test("-o - is stdout, which has the answer anyhow, and with events there it is a
   expect(end).toMatchObject({ exit: 2, error: { code: "usage" } });
   expect(end.error?.message).toContain("-o - cannot be used with --output jsonl");
   expect(server.requests).toHaveLength(1);
-  expect(readdirSync(place.project)).toEqual([]);
+  expect(fs.readdirSync(place.project)).toEqual([]);
 });
 
 /** Runs koda where no file can grow beyond 64 KiB: what is longer is taken in part, and then refused. */
@@ -302,7 +292,7 @@ test("an answer that does not fit is exit 11, and the old one is gone", async ()
   await using server = await startModelServer([say("x".repeat(100_000))]);
   const ran = await execCramped(place, [...using(server), "--ephemeral", "-o", "answer.md", "hi"]);
   expect(checkLines(ran).end).toMatchObject({ status: "failed", exit: 11, error: { code: "output" } });
-  expect(readdirSync(place.project)).toEqual([]);
+  expect(fs.readdirSync(place.project)).toEqual([]);
 });
 
 test("--output-schema checks the answer, asks for repairs, and hands the value over", async () => {
