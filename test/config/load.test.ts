@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { LoadedConfig } from "../../lib/config/config.ts";
 import { describeConfig } from "../../lib/config/describe.ts";
 import { loadConfig } from "../../lib/config/load.ts";
-import { KodaError } from "../../lib/errors.ts";
+import { failureOf } from "../support/failure.ts";
 import { evaluateAsNobody, letEveryoneIn } from "../support/nobody.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
 
@@ -26,15 +26,6 @@ async function loadIn(place: Place, { user, project, ...request }: Given = {}): 
 
 const userFile = (place: Place) => join(place.home, ".config/koda/config.json");
 const asText = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
-
-async function failureOf(loading: Promise<LoadedConfig>): Promise<{ code: string; message: string }> {
-  const error: unknown = await loading.then(
-    () => "it loaded",
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof KodaError)) throw error;
-  return { code: error.code, message: error.message };
-}
 
 test("without any file the defaults hold, and say so", async () => {
   const { config, origins, skipped } = await load();

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type ErrorCode, exitByCode, KodaError } from "../../lib/errors.ts";
 import type { Wire } from "../../lib/config/config.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
+import { failureOf } from "../support/failure.ts";
 import { type ConnectionOptions, connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import {
   call,
@@ -30,15 +31,7 @@ async function failing(entry: Entry, wire: Wire = "chat", options?: ConnectionOp
   return await errorOf(connectTo(server.url, wire, options));
 }
 
-async function errorOf(model: ReturnType<typeof connectTo>): Promise<KodaError> {
-  try {
-    const events = await converse(model);
-    throw new Error(`No error, but ${JSON.stringify(events)}`);
-  } catch (error) {
-    if (error instanceof KodaError) return error;
-    throw error;
-  }
-}
+const errorOf = (model: Model) => failureOf(converse(model));
 
 describe("what a provider answers", () => {
   test.each<[number, string, object, ErrorCode, boolean]>([

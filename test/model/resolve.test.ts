@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { ProviderConfig } from "../../lib/config/config.ts";
-import { KodaError } from "../../lib/errors.ts";
 import type { Fetch } from "../../lib/model/fetch.ts";
 import type { Env } from "../../lib/config/paths.ts";
 import { requestUrl } from "../../lib/model/address.ts";
 import { builtInProviders, customProvider, providersOf } from "../../lib/model/providers.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../../lib/model/resolve.ts";
 import { supportedSettings } from "../../lib/model/settings.ts";
+import { failureOf } from "../support/failure.ts";
 
 /** Nobody answers on loopback, whatever runs on the machine of the test. */
 const nobody: Fetch = async () => {
@@ -30,15 +30,7 @@ async function resolve(wanted: ModelChoice, given: Given = {}): Promise<Resolved
   return await resolveModel(wanted, surroundings(given));
 }
 
-async function problemOf(wanted: ModelChoice, given: Given = {}): Promise<KodaError> {
-  try {
-    const { info } = await resolve(wanted, given);
-    throw new Error(`No error, but ${JSON.stringify(info)}`);
-  } catch (error) {
-    if (error instanceof KodaError) return error;
-    throw error;
-  }
-}
+const problemOf = (wanted: ModelChoice, given: Given = {}) => failureOf(resolve(wanted, given));
 
 const openai = { OPENAI_API_KEY: "sk-1" };
 const corp = { baseUrl: "https://llm.corp.example/v1/", apiKeyEnv: "CORP_KEY" };
