@@ -11,8 +11,9 @@ const part = (index?: number, id?: string, name?: string, text?: unknown): Fragm
   function: { ...(name !== undefined && { name }), ...(text !== undefined && { arguments: text }) },
 });
 
-/** One that only goes on with the arguments. */
-const more = (index: number | undefined, text: string) => part(index, undefined, undefined, text);
+/** One that only goes on with the arguments, and one without an index. */
+const more = (index: number, text: string) => part(index, undefined, undefined, text);
+const loose = (id?: string, name?: string, text?: string) => part(undefined, id, name, text);
 
 function assembled(fragments: readonly Fragment[]): Made[] {
   const calls = new FragmentedCalls();
@@ -40,17 +41,12 @@ describe("the fragments of a reply's calls", () => {
     ["with the id and name late", [more(0, '{"p"'), part(0, "a", "Read", ":1}")], one],
     [
       "without an index",
-      [part(undefined, "a", "Read", '{"p":1}'), part(undefined, "b", "Bash", '{"c"'), more(undefined, ":2}")],
+      [loose("a", "Read", '{"p":1}'), loose("b", "Bash", '{"c"'), loose(undefined, undefined, ":2}")],
       two,
     ],
     [
       "without an index, interleaved by id",
-      [
-        part(undefined, "a", "Read"),
-        part(undefined, "b", "Bash"),
-        part(undefined, "a", undefined, '{"p":1}'),
-        part(undefined, "b", undefined, '{"c":2}'),
-      ],
+      [loose("a", "Read"), loose("b", "Bash"), loose("a", undefined, '{"p":1}'), loose("b", undefined, '{"c":2}')],
       two,
     ],
     ["all under one index", [part(0, "a", "Read", '{"p":1}'), part(0, "b", "Bash", '{"c"'), more(0, ":2}")], two],
@@ -67,7 +63,7 @@ describe("the fragments of a reply's calls", () => {
     ],
     [
       "without ids and index",
-      [part(undefined, undefined, "Read", '{"p":1}'), part(undefined, undefined, "Bash", '{"c":2}')],
+      [loose(undefined, "Read", '{"p":1}'), loose(undefined, "Bash", '{"c":2}')],
       [
         ["", "Read", '{"p":1}'],
         ["", "Bash", '{"c":2}'],

@@ -272,9 +272,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     await using ground = make({ a: "a\n" });
     const diff = await ground.changedBy(() => {
       ground.write("cloned/x", "x\n");
-      ground.git("init", "-q", "cloned");
-      ground.git("-C", "cloned", "add", "-A");
-      ground.git("-C", "cloned", "commit", "-q", "-m", "x");
+      ground.commit("cloned");
     }, options);
     expect(summary(diff)).toEqual(["cloned/x add +1 -0"]);
   });
