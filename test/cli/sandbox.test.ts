@@ -72,12 +72,6 @@ test("streams are the command's own", async () => {
   expect(ran).toEqual({ exit: 0, signal: null, stdout: "in\n", stderr: "err\n" });
 });
 
-test("nothing in a command line is interpreted, and flags behind -- are the command's", async () => {
-  await using place = makePlace();
-  const { stdout } = await sandbox(place, ["--", "printf", "%s|", "--json", "$HOME", "a b", "", "*"]);
-  expect(stdout).toBe("--json|$HOME|a b||*|");
-});
-
 test("the environment is that of a run's commands", async () => {
   await using place = makePlace();
   const env = { OPENAI_API_KEY: "sk-secret-secret", NICE: "nice", OTHER: "other", BUN_OPTIONS: "", LANG: "C.UTF-8" };

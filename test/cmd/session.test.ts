@@ -191,14 +191,6 @@ test("export writes each format, markdown when nothing is said", async () => {
   ).toHaveLength(7);
 });
 
-test("another format is a usage error", async () => {
-  await using place = makePlace();
-  record(place);
-  const { exit, stdout, stderr } = await session(place, "export", "first", "--format", "pdf");
-  expect([exit, stdout]).toEqual([2, ""]);
-  expect(stderr).toContain('"pdf"');
-});
-
 test("search finds what was said and what was printed", async () => {
   await using place = makePlace();
   record(place);
