@@ -39,16 +39,6 @@ test("--last is the latest session of this directory", async () => {
   expect((await exec(place, server, ["--last", "three"])).end.session).toBe("here");
 });
 
-test("--session opens what it created", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer(() => say("ok"));
-  const first = await exec(place, server, ["--session", "nightly.1", "one"]);
-  const second = await exec(place, server, ["--session", "nightly.1", "two"]);
-  expect([first.end.session, second.end.session]).toEqual(["nightly.1", "nightly.1"]);
-  expect(texts(server.requests[1]?.lines)).toContain("one");
-  expect(await listed(place)).toMatchObject([{ id: "nightly.1", turns: 2, title: "one" }]);
-});
-
 test("a fork goes its own way", async () => {
   await using place = makePlace();
   await using server = await startModelServer(() => say("ok"));
@@ -69,7 +59,7 @@ test("--ephemeral writes nothing", async () => {
   expect(readdirSync(place.home)).toEqual([]);
 });
 
-test("a session that another process holds is exit 10, and --wait waits for it", async () => {
+test("a session that another process holds is exit 10, and --wait says what it waits for", async () => {
   await using place = makePlace();
   await using server = await startModelServer(({ lines }) =>
     lines.at(-1)?.text.includes("hold") ? [say("Holding."), silence()] : say("ok"),
@@ -82,30 +72,17 @@ test("a session that another process holds is exit 10, and --wait waits for it",
   expect(second.end).toMatchObject({ exit: 10, session: null, error: { code: "session_held" } });
   expect(second.stderr).toContain(String(child.pid));
 
-  const patient = start(place, ["exec", "--json", ...using(server), "--session", "mine", "--wait", "30s", "me too"]);
-  child.kill("SIGTERM");
-  expect((await holder.finished()).end.exit).toBe(143);
-  expect((await follow(patient).finished()).end).toMatchObject({ status: "done", session: "mine" });
-});
-
-test("a run that waits for a session says what holds it", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer(({ lines }) =>
-    lines.at(-1)?.text.includes("hold") ? [say("Holding."), silence()] : say("ok"),
-  );
-  const holder = start(place, ["exec", "--json", ...using(server), "--session", "mine", "hold it"]);
-  await follow(holder).until(({ type }) => type === "text.delta");
-  const waiting = start(place, ["exec", ...using(server), "--session", "mine", "--wait", "30s", "me too"]);
-  const note = new RegExp(
-    `^koda: waiting up to 30s for session "mine": process ${holder.pid} on host ".*" has held it for \\d+ s\\n`,
-  );
+  const patient = start(place, ["exec", ...using(server), "--session", "mine", "--wait", "30s", "me too"]);
+  const held = `process ${child.pid} on host ".*" has held it for \\d+ s`;
+  const note = new RegExp(`^koda: waiting up to 30s for session "mine": ${held}\\n`);
   const decoder = new TextDecoder();
   let log = "";
-  for await (const bytes of waiting.stderr) {
+  for await (const bytes of patient.stderr) {
     log += decoder.decode(bytes, { stream: true });
-    if (note.test(log)) holder.kill("SIGTERM");
+    if (note.test(log)) child.kill("SIGTERM");
   }
-  expect([await waiting.exited, await waiting.stdout.text()]).toEqual([0, "ok\n"]);
+  expect((await holder.finished()).end.exit).toBe(143);
+  expect([await patient.exited, await patient.stdout.text()]).toEqual([0, "ok\n"]);
   expect(log.match(/waiting up to/g)).toHaveLength(1);
 });
 

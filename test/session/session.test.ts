@@ -197,14 +197,6 @@ test("a session is made, and held, with the first thing that is said in it", asy
   expect(made()).toEqual({ sessions: 1, leases: 0 });
 });
 
-test("an id that somebody chose is taken at once", async () => {
-  await using shelf = makeShelf();
-  const first = await shelf.store.openOrCreate("mine", start);
-  await expect(shelf.store.openOrCreate("mine", start)).rejects.toMatchObject({ code: "session_held" });
-  first.close();
-  expect(shelf.store.named("mine")).toBeUndefined();
-});
-
 test("an output that is saved before anything was said makes its session", async () => {
   await using shelf = makeShelf();
   await using session = shelf.store.create(start);
