@@ -39,3 +39,46 @@ test("a report says of each test what became of it, and of a file whose process 
     "skipped: test/cli/mixed.test.ts: as root (no bwrap) > 2 tests",
   ]);
 });
+
+const program = `import { runSuite } from ${JSON.stringify(join(import.meta.dir, "support/suite.ts"))};
+  process.exit(await runSuite([]));`;
+
+/** The exit code of a run of these tests, and the last lines that it prints. */
+async function runOf(tests: Record<string, string>): Promise<{ exit: number; lines: string[] }> {
+  await using place = makePlace({ "package.json": "{}", ...tests });
+  const child = Bun.spawnSync([process.execPath, "-e", program], { cwd: place.project, env: place.env });
+  return { exit: child.exitCode, lines: child.stdout.toString().trimEnd().split("\n") };
+}
+
+test("a test that fails and then passes alone fails the run, and is named and counted", async () => {
+  const flaky = `
+    import { expect, test } from "bun:test";
+    import { existsSync, writeFileSync } from "node:fs";
+    const isSecond = existsSync("first");
+    writeFileSync("first", "");
+    test("sometimes", () => expect(isSecond).toBe(true));
+    test("never", () => expect(1).toBe(2));`;
+  const { exit, lines } = await runOf({
+    "test/flaky.test.ts": flaky,
+    "test/whole.test.ts": files["test/whole.test.ts"],
+  });
+  expect(exit).toBe(1);
+  expect(lines.slice(-4)).toEqual([
+    "test: 1 passed, 2 failed",
+    "flaky: failed beside the others and passed alone: test/flaky.test.ts: sometimes",
+    "flaky: 1 (limit: 0)",
+    "1 passed, 2 failed",
+  ]);
+});
+
+test("a run passes when all its tests do, and one that breaks off or has none fails", async () => {
+  const whole = files["test/whole.test.ts"];
+  expect(await runOf({ "test/whole.test.ts": whole })).toMatchObject({ exit: 0 });
+  const broken = 'import "./missing.ts";';
+  for (const tests of [
+    {},
+    { "test/x.test.ts": "process.exit(0);" },
+    { "test/w.test.ts": whole, "test/x.test.ts": broken },
+  ])
+    expect(await runOf(tests)).toMatchObject({ exit: 1 });
+});

@@ -2,16 +2,9 @@ import { expect, test } from "bun:test";
 import { describeChanges, describeEnvironment } from "../../lib/agents/environment.ts";
 import { noInstructions } from "../../lib/agents/instructions.ts";
 import type { EnvironmentFacts } from "../../lib/session/item.ts";
+import { facts } from "../support/sessions.ts";
 
-const before: EnvironmentFacts = {
-  cwd: "/work/site",
-  date: "2026-11-18",
-  mode: "plan",
-  sandbox: "none",
-  writable: ["/work/site", "/srv"],
-  model: "big",
-  provider: "corp",
-};
+const before: EnvironmentFacts = { ...facts, cwd: "/work/site", mode: "plan", writable: ["/work/site", "/srv"] };
 
 test("the environment says where the model is and what it may do", () => {
   expect(describeEnvironment(before, { ...noInstructions, repository: "/work" }).split("\n")).toEqual([

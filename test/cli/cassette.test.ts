@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { checkLines, exec, koda, type Line, using } from "../support/koda.ts";
+import { checkLines, exec, koda, type Line } from "../support/koda.ts";
 import { call, problem, say } from "../support/model-reply.ts";
 import { startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -77,26 +77,6 @@ test("a tape is played with its own model, whatever the environment names for ev
   expect(checkLines(ran).end.status).toBe("done");
 });
 
-test("a replay that asks for more than was recorded is exit 12", async () => {
-  await using place = makePlace(repairProject);
-  const whole = readFileSync(repairTape, "utf8").trimEnd().split("\n");
-  writeFileSync(join(place.project, "short.tape"), `${whole.slice(0, 3).join("\n")}\n`);
-  const { end } = await replay(place, ["--replay", "short.tape", repairPrompt]);
-  expect(end).toMatchObject({ exit: 12, error: { code: "replay" } });
-});
-
-test("no key gets into a cassette, not even one that the model was shown", async () => {
-  await using place = makePlace({ "notes.txt": "the key is sk-recorded-0123456789\n" });
-  await using server = await startModelServer([call("Read", { path: "notes.txt" }), say("I saw a key.")]);
-  const { end } = await exec(place, server, ["--api-key-env", "MY_KEY", "--record", "run.tape", "Read the notes"], {
-    env: { MY_KEY: "sk-recorded-0123456789" },
-  });
-  expect(end.status).toBe("done");
-  const tape = readFileSync(join(place.project, "run.tape"), "utf8");
-  expect(tape).not.toContain("sk-recorded-0123456789");
-  expect(tape).not.toContain("Bearer");
-});
-
 test("the demo works in an empty home, leaves its session, and does not touch an older demo", async () => {
   await using place = makePlace();
   const demo = ["exec", "--json", "-m", "demo"];
@@ -104,6 +84,7 @@ test("the demo works in an empty home, leaves its session, and does not touch an
   const { end } = checkLines(first);
   expect(end).toMatchObject({ status: "done", files_changed: 2, tools: { ok: 5, failed: 1, denied: 0 } });
   expect(end.text.toLowerCase()).toContain("scripted");
+  expect(readdirSync(place.project)).toEqual(["koda-demo"]);
   expect(Bun.spawnSync(["sh", "koda-demo/test.sh"], { cwd: place.project }).exitCode).toBe(0);
 
   const second = await koda(place, demo);
@@ -124,11 +105,4 @@ test("a recorded demo can be replayed", async () => {
     "--replay-loose",
   ]);
   expect(end).toMatchObject({ status: "done", files_changed: 2 });
-});
-
-test("recording and replaying at once is refused", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([]);
-  const ran = await koda(place, ["exec", "--json", ...using(server), "--record", "a", "--replay", "b", "hi"]);
-  expect(checkLines(ran).end.exit).toBe(2);
 });

@@ -1,17 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { binary, checkLines, exec, koda, type RanExec } from "../support/koda.ts";
 import { say, status } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 const scripted = async () => await startModelServer(() => say("ok"));
-
-function configure(place: Place, config: unknown): void {
-  mkdirSync(join(place.home, ".config/koda"), { recursive: true });
-  writeFileSync(join(place.home, ".config/koda/config.json"), JSON.stringify(config));
-}
 
 async function run(place: Place, args: readonly string[], env: Record<string, string> = {}): Promise<RanExec> {
   const ran = await koda(place, ["exec", "--json", ...args], { env });
@@ -21,15 +17,8 @@ async function run(place: Place, args: readonly string[], env: Record<string, st
 /** Runs a line of `end.resume` as a user would paste it. */
 async function paste(place: Place, line: string | null | undefined, more = "", env: Record<string, string> = {}) {
   if (!line?.startsWith("koda exec ")) throw new Error(`This continues nothing: ${line}`);
-  const child = Bun.spawn(["sh", "-c", `koda() { "${binary}" "$@"; }; ${line} --json ${more}`], {
-    cwd: place.project,
-    env: { ...place.env, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr, exit] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { stdout, stderr, ...checkLines({ stdout, stderr, exit, signal: null }) };
+  const ran = await runIn(place, ["sh", "-c", `koda() { "${binary}" "$@"; }; ${line} --json ${more}`], { env });
+  return { ...ran, ...checkLines(ran) };
 }
 
 describe("a conversation stays with the host that it began with", () => {
@@ -233,15 +222,8 @@ describe("the line that continues a session works as it is printed", () => {
   test("a complete turn whose answer was not delivered wants a prompt too", async () => {
     await using place = makePlace();
     await using server = await scripted();
-    const args = ["exec", "-m", "x", "--base-url", server.url, "hi"];
-    const child = Bun.spawn([binary, ...args], {
-      cwd: place.project,
-      env: place.env,
-      stdin: "ignore",
-      stdout: Bun.file("/dev/full"),
-      stderr: "pipe",
-    });
-    const [stderr, exit] = await Promise.all([child.stderr.text(), child.exited]);
+    const script = `"$0" exec -m x --base-url ${server.url} hi > /dev/full`;
+    const { exit, stderr } = await runIn(place, ["sh", "-c", script, binary]);
     expect(exit).toBe(11);
     const [, line] = /to continue: (.*) "…"\n/.exec(stderr) ?? [];
     expect((await paste(place, line, '"again"')).end.status).toBe("done");

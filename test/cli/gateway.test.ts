@@ -1,17 +1,14 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkLines, finished, koda, start } from "../support/koda.ts";
+import { checkLines, koda, start } from "../support/koda.ts";
 import { call, type Entry, problem, say } from "../support/model-reply.ts";
 import { type ModelRequestSeen, startModelServer } from "../support/model-server.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure as writeConfig, makePlace, type Place } from "../support/place.ts";
+import { finished } from "../support/run.ts";
 
 /** A provider of the user's own, as a company writes it into config.json. */
-function configure(place: Place, provider: object): void {
-  const directory = join(place.home, ".config/koda");
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, "config.json"), JSON.stringify({ providers: { corp: provider } }));
-}
+const configure = (place: Place, corp: object) => writeConfig(place, { providers: { corp } });
 
 /** A program in the user's home that prints `key-1-…`, then `key-2-…`, and so on. */
 function keyProgram(place: Place, print: string): string {
@@ -136,14 +133,6 @@ test.each([
   expect((await koda(place, ["session", "list", "--json"])).stdout).toBe("[]\n");
 });
 
-test("a program that is not there is exit 4", async () => {
-  await using place = makePlace();
-  configure(place, { base_url: "http://127.0.0.1:9/v1", api_key_command: ["no-such-program"] });
-  const { exit, stderr } = await ask(place);
-  expect(stderr).toContain('api_key_command "no-such-program" was not found');
-  expect(exit).toBe(4);
-});
-
 test("neither key nor headers go to another address", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("Hello.")]);
@@ -162,15 +151,13 @@ test("neither key nor headers go to another address", async () => {
 test("neither key nor headers go to the address that a variable names instead", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("Hello.")]);
-  const directory = join(place.home, ".config/koda");
-  mkdirSync(directory, { recursive: true });
   const openai = {
     base_url: "http://127.0.0.1:9/v1",
     wire: "chat",
     api_key_command: [keyProgram(place, "echo opaque-$n")],
     headers: { "x-key": "gateway-secret" },
   };
-  writeFileSync(join(directory, "config.json"), JSON.stringify({ providers: { openai } }));
+  writeConfig(place, { providers: { openai } });
   const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: "key-beside-it" };
   const { exit, stderr } = await koda(place, ["exec", "--no-sandbox", "-m", "openai/scripted", "Say hello"], { env });
   expect(exit, stderr).toBe(0);
@@ -261,27 +248,21 @@ test("koda models says where the key comes from, without running the program", a
   expect(runsOf(place)).toBe(0);
 });
 
-test("a signal while the key command runs ends the run at once, and the command with it", async () => {
+test.each([
+  [["exec", "--json", "--no-sandbox", "Say hello"], "SIGTERM", 143],
+  [["doctor"], "SIGINT", 130],
+] as const)("a signal while %j waits for the key command ends both", async (args, signal, exit) => {
   await using place = makePlace();
   Bun.spawnSync(["mkfifo", join(place.home, "gate"), join(place.home, "never")]);
   const program = keyProgram(place, 'echo "$$" > "$HOME/gate"; read -r _ < "$HOME/never"');
   configure(place, { base_url: "http://127.0.0.1:9/v1", api_key_command: [program] });
-  const child = start(place, ["exec", "--json", "--no-sandbox", "-m", "corp/scripted", "Say hello"]);
+  const child = start(place, args, { env: { KODA_MODEL: "corp/scripted" } });
   const pid = Number(await Bun.file(join(place.home, "gate")).text());
-  child.kill("SIGTERM");
-  expect(checkLines(await finished(child)).end).toMatchObject({ exit: 143, session: null });
-  expect(existsSync(`/proc/${pid}`)).toBe(false);
-});
-
-test("a signal while koda doctor waits for the key command ends both", async () => {
-  await using place = makePlace();
-  Bun.spawnSync(["mkfifo", join(place.home, "gate"), join(place.home, "never")]);
-  const program = keyProgram(place, 'echo "$$" > "$HOME/gate"; read -r _ < "$HOME/never"');
-  configure(place, { base_url: "http://127.0.0.1:9/v1", api_key_command: [program] });
-  const child = start(place, ["doctor"], { env: { KODA_MODEL: "corp/scripted" } });
-  const pid = Number(await Bun.file(join(place.home, "gate")).text());
-  child.kill("SIGINT");
-  expect(await finished(child)).toEqual({ exit: 130, signal: null, stdout: "", stderr: "koda: Stopped by SIGINT\n" });
+  child.kill(signal);
+  const ran = await finished(child);
+  expect(ran).toMatchObject({ exit, signal: null });
+  if (exit === 143) expect(checkLines(ran).end).toMatchObject({ exit, session: null });
+  else expect(ran).toMatchObject({ stdout: "", stderr: "koda: Stopped by SIGINT\n" });
   expect(existsSync(`/proc/${pid}`)).toBe(false);
 });
 

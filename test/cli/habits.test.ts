@@ -48,20 +48,6 @@ describe.concurrent("a command word is a prompt", () => {
     });
 });
 
-test("tools may be named with commas", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([say("Done.")]);
-  const { events } = await exec(place, server, ["--allow-tool", "Read,Grep", "--deny-tool=Grep,Bash", "hi"]);
-  expect(events.find(({ type }) => type === "session.start")).toMatchObject({ tools: ["Read"] });
-});
-
-test("koda alone shows its help, like koda --help", async () => {
-  await using place = makePlace();
-  const alone = await koda(place, []);
-  expect(alone).toMatchObject({ exit: 0, stderr: "" });
-  expect(alone.stdout).toBe((await koda(place, ["--help"])).stdout);
-});
-
 test("koda -v is the version, and help may stand behind a family of commands", async () => {
   await using place = makePlace();
   expect((await koda(place, ["-v"])).stdout).toMatch(/^koda \d+\.\d+\.\d+\n$/);

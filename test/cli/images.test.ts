@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
-import { binary, exec, koda } from "../support/koda.ts";
+import { exec, koda } from "../support/koda.ts";
 import { call, problem, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 
 const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -102,13 +101,8 @@ test("a server that refuses the user's own image ends the run: it is not dropped
 
 test("a description of --base-url's models needs no address, and is no provider by itself", async () => {
   await using place = makePlace();
-  const argv = [binary, "models", "--json"];
-  place.env.KODA_HOME = join(place.home, "koda");
-  await Bun.write(
-    join(place.env.KODA_HOME, "config.json"),
-    '{"providers":{"custom":{"models":{"x":{"images":true}}}}}',
-  );
-  const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stdout: "pipe" });
-  expect(await child.stdout.text()).not.toContain('"custom"');
-  expect(await child.exited).toBe(0);
+  configure(place, { providers: { custom: { models: { x: { images: true } } } } });
+  const { stdout, exit } = await koda(place, ["models", "--json"]);
+  expect(stdout).not.toContain('"custom"');
+  expect(exit).toBe(0);
 });

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import type { ErrorCode } from "../../lib/errors.ts";
 import { binary, checkLines, exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, problem, reply, say, silence, status, wait } from "../support/model-reply.ts";
-import { refusingUrl, startModelServer, type Script } from "../support/model-server.ts";
+import { startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 import { processesNaming } from "../support/shell.ts";
 import { until } from "../support/until.ts";
 
@@ -16,256 +17,99 @@ import { until } from "../support/until.ts";
 const soon = { "retry-after-ms": "1" };
 const six = (code: number, message: string) => Array.from({ length: 7 }, () => problem(code, message, soon));
 
-type Row = {
-  name: string;
-  script: Script;
-  flags?: string[];
-  status: "done" | "failed" | "limit";
-  exit: number;
-  code?: ErrorCode;
-  requests?: number;
-};
+const html = { "content-type": "text/html" };
+
+type Row = [
+  name: string,
+  script: Script,
+  ending: `${"done" | "failed" | "limit"} ${number}`,
+  more?: { code?: ErrorCode; requests?: number; flags?: string[] },
+];
+
+const sudo = [call("Bash", { command: "sudo true" }), say("I may not.")];
+const silent = [[say("Thinking"), silence()]];
+const cutOff = reply(say("more "), { finish: "length" });
 
 const rows: Row[] = [
-  { name: "a plain answer", script: [say("Hello.")], status: "done", exit: 0, requests: 1 },
-  {
-    name: "an answer after a tool call",
-    script: [call("List", {}), say("It is empty.")],
-    status: "done",
-    exit: 0,
-    requests: 2,
-  },
-  {
-    name: "a refused key",
-    script: [problem(401, "Incorrect API key provided")],
-    status: "failed",
-    exit: 4,
-    code: "credentials",
-  },
-  { name: "a forbidden key", script: [problem(403, "No access")], status: "failed", exit: 4, code: "credentials" },
-  {
-    name: "an unknown model",
-    script: [problem(404, "The model does not exist")],
-    status: "failed",
-    exit: 1,
-    code: "model_not_found",
-  },
-  { name: "a bad request", script: [problem(400, "No such parameter")], status: "failed", exit: 1, code: "request" },
-  {
-    name: "a context that is too long",
-    script: [problem(400, "too long", {}, { code: "context_length_exceeded" })],
-    status: "failed",
-    exit: 1,
-    code: "context",
-  },
-  {
-    name: "a used-up quota",
-    script: [problem(429, "You exceeded your current quota", {}, { code: "insufficient_quota" })],
-    status: "failed",
-    exit: 9,
-    code: "quota",
-    requests: 1,
-  },
-  {
-    name: "a rate limit that never lifts",
-    script: six(429, "Slow down"),
-    status: "failed",
-    exit: 9,
-    code: "rate_limit",
-    requests: 6,
-  },
-  {
-    name: "a provider that stays broken",
-    script: six(500, "Oops"),
-    status: "failed",
-    exit: 9,
-    code: "unavailable",
-    requests: 6,
-  },
-  {
-    name: "a provider that recovers",
-    script: [...six(503, "Oops").slice(0, 3), say("There.")],
-    status: "done",
-    exit: 0,
-    requests: 4,
-  },
-  {
-    name: "an empty answer, twice",
-    script: [say(""), say("")],
-    status: "failed",
-    exit: 6,
-    code: "empty",
-    requests: 2,
-  },
-  { name: "an empty answer, once", script: [say(""), say("Now.")], status: "done", exit: 0, requests: 2 },
-  {
-    name: "a model that never stops calling",
-    script: (_request, index) => call("Read", { path: `file-${index}` }),
-    flags: ["--max-turns", "4"],
-    status: "limit",
-    exit: 5,
-    code: "max_turns",
-    requests: 4,
-  },
-  {
-    name: "a single turn that is enough",
-    script: [say("Four.")],
-    flags: ["--max-turns", "1"],
-    status: "done",
-    exit: 0,
-    requests: 1,
-  },
-  {
-    name: "a single turn that is not",
-    script: [call("List", {})],
-    flags: ["--max-turns", "1"],
-    status: "limit",
-    exit: 5,
-    code: "max_turns",
-    requests: 1,
-  },
-  {
-    name: "the token limit",
-    script: [reply(call("List", {}), { usage: { input: 900, output: 200 } })],
-    flags: ["--max-tokens", "1000"],
-    status: "limit",
-    exit: 5,
-    code: "max_tokens",
-    requests: 1,
-  },
-  {
-    name: "the same call without end",
-    script: () => call("Read", { path: "nowhere" }),
-    status: "failed",
-    exit: 1,
-    code: "loop",
-    requests: 4,
-  },
-  {
-    name: "the same command without end, which prints the address of its proxy",
-    script: () => call("Bash", { command: "echo $HTTP_PROXY" }),
-    status: "failed",
-    exit: 1,
-    code: "loop",
-    requests: 4,
-  },
-  {
-    name: "a denied call that matters",
-    script: [call("Bash", { command: "sudo true" }), say("I may not.")],
-    flags: ["--fail-on", "denied"],
-    status: "failed",
-    exit: 3,
-    code: "denied",
-  },
-  {
-    name: "a denied call that does not",
-    script: [call("Bash", { command: "sudo true" }), say("I may not.")],
-    status: "done",
-    exit: 0,
-  },
-  {
-    name: "a failed call that matters",
-    script: [call("Bash", { command: "exit 3" }), say("It failed.")],
-    flags: ["--fail-on", "tool-error"],
-    status: "failed",
-    exit: 3,
-    code: "tool_error",
-  },
-  {
-    name: "a content filter",
-    script: [reply(say("I"), { finish: "filter" })],
-    status: "failed",
-    exit: 1,
-    code: "content_policy",
-  },
-  {
-    name: "a reply cut at its length that goes on",
-    script: [reply(say("One "), { finish: "length" }), say("two.")],
-    status: "done",
-    exit: 0,
-    requests: 2,
-  },
-  {
-    name: "a reply that is always cut at its length",
-    script: () => reply(say("more "), { finish: "length" }),
-    status: "limit",
-    exit: 5,
-    code: "max_output",
-    requests: 4,
-  },
-  {
-    name: "a silent model and a time limit",
-    script: [[say("Thinking"), silence()]],
-    flags: ["--timeout", "300ms"],
-    status: "limit",
-    exit: 124,
-    code: "timeout",
-  },
-  {
-    name: "a silent model and an idle limit",
-    script: [[say("Thinking"), silence()]],
-    flags: ["--idle-timeout", "300ms"],
-    status: "limit",
-    exit: 124,
-    code: "idle_timeout",
-  },
-  {
-    name: "an unknown session",
-    script: [],
-    flags: ["--resume", "nowhere"],
-    status: "failed",
-    exit: 10,
-    code: "session_not_found",
-    requests: 0,
-  },
-  {
-    name: "no session to continue",
-    script: [],
-    flags: ["--last"],
-    status: "failed",
-    exit: 10,
-    code: "session_not_found",
-    requests: 0,
-  },
-  {
-    name: "an unknown flag",
-    script: [],
-    flags: ["--modle", "x"],
-    status: "failed",
-    exit: 2,
-    code: "usage",
-    requests: 0,
-  },
-  {
-    name: "a page instead of a stream",
-    script: () => status(200, "<html>Welcome</html>", { "content-type": "text/html" }),
-    status: "failed",
-    exit: 1,
-    code: "request",
-  },
+  ["a plain answer", [say("Hello.")], "done 0", { requests: 1 }],
+  ["an answer after a tool call", [call("List", {}), say("It is empty.")], "done 0", { requests: 2 }],
+  ["a refused key", [problem(401, "Incorrect API key provided")], "failed 4", { code: "credentials" }],
+  ["a forbidden key", [problem(403, "No access")], "failed 4", { code: "credentials" }],
+  ["an unknown model", [problem(404, "The model does not exist")], "failed 1", { code: "model_not_found" }],
+  ["a bad request", [problem(400, "No such parameter")], "failed 1", { code: "request" }],
+  ["a context that is too long", [problem(413, "too long")], "failed 1", { code: "context" }],
+  ["a used-up quota", [problem(402, "Pay first")], "failed 9", { code: "quota", requests: 1 }],
+  ["a rate limit that never lifts", six(429, "Slow down"), "failed 9", { code: "rate_limit", requests: 6 }],
+  ["a provider that stays broken", six(500, "Oops"), "failed 9", { code: "unavailable", requests: 6 }],
+  ["a provider that recovers", [...six(503, "Oops").slice(0, 3), say("There.")], "done 0", { requests: 4 }],
+  ["an empty answer, twice", [say(""), say("")], "failed 6", { code: "empty", requests: 2 }],
+  ["an empty answer, once", [say(""), say("Now.")], "done 0", { requests: 2 }],
+  [
+    "a model that never stops calling",
+    (_request, index) => call("Read", { path: `file-${index}` }),
+    "limit 5",
+    { code: "max_turns", requests: 4, flags: ["--max-turns", "4"] },
+  ],
+  ["a single turn that is enough", [say("Four.")], "done 0", { requests: 1, flags: ["--max-turns", "1"] }],
+  [
+    "a single turn that is not",
+    [call("List", {})],
+    "limit 5",
+    { code: "max_turns", requests: 1, flags: ["--max-turns", "1"] },
+  ],
+  [
+    "the token limit",
+    [reply(call("List", {}), { usage: { input: 900, output: 200 } })],
+    "limit 5",
+    { code: "max_tokens", requests: 1, flags: ["--max-tokens", "1000"] },
+  ],
+  [
+    "the token limit, of a provider that reports nothing",
+    [reply(call("List", {}), { usage: null })],
+    "limit 5",
+    { code: "max_tokens", requests: 1, flags: ["--max-tokens", "1000"] },
+  ],
+  ["the same call without end", () => call("Read", { path: "nowhere" }), "failed 1", { code: "loop", requests: 4 }],
+  [
+    "the same command without end, which prints the address of its proxy",
+    () => call("Bash", { command: "echo $HTTP_PROXY" }),
+    "failed 1",
+    { code: "loop", requests: 4 },
+  ],
+  ["a denied call that matters", sudo, "failed 3", { code: "denied", flags: ["--fail-on", "denied"] }],
+  ["a denied call that does not", sudo, "done 0"],
+  [
+    "a failed call that matters",
+    [call("Bash", { command: "exit 3" }), say("It failed.")],
+    "failed 3",
+    { code: "tool_error", flags: ["--fail-on", "tool-error"] },
+  ],
+  ["a content filter", [reply(say("I"), { finish: "filter" })], "failed 1", { code: "content_policy" }],
+  ["a reply cut at its length that goes on", [cutOff, say("two.")], "done 0", { requests: 2 }],
+  ["a reply that is always cut at its length", () => cutOff, "limit 5", { code: "max_output", requests: 4 }],
+  ["a silent model and a time limit", silent, "limit 124", { code: "timeout", flags: ["--timeout", "300ms"] }],
+  [
+    "a silent model and an idle limit",
+    silent,
+    "limit 124",
+    { code: "idle_timeout", flags: ["--idle-timeout", "300ms"] },
+  ],
+  ["an unknown session", [], "failed 10", { code: "session_not_found", requests: 0, flags: ["--resume", "nowhere"] }],
+  ["no session to continue", [], "failed 10", { code: "session_not_found", requests: 0, flags: ["--last"] }],
+  ["an unknown flag", [], "failed 2", { code: "usage", requests: 0, flags: ["--modle", "x"] }],
+  ["a page instead of a stream", () => status(200, "<html>Welcome</html>", html), "failed 1", { code: "request" }],
 ];
 
 describe("koda exec ends with", () => {
-  for (const row of rows)
-    test.concurrent(`${row.name}: ${row.status}, exit ${row.exit}`, async () => {
+  for (const [name, script, ending, { code, requests, flags = [] } = {}] of rows)
+    test.concurrent(`${name}: ${ending}`, async () => {
       await using place = makePlace();
-      await using server = await startModelServer(row.script);
-      const { end, stderr } = await exec(place, server, ["do it", ...(row.flags ?? [])]);
-      expect({ status: end.status, exit: end.exit, code: end.error?.code }, stderr).toEqual({
-        status: row.status,
-        exit: row.exit,
-        code: row.code,
-      });
+      await using server = await startModelServer(script);
+      const { end, stderr } = await exec(place, server, ["do it", ...flags]);
+      expect([`${end.status} ${end.exit}`, end.error?.code], stderr).toEqual([ending, code]);
       expect(server.problems).toEqual([]);
-      if (row.requests !== undefined) expect(server.requests).toHaveLength(row.requests);
+      if (requests !== undefined) expect(server.requests).toHaveLength(requests);
     });
-});
-
-test("a provider that refuses connections is exit 9", async () => {
-  await using place = makePlace();
-  const url = await refusingUrl();
-  const ran = await koda(place, ["exec", "--json", "-m", "x", "--base-url", url, "hi"]);
-  expect(checkLines(ran).end).toMatchObject({ exit: 9, error: { code: "network", retryable: true } });
 });
 
 test("the demo needs no prompt, by whatever name and from wherever it is asked for", async () => {
@@ -344,14 +188,7 @@ test("a reader that goes away ends the run with 141 and no stack trace", async (
   await using place = makePlace();
   await using server = await startModelServer([call("List", {}), say("Done.")]);
   const command = `"$0" exec --json ${using(server).join(" ")} hi | head -1; echo "\${PIPESTATUS[0]}"`;
-  const child = Bun.spawn(["bash", "-c", command, binary], {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const { stdout, stderr } = await runIn(place, ["bash", "-c", command, binary]);
   expect(stdout.trimEnd().split("\n").at(-1)).toBe("141");
   expect(stderr).not.toContain("    at ");
 });
@@ -359,15 +196,9 @@ test("a reader that goes away ends the run with 141 and no stack trace", async (
 test("a full disk under stdout is exit 11", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("Hello.")]);
-  const child = Bun.spawn(["sh", "-c", `"$0" exec ${using(server).join(" ")} hi > /dev/full`, binary], {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
-  expect(child.exitCode).toBe(11);
+  const line = `"$0" exec ${using(server).join(" ")} hi > /dev/full`;
+  const { exit, stderr } = await runIn(place, ["sh", "-c", line, binary]);
+  expect(exit).toBe(11);
   expect(stderr).not.toContain("done");
   const lines = stderr.trimEnd().split("\n").slice(-3);
   expect(lines).toEqual([

@@ -1,21 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
-import { binary, checkLines, exec, finished, koda, start, using } from "../support/koda.ts";
-import { call, cut, reply, say, status, wait } from "../support/model-reply.ts";
+import { binary, checkLines, exec, koda, start, using } from "../support/koda.ts";
+import { call, reply, say, status, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { asNobody, letEveryoneIn } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 test("text mode prints the final answer and nothing else", async () => {
   await using place = makePlace({ "a.txt": "hello\n" });
@@ -27,21 +18,6 @@ test("text mode prints the final answer and nothing else", async () => {
   expect({ stdout, exit }).toEqual({ stdout: "It says hello.\n", exit: 0 });
   expect(stderr).toContain("Let me look.");
   expect(stderr).toContain("Read");
-});
-
-test("text of an attempt that broke is not part of the answer", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([cut(say("Broken ", "half"), { frames: 2 }), say("Whole.")]);
-  const { stdout, stderr } = await koda(place, ["exec", ...using(server), "hi"]);
-  expect(stdout).toBe("Whole.\n");
-  expect(stderr).toContain("; retry 1 of 5 in ");
-});
-
-test("a failed run prints no answer", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([[say("I will."), call("List", {})], say(""), say("")]);
-  const { stdout, exit } = await koda(place, ["exec", ...using(server), "hi"]);
-  expect({ stdout, exit }).toEqual({ stdout: "", exit: 6 });
 });
 
 test("--output json prints the end event and nothing else", async () => {
@@ -69,21 +45,9 @@ test("events come in the order of what happened", async () => {
   ]);
   const { events, end } = await exec(place, server, ["hi"]);
   const types = events.map(({ type }) => type).filter((type, n, all) => type !== "text.delta" || all[n - 1] !== type);
-  expect(types).toEqual([
-    "session.start",
-    ...types.filter((type) => type === "notice"),
-    "turn.start",
-    "text.delta",
-    "text.done",
-    "usage",
-    "tool.start",
-    "tool.end",
-    "text.delta",
-    "text.done",
-    "usage",
-    "turn.end",
-    "end",
-  ]);
+  const happened = "turn.start text.delta text.done usage tool.start tool.end text.delta text.done usage turn.end end";
+  expect(types.filter((type) => type !== "notice").join(" ")).toBe(`session.start ${happened}`);
+  expect(types.slice(1, types.indexOf("turn.start")).every((type) => type === "notice")).toBe(true);
   expect(events.find(({ type }) => type === "usage")).toMatchObject({
     request: { input: 10, cached: 4, output: 5, reasoning: 1 },
     context: { used: 15 },
@@ -97,8 +61,8 @@ test("in one log for both streams everything stands in the order of what happene
   const rounds = ["a", "b", "c", "d"].map(script);
   await using server = await startModelServer([...rounds, say("The answer.")]);
   const argv = ["sh", "-c", '"$0" exec "$@" >../log 2>&1', binary, ...using(server), "hi"];
-  expect(await Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore" }).exited).toBe(0);
-  const lines = readFileSync(join(place.project, "../log"), "utf8").trimEnd().split("\n");
+  expect(await runIn(place, argv)).toMatchObject({ exit: 0 });
+  const lines = fs.readFileSync(join(place.project, "../log"), "utf8").trimEnd().split("\n");
   const answer = lines.indexOf("The answer.");
   expect(lines.slice(0, answer).filter((line) => line.startsWith("● Write"))).toHaveLength(4);
   expect(lines.slice(answer + 1)).toEqual([
@@ -111,8 +75,7 @@ test("in one log, text that is streamed and lines for people do not share a line
   await using place = makePlace({ "a.txt": "hello\n" });
   await using server = await startModelServer([[say("Looking."), call("Read", { path: "a.txt" })], say("Done.")]);
   const argv = ["sh", "-c", '"$0" exec --stream "$@" 2>&1 | cat', binary, ...using(server), "hi"];
-  const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stdout: "pipe" });
-  const lines = (await child.stdout.text()).split("\n");
+  const lines = (await runIn(place, argv)).stdout.split("\n");
   expect(lines).toContain("Looking.");
   expect(lines).toContain("Done.");
   expect(lines.indexOf("Looking.")).toBeLessThan(lines.findIndex((line) => line.startsWith("● Read")));
@@ -122,15 +85,8 @@ test("three megabytes reach a slow reader whole, and the run waits for it", asyn
   await using place = makePlace();
   const line = "x".repeat(999);
   await using server = await startModelServer([say(...Array.from({ length: 3000 }, () => `${line}\n`))]);
-  const child = Bun.spawn(["sh", "-c", `"$0" exec ${using(server).join(" ")} hi | { sleep 1; cat; }; exit 0`, binary], {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "ignore",
-  });
-  const text = await child.stdout.text();
-  expect(text.length).toBe(3_000_000);
+  const piped = `"$0" exec ${using(server).join(" ")} hi | { sleep 1; cat; }`;
+  expect((await runIn(place, ["sh", "-c", piped, binary])).stdout.length).toBe(3_000_000);
 });
 
 test("with --stream text leaves as it comes, without it only when the reply is complete", async () => {
@@ -155,27 +111,18 @@ test("with --stream text leaves as it comes, without it only when the reply is c
   }
 });
 
-test("-o holds the final answer", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([say("The answer.")]);
-  const { exit } = await exec(place, server, ["-o", "answer.md", "hi"]);
-  expect(exit).toBe(0);
-  expect(readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
-});
-
 test("-o with a link to a pipe writes into the pipe and leaves the link where it is", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("The answer."), status(400)]);
   const door = join(place.project, "door");
-  symlinkSync("/proc/self/fd/2", door);
+  fs.symlinkSync("/proc/self/fd/2", door);
   const run = async () => {
     const argv = ["sh", "-c", '"$0" exec -q "$@" 2>&1 >/dev/null | cat', binary, ...using(server), "-o", "door", "hi"];
-    const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stdout: "pipe" });
-    return await child.stdout.text();
+    return (await runIn(place, argv)).stdout;
   };
   expect(await run()).toContain("The answer.");
   expect(await run()).toContain("koda:");
-  expect(lstatSync(door).isSymbolicLink()).toBe(true);
+  expect(fs.lstatSync(door).isSymbolicLink()).toBe(true);
 });
 
 test("-o /dev/stdout adds to the log that stdout is, and a failed run leaves the log alone", async () => {
@@ -184,27 +131,27 @@ test("-o /dev/stdout adds to the log that stdout is, and a failed run leaves the
   const log = join(place.project, "log");
   const run = async () => {
     const argv = ["sh", "-c", '"$0" exec -q "$@" >>log', binary, ...using(server), "-o", "/dev/stdout", "hi"];
-    return await Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stderr: "ignore" }).exited;
+    return (await runIn(place, argv)).exit;
   };
   place.write("log", "What was there.\n");
   expect(await run()).toBe(0);
   expect(await run()).toBe(1);
-  expect(readFileSync(log, "utf8")).toBe("What was there.\nThe answer.The answer.\n");
+  expect(fs.readFileSync(log, "utf8")).toBe("What was there.\nThe answer.The answer.\n");
 });
 
 test("-o writes where a link leads, though nothing is there yet, and keeps who may read it", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("One."), say("Two.")]);
-  symlinkSync("kept/answer.md", join(place.project, "link"));
+  fs.symlinkSync("kept/answer.md", join(place.project, "link"));
   const answer = place.write("kept/answer.md", "Old.");
-  rmSync(answer);
+  fs.rmSync(answer);
   await exec(place, server, ["-o", "link", "hi"]);
-  expect(readFileSync(answer, "utf8")).toBe("One.");
-  chmodSync(answer, 0o600);
+  expect(fs.readFileSync(answer, "utf8")).toBe("One.");
+  fs.chmodSync(answer, 0o600);
   await exec(place, server, ["-o", "link", "hi"]);
-  expect(readFileSync(answer, "utf8")).toBe("Two.");
-  expect(statSync(answer).mode & 0o777).toBe(0o600);
-  expect(lstatSync(join(place.project, "link")).isSymbolicLink()).toBe(true);
+  expect(fs.readFileSync(answer, "utf8")).toBe("Two.");
+  expect(fs.statSync(answer).mode & 0o777).toBe(0o600);
+  expect(fs.lstatSync(join(place.project, "link")).isSymbolicLink()).toBe(true);
 });
 
 test("-o with a pipe hands over what the pipe's reader takes, all of it", async () => {
@@ -236,23 +183,23 @@ describe("-o writes where the name led before the first command, and nowhere els
   for (const [name, file, command, prepare] of rows)
     test(name, async () => {
       await using place = makePlace();
-      writeFileSync(join(place.home, ".profile"), "The user's own.\n");
+      fs.writeFileSync(join(place.home, ".profile"), "The user's own.\n");
       Bun.spawnSync(["sh", "-c", prepare], { cwd: place.project });
       await using server = await startModelServer([call("Bash", { command }), say("Evil.")]);
       await exec(place, server, ["-o", file, "hi"]);
       expect(server.requests[1]?.lines.at(-1)?.text).toContain("Exit code: 0");
-      expect(readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
+      expect(fs.readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
     });
 
   test("a failed run removes nothing elsewhere", async () => {
     await using place = makePlace();
-    writeFileSync(join(place.home, ".profile"), "The user's own.\n");
-    mkdirSync(join(place.project, "out"));
+    fs.writeFileSync(join(place.home, ".profile"), "The user's own.\n");
+    fs.mkdirSync(join(place.project, "out"));
     const command = "rmdir out && ln -s ../home out";
     await using server = await startModelServer([call("Bash", { command }), status(400)]);
     const { end } = await exec(place, server, ["-o", "out/.profile", "hi"]);
     expect(end.exit).toBe(1);
-    expect(readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
+    expect(fs.readFileSync(join(place.home, ".profile"), "utf8")).toBe("The user's own.\n");
   });
 
   test("a pipe in the place of the file holds nothing up", async () => {
@@ -260,7 +207,7 @@ describe("-o writes where the name led before the first command, and nowhere els
     await using server = await startModelServer([call("Bash", { command: "mkfifo answer.md" }), say("The answer.")]);
     const { end } = await exec(place, server, ["-o", "answer.md", "--timeout", "60s", "hi"]);
     expect(end.exit).toBe(0);
-    expect(readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
+    expect(fs.readFileSync(join(place.project, "answer.md"), "utf8")).toBe("The answer.");
   });
 });
 
@@ -278,29 +225,28 @@ describe("-o that cannot be written is said before the model is asked", () => {
   for (const [file, reason] of rows)
     test(file, async () => {
       await using place = makePlace({ "file.txt": "" });
-      symlinkSync("link", join(place.project, "link"));
+      fs.symlinkSync("link", join(place.project, "link"));
       using _socket = Bun.listen({ unix: join(place.project, "socket"), socket: { data() {} } });
       await using server = await startModelServer([say("The answer.")]);
-      const before = readdirSync(place.project);
+      const before = fs.readdirSync(place.project);
       const { end, events } = await exec(place, server, ["-o", file, "hi"]);
       expect(events).toHaveLength(1);
       expect(end).toMatchObject({ exit: 11, session: null, error: { code: "output" } });
       expect(end.error?.message).toStartWith(`Cannot write the answer to "${file}" (-o): `);
       expect(end.error?.message).toContain(reason);
       expect(server.requests).toHaveLength(0);
-      expect(readdirSync(place.project)).toEqual(before);
+      expect(fs.readdirSync(place.project)).toEqual(before);
     });
 
   test("in a directory that the user may not write in", async () => {
     await using place = makePlace();
     letEveryoneIn(place);
     await using server = await startModelServer([say("The answer.")]);
-    chmodSync(place.project, 0o555);
+    fs.chmodSync(place.project, 0o555);
     const argv = [...asNobody, binary, "exec", "--ephemeral", ...using(server), "-o", "answer.md", "hi"];
-    const child = Bun.spawn(argv, { cwd: place.project, env: place.env, stdin: "ignore", stderr: "pipe" });
-    const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
+    const { exit, stderr } = await runIn(place, argv);
     expect(stderr).toBe('koda: Cannot write the answer to "answer.md" (-o): permission denied (EACCES)\n');
-    expect([child.exitCode, server.requests.length]).toEqual([11, 0]);
+    expect([exit, server.requests.length]).toEqual([11, 0]);
   });
 });
 
@@ -313,20 +259,12 @@ test("-o - is stdout, which has the answer anyhow, and with events there it is a
   expect(end).toMatchObject({ exit: 2, error: { code: "usage" } });
   expect(end.error?.message).toContain("-o - cannot be used with --output jsonl");
   expect(server.requests).toHaveLength(1);
-  expect(readdirSync(place.project)).toEqual([]);
+  expect(fs.readdirSync(place.project)).toEqual([]);
 });
 
 /** Runs koda where no file can grow beyond 64 KiB: what is longer is taken in part, and then refused. */
 function execCramped(place: Place, args: readonly string[]) {
-  const argv = ["sh", "-c", `trap "" XFSZ; ulimit -f 128; exec "$0" exec --json "$@"`, binary, ...args];
-  const child = Bun.spawn(argv, {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  return finished(child);
+  return runIn(place, ["sh", "-c", 'trap "" XFSZ; ulimit -f 128; exec "$0" exec --json "$@"', binary, ...args]);
 }
 
 test("a tape that does not fit is exit 11, not a shorter tape", async () => {
@@ -342,7 +280,7 @@ test("an answer that does not fit is exit 11, and the old one is gone", async ()
   await using server = await startModelServer([say("x".repeat(100_000))]);
   const ran = await execCramped(place, [...using(server), "--ephemeral", "-o", "answer.md", "hi"]);
   expect(checkLines(ran).end).toMatchObject({ status: "failed", exit: 11, error: { code: "output" } });
-  expect(readdirSync(place.project)).toEqual([]);
+  expect(fs.readdirSync(place.project)).toEqual([]);
 });
 
 test("--output-schema checks the answer, asks for repairs, and hands the value over", async () => {
@@ -375,7 +313,7 @@ test("an answer that does not match the schema is not on stdout, but people can 
 test("colours and spinners stay out of a pipe", async () => {
   await using place = makePlace();
   await using server = await startModelServer([call("Bash", { command: "echo hi" }), say("Done.")]);
-  const { stdout, stderr } = await finished(start(place, ["exec", ...using(server), "hi"]));
+  const { stdout, stderr } = await koda(place, ["exec", ...using(server), "hi"]);
   expect(stdout + stderr).not.toContain("\u001b");
   expect(stdout + stderr).not.toContain("\r");
 });

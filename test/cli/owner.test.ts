@@ -7,6 +7,7 @@ import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { isRoot } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 /** The owner of the project; no account has this number. */
 const owner = 41_234;
@@ -50,7 +51,7 @@ describe.skipIf(!isRoot)("root in a project that belongs to another user", () =>
     const secret = place.write("../home/theirs/.ssh/id", "secret");
     const profile = place.write("../home/theirs/.profile", "private");
     const start = ["unshare", "--mount", "sh", "-c", `mount --bind ${list} /etc/passwd && exec "$@"`, "sh"];
-    const { stdout, stderr } = await ran(place, start, ["sandbox", "--", "cat", profile, secret]);
+    const { stdout, stderr } = await runIn(place, [...start, binary, "sandbox", "--", "cat", profile, secret]);
     expect(stdout).toBe("private");
     expect(stderr).toContain("Permission denied");
   });
@@ -85,20 +86,14 @@ async function runBoth(place: Place, start: readonly string[], below = "", flags
     call("Write", { path: `${below}tool`, content: "x\n" }),
     say("Done."),
   ]);
-  const { stdout, ...rest } = await ran(place, start, ["exec", "--json", ...using(server), ...flags, "do it"]);
-  const { events } = checkLines({ stdout, ...rest, signal: null });
+  const argv = [...start, binary, "exec", "--json", ...using(server), ...flags, "do it"];
+  const { events } = checkLines(await runIn(place, argv));
   const [first] = events;
   return { events, notes: first?.type === "session.start" ? first.sandbox.notes.join("\n") : "" };
 }
 
-async function ran({ project: cwd, env }: Place, start: readonly string[], args: readonly string[]) {
-  const child = Bun.spawn([...start, binary, ...args], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { stdout, stderr, exit: child.exitCode };
-}
-
 async function doctor(place: Place, start: readonly string[]): Promise<string> {
-  return (await ran(place, start, ["doctor", "--json"])).stdout;
+  return (await runIn(place, [...start, binary, "doctor", "--json"])).stdout;
 }
 
 function isFailed(event: Line): boolean {
@@ -117,13 +112,8 @@ test.skipIf(!isRoot)(
     const closed = join(place.project, "theirs");
     chownSync(closed, owner, owner);
     chmodSync(closed, 0o700);
-    const child = Bun.spawn([binary, "sandbox", "--", "sh", "-c", `echo ok; echo x > ${theirs}`], {
-      cwd: place.project,
-      env: place.env,
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const script = `echo ok; echo x > ${theirs}`;
+    const { stdout, stderr } = await runIn(place, [binary, "sandbox", "--", "sh", "-c", script]);
     expect(stdout, stderr).toBe("ok\n");
     expect(stderr).toContain("Permission denied");
     expect(readFileSync(theirs, "utf8")).toBe("ref: refs/heads/main\n");

@@ -5,20 +5,14 @@ import { binary, type Line, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 /** Runs a shell line in which `koda` is the binary with all it needs; its events are in `out.jsonl` afterwards. */
 async function changedBy(line: string, command = "echo made > made.txt"): Promise<string[]> {
   await using place = makePlace({ "answer.md": "Old.\n" });
   await using server = await startModelServer([call("Bash", { command }), say("Done.")]);
   const script = `koda() { "${binary}" exec --json ${using(server).join(" ")} "$@"; }\n${line}`;
-  const child = Bun.spawn(["sh", "-c", script], {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const { stdout, stderr } = await runIn(place, ["sh", "-c", script]);
   const written = stdout === "" ? readFileSync(join(place.project, "out.jsonl"), "utf8") : stdout;
   const events = written
     .trimEnd()

@@ -6,6 +6,7 @@ import { binary, checkLines, exec, koda, using } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 type Row = { name: string; args: string[]; stdin?: string | Uint8Array };
 
@@ -103,8 +104,7 @@ test.each([["-f", "nosuch.md"], [" "], []])(
 test("a missing key is told at once, however long a pipeline takes", async () => {
   await using place = makePlace();
   const script = `mkfifo gate; (read -r _ < gate; echo late) | { "${binary}" exec --json -m openai/gpt-5 "why?"; : > gate; }`;
-  const child = Bun.spawn(["sh", "-c", script], { cwd: place.project, env: place.env, stdout: "pipe", stderr: "pipe" });
-  const [stdout] = await Promise.all([child.stdout.text(), child.exited]);
+  const { stdout } = await runIn(place, ["sh", "-c", script]);
   expect(JSON.parse(stdout)).toMatchObject({ type: "end", exit: 4 });
 });
 
@@ -113,11 +113,7 @@ test("each run of a loop over a file is given what its own command line says", a
   await using server = await startModelServer(() => say("ok"));
   const flags = using(server).join(" ");
   const script = (more: string) => `while read -r line; do "${binary}" exec ${flags} ${more} "do $line"; done < list`;
-  const run = async (more: string) => {
-    const child = Bun.spawn(["sh", "-c", script(more)], { cwd: place.project, env: place.env, stderr: "pipe" });
-    const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
-    return stderr;
-  };
+  const run = async (more: string) => (await runIn(place, ["sh", "-c", script(more)])).stderr;
   const prompts = () => server.requests.map(({ lines }) => lines.at(-1)?.text);
 
   const said = await run("");

@@ -1,23 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { unlessRefused } from "../../lib/errors.ts";
-import { binary, koda, type Ran } from "../support/koda.ts";
+import { binary, koda } from "../support/koda.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { type Ran, runIn, spawnIn } from "../support/run.ts";
+import { processesNaming } from "../support/shell.ts";
 import { until } from "../support/until.ts";
 
 type Options = Parameters<typeof koda>[2];
 
 async function sandbox(place: Place, args: readonly string[], options?: Options): Promise<Ran> {
   return await koda(place, ["sandbox", ...args], options);
-}
-
-/** The living processes whose command line has the text: a test looks for what only its own command says. */
-function processesWith(text: string): number[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids
-    .filter((pid) => unlessRefused(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"))?.includes(text))
-    .map(Number);
 }
 
 /** A number of seconds that no other process sleeps for. */
@@ -77,12 +70,6 @@ test("streams are the command's own", async () => {
   await using place = makePlace();
   const ran = await sandbox(place, ["--", "sh", "-c", "cat; echo err >&2"], { stdin: "in\n" });
   expect(ran).toEqual({ exit: 0, signal: null, stdout: "in\n", stderr: "err\n" });
-});
-
-test("nothing in a command line is interpreted, and flags behind -- are the command's", async () => {
-  await using place = makePlace();
-  const { stdout } = await sandbox(place, ["--", "printf", "%s|", "--json", "$HOME", "a b", "", "*"]);
-  expect(stdout).toBe("--json|$HOME|a b||*|");
 });
 
 test("the environment is that of a run's commands", async () => {
@@ -192,7 +179,7 @@ describe("what a command leaves running is gone when koda is", () => {
       const time = longTime();
       const script = `sleep ${time} & setsid sleep ${time} & env -i setsid sleep ${time} & sleep 0.1; exit 3`;
       expect(await sandbox(place, [...flags, "--", "sh", "-c", script])).toMatchObject({ exit: 3 });
-      expect(processesWith(time)).toEqual([]);
+      expect(processesNaming(time)).toEqual([]);
     });
 });
 
@@ -204,16 +191,8 @@ test("what git or koda would obey is put aside or named, as after a run's comman
 });
 
 /** Without a terminal, wherever the test runs: signals are then handed on, and not the terminal's own affair. */
-function startAlone(place: Place, args: readonly string[]) {
-  return Bun.spawn([binary, "sandbox", ...args], {
-    cwd: place.project,
-    env: place.env,
-    detached: true,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-}
+const startAlone = (place: Place, args: readonly string[]) =>
+  spawnIn(place, [binary, "sandbox", ...args], { detached: true });
 
 /** Waits for the command's first words; gives what it says after them. */
 async function begun(child: { stdout: ReadableStream<Uint8Array> }): Promise<{ rest(): Promise<string> }> {
@@ -245,7 +224,7 @@ describe("a signal to koda reaches the command", () => {
         await begun(child);
         process.kill(child.pid, signal);
         expect(await child.exited).toBe(exit);
-        expect(processesWith(time)).toEqual([]);
+        expect(processesNaming(time)).toEqual([]);
       });
 
   test("which may have its own way to end", async () => {
@@ -264,15 +243,14 @@ test("nothing is left when koda is killed", async () => {
   const time = longTime();
   const child = startAlone(place, ["--", "sh", "-c", `setsid sleep ${time} & sleep ${time} & echo go; sleep ${time}`]);
   await begun(child);
-  expect(processesWith(time)).not.toEqual([]);
+  expect(processesNaming(time)).not.toEqual([]);
   process.kill(child.pid, "SIGKILL");
   await child.exited;
-  await until(() => processesWith(time).length === 0);
+  await until(() => processesNaming(time).length === 0);
 });
 
 test("a reader that goes away ends a command as it would without koda", async () => {
   await using place = makePlace();
   const line = `"$0" sandbox -- yes | head -1; echo "\${PIPESTATUS[0]}"`;
-  const child = Bun.spawn(["bash", "-c", line, binary], { cwd: place.project, env: place.env, stdout: "pipe" });
-  expect(await child.stdout.text()).toBe("y\n141\n");
+  expect((await runIn(place, ["bash", "-c", line, binary])).stdout).toBe("y\n141\n");
 });

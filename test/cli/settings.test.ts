@@ -6,6 +6,7 @@ import { binary, exec, koda } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 const npmrc = "registry=https://npm.corp.example/\n//npm.corp.example/:_authToken=npm_secret\n";
 const pipConf = "[global]\nindex-url = https://__token__:secret@pypi.corp.example/simple\n";
@@ -23,13 +24,8 @@ function makeHome(files: Record<string, string>): Place {
 /** In the strongest sandbox, or in the one without mounts. */
 async function sandbox(place: Place, inContainer: boolean, args: readonly string[], env: Record<string, string> = {}) {
   const first = inContainer ? [programWithout(asInDocker, dirname(place.project))] : [];
-  const child = Bun.spawn([...first, binary, "sandbox", ...args], {
-    cwd: place.project,
-    env: { ...place.env, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { exit: child.exitCode, stdout, stderr };
+  const { exit, stdout, stderr } = await runIn(place, [...first, binary, "sandbox", ...args], { env });
+  return { exit, stdout, stderr };
 }
 
 for (const inContainer of [false, true])

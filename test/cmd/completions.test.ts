@@ -5,6 +5,7 @@ import { commands, type CommandSpec } from "../../cmd/commands.ts";
 import { bashScript } from "../../cmd/completions/bash.ts";
 import { fishScript } from "../../cmd/completions/fish.ts";
 import { zshScript } from "../../cmd/completions/zsh.ts";
+import { openShell } from "../support/keyboard.ts";
 import { makePlace } from "../support/place.ts";
 
 const files = { "notes.md": "", "two words.md": "", "plan.md": "" };
@@ -26,112 +27,54 @@ async function offered(words: readonly string[]): Promise<string[]> {
 const flagsOf = (command: CommandSpec) => Object.keys(command.flags).map((flag) => `--${flag}`);
 const allFiles = ["koda.bash", "notes.md", "plan.md", "src", "two words.md"];
 
-const rows: readonly [words: readonly string[], offers: readonly string[]][] = [
-  [[""], ["exec", "session", "sandbox", "proxy", "models", "doctor", "completions", "help"]],
-  [["e"], ["exec"]],
-  [["--"], ["--help", "--version"]],
-  [
-    ["help", ""],
-    ["exec", "session", "sandbox", "proxy", "models", "doctor", "completions"],
-  ],
-  [
-    ["session", ""],
-    ["list", "show", "export", "search", "rm", "prune"],
-  ],
-  [
-    ["session", "s"],
-    ["show", "search"],
-  ],
-  [
-    ["session", "list", "--"],
-    ["--here", "--limit", "--json", "--help"],
-  ],
-  [
-    ["session", "export", "--format", ""],
-    ["markdown", "html", "jsonl"],
-  ],
-  [["session", "export", "0199", "--format", "h"], ["html"]],
-  [
-    ["completions", ""],
-    ["bash", "zsh", "fish"],
-  ],
-  [["completions", "bash", ""], []],
-  [["exec", "--"], flagsOf(commands.exec)],
-  [
-    ["exec", "--out"],
-    ["--output", "--output-last-message", "--output-schema"],
-  ],
-  [
-    ["exec", "--output", "j"],
-    ["json", "jsonl"],
-  ],
-  [
-    ["exec", "--output", "="],
-    ["text", "json", "jsonl"],
-  ],
-  [
-    ["exec", "--output", "=", "json"],
-    ["json", "jsonl"],
-  ],
-  [
-    ["exec", "--mode", ""],
-    ["plan", "safe", "auto"],
-  ],
-  [
-    ["exec", "-q", "--fail-on", ""],
-    ["denied", "tool-error"],
-  ],
-  [["exec", "-f", ""], allFiles],
-  [["exec", "-f", "two"], ["two words.md"]],
-  [["exec", "--file", "=", "n"], ["notes.md"]],
-  [["exec", "-C", ""], ["src"]],
-  [["exec", "--add"], []],
-  [["exec", "--temperature", ""], []],
-  [["exec", ""], []],
-  [["nonsense", ""], []],
-  [
-    ["sandbox", "--al"],
-    ["--allow-write", "--allow-read", "--allow-git", "--allow-net", "--allow-env"],
-  ],
-  [["sandbox", "--mode", "plan", "--", "compge"], ["compgen"]],
-  [["sandbox", "--", "cat", "two"], ["two words.md"]],
-  [["sandbox", "--", "cat", "--"], []],
-  [["sandbox", "--", "cat", "-m", "n"], ["notes.md"]],
+const rows: readonly [line: string, offers: string | readonly string[]][] = [
+  ["", "exec session sandbox proxy models doctor completions help"],
+  ["e", "exec"],
+  ["--", "--help --version"],
+  ["help ", "exec session sandbox proxy models doctor completions"],
+  ["session ", "list show export search rm prune"],
+  ["session s", "show search"],
+  ["session list --", "--here --limit --json --help"],
+  ["session export --format ", "markdown html jsonl"],
+  ["session export 0199 --format h", "html"],
+  ["completions ", "bash zsh fish"],
+  ["completions bash ", []],
+  ["exec --", flagsOf(commands.exec)],
+  ["exec --out", "--output --output-last-message --output-schema"],
+  ["exec --output j", "json jsonl"],
+  ["exec --output =", "text json jsonl"],
+  ["exec --output = json", "json jsonl"],
+  ["exec --mode ", "plan safe auto"],
+  ["exec -q --fail-on ", "denied tool-error"],
+  ["exec -f ", allFiles],
+  ["exec -f two", ["two words.md"]],
+  ["exec --file = n", "notes.md"],
+  ["exec -C ", "src"],
+  ["exec --add", []],
+  ["exec --temperature ", []],
+  ["exec ", []],
+  ["nonsense ", []],
+  ["sandbox --al", "--allow-write --allow-read --allow-git --allow-net --allow-env"],
+  ["sandbox --mode plan -- compge", "compgen"],
+  ["sandbox -- cat two", ["two words.md"]],
+  ["sandbox -- cat --", []],
+  ["sandbox -- cat -m n", "notes.md"],
 ];
 
 describe("bash offers for", () => {
-  for (const [words, offers] of rows)
-    test(`koda ${words.join(" ")}`, async () => {
-      expect((await offered(words)).toSorted()).toEqual([...offers].toSorted());
+  for (const [line, offers] of rows)
+    test(`koda ${line}`, async () => {
+      const expected = typeof offers === "string" ? offers.split(" ") : offers;
+      expect((await offered(line.split(" "))).toSorted()).toEqual(expected.toSorted());
     });
 });
 
 test("in a real bash a key press completes the command, the flag's value and a name with a space", async () => {
   await using place = makePlace(files);
   place.write("rc", `${bashScript()}koda() { printf 'got'; printf ' <%s>' "$@"; echo; }\nPS1='ready> '\n`);
-  const got = Promise.withResolvers<string>();
-  const decoder = new TextDecoder();
-  let shown = "";
-  let isTyped = false;
-  const child = Bun.spawn(["bash", "--noprofile", "--rcfile", "rc", "-i"], {
-    cwd: place.project,
-    env: { ...place.env, TERM: "dumb" },
-    terminal: {
-      cols: 200,
-      data(terminal, bytes) {
-        shown += decoder.decode(bytes, { stream: true });
-        if (!isTyped && shown.includes("ready> ")) {
-          isTyped = true;
-          terminal.write("koda ex\t--mode=pl\t-f two\t\nexit\n");
-        }
-        const line = /got (.*)\r\n/.exec(shown)?.[1];
-        if (line !== undefined) got.resolve(line);
-      },
-    },
-  });
-  expect(await got.promise).toBe("<exec> <--mode=plan> <-f> <two words.md>");
-  await child.exited;
-  child.terminal?.close();
+  await using bash = await openShell(place, ["bash", "--noprofile", "--rcfile", "rc", "-i"]);
+  const shown = await bash.press("koda ex\t--mode=pl\t-f two\t\n", /got .*\r\n/);
+  expect(shown).toContain("got <exec> <--mode=plan> <-f> <two words.md>\r\n");
 });
 
 describe("every word and flag is in the script of", () => {
@@ -147,56 +90,3 @@ describe("every word and flag is in the script of", () => {
       }
     });
 });
-
-describe("zsh", () => {
-  const script = zshScript();
-
-  test("has a function for every command, and calls each", () => {
-    for (const name of Object.keys(commands)) {
-      const called = `_koda_${name.replace(" ", "_")}`;
-      expect(script).toContain(`\n${called}() {\n`);
-      expect(script).toMatch(new RegExp(`\\) ${called} ;;`));
-    }
-  });
-
-  test("reads a flag with two forms, one that repeats, and one that takes a file", () => {
-    expect(script).toContain("'(--quiet -q)'{--quiet,-q}'[");
-    expect(script).toContain("'*'{--image=,-i}'[Attach an image]:FILE:_files'");
-    expect(script).toContain("'(--output)--output=[text\\: the final answer; json\\: one object");
-    expect(script).toContain(":text|json|jsonl:(text json jsonl)'");
-    expect(script).toContain(`'(--cd -C)'{--cd=,-C}'[The project'\\''s root]:DIR:_files -/'`);
-  });
-
-  test("works from a file in fpath and from a sourced one", () => {
-    expect(script).toStartWith("#compdef koda\n");
-    expect(script).toEndWith('if [[ $funcstack[1] == _koda ]]; then\n  _koda "$@"\nelse\n  compdef _koda koda\nfi\n');
-  });
-
-  test("leaves no quote open", () => expect(unquoted(script)).not.toContain("'"));
-});
-
-describe("fish", () => {
-  const script = fishScript();
-
-  test("offers commands at their place, flags with their values, and files only where they belong", () => {
-    expect(script).toContain("\ncomplete -c koda -f\n");
-    expect(script).toContain("\ncomplete -c koda -n '__koda_after session' -a list -d 'List sessions, newest first'\n");
-    expect(script).toContain(
-      "\ncomplete -c koda -n '__koda_in exec' -s f -l file -r -F -d 'Read the prompt from FILE'\n",
-    );
-    expect(script).toContain("-l output -r -f -a 'text json jsonl' -d ");
-    expect(script).toContain("-s C -l cd -r -f -a '(__fish_complete_directories)' -d 'The project\\'s root'\n");
-    expect(script).toContain("\ncomplete -c koda -n '__koda_after completions' -f -a 'bash zsh fish'\n");
-  });
-
-  test("leaves no quote open", () => expect(unquoted(script.replaceAll("\\'", ""))).not.toContain("'"));
-});
-
-/** A script without its comments, escapes and quoted texts. */
-function unquoted(script: string): string {
-  return script
-    .replace(/^ *#.*$/gm, "")
-    .replaceAll("'\\''", "")
-    .replace(/'[^']*'/g, "")
-    .replace(/"[^"]*"/g, "");
-}

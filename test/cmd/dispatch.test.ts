@@ -20,48 +20,21 @@ async function outcomeOf(argv: readonly string[]) {
 }
 
 describe("a command is called with its options, and its number is the exit code", () => {
-  const rows: readonly [argv: readonly string[], call: unknown][] = [
-    [["models"], ["models", { json: false }]],
-    [
-      ["doctor", "--config"],
-      ["doctor", { json: false, config: true }],
-    ],
-    [
-      ["session", "list", "--json"],
-      ["session list", { here: false, json: true }],
-    ],
-    [
-      ["session", "show", "0199"],
-      ["session show", { id: "0199", last: false, json: false }],
-    ],
-    [
-      ["session", "search", "list"],
-      ["session search", { query: "list", json: false }],
-    ],
-    [
-      ["session", "prune", "--older-than", "30d"],
-      ["session prune", { olderThan: 2_592_000_000, dryRun: false, json: false }],
-    ],
-    [
-      ["completions", "zsh"],
-      ["completions", { shell: "zsh" }],
-    ],
-    [
-      ["exec", "--", "session"],
-      ["exec", expect.objectContaining({ prompt: "session" })],
-    ],
-    [
-      ["exec", "--model", "session", "do it"],
-      ["exec", expect.objectContaining({ model: "session", prompt: "do it" })],
-    ],
-    [
-      ["exec", "--", "--help"],
-      ["exec", expect.objectContaining({ prompt: "--help" })],
-    ],
+  const rows: readonly [line: string, command: string, options: unknown][] = [
+    ["models", "models", { json: false }],
+    ["doctor --config", "doctor", { json: false, config: true }],
+    ["session list --json", "session list", { here: false, json: true }],
+    ["session show 0199", "session show", { id: "0199", last: false, json: false }],
+    ["session search list", "session search", { query: "list", json: false }],
+    ["session prune --older-than 30d", "session prune", { olderThan: 2_592_000_000, dryRun: false, json: false }],
+    ["completions zsh", "completions", { shell: "zsh" }],
+    ["exec -- session", "exec", expect.objectContaining({ prompt: "session" })],
+    ["exec --model session go", "exec", expect.objectContaining({ model: "session", prompt: "go" })],
+    ["exec -- --help", "exec", expect.objectContaining({ prompt: "--help" })],
   ];
-  for (const [argv, call] of rows)
-    test(argv.join(" "), async () => {
-      expect(await outcomeOf(argv)).toEqual({ exit: 7, called: [call], printed: "" });
+  for (const [line, command, options] of rows)
+    test(line, async () => {
+      expect(await outcomeOf(line.split(" "))).toEqual({ exit: 7, called: [[command, options]], printed: "" });
     });
 });
 

@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { DoctorCheck } from "../../cmd/checks.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 import { kodaFromSource } from "../support/source.ts";
 
 async function diagnose(place: Place, env: Record<string, string> = {}) {
@@ -64,63 +65,27 @@ test("for people it is a line a check, with what to do below it", async () => {
 });
 
 describe("what would keep a run from beginning is told, with exit 1", () => {
-  type Row = {
-    name: string;
-    files?: Record<string, string>;
-    env?: (place: Place) => Record<string, string>;
-    check: string;
-    message: string;
-  };
-  const rows: readonly Row[] = [
-    {
-      name: "a key is missing",
-      env: () => ({ OPENAI_API_KEY: "", KODA_MODEL: "anthropic/claude-sonnet-4-5" }),
-      check: "model",
-      message: "ANTHROPIC_API_KEY",
-    },
-    {
-      name: "the model is nobody's",
-      env: () => ({ KODA_MODEL: "opnai/gpt-5.5" }),
-      check: "model",
-      message: "openai/gpt-5.5",
-    },
-    {
-      name: "the configuration is broken",
-      files: { ".koda/config.json": '{"modle": "x"}' },
-      check: "configuration",
-      message: '"modle"',
-    },
-    {
-      name: "the place of the database is relative",
-      env: () => ({ KODA_HOME: "here" }),
-      check: "database",
-      message: 'KODA_HOME "here"',
-    },
-    {
-      name: "the database cannot be made",
-      files: { file: "" },
-      env: (place) => ({ KODA_HOME: join(place.project, "file/below") }),
-      check: "database",
-      message: "Cannot create",
-    },
-    {
-      name: "the database is damaged",
-      files: { "home/koda.db": "this is no database, and long enough to be looked at as one".repeat(99) },
-      env: (place) => ({ KODA_HOME: join(place.project, "home") }),
-      check: "database",
-      message: "not a SQLite database",
-    },
-    {
-      name: "there is no room for temporary files",
-      env: (place) => ({ TMPDIR: join(place.project, "missing") }),
-      check: "temporary files",
-      message: "ENOENT",
-    },
-  ];
-  for (const { name, files, env, check, message } of rows)
+  const at = (place: Place, path: string) => join(place.project, path);
+  const rows: readonly [name: string, env: (place: Place) => Record<string, string>, check: string, message: string][] =
+    [
+      [
+        "a key is missing",
+        () => ({ OPENAI_API_KEY: "", KODA_MODEL: "anthropic/claude-sonnet-4-5" }),
+        "model",
+        "ANTHROPIC_API_KEY",
+      ],
+      ["the model is nobody's", () => ({ KODA_MODEL: "opnai/gpt-5.5" }), "model", "openai/gpt-5.5"],
+      ["the configuration is broken", (p) => ({ KODA_HOME: at(p, "broken") }), "configuration", '"modle"'],
+      ["the place of the database is relative", () => ({ KODA_HOME: "here" }), "database", 'KODA_HOME "here"'],
+      ["the database cannot be made", (p) => ({ KODA_HOME: at(p, "file/below") }), "database", "Cannot create"],
+      ["the database is damaged", (p) => ({ KODA_HOME: at(p, "home") }), "database", "not a SQLite database"],
+      ["there is no room for temporary files", (p) => ({ TMPDIR: at(p, "missing") }), "temporary files", "ENOENT"],
+    ];
+  for (const [name, env, check, message] of rows)
     test(name, async () => {
-      await using place = makePlace(files);
-      const { find, checks } = await diagnose(place, { ...key, ...env?.(place) });
+      const database = "this is no database, and long enough to be looked at as one".repeat(99);
+      await using place = makePlace({ file: "", "broken/config.json": '{"modle": "x"}', "home/koda.db": database });
+      const { find, checks } = await diagnose(place, { ...key, ...env(place) });
       expect(find(check)).toMatchObject({ status: "fail" });
       expect(find(check)?.message).toContain(message);
       expect(checks.length).toBeGreaterThanOrEqual(8);
@@ -191,13 +156,8 @@ test("--config shows which variables give a provider its address and its key", a
 test("a directory that is gone is a usage error, not a defect", async () => {
   await using place = makePlace();
   const line = `mkdir gone && cd gone && rmdir "$PWD" && exec "$0" "$1" doctor`;
-  const child = Bun.spawn(["sh", "-c", line, process.execPath, join(import.meta.dir, "../../cmd/main.ts")], {
-    cwd: place.project,
-    env: place.env,
-    stdin: "ignore",
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  expect(await child.stderr.text()).toContain("Cannot work in the current directory");
-  expect(await child.exited).toBe(2);
+  const argv = ["sh", "-c", line, process.execPath, join(import.meta.dir, "../../cmd/main.ts")];
+  const { exit, stderr } = await runIn(place, argv);
+  expect(stderr).toContain("Cannot work in the current directory");
+  expect(exit).toBe(2);
 });

@@ -19,49 +19,48 @@ async function diagnose(place: Place, env: Record<string, string> = {}) {
 const development = developmentHosts.length + gitHosts.length;
 
 describe("koda doctor says what commands may reach", () => {
-  type Row = { name: string; egress?: object; env?: Record<string, string>; status?: string; message: string };
-  const rows: readonly Row[] = [
-    { name: "the hosts of development", message: `allowlist: ${development} patterns allowed, direct` },
-    {
-      name: "and those of the user",
-      egress: { allow: ["*.example.com", "10.1.2.3:8080"], deny: ["github.com"] },
-      message: `allowlist: ${development + 2} patterns allowed, 1 denied, direct`,
-    },
-    { name: "nothing", egress: { mode: "none" }, message: "none: commands reach nothing" },
-    {
-      name: "everything public",
-      egress: { mode: "open", allow: ["10.1.2.3"] },
-      message: "open: every public host and 1 pattern allowed, direct",
-    },
-    {
-      name: "through the user's own proxy, whose password it keeps",
-      env: { ALL_PROXY: "socks5h://me:hunter2@gate.example:1080" },
-      message: `allowlist: ${development} patterns allowed, through socks5://gate.example:1080`,
-    },
-    {
-      name: "and through two of them",
-      env: { HTTPS_PROXY: "http://me:hunter2@gate.example:3128", HTTP_PROXY: "http://other.example:80" },
-      message: `allowlist: ${development} patterns allowed, HTTP through http://other.example:80, all else through http://gate.example:3128`,
-    },
-    {
-      name: "a bad pattern",
-      egress: { allow: ["*"] },
-      status: "fail",
-      message: "egress.allow",
-    },
-    {
-      name: "a proxy that is none, without its password",
-      env: { HTTPS_PROXY: "gopher://me:hunter2@gate.example" },
-      status: "fail",
-      message: "HTTPS_PROXY",
-    },
+  const usual = `allowlist: ${development} patterns allowed`;
+  const rows: readonly [name: string, egress: object | undefined, env: Record<string, string>, message: string][] = [
+    ["the hosts of development", undefined, {}, `${usual}, direct`],
+    [
+      "and those of the user",
+      { allow: ["*.example.com", "10.1.2.3:8080"], deny: ["github.com"] },
+      {},
+      `allowlist: ${development + 2} patterns allowed, 1 denied, direct`,
+    ],
+    ["nothing", { mode: "none" }, {}, "none: commands reach nothing"],
+    [
+      "everything public",
+      { mode: "open", allow: ["10.1.2.3"] },
+      {},
+      "open: every public host and 1 pattern allowed, direct",
+    ],
+    [
+      "through the user's own proxy, whose password it keeps",
+      undefined,
+      { ALL_PROXY: "socks5h://me:hunter2@gate.example:1080" },
+      `${usual}, through socks5://gate.example:1080`,
+    ],
+    [
+      "and through two of them",
+      undefined,
+      { HTTPS_PROXY: "http://me:hunter2@gate.example:3128", HTTP_PROXY: "http://other.example:80" },
+      `${usual}, HTTP through http://other.example:80, all else through http://gate.example:3128`,
+    ],
+    ["a bad pattern", { allow: ["*"] }, {}, "egress.allow"],
+    [
+      "a proxy that is none, without its password",
+      undefined,
+      { HTTPS_PROXY: "gopher://me:hunter2@gate.example" },
+      "HTTPS_PROXY",
+    ],
   ];
-  for (const { name, egress, env, status = "ok", message } of rows)
+  for (const [name, egress, env, message] of rows)
     test(name, async () => {
       await using place = makePlace(careful);
       place.write("home/config.json", JSON.stringify(egress === undefined ? {} : { egress }));
       const found = await diagnose(place, { KODA_HOME: join(place.project, "home"), ...env });
-      expect(found.egress?.status).toBe(status as DoctorCheck["status"]);
+      expect(found.egress?.status).toBe(/^[a-z]+: /.test(message) ? "ok" : "fail");
       expect(found.egress?.message).toContain(message);
       expect(found.stdout).not.toContain("hunter2");
     });

@@ -61,11 +61,21 @@ async function withStdin(place: Place, content: string | Uint8Array, options: Op
   }
 }
 
-/** A pipe whose other end this process holds, as a test harness or a CI runner does. */
+/** A pipe whose other end this process holds, as a test harness or a CI runner does, until the scope ends. */
 function harnessPipe() {
   const pipe = openPipe();
   if (pipe === undefined) throw new Error("there are no pipes here");
-  return pipe;
+  const open = new Set([pipe.read, pipe.write]);
+  const close = (end: number) => void (open.delete(end) && closeSync(end));
+  return {
+    ...pipe,
+    /** Says the last words, and closes the end that is written to. */
+    end(words = "") {
+      writeSync(pipe.write, words);
+      close(pipe.write);
+    },
+    [Symbol.dispose]: () => open.forEach(close),
+  };
 }
 
 /** Everything said until the words come; the rest of the stream is read on, so that nobody is blocked by it. */
@@ -186,50 +196,41 @@ test.skipIf(!runsAsUser)("a pipeline whose writer is hidden from us is waited fo
 
 test.skipIf(process.getuid?.() !== 0)("a hidden process beside a hidden ancestor is no pipeline", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   const script = 'mkfifo gate; read -r _ < gate & "$BUN" "$FILE" "$OPTIONS" 65534; : > gate';
   const { parts, notes } = await resultOf(startShell(place, script, { prompt: "do it" }, { stdin: pipe.read }));
-  closeSync(pipe.read);
-  closeSync(pipe.write);
+  pipe.end();
   expect(parts).toEqual(text("do it"));
   expect(notes).toContain("the process that holds it open is not visible");
 });
 
 test("a silent pipe that only an ancestor holds open does not stop a run", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
-  try {
-    const { parts, notes } = await resultOf(start(place, { prompt: "do it" }, pipe.read));
-    expect(parts).toEqual(text("do it"));
-    expect(notes).toMatch(
-      /^koda: waiting up to 3s for stdin, which .+ \(process \d+\) holds open; --stdin ignore does not wait\nkoda: continuing without stdin: nothing came within 3s and only .+ \(process \d+\) holds it open\. Later input is not read; --stdin append waits for it, --stdin ignore does not wait\n$/,
-    );
-    expect(notes).toContain(`(process ${process.pid})`);
-  } finally {
-    closeSync(pipe.read);
-    closeSync(pipe.write);
-  }
+  using pipe = harnessPipe();
+  const { parts, notes } = await resultOf(start(place, { prompt: "do it" }, pipe.read));
+  expect(parts).toEqual(text("do it"));
+  expect(notes).toMatch(
+    /^koda: waiting up to 3s for stdin, which .+ \(process \d+\) holds open; --stdin ignore does not wait\nkoda: continuing without stdin: nothing came within 3s and only .+ \(process \d+\) holds it open\. Later input is not read; --stdin append waits for it, --stdin ignore does not wait\n$/,
+  );
+  expect(notes).toContain(`(process ${process.pid})`);
 });
 
 test("a process beside us that holds the same pipe for reading feeds nobody", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   const script = "mkfifo gate; exec 5<&0; read -r _ < gate & prog <&5; : > gate";
   const { parts, notes } = await resultOf(startShell(place, script, { prompt: "do it" }, { stdin: pipe.read }));
-  closeSync(pipe.read);
-  closeSync(pipe.write);
+  pipe.end();
   expect(parts).toEqual(text("do it"));
   expect(notes).toContain(`(process ${process.pid}) holds it open`);
 });
 
 test("an ancestor that writes late is heard", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   const child = start(place, { prompt: "do it" }, pipe.read);
-  closeSync(pipe.read);
   const { rest } = await saidUntil(child, "waiting up to 3s for stdin, which ");
-  writeSync(pipe.write, "late");
-  closeSync(pipe.write);
+  pipe.end("late");
   expect((await resultOf(child, rest)).parts).toEqual(block("do it", "late"));
 });
 
@@ -238,50 +239,41 @@ test("a session that can go on without a prompt takes one from standard input, a
   expect((await inShell(place, "prog < /dev/null", { resume: "mine" })).parts).toEqual([]);
   expect((await withStdin(place, "and then", { last: true })).parts).toEqual(text("and then"));
   expect((await withStdin(place, "", { last: true })).parts).toEqual([]);
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   expect((await resultOf(start(place, { last: true }, pipe.read))).parts).toEqual([]);
-  closeSync(pipe.read);
-  closeSync(pipe.write);
 });
 
 test("quiet says only that input may be lost", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   const { notes } = await resultOf(start(place, { prompt: "do it", quiet: true }, pipe.read));
   expect(notes).toMatch(/^koda: continuing without stdin: .*\n$/);
-  closeSync(pipe.read);
-  closeSync(pipe.write);
 });
 
 test("what an ancestor sends at once is read to its end, however late that is", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   writeSync(pipe.write, "first ");
   const child = start(place, { prompt: "do it" }, pipe.read);
-  closeSync(pipe.read);
   const { rest } = await saidUntil(child, `holds open`);
-  writeSync(pipe.write, "last");
-  closeSync(pipe.write);
+  pipe.end("last");
   expect((await resultOf(child, rest)).parts).toEqual(block("do it", "first last"));
 });
 
 test("a pipe that an ancestor closed is nothing to append", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   const child = start(place, { prompt: "do it" }, pipe.read);
-  closeSync(pipe.read);
-  closeSync(pipe.write);
+  pipe.end();
   expect(await resultOf(child)).toMatchObject({ parts: text("do it"), notes: "" });
 });
 
 test("without a prompt a pipe is the prompt, even if an ancestor takes its time", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   const child = start(place, {}, pipe.read);
-  closeSync(pipe.read);
   const { rest } = await saidUntil(child, `waiting for the prompt on stdin, which `);
-  writeSync(pipe.write, "do it");
-  closeSync(pipe.write);
+  pipe.end("do it");
   expect((await resultOf(child, rest)).parts).toEqual(text("do it"));
 });
 
@@ -300,12 +292,10 @@ test("a silent socket does not stop a run, and what it sends at once is appended
 test("--stdin append and require wait for the end of a silent pipe", async () => {
   await using place = makePlace();
   for (const stdin of ["append", "require"] as const) {
-    const pipe = harnessPipe();
+    using pipe = harnessPipe();
     const child = start(place, { prompt: "do it", stdin }, pipe.read);
-    closeSync(pipe.read);
     const { rest } = await saidUntil(child, "waiting for the end of stdin");
-    writeSync(pipe.write, "late");
-    closeSync(pipe.write);
+    pipe.end("late");
     expect((await resultOf(child, rest)).parts).toEqual(block("do it", "late"));
   }
 });
@@ -460,13 +450,12 @@ test.each(badImages)("the image %s is a usage error that names it", async (file,
 
 test("a signal ends the wait for standard input, and for a named pipe that nobody opens", async () => {
   await using place = makePlace();
-  const pipe = harnessPipe();
+  using pipe = harnessPipe();
   const reading = start(place, {}, pipe.read);
   const { rest } = await saidUntil(reading, "waiting for the prompt");
   reading.kill("SIGINT");
   expect((await resultOf(reading, rest)).error).toEqual({ message: "stopped by the signal" });
-  closeSync(pipe.read);
-  closeSync(pipe.write);
+  pipe.end();
 
   Bun.spawnSync(["mkfifo", join(place.project, "task")]);
   const opening = start(place, { file: "task" }, "ignore");

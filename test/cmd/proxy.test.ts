@@ -2,18 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
 import { ask, connectWay, dialProxy, echo, readAll, socksWay, startOrigin } from "../support/egress.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { spawnIn } from "../support/run.ts";
 
 type Answer = { http_port: number; socks_port: number; env: Record<string, string> };
 
 /** `koda proxy` as it runs; `said` is what it prints until it listens. */
 async function startProxy(place: Place, args: readonly string[], env: Record<string, string> = {}) {
-  const child = Bun.spawn([process.execPath, resolve("cmd/main.ts"), "proxy", ...args], {
-    cwd: place.project,
-    env: { ...place.env, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  const child = spawnIn(place, [process.execPath, resolve("cmd/main.ts"), "proxy", ...args], { env });
   const reader = child.stdout.getReader();
   const decoder = new TextDecoder();
   let said = "";

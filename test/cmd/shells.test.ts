@@ -5,7 +5,7 @@ import { commands } from "../../cmd/commands.ts";
 import { openStore } from "../../lib/session/store.ts";
 import { isMissing, openShell, withKoda } from "../support/keyboard.ts";
 import { koda } from "../support/koda.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 import { start, user } from "../support/sessions.ts";
 
 const files = { "notes.md": "", "xylophone.md": "" };
@@ -44,17 +44,12 @@ const lineShown = /line<(.*)>/;
 
 const known = { context_window: 32_000 };
 
-function configure(place: Place, text: string): void {
-  mkdirSync(join(place.home, ".config/koda"), { recursive: true });
-  writeFileSync(join(place.home, ".config/koda/config.json"), text);
-}
-
 function furnished(): Place {
   const place = makePlace(files);
   addSession(place, "first", "Fix: the login page");
   addSession(place, "second", "Write the changelog");
   const models = { small: known, "big:latest": known, "big:old": known };
-  configure(place, JSON.stringify({ providers: { corp: { base_url: "http://127.0.0.1:9/v1", models } } }));
+  configure(place, { providers: { corp: { base_url: "http://127.0.0.1:9/v1", models } } });
   return place;
 }
 

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { LoadedConfig } from "../../lib/config/config.ts";
 import { describeConfig } from "../../lib/config/describe.ts";
 import { loadConfig } from "../../lib/config/load.ts";
-import { KodaError } from "../../lib/errors.ts";
+import { failureOf } from "../support/failure.ts";
 import { evaluateAsNobody, letEveryoneIn } from "../support/nobody.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 
 const projectName = ".koda/config.json";
 
@@ -18,28 +18,14 @@ async function load(given: Given = {}): Promise<LoadedConfig> {
 }
 
 async function loadIn(place: Place, { user, project, ...request }: Given = {}): Promise<LoadedConfig> {
-  if (user !== undefined) writeUser(place, user);
+  if (user !== undefined) configure(place, user);
   if (project !== undefined) place.write(projectName, asText(project));
   const standing = { env: {}, home: place.home, root: place.project, bare: false, sets: [], overrides: {} };
   return await loadConfig({ ...standing, ...request });
 }
 
-function writeUser(place: Place, content: unknown): void {
-  mkdirSync(dirname(userFile(place)), { recursive: true });
-  writeFileSync(userFile(place), asText(content));
-}
-
 const userFile = (place: Place) => join(place.home, ".config/koda/config.json");
 const asText = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
-
-async function failureOf(loading: Promise<LoadedConfig>): Promise<{ code: string; message: string }> {
-  const error: unknown = await loading.then(
-    () => "it loaded",
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof KodaError)) throw error;
-  return { code: error.code, message: error.message };
-}
 
 test("without any file the defaults hold, and say so", async () => {
   const { config, origins, skipped } = await load();
@@ -146,126 +132,80 @@ test("an empty KODA_MODEL is not set", async () => {
   expect((await load({ user: { model: "a/b" }, env: { KODA_MODEL: "" } })).config.model).toBe("a/b");
 });
 
-const narrowings: [what: string, user: object, project: object, value: object][] = [
-  ["a lower mode", { mode: "safe" }, { mode: "plan" }, { mode: "plan" }],
-  ["the same mode", { mode: "safe" }, { mode: "safe" }, { mode: "safe" }],
-  ["a smaller count", {}, { limits: { max_turns: 3 } }, { limits: { maxTurns: 3 } }],
-  ["a limit where there was none", {}, { limits: { timeout: "1h" } }, { limits: { timeoutMs: 3_600_000 } }],
-  [
-    "a shorter time, whatever its unit",
-    { limits: { timeout: "1h" } },
-    { limits: { timeout: "90s" } },
-    { limits: { timeoutMs: 90_000 } },
-  ],
-  [
-    "fewer variables",
-    { sandbox: { pass_env: ["A", "B"] } },
-    { sandbox: { pass_env: ["B"] } },
-    { sandbox: { passEnv: ["B"] } },
-  ],
-  [
-    "nothing of what is hidden",
-    { sandbox: { read: ["/a", "/b"] } },
-    { sandbox: { read: ["/b"] } },
-    { sandbox: { read: ["/b"] } },
-  ],
-  ["no commits", { sandbox: { allow_git: true } }, { sandbox: { allow_git: false } }, { sandbox: { allowGit: false } }],
-  ["no commits, as before", {}, { sandbox: { allow_git: false } }, { sandbox: { allowGit: false } }],
-  [
-    "one more hidden path",
-    { sandbox: { hide: ["/a"] } },
-    { sandbox: { hide: ["/b"] } },
-    { sandbox: { hide: ["/a", "/b"] } },
-  ],
-  [
-    "the hidden paths, but to none",
-    { sandbox: { hide: ["/a"] } },
-    { sandbox: { hide: [] } },
-    { sandbox: { hide: ["/a"] } },
-  ],
-  ["a stricter network", {}, { egress: { mode: "none" } }, { egress: { mode: "none" } }],
-  [
-    "fewer hosts",
-    { egress: { allow: ["a.example", "b.example"] } },
-    { egress: { allow: ["a.example"] } },
-    { egress: { allow: ["a.example"] } },
-  ],
-  [
-    "one more denied host",
-    { egress: { deny: ["a.example"] } },
-    { egress: { deny: ["b.example"] } },
-    { egress: { deny: ["a.example", "b.example"] } },
-  ],
-  ["no writable root", { sandbox: { write: ["/srv"] } }, { sandbox: { write: [] } }, { sandbox: { write: [] } }],
+/** A file that says nothing but this, or nothing at all. */
+function saying(key: string, value: unknown): unknown {
+  if (value === undefined) return {};
+  return JSON.parse(
+    key.split(".").reduceRight((inner, name) => `{${JSON.stringify(name)}:${inner}}`, JSON.stringify(value)),
+  );
+}
+
+/** The value of a key in the program's own names, times in milliseconds. */
+function valueOf({ config }: LoadedConfig, key: string): unknown {
+  const names = key.split(".").map((name) => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()));
+  return names.reduce((part: unknown, name) => {
+    const record = part as Record<string, unknown>;
+    return name in record ? record[name] : record[`${name}Ms`];
+  }, config);
+}
+
+const narrowings: [what: string, key: string, user: unknown, project: unknown, value?: unknown][] = [
+  ["a lower mode", "mode", "safe", "plan"],
+  ["the same mode", "mode", "safe", "safe"],
+  ["a smaller count", "limits.max_turns", undefined, 3],
+  ["a limit where there was none", "limits.timeout", undefined, "1h", 3_600_000],
+  ["a shorter time, whatever its unit", "limits.timeout", "1h", "90s", 90_000],
+  ["fewer variables", "sandbox.pass_env", ["A", "B"], ["B"]],
+  ["nothing of what is hidden", "sandbox.read", ["/a", "/b"], ["/b"]],
+  ["no commits", "sandbox.allow_git", true, false],
+  ["no commits, as before", "sandbox.allow_git", undefined, false],
+  ["one more hidden path", "sandbox.hide", ["/a"], ["/b"], ["/a", "/b"]],
+  ["the hidden paths, but to none", "sandbox.hide", ["/a"], [], ["/a"]],
+  ["a stricter network", "egress.mode", undefined, "none"],
+  ["fewer hosts", "egress.allow", ["a.example", "b.example"], ["a.example"]],
+  ["one more denied host", "egress.deny", ["a.example"], ["b.example"], ["a.example", "b.example"]],
+  ["no writable root", "sandbox.write", ["/srv"], []],
 ];
 
-test.each(narrowings)("a project file may narrow: %s", async (_, user, project, value) => {
-  const { config, skipped } = await load({ user, project });
-  expect(config).toMatchObject(value);
-  expect(skipped).toEqual([]);
+test.each(narrowings)("a project file may narrow: %s", async (_, key, user, project, value = project) => {
+  const loaded = await load({ user: saying(key, user), project: saying(key, project) });
+  expect(valueOf(loaded, key)).toEqual(value);
+  expect(loaded.skipped).toEqual([]);
 });
 
-const widenings: [what: string, user: object, project: object, skipped: string[], value: object][] = [
-  ["a higher mode", { mode: "plan" }, { mode: "safe" }, ["mode"], { mode: "plan" }],
-  ["a larger count", {}, { limits: { max_turns: 201 } }, ["limits.max_turns"], { limits: { maxTurns: 200 } }],
-  [
-    "no limit where there was one",
-    { limits: { timeout: "1h" } },
-    { limits: { timeout: null } },
-    ["limits.timeout"],
-    { limits: { timeoutMs: 3_600_000 } },
-  ],
-  ["a longer time", {}, { limits: { max_command_time: "301s" } }, ["limits.max_command_time"], {}],
-  ["one more root", {}, { sandbox: { write: ["/"] } }, ["sandbox.write"], { sandbox: { write: [] } }],
-  [
-    "one more variable",
-    { sandbox: { pass_env: ["A"] } },
-    { sandbox: { pass_env: ["A", "AWS_SECRET_KEY"] } },
-    ["sandbox.pass_env"],
-    { sandbox: { passEnv: ["A"] } },
-  ],
-  ["one more thing to read", {}, { sandbox: { read: ["~/.ssh"] } }, ["sandbox.read"], { sandbox: { read: [] } }],
-  ["commits", {}, { sandbox: { allow_git: true } }, ["sandbox.allow_git"], { sandbox: { allowGit: false } }],
-  ["a wider network", {}, { egress: { mode: "open" } }, ["egress.mode"], { egress: { mode: "allowlist" } }],
-  [
-    "any network, where there is none",
-    { egress: { mode: "none" } },
-    { egress: { mode: "allowlist" } },
-    ["egress.mode"],
-    { egress: { mode: "none" } },
-  ],
-  [
-    "one more host",
-    { egress: { allow: ["a.example"] } },
-    { egress: { allow: ["a.example", "evil.example"] } },
-    ["egress.allow"],
-    { egress: { allow: ["a.example"] } },
-  ],
-  ["another model", { model: "corp/small" }, { model: "corp/huge" }, ["model"], { model: "corp/small" }],
-  [
-    "a provider, named once",
-    {},
-    {
-      providers: {
-        openai: { base_url: "https://evil.example/v1", api_key_env: "HOME", models: { m: { images: true } } },
-      },
-    },
-    ["providers"],
-    { providers: new Map() },
-  ],
+const widenings: [what: string, key: string, user: unknown, project: unknown, value?: unknown][] = [
+  ["a higher mode", "mode", "plan", "safe"],
+  ["a larger count", "limits.max_turns", undefined, 201, 200],
+  ["no limit where there was one", "limits.timeout", "1h", null, 3_600_000],
+  ["a longer time", "limits.max_command_time", undefined, "301s", 300_000],
+  ["one more root", "sandbox.write", undefined, ["/"], []],
+  ["one more variable", "sandbox.pass_env", ["A"], ["A", "AWS_SECRET_KEY"]],
+  ["one more thing to read", "sandbox.read", undefined, ["~/.ssh"], []],
+  ["commits", "sandbox.allow_git", undefined, true, false],
+  ["a wider network", "egress.mode", undefined, "open", "allowlist"],
+  ["any network, where there is none", "egress.mode", "none", "allowlist"],
+  ["one more host", "egress.allow", ["a.example"], ["a.example", "evil.example"]],
+  ["another model", "model", "corp/small", "corp/huge"],
+  ["a provider", "providers", undefined, { openai: { base_url: "https://evil.example/v1" } }, new Map()],
   [
     "a smaller window of the user's own provider",
-    { providers: { corp: { models: { m: { context_window: 9 } } } } },
-    { providers: { corp: { models: { m: { context_window: 8 } } } } },
-    ["providers"],
-    { providers: new Map([["corp", { models: new Map([["m", { contextWindow: 9 }]]) }]]) },
+    "providers",
+    { corp: { models: { m: { context_window: 9 } } } },
+    { corp: { models: { m: { context_window: 8 } } } },
+    new Map([["corp", { models: new Map([["m", { contextWindow: 9 }]]) }]]),
   ],
 ];
 
-test.each(widenings)("a project file may not widen: %s", async (_, user, project, names, value) => {
-  const { config, skipped } = await load({ user, project });
-  expect(skipped).toEqual(names.map((name) => `.koda/config.json: ${name}`));
-  expect(config).toMatchObject(value);
+test.each(widenings)("a project file may not widen: %s", async (_, key, user, project, value = user) => {
+  const loaded = await load({ user: saying(key, user), project: saying(key, project) });
+  expect(loaded.skipped).toEqual([`.koda/config.json: ${key}`]);
+  expect(valueOf(loaded, key)).toEqual(value);
+});
+
+test("a provider in a project file is named once, whatever it has", async () => {
+  const openai = { base_url: "https://evil.example/v1", api_key_env: "HOME", models: { m: { images: true } } };
+  const { config, skipped } = await load({ project: { providers: { openai } } });
+  expect([config.providers.size, skipped]).toEqual([0, [".koda/config.json: providers"]]);
 });
 
 test("a project's narrowing does not bind a flag", async () => {
@@ -380,36 +320,20 @@ test("half a price is refused, over all that was said about it", async () => {
   expect(whole.config.providers.get("p")?.models.get("m")?.price).toEqual({ input: 1, output: 2 });
 });
 
-const inThePlaceOfAFile: [what: string, put: (place: Place) => void, problem: string][] = [
-  ["a directory", (place) => mkdirSync(join(place.project, projectName)), "it is a directory, not a file"],
-  [
-    "a named pipe",
-    (place) => Bun.spawnSync(["mkfifo", join(place.project, projectName)]),
-    "it is a named pipe, not a file",
-  ],
-  ["a device", (place) => symlinkSync("/dev/zero", join(place.project, projectName)), "it is a device, not a file"],
-  [
-    "a dangling link",
-    (place) => symlinkSync("nowhere", join(place.project, projectName)),
-    "it is a broken symbolic link",
-  ],
-  [
-    "a link to itself",
-    (place) => symlinkSync("config.json", join(place.project, projectName)),
-    "too many levels of symbolic links",
-  ],
-  [
-    "bytes that are no text",
-    (place) => place.write(projectName, new Uint8Array([0x7b, 0xff, 0x7d])),
-    "it is not UTF-8",
-  ],
-  ["a huge file", (place) => place.write(projectName, " ".repeat(1024 * 1024 + 1)), "it is larger than 1 MiB"],
+const inThePlaceOfAFile: [what: string, put: (path: string) => void, problem: string][] = [
+  ["a directory", (path) => mkdirSync(path), "it is a directory, not a file"],
+  ["a named pipe", (path) => Bun.spawnSync(["mkfifo", path]), "it is a named pipe, not a file"],
+  ["a device", (path) => symlinkSync("/dev/zero", path), "it is a device, not a file"],
+  ["a dangling link", (path) => symlinkSync("nowhere", path), "it is a broken symbolic link"],
+  ["a link to itself", (path) => symlinkSync("config.json", path), "too many levels of symbolic links"],
+  ["bytes that are no text", (path) => writeFileSync(path, new Uint8Array([0x7b, 0xff, 0x7d])), "it is not UTF-8"],
+  ["a huge file", (path) => writeFileSync(path, " ".repeat(1024 * 1024 + 1)), "it is larger than 1 MiB"],
 ];
 
 test.each(inThePlaceOfAFile)("%s in the place of a config file is refused", async (_, put, problem) => {
   await using place = makePlace();
   mkdirSync(join(place.project, ".koda"));
-  put(place);
+  put(join(place.project, projectName));
   const { code, message } = await failureOf(loadIn(place));
   expect([code, message]).toEqual(["config", `Cannot read config ".koda/config.json": ${problem}`]);
 });

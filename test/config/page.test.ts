@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { rootFlags, runFlags } from "../../cmd/flags.ts";
 import { loadConfig } from "../../lib/config/load.ts";
 import { keys } from "../../lib/config/schema.ts";
-import { makePlace } from "../support/place.ts";
+import { configure, makePlace } from "../support/place.ts";
 import { configurationPage } from "../support/record-configuration.ts";
 
 const written = readFileSync("docs/configuration.md", "utf8");
@@ -26,9 +25,7 @@ test("the flags that the page names exist", () => {
 test("the example of a provider can be used as it stands", async () => {
   await using place = makePlace();
   const [, example = ""] = /```jsonc\n([\s\S]*?)```/.exec(written) ?? [];
-  const directory = join(place.home, ".config/koda");
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, "config.json"), example);
+  configure(place, example);
   const request = { env: {}, home: place.home, root: place.project, bare: false, sets: [], overrides: {} };
   const { config } = await loadConfig(request);
   expect(config.providers.get("corp")?.apiKeyCommand?.[0]).toBe("vault");

@@ -9,18 +9,9 @@ const durations: [text: string, ms: number | undefined][] = [
   ["2h", 7_200_000],
   ["30d", 2_592_000_000],
   ["0s", 0],
-  ["", undefined],
-  ["30", undefined],
-  ["30 s", undefined],
-  ["-1s", undefined],
-  ["1e3s", undefined],
-  ["s", undefined],
-  ["1w", undefined],
-  ["1S", undefined],
-  [".5s", undefined],
-  ["1.s", undefined],
-  ["30s ", undefined],
-  ["toString", undefined],
+  ...["", "30", "30 s", "-1s", "1e3s", "s", "1w", "1S", ".5s", "1.s", "30s ", "toString"].map(
+    (text) => [text, undefined] as [string, undefined],
+  ),
 ];
 
 test.each(durations)("the duration %j is %p ms", (text, ms) => {

@@ -1,35 +1,25 @@
 import { describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { dirname, join } from "node:path";
 import { removeAbandoned } from "../../lib/conversation/workspace/abandoned.ts";
 import { marker } from "../../lib/conversation/workspace/temporary.ts";
 import { tryLock } from "../../lib/system/descriptors.ts";
-import { finished, follow, koda, start, using } from "../support/koda.ts";
+import { follow, koda, start, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { isRoot, nobody } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { finished } from "../support/run.ts";
 
-const inTmp = ({ project }: Place) => readdirSync(join(dirname(project), "tmp"));
+const inTmp = ({ project }: Place) => fs.readdirSync(join(dirname(project), "tmp"));
 
 /** As a killed run leaves it. */
 function makeLeft(place: Place, name: string, says: string = name): string {
   const path = join(place.project, name);
-  mkdirSync(join(path, "tmp/a"), { recursive: true });
-  chmodSync(path, 0o700);
-  writeFileSync(join(path, "tmp/a/file"), "");
-  writeFileSync(join(path, marker), says);
+  fs.mkdirSync(join(path, "tmp/a"), { recursive: true });
+  fs.chmodSync(path, 0o700);
+  fs.writeFileSync(join(path, "tmp/a/file"), "");
+  fs.writeFileSync(join(path, marker), says);
   return path;
 }
 
@@ -56,7 +46,7 @@ test("the next run removes what a killed one left, and nothing of one that lives
   // The snapshot of the project is kept with it.
   const [other = ""] = inTmp(place).filter((name) => name !== own);
   expect(inTmp(place).sort()).toEqual([own, other].sort());
-  expect(readdirSync(join(dirname(place.project), "tmp", other)).join(" ")).toContain("koda-snapshot-");
+  expect(fs.readdirSync(join(dirname(place.project), "tmp", other)).join(" ")).toContain("koda-snapshot-");
   killed.child.kill("SIGKILL");
   await killed.child.exited;
 
@@ -86,70 +76,71 @@ test("what many runs left goes, however many look for it at once", async () => {
   const names = Array.from({ length: 20 }, (_, index) => `koda-${String(index).padStart(6, "0")}`);
   for (const name of names) makeLeft(place, name);
   await Promise.all(Array.from({ length: 5 }, async () => await sweep(place)));
-  expect(readdirSync(place.project)).toEqual([]);
+  expect(fs.readdirSync(place.project)).toEqual([]);
 });
 
 describe("nothing else is removed:", () => {
   test("a directory that koda did not make", async () => {
     await using place = makePlace({ "koda-abcdef/file": "", "koda-fedcba": "" });
-    chmodSync(join(place.project, "koda-abcdef"), 0o700);
+    fs.chmodSync(join(place.project, "koda-abcdef"), 0o700);
     makeLeft(place, "koda-too-long");
     makeLeft(place, "other-abcdef");
-    const before = readdirSync(place.project);
+    const before = fs.readdirSync(place.project);
     await sweep(place);
-    expect(readdirSync(place.project)).toEqual(before);
+    expect(fs.readdirSync(place.project)).toEqual(before);
   });
 
   test("a copy of one, and one that was put elsewhere", async () => {
     await using place = makePlace();
     makeLeft(place, "koda-backup", "koda-abcdef");
-    renameSync(makeLeft(place, "koda-123456"), join(place.project, "koda-654321"));
+    fs.renameSync(makeLeft(place, "koda-123456"), join(place.project, "koda-654321"));
     await sweep(place);
-    expect(readdirSync(place.project).sort()).toEqual(["koda-654321", "koda-backup"]);
+    expect(fs.readdirSync(place.project).sort()).toEqual(["koda-654321", "koda-backup"]);
   });
 
   test("one whose owner lives", async () => {
     await using place = makePlace();
     const path = makeLeft(place, "koda-abcdef");
-    const lock = openSync(path, "r");
+    const lock = fs.openSync(path, "r");
     tryLock(lock, "alone");
     await sweep(place);
-    expect(existsSync(join(path, "tmp/a/file"))).toBe(true);
-    closeSync(lock);
+    expect(fs.existsSync(join(path, "tmp/a/file"))).toBe(true);
+    fs.closeSync(lock);
     await sweep(place);
-    expect(existsSync(path)).toBe(false);
+    expect(fs.existsSync(path)).toBe(false);
   });
 
   test.skipIf(!isRoot)("one of another user", async () => {
     await using place = makePlace();
     const path = makeLeft(place, "koda-abcdef");
-    chownSync(path, nobody, nobody);
+    fs.chownSync(path, nobody, nobody);
     await sweep(place);
-    expect(existsSync(join(path, "tmp/a/file"))).toBe(true);
+    expect(fs.existsSync(join(path, "tmp/a/file"))).toBe(true);
   });
 
   test("one into which others may write", async () => {
     await using place = makePlace();
     const path = makeLeft(place, "koda-abcdef");
-    chmodSync(path, 0o777);
+    fs.chmodSync(path, 0o777);
     await sweep(place);
-    expect(existsSync(join(path, "tmp/a/file"))).toBe(true);
+    expect(fs.existsSync(join(path, "tmp/a/file"))).toBe(true);
   });
 
   test("what a symlink leads to", async () => {
     await using place = makePlace({ "kept/file": "" });
     const target = join(place.project, "kept");
-    chmodSync(target, 0o700);
-    symlinkSync(target, join(place.project, "koda-abcdef"));
-    writeFileSync(join(target, marker), "koda-abcdef");
-    symlinkSync(target, join(makeLeft(place, "koda-123456"), "tmp/link"));
+    fs.chmodSync(target, 0o700);
+    fs.symlinkSync(target, join(place.project, "koda-abcdef"));
+    fs.writeFileSync(join(target, marker), "koda-abcdef");
+    fs.symlinkSync(target, join(makeLeft(place, "koda-123456"), "tmp/link"));
     await sweep(place);
-    expect(readdirSync(place.project).sort()).toEqual(["kept", "koda-abcdef"]);
-    expect(existsSync(join(target, "file"))).toBe(true);
+    expect(fs.readdirSync(place.project).sort()).toEqual(["kept", "koda-abcdef"]);
+    expect(fs.existsSync(join(target, "file"))).toBe(true);
   });
 
   test("when the place cannot be listed", async () => {
-    await using place = makePlace();
-    await removeAbandoned([], join(place.project, "missing")).removed;
+    await using place = makePlace({ "koda-abcdef": "" });
+    for (const unlisted of ["missing", "koda-abcdef"]) await removeAbandoned([], join(place.project, unlisted)).removed;
+    expect(fs.readdirSync(place.project)).toEqual(["koda-abcdef"]);
   });
 });

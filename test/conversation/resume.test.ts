@@ -1,16 +1,8 @@
 import { expect, test } from "bun:test";
 import { type Allowance, type Explicit, keepToRecord } from "../../lib/conversation/resume.ts";
-import { type EnvironmentFacts, itemSchema } from "../../lib/session/item.ts";
+import { itemSchema } from "../../lib/session/item.ts";
+import { facts } from "../support/sessions.ts";
 
-const facts: EnvironmentFacts = {
-  cwd: "/project",
-  date: "2026-11-18",
-  mode: "auto",
-  sandbox: "namespaces",
-  writable: ["/project", "/srv"],
-  model: "big",
-  provider: "corp",
-};
 const plain = { mode: "allowlist", allow: [], deny: [] } as const;
 const narrow: Allowance = { mode: "auto", write: [], read: [], hide: [], allowGit: false, egress: plain };
 const silent: Explicit = { mode: false, write: [], read: [], allowGit: false, net: false, allowNet: [] };
@@ -69,7 +61,8 @@ test("a network without a record was the usual one, and a stricter one is taken 
 });
 
 test("a session that an earlier koda kept was granted its writable roots and no more", () => {
-  const old = itemSchema.parse({ kind: "environment", text: "", facts });
+  const earlier = { ...facts, writable: ["/project", "/srv"] };
+  const old = itemSchema.parse({ kind: "environment", text: "", facts: earlier });
   if (old.kind !== "environment") throw new Error("another kind");
   const wanted = {
     ...narrow,

@@ -95,7 +95,7 @@ test("only one turn runs at a time", async () => {
   const { conversation, stop } = scene;
   const first = conversation.run({ prompt }, stop.signal);
   await first.next();
-  expect(conversation.run({ prompt }, stop.signal).next()).rejects.toThrow("is running");
+  await expect(conversation.run({ prompt }, stop.signal).next()).rejects.toThrow("is running");
   await Array.fromAsync(first);
   const second = await Array.fromAsync(conversation.run({ prompt }, stop.signal));
   expect(second.at(-1)).toMatchObject({ type: "turn.end", turn: 2 });

@@ -64,6 +64,8 @@ test("the signal's reason says how a run was stopped, whatever broke because of 
   stop.resolve(scene.stop);
   const events = await all(scene.events());
   expect(events.at(-1)).toMatchObject({ status: "limit", exit: 124, text: "Half", error: { code: "timeout" } });
+  const [cut] = scene.conversation.session.items().filter((item) => item.kind === "assistant");
+  expect(cut).toMatchObject({ finish: "cut", parts: [{ text: "Half" }] });
 });
 
 test("a call that is cut off has its end, its result and its place in the totals", async () => {

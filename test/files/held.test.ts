@@ -1,14 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { HeldDirectory, openFile } from "../../lib/files/held.ts";
 import { createFile, replaceFile } from "../../lib/files/save.ts";
@@ -16,7 +7,7 @@ import { namesIn } from "../support/files.ts";
 import { makePlace } from "../support/place.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
-const openDescriptors = () => readdirSync("/proc/self/fd").length;
+const openDescriptors = () => fs.readdirSync("/proc/self/fd").length;
 
 /** How a system without `/proc/self/fd` works; there only the last look is checked, not the moment after it. */
 const elsewhere = { descriptors: "/nowhere" };
@@ -33,7 +24,7 @@ describe.each([
     if (old === undefined) throw new Error("the file is there");
     replaceFile({ directory, name: "old" }, bytes("newer"), old);
     expect(directory.names()).toEqual(["new", "old"]);
-    expect(readFileSync(join(place.project, "d/old"), "utf8")).toBe("newer");
+    expect(fs.readFileSync(join(place.project, "d/old"), "utf8")).toBe("newer");
     expect(directory.look("none")).toBeUndefined();
   });
 
@@ -42,15 +33,15 @@ describe.each([
     const path = join(place.project, "a/b/c");
     expect(() => HeldDirectory.open(path, how)).toThrow("ENOENT");
     HeldDirectory.open(path, { ...how, create: true })[Symbol.dispose]();
-    expect(statSync(path).isDirectory()).toBe(true);
+    expect(fs.statSync(path).isDirectory()).toBe(true);
   });
 
   test("a symlink on the way is not followed, neither to a directory nor while making one", async () => {
     await using place = makePlace({ "real/x": "" });
-    symlinkSync("real", join(place.project, "link"));
+    fs.symlinkSync("real", join(place.project, "link"));
     expect(() => HeldDirectory.open(join(place.project, "link"), how)).toThrow();
     expect(() => HeldDirectory.open(join(place.project, "link/deep"), { ...how, create: true })).toThrow();
-    expect(existsSync(join(place.project, "real/deep"))).toBe(false);
+    expect(fs.existsSync(join(place.project, "real/deep"))).toBe(false);
   });
 
   test("a file, a symlink and a FIFO are no directory", async () => {
@@ -62,7 +53,7 @@ describe.each([
   test("only a regular file is opened for reading, and a FIFO without a writer does not stop it", async () => {
     await using place = makePlace({ "d/file": "x", secret: "s" });
     Bun.spawnSync(["mkfifo", join(place.project, "d/fifo")]);
-    symlinkSync("../secret", join(place.project, "d/link"));
+    fs.symlinkSync("../secret", join(place.project, "d/link"));
     using directory = HeldDirectory.open(join(place.project, "d"), how);
     using file = directory.openFile("file");
     expect(file.stats.size).toBe(1n);
@@ -83,24 +74,24 @@ test("a directory that is swapped for a symlink while it is held receives the wr
   const path = join(place.project, "d");
   using directory = HeldDirectory.open(path);
   const old = directory.look("old");
-  renameSync(path, join(place.project, "moved"));
-  symlinkSync("outside", path);
+  fs.renameSync(path, join(place.project, "moved"));
+  fs.symlinkSync("outside", path);
 
   createFile({ directory, name: "new" }, bytes("new"));
   if (old === undefined) throw new Error("the file is there");
   replaceFile({ directory, name: "old" }, bytes("newer"), old);
   expect(namesIn(join(place.project, "outside"))).toEqual(["old"]);
-  expect(readFileSync(join(place.project, "outside/old"), "utf8")).toBe("untouched");
-  expect(readFileSync(join(place.project, "moved/old"), "utf8")).toBe("newer");
-  expect(readFileSync(join(place.project, "moved/new"), "utf8")).toBe("new");
+  expect(fs.readFileSync(join(place.project, "outside/old"), "utf8")).toBe("untouched");
+  expect(fs.readFileSync(join(place.project, "moved/old"), "utf8")).toBe("newer");
+  expect(fs.readFileSync(join(place.project, "moved/new"), "utf8")).toBe("new");
 });
 
 test("without descriptors a swapped directory is noticed at the next use", async () => {
   await using place = makePlace({ "d/old": "", "outside/x": "" });
   const path = join(place.project, "d");
   using directory = HeldDirectory.open(path, elsewhere);
-  renameSync(path, join(place.project, "moved"));
-  symlinkSync("outside", path);
+  fs.renameSync(path, join(place.project, "moved"));
+  fs.symlinkSync("outside", path);
   expect(() => createFile({ directory, name: "new" }, bytes("new"))).toThrow("replaced by something else");
   expect(namesIn(join(place.project, "outside"))).toEqual(["x"]);
 });
@@ -110,35 +101,35 @@ describe("a file", () => {
     await using place = makePlace({ "d/x": "theirs" });
     using directory = HeldDirectory.open(join(place.project, "d"));
     expect(() => createFile({ directory, name: "x" }, bytes("ours"))).toThrow("EEXIST");
-    expect(readFileSync(join(place.project, "d/x"), "utf8")).toBe("theirs");
+    expect(fs.readFileSync(join(place.project, "d/x"), "utf8")).toBe("theirs");
     expect(directory.names()).toEqual(["x"]);
   });
 
   test("that becomes a dangling symlink before it is created is not written through", async () => {
     await using place = makePlace({ "d/x": "" });
-    symlinkSync("../outside", join(place.project, "d/new"));
+    fs.symlinkSync("../outside", join(place.project, "d/new"));
     using directory = HeldDirectory.open(join(place.project, "d"));
     expect(() => createFile({ directory, name: "new" }, bytes("ours"))).toThrow("EEXIST");
-    expect(existsSync(join(place.project, "outside"))).toBe(false);
+    expect(fs.existsSync(join(place.project, "outside"))).toBe(false);
   });
 
   const changes: [how: string, change: (path: string) => void][] = [
-    ["written to", (path) => writeFileSync(path, "them")],
+    ["written to", (path) => fs.writeFileSync(path, "them")],
     [
       "swapped for another of the same size",
       (path) => {
-        writeFileSync(`${path}.2`, "them");
-        renameSync(`${path}.2`, path);
+        fs.writeFileSync(`${path}.2`, "them");
+        fs.renameSync(`${path}.2`, path);
       },
     ],
     [
       "swapped for a symlink",
       (path) => {
-        renameSync(path, `${path}.before`);
-        symlinkSync(`${path}.before`, path);
+        fs.renameSync(path, `${path}.before`);
+        fs.symlinkSync(`${path}.before`, path);
       },
     ],
-    ["removed", (path) => renameSync(path, `${path}.gone`)],
+    ["removed", (path) => fs.renameSync(path, `${path}.gone`)],
   ];
 
   test.each(changes)("that was %s after it was looked at is left alone, and nothing lies about", async (_, change) => {
@@ -151,13 +142,13 @@ describe("a file", () => {
     const before = directory.names();
     expect(() => replaceFile({ directory, name: "x" }, bytes("new"), old)).toThrow();
     expect(directory.names()).toEqual(before);
-    if (before.includes("x")) expect(readFileSync(path, "utf8")).not.toBe("new");
+    if (before.includes("x")) expect(fs.readFileSync(path, "utf8")).not.toBe("new");
   });
 });
 
 test("no descriptor is left open, whether it goes well or not", async () => {
   await using place = makePlace({ "a/b/x": "x" });
-  symlinkSync("b", join(place.project, "a/link"));
+  fs.symlinkSync("b", join(place.project, "a/link"));
   const before = openDescriptors();
   for (let round = 0; round < 20; round++) {
     openFile(join(place.project, "a/b/x"))[Symbol.dispose]();
@@ -172,7 +163,7 @@ test("no descriptor is left open, whether it goes well or not", async () => {
 
 test("descriptors are not passed on to a command", async () => {
   await using place = makePlace();
-  mkdirSync(join(place.project, "d"));
+  fs.mkdirSync(join(place.project, "d"));
   using _directory = HeldDirectory.open(join(place.project, "d"));
   const listed = Bun.spawnSync(["ls", "-l", "/proc/self/fd"]).stdout.toString();
   expect(listed).not.toContain(join(place.project, "d"));

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { demoCassette, demoProvider, assertNoDemoDirectory } from "../../lib/model/demo.ts";
-import type { CallPart } from "../../lib/model/message.ts";
 import type { ModelEvent } from "../../lib/model/model.ts";
 import { replayFrom } from "../../lib/model/replay.ts";
 import { connectTo, converse, hello } from "../support/model-connection.ts";
@@ -19,46 +18,6 @@ async function replies(cwd: string): Promise<ModelEvent[][]> {
 
 const textOf = (events: readonly ModelEvent[]) =>
   events.map((event) => (event.type === "text" ? event.text : "")).join("");
-const callsIn = (events: readonly ModelEvent[]) =>
-  events.flatMap((event) => (event.type === "call" ? [event.call] : []));
-
-/** Does what a call asks for, as plainly as it can be done. */
-function perform({ tool, arguments: text }: CallPart, cwd: string): { exitCode: number } {
-  const input = JSON.parse(text);
-  const path = join(cwd, input.path ?? "");
-  switch (tool) {
-    case "Write":
-      mkdirSync(join(path, ".."), { recursive: true });
-      writeFileSync(path, input.content);
-      return { exitCode: 0 };
-    case "Read":
-      return { exitCode: existsSync(path) ? 0 : 1 };
-    case "Edit": {
-      const before = readFileSync(path, "utf8");
-      const [{ old, new: now }] = input.edits;
-      expect(before.split(old)).toHaveLength(2);
-      writeFileSync(
-        path,
-        before.replace(old, () => now),
-      );
-      return { exitCode: 0 };
-    }
-    case "Bash":
-      return { exitCode: Bun.spawnSync(["sh", "-c", input.command], { cwd, stdin: "ignore" }).exitCode };
-    default:
-      throw new Error(`The demo calls "${tool}"`);
-  }
-}
-
-test("the demo's test fails before its repair and passes after it, and only its own directory is touched", async () => {
-  await using place = makePlace();
-  const calls = (await replies(place.project)).flatMap(callsIn);
-  const done = calls.map((call) => ({ tool: call.tool, ...perform(call, place.project) }));
-  expect(done.filter(({ tool }) => tool === "Bash").map(({ exitCode }) => exitCode)).toEqual([1, 0]);
-  expect(done.map(({ tool }) => tool)).toEqual(["Write", "Write", "Bash", "Read", "Edit", "Bash"]);
-  const own = calls.filter((call) => call.tool !== "Bash").map((call) => JSON.parse(call.arguments).path);
-  for (const path of own) expect(path).toMatch(/^koda-demo\/[a-z]+\.sh$/);
-});
 
 test("the demo says that it is scripted, first and last, and claims no usage", async () => {
   const all = await replies("/nowhere");

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type ErrorCode, exitByCode, KodaError } from "../../lib/errors.ts";
 import type { Wire } from "../../lib/config/config.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
+import { failureOf } from "../support/failure.ts";
 import { type ConnectionOptions, connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import {
   call,
@@ -9,9 +10,9 @@ import {
   drip,
   type Ending,
   type Entry,
+  framesIn,
   hang,
   bytesOf,
-  measure,
   problem,
   raw,
   reply,
@@ -30,15 +31,7 @@ async function failing(entry: Entry, wire: Wire = "chat", options?: ConnectionOp
   return await errorOf(connectTo(server.url, wire, options));
 }
 
-async function errorOf(model: ReturnType<typeof connectTo>): Promise<KodaError> {
-  try {
-    const events = await converse(model);
-    throw new Error(`No error, but ${JSON.stringify(events)}`);
-  } catch (error) {
-    if (error instanceof KodaError) return error;
-    throw error;
-  }
-}
+const errorOf = (model: Model) => failureOf(converse(model));
 
 describe("what a provider answers", () => {
   test.each<[number, string, object, ErrorCode, boolean]>([
@@ -250,7 +243,7 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
   test.each<Ending>(["end", "fin", "rst"])(
     "a stream cut at any frame by %s is an error or whole, never half",
     async (how) => {
-      const { frames } = measure(short, wire);
+      const frames = framesIn(short, wire);
       for (let count = 0; count < frames; count++) {
         const result = await outcome(cut(short, { frames: count }, how));
         // A chat reply is complete with its finish reason: only figures and the goodbye come after it.

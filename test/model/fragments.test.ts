@@ -11,6 +11,10 @@ const part = (index?: number, id?: string, name?: string, text?: unknown): Fragm
   function: { ...(name !== undefined && { name }), ...(text !== undefined && { arguments: text }) },
 });
 
+/** One that only goes on with the arguments, and one without an index. */
+const more = (index: number, text: string) => part(index, undefined, undefined, text);
+const loose = (id?: string, name?: string, text?: string) => part(undefined, id, name, text);
+
 function assembled(fragments: readonly Fragment[]): Made[] {
   const calls = new FragmentedCalls();
   for (const fragment of fragments) calls.add(fragment);
@@ -25,54 +29,31 @@ const two: Made[] = [
 
 describe("the fragments of a reply's calls", () => {
   test.each<[string, Fragment[], Made[]]>([
-    [
-      "in order",
-      [part(0, "a", "Read", ""), part(0, undefined, undefined, '{"p"'), part(0, undefined, undefined, ":1}")],
-      one,
-    ],
+    ["in order", [part(0, "a", "Read", ""), more(0, '{"p"'), more(0, ":1}")], one],
     ["in one piece", [part(0, "a", "Read", '{"p":1}'), part(1, "b", "Bash", '{"c":2}')], two],
     [
       "interleaved",
-      [
-        part(0, "a", "Read"),
-        part(1, "b", "Bash"),
-        part(1, undefined, undefined, '{"c"'),
-        part(0, undefined, undefined, '{"p":1}'),
-        part(1, undefined, undefined, ":2}"),
-      ],
+      [part(0, "a", "Read"), part(1, "b", "Bash"), more(1, '{"c"'), more(0, '{"p":1}'), more(1, ":2}")],
       two,
     ],
     ["with the id and name in each", [part(0, "a", "Read", '{"p"'), part(0, "a", "Read", ":1}")], one],
     ["with empty ids after the first", [part(0, "a", "Read", '{"p"'), part(0, "", "", ":1}")], one],
-    ["with the id and name late", [part(0, undefined, undefined, '{"p"'), part(0, "a", "Read", ":1}")], one],
+    ["with the id and name late", [more(0, '{"p"'), part(0, "a", "Read", ":1}")], one],
     [
       "without an index",
-      [
-        part(undefined, "a", "Read", '{"p":1}'),
-        part(undefined, "b", "Bash", '{"c"'),
-        part(undefined, undefined, undefined, ":2}"),
-      ],
+      [loose("a", "Read", '{"p":1}'), loose("b", "Bash", '{"c"'), loose(undefined, undefined, ":2}")],
       two,
     ],
     [
       "without an index, interleaved by id",
-      [
-        part(undefined, "a", "Read"),
-        part(undefined, "b", "Bash"),
-        part(undefined, "a", undefined, '{"p":1}'),
-        part(undefined, "b", undefined, '{"c":2}'),
-      ],
+      [loose("a", "Read"), loose("b", "Bash"), loose("a", undefined, '{"p":1}'), loose("b", undefined, '{"c":2}')],
       two,
     ],
-    [
-      "all under one index",
-      [part(0, "a", "Read", '{"p":1}'), part(0, "b", "Bash", '{"c"'), part(0, undefined, undefined, ":2}")],
-      two,
-    ],
+    ["all under one index", [part(0, "a", "Read", '{"p":1}'), part(0, "b", "Bash", '{"c"'), more(0, ":2}")], two],
     ["with arguments that are an object", [part(0, "a", "Read", { p: 1 })], one],
     [
       "with the whole repeated at the end",
-      [part(0, "a", "Read", '{"p"'), part(0, undefined, undefined, ":1}"), part(0, "a", "Read", '{"p":1}')],
+      [part(0, "a", "Read", '{"p"'), more(0, ":1}"), part(0, "a", "Read", '{"p":1}')],
       one,
     ],
     [
@@ -82,7 +63,7 @@ describe("the fragments of a reply's calls", () => {
     ],
     [
       "without ids and index",
-      [part(undefined, undefined, "Read", '{"p":1}'), part(undefined, undefined, "Bash", '{"c":2}')],
+      [loose(undefined, "Read", '{"p":1}'), loose(undefined, "Bash", '{"c":2}')],
       [
         ["", "Read", '{"p":1}'],
         ["", "Bash", '{"c":2}'],
@@ -90,17 +71,13 @@ describe("the fragments of a reply's calls", () => {
     ],
     [
       "with a brace as a piece",
-      [part(0, "a", "Read", "{"), part(0, undefined, undefined, '"p":{'), part(0, undefined, undefined, "}}")],
+      [part(0, "a", "Read", "{"), more(0, '"p":{'), more(0, "}}")],
       [["a", "Read", '{"p":{}}']],
     ],
     ["without arguments", [part(0, "a", "Read")], [["a", "Read", "{}"]]],
     [
       "with null everywhere",
-      [
-        part(0, "a", "Read", '{"p"'),
-        { index: 0, id: null, function: { name: null, arguments: null } },
-        part(0, undefined, undefined, ":1}"),
-      ],
+      [part(0, "a", "Read", '{"p"'), { index: 0, id: null, function: { name: null, arguments: null } }, more(0, ":1}")],
       one,
     ],
     ["broken off", [part(0, "a", "Read", '{"p":')], [["a", "Read", '{"p":']]],

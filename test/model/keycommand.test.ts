@@ -3,7 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
 import { keyFromCommand } from "../../lib/model/keycommand.ts";
+import { failureOf } from "../support/failure.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { isAlive } from "../support/shell.ts";
 import { until } from "../support/until.ts";
 
 /** A program that notes its own pid and that of a child, and then waits for both. */
@@ -11,23 +13,6 @@ const waiting = ["sh", "-c", 'sleep 600 & echo $! $$ > "$HOME/pids.new"; mv "$HO
 
 function pidsIn(place: Place): number[] {
   return readFileSync(join(place.home, "pids"), "utf8").trim().split(" ").map(Number);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0) && !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
-}
-
-async function failureOf(work: Promise<unknown>): Promise<KodaError> {
-  const error: unknown = await work.then(
-    () => "it did not fail",
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof KodaError) return error;
-  throw error;
 }
 
 test("a program that does not finish in time is stopped with all that it started", async () => {

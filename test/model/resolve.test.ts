@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { ProviderConfig } from "../../lib/config/config.ts";
-import { KodaError } from "../../lib/errors.ts";
 import type { Fetch } from "../../lib/model/fetch.ts";
 import type { Env } from "../../lib/config/paths.ts";
 import { requestUrl } from "../../lib/model/address.ts";
 import { builtInProviders, customProvider, providersOf } from "../../lib/model/providers.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../../lib/model/resolve.ts";
 import { supportedSettings } from "../../lib/model/settings.ts";
+import { failureOf } from "../support/failure.ts";
 
 /** Nobody answers on loopback, whatever runs on the machine of the test. */
 const nobody: Fetch = async () => {
@@ -30,123 +30,73 @@ async function resolve(wanted: ModelChoice, given: Given = {}): Promise<Resolved
   return await resolveModel(wanted, surroundings(given));
 }
 
-async function problemOf(wanted: ModelChoice, given: Given = {}): Promise<KodaError> {
-  try {
-    const { info } = await resolve(wanted, given);
-    throw new Error(`No error, but ${JSON.stringify(info)}`);
-  } catch (error) {
-    if (error instanceof KodaError) return error;
-    throw error;
-  }
-}
+const problemOf = (wanted: ModelChoice, given: Given = {}) => failureOf(resolve(wanted, given));
 
 const openai = { OPENAI_API_KEY: "sk-1" };
 const corp = { baseUrl: "https://llm.corp.example/v1/", apiKeyEnv: "CORP_KEY" };
 
 describe("the model that a name stands for", () => {
-  test.each<[string, ModelChoice, Given, Partial<ResolvedModel["info"]>]>([
-    [
-      "provider and model",
-      { model: "openai/gpt-4.1" },
-      { env: openai },
-      { provider: "openai", name: "gpt-4.1", wire: "responses" },
-    ],
+  const own = "https://llm.corp.example/v1";
+  const loopback = "http://127.0.0.1:8080/v1";
+  const known = { ...corp, models: new Map([["big", {}]]) };
+  const both = { CORP_KEY: "k", ...openai };
+
+  test.each<[string, ModelChoice | string, Given, string]>([
+    ["provider and model", "openai/gpt-4.1", { env: openai }, "openai gpt-4.1 responses"],
     [
       "a model with slashes",
-      { model: "openrouter/anthropic/claude-sonnet-4" },
+      "openrouter/anthropic/claude-sonnet-4",
       { env: { OPENROUTER_API_KEY: "k" } },
-      { provider: "openrouter", name: "anthropic/claude-sonnet-4" },
+      "openrouter anthropic/claude-sonnet-4 chat",
     ],
-    [
-      "a provider alone",
-      { model: "mistral" },
-      { env: { MISTRAL_API_KEY: "k" } },
-      { provider: "mistral", name: "mistral-medium-latest" },
-    ],
-    ["a local model, without a key", { model: "ollama/qwen3:8b" }, {}, { provider: "ollama", name: "qwen3:8b" }],
-    ["another wire", { model: "openai/gpt-4.1", wire: "chat" }, { env: openai }, { wire: "chat" }],
+    ["a provider alone", "mistral", { env: { MISTRAL_API_KEY: "k" } }, "mistral mistral-medium-latest chat"],
+    ["a local model, without a key", "ollama/qwen3:8b", {}, "ollama qwen3:8b chat"],
+    ["another wire", { model: "openai/gpt-4.1", wire: "chat" }, { env: openai }, "openai gpt-4.1 chat"],
     [
       "a whole name with a slash, where names have slashes",
-      { model: "nosuch/gpt-5" },
+      "nosuch/gpt-5",
       { env: { GROQ_API_KEY: "k" } },
-      { provider: "groq", name: "nosuch/gpt-5" },
+      "groq nosuch/gpt-5 chat",
     ],
     [
       "a whole name with a slash, at an address of the user's own",
-      { model: "Qwen/Qwen3" },
+      "Qwen/Qwen3",
       { env: { CORP_KEY: "k" }, providers: { corp } },
-      { provider: "corp", name: "Qwen/Qwen3" },
+      "corp Qwen/Qwen3 chat",
     ],
     [
       "a whole name with a slash, at an address that a variable gives",
-      { model: "Qwen/Qwen3" },
-      { env: { ...openai, OPENAI_BASE_URL: "https://llm.corp.example/v1" } },
-      { provider: "openai", name: "Qwen/Qwen3" },
+      "Qwen/Qwen3",
+      { env: { ...openai, OPENAI_BASE_URL: own } },
+      "openai Qwen/Qwen3 responses",
     ],
-    ["nothing, with one key", {}, { env: { XAI_API_KEY: "k" } }, { provider: "xai", name: "grok-4" }],
-    [
-      "nothing, with several keys",
-      {},
-      { env: { XAI_API_KEY: "k", ...openai } },
-      { provider: "openai", name: "gpt-5.5" },
-    ],
+    ["nothing, with one key", {}, { env: { XAI_API_KEY: "k" } }, "xai grok-4 chat"],
+    ["nothing, with several keys", {}, { env: { XAI_API_KEY: "k", ...openai } }, "openai gpt-5.5 responses"],
     [
       "a bare name that a configured provider describes",
-      { model: "big" },
-      {
-        env: { CORP_KEY: "k", ...openai },
-        providers: { corp: { ...corp, models: new Map([["big", {}]]) }, other: corp },
-      },
-      { provider: "corp", name: "big" },
+      "big",
+      { env: both, providers: { corp: known, other: corp } },
+      "corp big chat",
     ],
-    [
-      "a bare name with one configured provider",
-      { model: "small" },
-      { env: { CORP_KEY: "k", ...openai }, providers: { corp } },
-      { provider: "corp", name: "small" },
-    ],
+    ["a bare name with one configured provider", "small", { env: both, providers: { corp } }, "corp small chat"],
     [
       "a bare name that the catalog knows",
-      { model: "deepseek-chat" },
+      "deepseek-chat",
       { env: { ...openai, DEEPSEEK_API_KEY: "k" } },
-      { provider: "deepseek" },
+      "deepseek deepseek-chat chat",
     ],
-    ["a bare name with one key", { model: "brand-new" }, { env: openai }, { provider: "openai", name: "brand-new" }],
-    [
-      "nothing, with one model configured",
-      {},
-      { env: { CORP_KEY: "k", ...openai }, providers: { corp: { ...corp, models: new Map([["big", {}]]) } } },
-      { provider: "corp", name: "big" },
-    ],
-    [
-      "a base URL",
-      { model: "llama", baseUrl: "http://127.0.0.1:8080/v1" },
-      {},
-      { provider: "custom", name: "llama", wire: "chat" },
-    ],
-    [
-      "a base URL and a model with a slash",
-      { model: "meta-llama/x", baseUrl: "http://127.0.0.1:8080/v1" },
-      {},
-      { provider: "custom", name: "meta-llama/x" },
-    ],
-    [
-      "a base URL for a provider",
-      { model: "openai/gpt-4.1", baseUrl: "http://127.0.0.1:8080/v1" },
-      {},
-      { provider: "openai", name: "gpt-4.1", wire: "responses", contextWindow: 1_047_576 },
-    ],
-    ["the demo", { model: "demo" }, {}, { provider: "demo", name: "scripted" }],
-    ["a replay without a key", { model: "openai/gpt-4.1" }, { offline: true }, { provider: "openai" }],
-    [
-      "a replay of a provider that has gone",
-      { model: "gone/x/y" },
-      { offline: true },
-      { provider: "gone", name: "x/y" },
-    ],
-    ["a replay of nothing known", {}, { offline: true }, { provider: "replay", name: "unknown" }],
+    ["a bare name with one key", "brand-new", { env: openai }, "openai brand-new responses"],
+    ["nothing, with one model configured", {}, { env: both, providers: { corp: known } }, "corp big chat"],
+    ["a base URL", { model: "llama", baseUrl: loopback }, {}, "custom llama chat"],
+    ["a base URL and a name with a slash", { model: "meta/x", baseUrl: loopback }, {}, "custom meta/x chat"],
+    ["a base URL for a provider", { model: "openai/gpt-4.1", baseUrl: loopback }, {}, "openai gpt-4.1 responses"],
+    ["the demo", "demo", {}, "demo scripted chat"],
+    ["a replay without a key", "openai/gpt-4.1", { offline: true }, "openai gpt-4.1 responses"],
+    ["a replay of a provider that has gone", "gone/x/y", { offline: true }, "gone x/y chat"],
+    ["a replay of nothing known", {}, { offline: true }, "replay unknown chat"],
   ])("%s", async (_name, wanted, given, expected) => {
-    expect((await resolve(wanted, given)).info).toMatchObject(expected);
+    const { info } = await resolve(typeof wanted === "string" ? { model: wanted } : wanted, given);
+    expect(`${info.provider} ${info.name} ${info.wire}`).toBe(expected);
   });
 
   test("a server on loopback is found when nothing is configured", async () => {
@@ -273,13 +223,11 @@ test.each([
 
 describe("what is known of a model", () => {
   test("comes from the catalog, also for a dated name", async () => {
-    const { info } = await resolve({ model: "openai/gpt-4.1-2025-04-14" }, { env: openai });
-    expect(info).toMatchObject({
-      contextWindow: 1_047_576,
-      maxOutput: 32_768,
-      images: true,
-      price: { input: 2, cached: 0.5, output: 8 },
-    });
+    const price = { input: 2, cached: 0.5, output: 8 };
+    for (const more of [{}, { baseUrl: "http://127.0.0.1:8080/v1" }]) {
+      const { info } = await resolve({ model: "openai/gpt-4.1-2025-04-14", ...more }, { env: openai });
+      expect(info).toMatchObject({ contextWindow: 1_047_576, maxOutput: 32_768, images: true, price });
+    }
   });
 
   test("is overridden by the user, key by key", async () => {

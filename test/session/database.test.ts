@@ -1,18 +1,6 @@
 import { Database as Sqlite } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../../lib/session/store.ts";
@@ -20,11 +8,11 @@ import { makeShelf, start, user } from "../support/sessions.ts";
 
 /** An empty directory that is gone after the test. */
 function makeDirectory() {
-  const path = mkdtempSync(join(tmpdir(), "koda-database-"));
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+  const path = fs.mkdtempSync(join(tmpdir(), "koda-database-"));
+  return { path, [Symbol.dispose]: () => fs.rmSync(path, { recursive: true, force: true }) };
 }
 
-const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const modeOf = (path: string) => (fs.statSync(path).mode & 0o777).toString(8);
 
 /** What openStore says of a path; every message names it and says what to do. */
 function refusalOf(path: string): string {
@@ -44,19 +32,18 @@ test("a new database and its directories are the user's alone", async () => {
   using directory = makeDirectory();
   const path = join(directory.path, "a", "b", "koda.db");
   await using store = openStore(path);
-  const session = store.create(start);
+  await using session = store.create(start);
   session.append(user("hello"));
   expect([modeOf(path), modeOf(`${path}-wal`), modeOf(`${path}-shm`)]).toEqual(["600", "600", "600"]);
   expect([modeOf(join(directory.path, "a", "b")), modeOf(join(directory.path, "a"))]).toEqual(["700", "700"]);
-  session.close();
 });
 
 test("a database that others may read is made private; a directory that was there keeps its mode", async () => {
   using directory = makeDirectory();
   const path = join(directory.path, "koda.db");
   openStore(path).close();
-  chmodSync(path, 0o644);
-  chmodSync(directory.path, 0o755);
+  fs.chmodSync(path, 0o644);
+  fs.chmodSync(directory.path, 0o755);
   openStore(path).close();
   expect([modeOf(path), modeOf(directory.path)]).toEqual(["600", "755"]);
 });
@@ -64,17 +51,24 @@ test("a database that others may read is made private; a directory that was ther
 test("an empty file becomes a database", () => {
   using directory = makeDirectory();
   const path = join(directory.path, "koda.db");
-  writeFileSync(path, "");
+  fs.writeFileSync(path, "");
   openStore(path).close();
-  expect(readFileSync(path).subarray(0, 15).toString()).toBe("SQLite format 3");
+  expect(fs.readFileSync(path).subarray(0, 15).toString()).toBe("SQLite format 3");
 });
 
-test("a symbolic link to a database is followed", () => {
+test("a symbolic link to a database is followed", async () => {
   using directory = makeDirectory();
   const [path, link] = [join(directory.path, "real.db"), join(directory.path, "koda.db")];
   openStore(path).close();
-  symlinkSync(path, link);
-  openStore(link).close();
+  fs.symlinkSync(path, link);
+  {
+    await using store = openStore(link);
+    await using session = store.create({ ...start, id: "linked" });
+    session.append(user("hello"));
+  }
+  expect(fs.lstatSync(link).isSymbolicLink()).toBe(true);
+  await using store = openStore(path);
+  expect(await store.items("linked")).toHaveLength(1);
 });
 
 test("a database that lost its write-ahead log gets it back", () => {
@@ -99,13 +93,13 @@ test("a database that is left has all that was committed, and its log stays for 
     session.append(user("hello"));
     session.close();
     store.leave();
-    expect(statSync(`${path}-wal`).size).toBeGreaterThan(0);
+    expect(fs.statSync(`${path}-wal`).size).toBeGreaterThan(0);
   }
   {
     await using store = openStore(path);
     expect((await Promise.all(["one", "two"].map((id) => store.items(id)))).flat()).toHaveLength(2);
   }
-  expect(existsSync(`${path}-wal`)).toBe(false);
+  expect(fs.existsSync(`${path}-wal`)).toBe(false);
 });
 
 test("a long log is not left for the next to read", () => {
@@ -116,7 +110,7 @@ test("a long log is not left for the next to read", () => {
   for (let n = 0; n < 20; n++) session.append(user("x".repeat(100_000)));
   session.close();
   store.leave();
-  expect(existsSync(`${path}-wal`)).toBe(false);
+  expect(fs.existsSync(`${path}-wal`)).toBe(false);
 });
 
 test("who leaves takes nothing from a process that goes on", async () => {
@@ -145,9 +139,9 @@ test("a file that is no database is refused and stays as it is", () => {
   using directory = makeDirectory();
   const path = join(directory.path, "koda.db");
   const text = "my diary\n".repeat(1000);
-  writeFileSync(path, text);
+  fs.writeFileSync(path, text);
   expect(refusalOf(path)).toContain("not a SQLite database. Move it away");
-  expect(readFileSync(path, "utf8")).toBe(text);
+  expect(fs.readFileSync(path, "utf8")).toBe(text);
 });
 
 test("another application's database is refused and stays as it is", () => {
@@ -174,7 +168,7 @@ test("a database of a newer koda is refused, with both versions, and stays as it
 test("a directory in the database's place is refused", () => {
   using directory = makeDirectory();
   const path = join(directory.path, "koda.db");
-  mkdirSync(path);
+  fs.mkdirSync(path);
   expect(refusalOf(path)).toContain("it is not a file. Move it away");
 });
 
@@ -187,7 +181,7 @@ test("a named pipe in the database's place is refused without waiting for it", (
 
 test("a file in the directory's place is refused", () => {
   using directory = makeDirectory();
-  writeFileSync(join(directory.path, "koda"), "");
+  fs.writeFileSync(join(directory.path, "koda"), "");
   expect(refusalOf(join(directory.path, "koda", "koda.db"))).toContain("its directory is a file");
   expect(refusalOf(join(directory.path, "koda", "deeper", "koda.db"))).toContain("not a directory");
 });
@@ -198,7 +192,7 @@ test("a database that was cut short is damaged, and says so", async () => {
   for (let n = 0; n < 200; n++) session.append(user(`${n} ${"x".repeat(1000)}`));
   session.close();
   shelf.store.close();
-  truncateSync(shelf.path, 4096 * 3);
+  fs.truncateSync(shelf.path, 4096 * 3);
   const damaged = async () => {
     await using store = openStore(shelf.path);
     await store.items("mine");
@@ -212,9 +206,9 @@ test("a damaged page is met when it is read, and says so", async () => {
   for (let n = 0; n < 200; n++) session.append(user(`${n} ${"x".repeat(1000)}`));
   session.close();
   shelf.store.close();
-  const bytes = readFileSync(shelf.path);
+  const bytes = fs.readFileSync(shelf.path);
   bytes.fill(0xa5, 4096 * 2);
-  writeFileSync(shelf.path, bytes);
+  fs.writeFileSync(shelf.path, bytes);
   const damaged = async () => {
     await using store = openStore(shelf.path);
     await store.items("mine");
@@ -240,7 +234,7 @@ function writeUnprivileged(path: string, { before = "", items = 1, bytes = 10 } 
 }
 
 function giveAway(...paths: string[]): void {
-  if (isRoot) for (const path of paths) chownSync(path, nobody, nobody);
+  if (isRoot) for (const path of paths) fs.chownSync(path, nobody, nobody);
 }
 
 test("a read-only database is refused, and so is one in a read-only directory", () => {
@@ -248,27 +242,27 @@ test("a read-only database is refused, and so is one in a read-only directory", 
   const path = join(directory.path, "koda.db");
   openStore(path).close();
   giveAway(directory.path, path);
-  chmodSync(path, 0o400);
+  fs.chmodSync(path, 0o400);
   expect(writeUnprivileged(path)).toEqual({
     code: "store",
     message: expect.stringContaining("it is read-only. Make it"),
   });
-  chmodSync(path, 0o600);
-  chmodSync(directory.path, 0o500);
+  fs.chmodSync(path, 0o600);
+  fs.chmodSync(directory.path, 0o500);
   expect(writeUnprivileged(path)).toEqual({ code: "store", message: expect.stringContaining("it is read-only.") });
-  chmodSync(directory.path, 0o700);
+  fs.chmodSync(directory.path, 0o700);
   expect(writeUnprivileged(path)).toEqual({ length: 1 });
 });
 
 test("a database behind a directory without permission is refused", () => {
   using directory = makeDirectory();
   const closed = join(directory.path, "closed");
-  mkdirSync(closed);
+  fs.mkdirSync(closed);
   giveAway(directory.path, closed);
-  chmodSync(closed, 0o000);
+  fs.chmodSync(closed, 0o000);
   for (const path of [join(closed, "koda.db"), join(closed, "deeper", "koda.db")])
     expect(writeUnprivileged(path)).toEqual({ code: "store", message: expect.stringContaining("permission denied") });
-  chmodSync(closed, 0o700);
+  fs.chmodSync(closed, 0o700);
 });
 
 const mountProbe = ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"];

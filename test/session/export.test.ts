@@ -108,15 +108,12 @@ test("jsonl has the session first, then an item a line, named as events are", ()
     tokens: 1234,
     parent: "theirs",
   });
-  expect(lines.slice(1).map(({ seq, kind }) => `${seq} ${kind}`)).toEqual([
-    "1 turn_start",
-    "2 user",
-    "3 assistant",
-    "4 result",
-    "5 note",
-    "6 assistant",
-    "7 turn_end",
-  ]);
+  expect(
+    lines
+      .slice(1)
+      .map(({ seq, kind }) => `${seq} ${kind}`)
+      .join(", "),
+  ).toBe("1 turn_start, 2 user, 3 assistant, 4 result, 5 note, 6 assistant, 7 turn_end");
   expect(lines[4]).toMatchObject({ turn: 1, exit_code: 0, duration_ms: 1, output: "o1" });
 });
 

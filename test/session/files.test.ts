@@ -3,14 +3,6 @@ import { createFileLog } from "../../lib/session/files.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-test("nothing is known of a file that was never seen", () => {
-  const log = createFileLog();
-  expect(log.hasSeen("/a")).toBe(false);
-  expect(log.isCurrent("/a", "")).toBe(false);
-  expect(log.hasChanged("/a", "")).toBe(false);
-  expect(log.isOwn("/a")).toBe(false);
-});
-
 test("a file that was seen whole is current until its content is another", () => {
   const log = createFileLog();
   log.saw("/a", "héllo 😀");
@@ -42,14 +34,6 @@ test("a part of what was seen whole takes nothing away, a part of another versio
   expect(log.hasChanged("/a", "two")).toBe(false);
 });
 
-test("a created file is the session's own, a seen one is not", () => {
-  const log = createFileLog();
-  log.created("/a");
-  log.saw("/b", "");
-  expect(log.isOwn("/a")).toBe(true);
-  expect(log.isOwn("/b")).toBe(false);
-});
-
 test("forgetting a directory forgets what is below it, and no neighbour whose name begins alike", () => {
   const log = createFileLog();
   for (const path of ["/d/a", "/d/e/b", "/d2/a"]) {
@@ -61,10 +45,4 @@ test("forgetting a directory forgets what is below it, and no neighbour whose na
   expect(log.isOwn("/d/e/b")).toBe(false);
   expect(log.hasSeen("/d2/a")).toBe(true);
   expect(log.isOwn("/d2/a")).toBe(true);
-});
-
-test("two logs know nothing of each other", () => {
-  const [one, other] = [createFileLog(), createFileLog()];
-  one.saw("/a", "x");
-  expect(other.hasSeen("/a")).toBe(false);
 });

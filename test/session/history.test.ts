@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import type { Message } from "../../lib/model/message.ts";
 import { History } from "../../lib/session/history.ts";
 import type { Item } from "../../lib/session/item.ts";
-import { call, reply, result, user } from "../support/sessions.ts";
+import { seeded } from "../support/random.ts";
+import { call, facts, reply, result, user } from "../support/sessions.ts";
 
 function historyOf(items: readonly Item[]): Message[] {
   const history = new History();
@@ -109,8 +110,8 @@ const cases: readonly (readonly [name: string, items: readonly Item[], expected:
   [
     "notes and surroundings are said by the user; empty ones, lists and marks are not said at all",
     [
-      { kind: "environment", text: "You are in /a.", facts: environment() },
-      { kind: "environment", text: "", facts: environment() },
+      { kind: "environment", text: "You are in /a.", facts },
+      { kind: "environment", text: "", facts },
       turnStart,
       user("u"),
       { kind: "note", text: "note" },
@@ -181,7 +182,7 @@ function expectAccepted(messages: readonly Message[], where: string): void {
 
 /** Any item after any other, with few ids, so that they collide. */
 function randomLog(seed: number): Item[] {
-  const random = generator(seed);
+  const random = seeded(seed);
   const pick = <T>(...choices: [T, ...T[]]): T => choices[Math.floor(random() * choices.length)] ?? choices[0];
   const id = () => pick("", "a", "b", "b_2", "c");
   return Array.from({ length: 25 }, () =>
@@ -197,27 +198,4 @@ function randomLog(seed: number): Item[] {
       () => turnEnd,
     )(),
   );
-}
-
-/** Mulberry32: the same numbers for the same seed. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-function environment() {
-  return {
-    cwd: "/a",
-    date: "2026-11-18",
-    mode: "auto" as const,
-    sandbox: "none",
-    writable: [],
-    model: "m",
-    provider: "p",
-  };
 }

@@ -55,19 +55,17 @@ test("a second process is told who holds the session, where, and for how long", 
   fork.close();
 
   await holder.letGo();
-  const session = await shelf.store.open("shared");
+  await using session = await shelf.store.open("shared");
   session.append(user("now mine"));
-  session.close();
 });
 
 test("a session that this process holds already is held", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create({ ...start, id: "shared" });
+  await using session = shelf.store.create({ ...start, id: "shared" });
   session.append(user("hello"));
   await expect(shelf.store.open("shared")).rejects.toThrow('Session "shared" is in use: this process has held it');
   await using other = openStore(shelf.path);
   await expect(other.open("shared")).rejects.toMatchObject({ code: "session_held" });
-  session.close();
 });
 
 test("waiting ends as soon as the holder lets go", async () => {
@@ -83,7 +81,7 @@ test("waiting ends as soon as the holder lets go", async () => {
 
 test("waiting stops with the signal's own reason", async () => {
   await using shelf = makeShelf();
-  const holding = shelf.store.create({ ...start, id: "shared" });
+  await using holding = shelf.store.create({ ...start, id: "shared" });
   holding.append(user("hello"));
   const reason = new Error("the user had enough");
   const controller = new AbortController();
@@ -91,7 +89,6 @@ test("waiting stops with the signal's own reason", async () => {
   controller.abort(reason);
   await expect(waiting).rejects.toBe(reason);
   await expect(shelf.store.open("shared", { ms: 0, signal: controller.signal })).rejects.toBe(reason);
-  holding.close();
 });
 
 test("the lease of a process that was killed is taken over at once, and its work is there", async () => {
@@ -99,10 +96,9 @@ test("the lease of a process that was killed is taken over at once, and its work
   const holder = await holdElsewhere(shelf.path);
   await holder.kill();
   expect(leaseIn(shelf.path)?.pid).toBe(holder.pid);
-  const session = await shelf.store.open("shared");
+  await using session = await shelf.store.open("shared");
   expect(session.items()).toHaveLength(1);
   session.append(user("mine"));
-  session.close();
 });
 
 test("a process that merely has the pid of the dead owner does not hold its session", async () => {
@@ -149,8 +145,7 @@ test("of a process on another machine only the end of its lease frees the sessio
   alter(shelf.path, { machine: "" });
   await expect(shelf.store.open("shared")).rejects.toMatchObject({ code: "session_held" });
   alter(shelf.path, { expires: Date.now() - 1 });
-  const session = await shelf.store.open("shared");
-  session.close();
+  await using _ = await shelf.store.open("shared");
 });
 
 test("who lost the lease fails at the next write instead of mixing with the new owner's", async () => {
@@ -176,12 +171,11 @@ test("who lost the lease fails at the next write instead of mixing with the new 
 
 test("a session that was removed under its writer fails loudly", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create({ ...start, id: "shared" });
+  await using session = shelf.store.create({ ...start, id: "shared" });
   session.append(user("mine"));
   alter(shelf.path, { expires: Date.now() - 1 });
   shelf.store.remove("shared");
   expect(() => session.append(user("too late"))).toThrow('Lost session "shared"');
-  session.close();
 });
 
 test("a lease is renewed as long as its session is open", async () => {

@@ -19,10 +19,9 @@ test("an output is loaded as it was saved, byte for byte, also by the next proce
   session.outputs.save(stored);
   expect(session.outputs.load(id)).toEqual(stored);
   session.close();
-  const resumed = await shelf.store.open(session.id);
+  await using resumed = await shelf.store.open(session.id);
   expect(resumed.outputs.load(id)).toEqual(stored);
   expect(resumed.outputs.load("o99")).toBeUndefined();
-  resumed.close();
 });
 
 test("ids are short, never given twice, and go on after a resume", async () => {
@@ -32,9 +31,8 @@ test("ids are short, never given twice, and go on after a resume", async () => {
   expect([session.outputs.reserve(), session.outputs.reserve()]).toEqual(["o1", "o2"]);
   for (const id of ["o2", "o10", "o9"]) session.outputs.save(output(id, "x"));
   session.close();
-  const resumed = await shelf.store.open(session.id);
+  await using resumed = await shelf.store.open(session.id);
   expect(resumed.outputs.reserve()).toBe("o11");
-  resumed.close();
 });
 
 const nothing = { head: new Uint8Array(), tail: new Uint8Array(), totalBytes: 0, totalLines: 0 };

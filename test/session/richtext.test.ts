@@ -44,40 +44,12 @@ const ours = new Set(
 
 test("whatever a model writes, every tag and attribute is our own", () => {
   const pieces = [
-    "<script>",
-    "<img src=x onerror=y>",
-    "](",
-    "javascript:x",
-    "[",
-    "!",
-    "`",
-    "```",
-    '"',
-    "'",
-    ">",
-    "\n",
-    "\n\n",
-  ];
-  const more = [
-    "- ",
-    "1. ",
-    "    ",
-    "| ",
-    "|-|\n",
-    "*",
-    "_",
-    "&#60;",
-    "&lt;",
-    "<http://a.b>",
-    'http://a.b/"x',
-    "# ",
-    "\\",
-    "\0",
+    ..."<script>¦<img src=x onerror=y>¦](¦javascript:x¦[¦!¦`¦```¦\"¦'¦>¦\n¦\n\n¦- ¦1. ¦    ¦| ¦|-|\n¦*¦_".split("¦"),
+    ...'&#60;¦&lt;¦<http://a.b>¦http://a.b/"x¦# ¦\\¦\0'.split("¦"),
   ];
   const next = seeded(7);
   for (let round = 0; round < 3_000; round++) {
-    const from = [...pieces, ...more];
-    const markdown = Array.from({ length: 12 }, () => from[Math.floor(next() * from.length)]).join("");
+    const markdown = Array.from({ length: 12 }, () => pieces[Math.floor(next() * pieces.length)]).join("");
     const html = richText(markdown);
     for (const [tag, name = ""] of html.matchAll(/<\/?([a-z]+\d?)?[^>]*>?/gi)) {
       expect(ours, `${JSON.stringify(markdown)} became ${html}`).toContain(name);

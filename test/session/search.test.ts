@@ -1,11 +1,11 @@
 import { Database as Sqlite } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { call, makeShelf, output, reply, result, type Shelf, start, user } from "../support/sessions.ts";
+import { call, facts, makeShelf, output, reply, result, type Shelf, start, user } from "../support/sessions.ts";
 
 test("a word is found wherever it was said, with its place and what stands around it", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create({ ...start, id: "mine" });
+  await using session = shelf.store.create({ ...start, id: "mine" });
   session.beginTurn();
   session.append(
     user("where is the needle?"),
@@ -34,7 +34,6 @@ test("a word is found wherever it was said, with its place and what stands aroun
   ]);
   expect(found.every(({ session, snippet }) => session === "mine" && /needle/i.test(snippet))).toBe(true);
   expect((await shelf.store.search("pin", 50)).matches.map(({ seq }) => seq)).toEqual([3]);
-  session.close();
 });
 
 const said = "The function parse_config() in lib/config.ts threw ENOENT: naïve über-path, 数据库已损坏 => {x: 1}";
@@ -65,61 +64,48 @@ test.each([
 
 test("a very long query is answered", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("alpha"));
   expect((await shelf.store.search(`alpha ${"beta ".repeat(5000)}`, 50)).matches).toHaveLength(1);
-  session.close();
 });
 
 test("what matches more of the words comes first, and there is an end to it", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   for (let n = 0; n < 80; n++) session.append(user(`red herring number ${n}`));
   session.append(user("a red apple"));
   expect((await shelf.store.search("red apple", 50)).matches[0]?.seq).toBe(81);
   expect((await shelf.store.search("pear apple herring", 50)).matches[0]?.seq).toBe(81);
   expect((await shelf.store.search("red", 50)).matches).toHaveLength(50);
   expect(session.recall.search("red")).toHaveLength(10);
-  session.close();
 });
 
 test("the best matches are shown, and all are counted", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   for (let n = 0; n < 7; n++) session.append(user(`red => ${n}`));
   session.outputs.save(output("o1", "red =>\n"));
   for (const query of ["red", "=>"]) {
     const { matches, total } = await shelf.store.search(query, 3);
     expect([matches.length, total]).toEqual([3, 8]);
   }
-  session.close();
 });
 
 test("the surroundings that the model is told of are not found", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
-  const facts = {
-    cwd: "/",
-    date: "",
-    mode: "auto",
-    sandbox: "",
-    writable: [],
-    model: "big",
-    provider: "corp",
-  } as const;
+  await using session = shelf.store.create(start);
   session.append({ kind: "environment", text: "<environment> needle => </environment>", facts }, user("go"));
   for (const query of ["needle", "=>"]) {
     expect(await shelf.store.search(query, 3)).toEqual({ matches: [], total: 0 });
     expect(session.recall.search(query)).toEqual([]);
   }
-  session.close();
 });
 
 test("recall sees its own session only, and names the turn and the output", async () => {
   await using shelf = makeShelf();
-  const other = shelf.store.create(start);
+  await using other = shelf.store.create(start);
   other.append(user("needle of another"));
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append({ kind: "note", text: "a needle before the first turn" });
   session.beginTurn();
   session.append(user("go"), reply("", call("c1")), {
@@ -136,13 +122,11 @@ test("recall sees its own session only, and names the turn and the output", asyn
       .sort(),
   ).toEqual(["output o1, line 3", "turn 0, note", "turn 1, result of Bash, failed, exit code 1, output o1"]);
   expect(session.recall.search("needle").every(({ snippet }) => snippet.includes("needle"))).toBe(true);
-  session.close();
-  other.close();
 });
 
 test("an output that is saved again is found by its new text only", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("go"));
   session.outputs.save(output("o1", "first version\n"));
   expect(session.recall.search("first")).toHaveLength(1);
@@ -152,19 +136,17 @@ test("an output that is saved again is found by its new text only", async () => 
   expect((await shelf.store.search("second", 50)).matches).toEqual([
     { session: session.id, seq: 1, at: expect.any(Number), kind: "output", snippet: "second version" },
   ]);
-  session.close();
 });
 
 test("looking back is not found when looking back", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("the needle"));
   session.append(reply("", call("c1", "RecallContext", { query: "needle" })));
   session.append(result("c1", "turn 0, user: the needle", "RecallContext"));
   session.append(reply("", call("c2", "RecallContext", { query: "=>" })));
   expect(session.recall.search("needle")).toEqual([{ where: "turn 0, user", snippet: "the needle" }]);
   expect(session.recall.search("=>")).toEqual([]);
-  session.close();
 });
 
 test("what forks share is found once, in the session that said it", async () => {
@@ -196,24 +178,22 @@ test("what forks share is found once, in the session that said it", async () => 
 
 test("a snippet is about 200 characters around the match, on one line, and cuts no character", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   const family = "👩‍👩‍👧‍👦";
   session.append(user(`${family.repeat(100)}\n\n  needle\t${family.repeat(100)}`));
   const [match] = session.recall.search("needle");
   expect(match?.snippet).toMatch(new RegExp(`^…(${family})+ needle (${family})+…$`, "u"));
   expect(match?.snippet.length).toBeWithin(150, 230);
-  session.close();
 });
 
 test("a match in a line of two megabytes is shown like any other", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("go"));
   session.outputs.save(output("o1", `first\n${"ab cd ".repeat(350_000)}needle${" ef".repeat(1000)}`));
   const [match] = session.recall.search("needle");
   expect(match?.where).toBe("output o1, line 2");
   expect(match?.snippet).toContain("cd needle ef");
-  session.close();
 });
 
 /** What the full-text index has; an item gets there when something is sought. */
@@ -224,7 +204,7 @@ function indexed(shelf: Shelf): number {
 
 test("recording does not wait for the index: what was said gets there when something is sought", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.beginTurn();
   for (let n = 0; n < 45; n++) session.append(user(`needle ${n}`));
   expect(indexed(shelf)).toBe(0);
@@ -234,30 +214,27 @@ test("recording does not wait for the index: what was said gets there when somet
   expect(session.recall.search("late")).toHaveLength(1);
   expect((await shelf.store.search("late", 50)).matches).toHaveLength(1);
   expect(indexed(shelf)).toBe(46);
-  session.close();
 });
 
 test("looking back brings its own session into the index, and looking everywhere the rest", async () => {
   await using shelf = makeShelf();
-  const other = shelf.store.create(start);
+  await using other = shelf.store.create(start);
   other.append(user("needle of another"), user("another one"));
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("needle"));
   expect(session.recall.search("needle")).toHaveLength(1);
   expect(indexed(shelf)).toBe(1);
   expect((await shelf.store.search("needle", 50)).matches).toHaveLength(2);
   expect(indexed(shelf)).toBe(3);
-  session.close();
-  other.close();
 });
 
 test("what forks share is found by each of them, whichever brings it into the index", async () => {
   await using shelf = makeShelf();
-  const parent = shelf.store.create(start);
+  await using parent = shelf.store.create(start);
   parent.append(user("old needle"));
   expect(parent.recall.search("needle")).toHaveLength(1);
   parent.append(user("new needle"));
-  const fork = await shelf.store.fork(parent.id);
+  await using fork = await shelf.store.fork(parent.id);
   parent.append(user("needle of the parent"));
   fork.append(user("needle of the fork"));
   expect(fork.recall.search("needle")).toHaveLength(3);
@@ -265,13 +242,11 @@ test("what forks share is found by each of them, whichever brings it into the in
   expect(parent.recall.search("needle")).toHaveLength(3);
   expect((await shelf.store.search("needle", 50)).matches).toHaveLength(4);
   expect(indexed(shelf)).toBe(4);
-  parent.close();
-  fork.close();
 });
 
 test("what is said after a removal is found, although it may take over the number of what was removed", async () => {
   await using shelf = makeShelf();
-  const kept = shelf.store.create(start);
+  await using kept = shelf.store.create(start);
   kept.append(user("old needle"));
   const gone = shelf.store.create(start);
   gone.append(user("gone"), user("gone needle"));
@@ -285,13 +260,12 @@ test("what is said after a removal is found, although it may take over the numbe
     "newer needle",
     "old needle",
   ]);
-  kept.close();
 });
 
 test("processes that seek at the same time while others record find everything in the end, each item once", async () => {
   await using shelf = makeShelf();
   const program = join(import.meta.dir, "../support/session-seeker.ts");
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   for (let n = 0; n < 100; n++) session.append(user(`needle number ${n}`));
   const seekers = Array.from({ length: 4 }, () =>
     Bun.spawn([process.execPath, program, shelf.path, "needle"], { stdout: "pipe", stderr: "inherit" }),
@@ -304,14 +278,13 @@ test("processes that seek at the same time while others record find everything i
   expect(await found).toEqual(seekers.map(() => ["50\n", 0]));
   expect((await shelf.store.search("199", 50)).matches).toHaveLength(1);
   expect(indexed(shelf)).toBe(200);
-  session.close();
 });
 
 test("a session with an item that this koda cannot read does not keep the others from being found", async () => {
   await using shelf = makeShelf();
-  const broken = shelf.store.create(start);
+  await using broken = shelf.store.create(start);
   broken.append(user("first needle"), user("strange"), user("last needle"));
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("needle"));
   using db = new Sqlite(shelf.path);
   const readable = db.query<{ body: string }, []>("SELECT body FROM content WHERE id = 2").get()?.body ?? "";
@@ -323,6 +296,4 @@ test("a session with an item that this koda cannot read does not keep the others
   // A koda that can read it finds the rest.
   db.query("UPDATE content SET body = ? WHERE id = 2").run(readable);
   expect((await shelf.store.search("needle", 50)).matches).toHaveLength(3);
-  broken.close();
-  session.close();
 });

@@ -2,17 +2,7 @@ import { Database as Sqlite } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { Item } from "../../lib/session/item.ts";
 import { openStore } from "../../lib/session/store.ts";
-import { call, makeShelf, output, reply, result, start, user } from "../support/sessions.ts";
-
-const facts = {
-  cwd: "/project",
-  date: "2026-11-18",
-  mode: "auto",
-  sandbox: "none",
-  writable: ["/project"],
-  model: "big",
-  provider: "corp",
-} as const;
+import { call, facts, makeShelf, output, reply, result, start, user } from "../support/sessions.ts";
 
 const everyKind: Item[] = [
   { kind: "environment", text: "You are in /project.", facts },
@@ -56,29 +46,27 @@ test("a resumed session has every item as it was appended", async () => {
   const before = { items: session.items(), history: session.history(), usage: session.info.usage };
   session.close();
 
-  const resumed = await shelf.store.open(session.id);
+  await using resumed = await shelf.store.open(session.id);
   expect(resumed.resumed).toBe(true);
   expect(resumed.items()).toEqual(before.items);
   expect(resumed.items()).toMatchObject([{ kind: "turn_start" }, ...everyKind]);
   expect(resumed.history()).toEqual(before.history);
   expect(resumed.info.usage).toEqual({ input: 100, cached: 40, output: 7, reasoning: null });
-  expect(resumed.environment).toEqual({ ...facts, writable: ["/project"] });
+  expect(resumed.environment).toEqual(facts);
   expect(resumed.todo.items).toEqual([{ text: "look", status: "in_progress" }]);
-  resumed.close();
 });
 
 test("an appended item is on disk when append returns", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("hello"));
   using other = new Sqlite(shelf.path, { readonly: true });
   expect(other.query("SELECT count(*) AS n FROM item").get()).toEqual({ n: 1 });
-  session.close();
 });
 
 test("items that are appended together are all there or none", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("one"));
   using other = new Sqlite(shelf.path);
   other.run(`CREATE TRIGGER refuse BEFORE INSERT ON item WHEN new.seq = 3 BEGIN SELECT raise(ABORT, 'no'); END`);
@@ -88,7 +76,6 @@ test("items that are appended together are all there or none", async () => {
   other.run("DROP TRIGGER refuse");
   session.append(user("two"), user("three"));
   expect((await shelf.store.items(session.id)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
-  session.close();
 });
 
 test("turns count from 1, and what precedes the first has turn 0", async () => {
@@ -112,14 +99,13 @@ test("turns count from 1, and what precedes the first has turn 0", async () => {
   expect(session.info.turns).toBe(2);
   session.close();
 
-  const resumed = await shelf.store.open(session.id);
+  await using resumed = await shelf.store.open(session.id);
   expect(resumed.beginTurn()).toBe(3);
-  resumed.close();
 });
 
 test("a turn begins with all of its first items or not at all", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append({ kind: "note", text: "before" });
   using other = new Sqlite(shelf.path);
   other.run(`CREATE TRIGGER refuse BEFORE INSERT ON item WHEN new.seq = 4 BEGIN SELECT raise(ABORT, 'no'); END`);
@@ -134,7 +120,6 @@ test("a turn begins with all of its first items or not at all", async () => {
     ["user", 1],
     ["note", 1],
   ]);
-  session.close();
 });
 
 test("a turn that was cut off does not keep the next process from beginning one", async () => {
@@ -144,28 +129,25 @@ test("a turn that was cut off does not keep the next process from beginning one"
   session.append(user("one"), reply("", call("c1")));
   expect(() => session.beginTurn()).toThrow("has not ended");
   session.close();
-  const resumed = await shelf.store.open(session.id);
+  await using resumed = await shelf.store.open(session.id);
   expect(resumed.beginTurn()).toBe(2);
-  resumed.close();
 });
 
 test("the title is the first line of the first prompt that says something, and stays", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append({ kind: "note", text: "not a prompt" });
   session.append(user("\n  \n\tFix \u001b[31mthe\u0007   bug\u202e\nand more"));
   session.append(user("something else"));
   expect(session.info.title).toBe("Fix [31mthe bug");
-  session.close();
 });
 
 test("a long title ends at a whole character", async () => {
   await using shelf = makeShelf();
   const family = "👩‍👩‍👧‍👦";
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user(family.repeat(20)));
   expect(session.info.title).toBe(`${family.repeat(Math.floor(79 / family.length))}…`);
-  session.close();
 });
 
 test("usage adds up over all runs, and a figure that was never reported stays unknown", async () => {
@@ -175,16 +157,15 @@ test("usage adds up over all runs, and a figure that was never reported stays un
   session.append(reply("a"));
   session.append({ ...reply("b"), usage: { input: null, cached: 3, output: null, reasoning: null } });
   session.close();
-  const resumed = await shelf.store.open(session.id);
+  await using resumed = await shelf.store.open(session.id);
   resumed.append(reply("c"));
   expect(resumed.info.usage).toEqual({ input: 20, cached: 3, output: 10, reasoning: null });
   expect(shelf.store.find(session.id).usage).toEqual(resumed.info.usage);
-  resumed.close();
 });
 
 test("the recorded surroundings are those of the last environment", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append({ kind: "environment", text: "", facts });
   session.append({
     kind: "environment",
@@ -194,7 +175,6 @@ test("the recorded surroundings are those of the last environment", async () => 
   expect(shelf.store.find(session.id)).toMatchObject({ cwd: "/other", mode: "plan", model: "small" });
   expect(shelf.store.latest("/project")).toBeUndefined();
   expect(shelf.store.latest("/other")?.id).toBe(session.id);
-  session.close();
 });
 
 test("a session is made, and held, with the first thing that is said in it", async () => {
@@ -217,21 +197,12 @@ test("a session is made, and held, with the first thing that is said in it", asy
   expect(made()).toEqual({ sessions: 1, leases: 0 });
 });
 
-test("an id that somebody chose is taken at once", async () => {
-  await using shelf = makeShelf();
-  const first = await shelf.store.openOrCreate("mine", start);
-  await expect(shelf.store.openOrCreate("mine", start)).rejects.toMatchObject({ code: "session_held" });
-  first.close();
-  expect(shelf.store.named("mine")).toBeUndefined();
-});
-
 test("an output that is saved before anything was said makes its session", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.outputs.save(output("o1", "early\n"));
   session.append(user("hello"));
   expect(shelf.store.find(session.id).length).toBe(1);
-  session.close();
 });
 
 test("a session or fork without new items is gone when it is closed, and one that was there before never is", async () => {
@@ -253,12 +224,11 @@ test("an empty session that somebody else took over meanwhile is theirs to keep"
   const slow = shelf.store.create({ ...start, id: "mine" });
   using db = new Sqlite(shelf.path);
   db.run("UPDATE lease SET expires = 0");
-  const taker = await shelf.store.open("mine");
+  await using taker = await shelf.store.open("mine");
   taker.append(user("hello"));
   slow.close();
   taker.append(user("still here"));
   expect(await shelf.store.items("mine")).toHaveLength(2);
-  taker.close();
 });
 
 test("leaving the scope of a session closes it", async () => {
@@ -267,8 +237,8 @@ test("leaving the scope of a session closes it", async () => {
     await using session = shelf.store.create({ ...start, id: "mine" });
     session.append(user("hello"));
   }
-  const again = await shelf.store.open("mine");
-  again.close();
+  await using again = await shelf.store.open("mine");
+  expect(again.items()).toHaveLength(1);
 });
 
 test("nothing can be appended to a closed session", async () => {
@@ -283,7 +253,7 @@ test("nothing can be appended to a closed session", async () => {
 test("two sessions of one process know nothing of each other", async () => {
   await using shelf = makeShelf();
   const one = shelf.store.create(start);
-  const two = shelf.store.create(start);
+  await using two = shelf.store.create(start);
   one.append(user("apple"));
   two.append(user("pear"));
   one.outputs.save(output(one.outputs.reserve(), "apple juice\n"));
@@ -297,7 +267,6 @@ test("two sessions of one process know nothing of each other", async () => {
   expect(two.files.hasSeen("/project/a")).toBe(false);
   one.close();
   two.append(user("still here"));
-  two.close();
 });
 
 test("the file log of a resumed session is empty: the files may have changed since", async () => {
@@ -306,20 +275,18 @@ test("the file log of a resumed session is empty: the files may have changed sin
   session.append(user("hello"));
   session.files.saw("/project/a", "content");
   session.close();
-  const resumed = await shelf.store.open(session.id);
+  await using resumed = await shelf.store.open(session.id);
   expect(resumed.files.hasSeen("/project/a")).toBe(false);
-  resumed.close();
 });
 
 test("the history that was given is not changed by what is appended later", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("one"));
   const given = session.history();
   session.append(reply("two"));
   expect(given).toHaveLength(1);
   expect(session.history()).toHaveLength(2);
-  session.close();
 });
 
 test("an ephemeral store works like any other and leaves nothing on disk", async () => {
@@ -351,7 +318,6 @@ test("an item that this koda cannot read is an error that names the database and
     });
   }
   other.query("UPDATE content SET body = ? WHERE id = 2").run('{"kind":"note","text":"x","since_next_year":1}');
-  const opened = await shelf.store.open(session.id);
+  await using opened = await shelf.store.open(session.id);
   expect(opened.items()[1]).not.toHaveProperty("since_next_year");
-  opened.close();
 });

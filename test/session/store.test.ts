@@ -47,9 +47,8 @@ test("a session is found by its id and by a beginning that no other has", async 
   record(shelf, "apricot", "two");
   expect(shelf.store.find("apple").title).toBe("one");
   expect(shelf.store.find("apr").title).toBe("two");
-  const opened = await shelf.store.open("app");
+  await using opened = await shelf.store.open("app");
   expect(opened.id).toBe("apple");
-  opened.close();
 });
 
 test("a session is looked up by exactly its id where no other will do", async () => {
@@ -93,9 +92,8 @@ test("openOrCreate makes a session with exactly this id, and opens it the next t
   expect([first.id, first.resumed]).toEqual(["nightly", false]);
   first.append(user("hello"));
   first.close();
-  const second = await shelf.store.openOrCreate("nightly", start);
+  await using second = await shelf.store.openOrCreate("nightly", start);
   expect([second.id, second.resumed, second.items().length]).toEqual(["nightly", true, 1]);
-  second.close();
 });
 
 test.each(["", "a b", "a/b", "ä", "x".repeat(65), "a\n"])("the session id %j is refused as usage", async (id) => {
@@ -115,9 +113,8 @@ test("latest is the session of that very directory with the latest activity", as
   age(shelf, "old", 100);
   expect(shelf.store.latest("/project")?.id).toBe("old");
   expect(shelf.store.latest("/nowhere")).toBeUndefined();
-  const empty = shelf.store.create(start);
+  await using _ = shelf.store.create(start);
   expect(shelf.store.latest("/project")?.id).toBe("old");
-  empty.close();
 });
 
 test("the list begins with the latest activity", async () => {
@@ -134,11 +131,11 @@ test("the list begins with the latest activity", async () => {
 
 test("a fork begins with what the other session holds, and each goes its own way", async () => {
   await using shelf = makeShelf();
-  const parent = shelf.store.create(start);
+  await using parent = shelf.store.create(start);
   parent.append(user("one"), reply("", call("c1")), result("c1", "listing"));
   parent.outputs.save(output(parent.outputs.reserve(), "whole listing\n"));
 
-  const fork = await shelf.store.fork(parent.id);
+  await using fork = await shelf.store.fork(parent.id);
   expect(fork.id).not.toBe(parent.id);
   expect([fork.resumed, fork.info.parent, fork.info.title]).toEqual([true, parent.id, "one"]);
   expect(fork.history()).toEqual(parent.history());
@@ -153,8 +150,6 @@ test("a fork begins with what the other session holds, and each goes its own way
   expect(Buffer.from(fork.outputs.load("o1")?.stdout.head ?? []).toString()).toBe("changed\n");
   expect((await shelf.store.items(fork.id)).length).toBe(4);
   expect(JSON.stringify(await shelf.store.items(fork.id))).not.toContain("right");
-  fork.close();
-  parent.close();
 });
 
 test("a fork shares the content instead of copying it, and outlives its parent", async () => {
@@ -171,11 +166,10 @@ test("a fork shares the content instead of copying it, and outlives its parent",
 
   shelf.store.remove(parent.id);
   expect(countRows(shelf)).toMatchObject({ session: 1, item: 3, content: 3, output: 1, recording: 1 });
-  const again = await shelf.store.open(fork.id);
+  await using again = await shelf.store.open(fork.id);
   expect(again.items()).toEqual(items);
   expect(again.info.parent).toBe(parent.id);
   expect(again.outputs.load("o1")).toBeDefined();
-  again.close();
 });
 
 test("removing a session leaves nothing of it", async () => {
@@ -194,13 +188,12 @@ test("removing a session leaves nothing of it", async () => {
 
 test("a session that a process works in is neither removed nor pruned", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create({ ...start, id: "busy" });
+  await using session = shelf.store.create({ ...start, id: "busy" });
   session.append(user("hello"));
   expect(() => shelf.store.remove("busy")).toThrow('Session "busy" is in use');
   age(shelf, "busy", 1_000_000);
   expect(shelf.store.prune(1000)).toEqual([]);
   session.append(user("still here"));
-  session.close();
 });
 
 test("prune deletes what nobody touched for so long and says which", async () => {
@@ -219,7 +212,7 @@ test("prune deletes what nobody touched for so long and says which", async () =>
 
 test("the items of a session can be read while a process writes to it", async () => {
   await using shelf = makeShelf();
-  const session = shelf.store.create(start);
+  await using session = shelf.store.create(start);
   session.append(user("one"));
   using writer = new Sqlite(shelf.path);
   writer.run("BEGIN IMMEDIATE");
@@ -228,5 +221,4 @@ test("the items of a session can be read while a process writes to it", async ()
   expect(shelf.store.list()).toHaveLength(1);
   expect(performance.now() - began).toBeLessThan(5000);
   writer.run("ROLLBACK");
-  session.close();
 });

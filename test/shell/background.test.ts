@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Tasks } from "../../lib/shell/background.ts";
 import type { KeptStream } from "../../lib/shell/capture.ts";
 import { makePlace } from "../support/place.ts";
-import { isAlive, shellIn } from "../support/shell.ts";
+import { isAlive, makeShell, shellIn } from "../support/shell.ts";
 
 /** A store that a test can wait for. */
 const store = () => {
@@ -43,8 +43,7 @@ const endOf = async (tasks: Tasks, id: string) => {
 };
 
 test("a task is there at once, runs on its own, and its end and output can be seen", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const tasks = new Tasks(shell);
   const kept = store();
   const task = tasks.start("echo one; echo two >&2; exit 7", kept);
@@ -69,8 +68,7 @@ test("a look shows what is new since the last one, and nothing twice", async () 
 });
 
 test.concurrent("what it prints is in the store while it still runs", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const tasks = new Tasks(shell);
   const kept = store();
   tasks.start("echo listening; exec sleep 1000", kept);
@@ -83,8 +81,7 @@ test.concurrent("what it prints is in the store while it still runs", async () =
 });
 
 test("stopping one ends all of it, and leaves the others alone", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const tasks = new Tasks(shell);
   tasks.start("sleep 1000 & echo $!; wait", store());
   tasks.start("echo $$; exec sleep 1000", store());
@@ -125,8 +122,7 @@ test("stopping the shell ends the tasks that were started with it", async () => 
 });
 
 test("tasks of different owners on one shell have their own numbers and ends", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const [mine, theirs] = [new Tasks(shell), new Tasks(shell)];
   mine.start("exec sleep 1000", store());
   theirs.start("exec sleep 1000", store());
@@ -136,8 +132,7 @@ test("tasks of different owners on one shell have their own numbers and ends", a
 });
 
 test("a store that fails is heard of at the next look, and everything is stopped all the same", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const tasks = new Tasks(shell);
   const save = () => {
     throw new Error("disk full");
@@ -153,8 +148,7 @@ test("a store that fails is heard of at the next look, and everything is stopped
 });
 
 test("an unknown task is nobody", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const tasks = new Tasks(shell);
   expect(tasks.look("t1")).toBeUndefined();
   expect(await tasks.stop("t1")).toBeUndefined();

@@ -3,57 +3,30 @@ import { childEnv } from "../../lib/shell/env.ts";
 
 const rules = { pass: [], tmp: "/run-tmp", providerKeys: ["OPENAI_API_KEY", "CORP_LLM"] };
 
-test.each([
+/** Variables of the parent, and whether commands get them. */
+const variables: readonly [names: string, reaches: boolean][] = [
   // Needed and harmless.
-  ["PATH", true],
-  ["HOME", true],
-  ["USER", true],
-  ["LANG", true],
-  ["LC_ALL", true],
-  ["LC_CTYPE", true],
-  ["TZ", true],
-  ["CI", true],
-  ["https_proxy", true],
-  ["HTTPS_PROXY", true],
-  ["NO_PROXY", true],
-  ["SSL_CERT_FILE", true],
-  ["CARGO_HOME", true],
-  ["RUSTUP_HOME", true],
-  ["JAVA_HOME", true],
-  ["GOPATH", true],
-  ["NVM_DIR", true],
-  ["VIRTUAL_ENV", true],
-  ["GIT_AUTHOR_NAME", true],
+  ["PATH HOME USER LANG LC_ALL LC_CTYPE TZ CI https_proxy HTTPS_PROXY NO_PROXY SSL_CERT_FILE", true],
+  ["CARGO_HOME RUSTUP_HOME JAVA_HOME GOPATH NVM_DIR VIRTUAL_ENV GIT_AUTHOR_NAME", true],
   // Secrets, by their names.
-  ["AWS_SECRET_ACCESS_KEY", false],
-  ["GITHUB_TOKEN", false],
-  ["DB_PASSWORD", false],
-  ["GOOGLE_APPLICATION_CREDENTIALS", false],
-  ["LC_TOKEN", false],
-  ["lc_api_key", false],
-  ["OPENAI_API_KEY", false],
-  ["CORP_LLM", false],
+  ["AWS_SECRET_ACCESS_KEY GITHUB_TOKEN DB_PASSWORD GOOGLE_APPLICATION_CREDENTIALS LC_TOKEN", false],
+  ["lc_api_key OPENAI_API_KEY CORP_LLM", false],
   // What would change how programs run, or reach past the project.
-  ["BUN_OPTIONS", false],
-  ["BUN_INSTALL", false],
-  ["BUN_BE_BUN", false],
-  ["BASH_ENV", false],
-  ["ENV", false],
-  ["BASH_FUNC_ls%%", false],
-  ["LD_PRELOAD", false],
-  ["NODE_OPTIONS", false],
-  ["GIT_DIR", false],
-  ["SSH_AUTH_SOCK", false],
-  ["KODA_HOME", false],
+  ["BUN_OPTIONS BUN_INSTALL BUN_BE_BUN BASH_ENV ENV BASH_FUNC_ls%% LD_PRELOAD NODE_OPTIONS GIT_DIR", false],
+  ["SSH_AUTH_SOCK KODA_HOME", false],
   // Nobody thought of it.
-  ["SOMETHING_ELSE", false],
-  ["path", false],
-])("%s reaches a command: %j", (name, reaches) => {
-  const { env, notes } = childEnv({ [name]: "a value" }, rules);
-  expect(name in env).toBe(reaches);
-  expect(env).toEqual({ TERM: "dumb", TMPDIR: "/run-tmp", ...(reaches && { [name]: "a value" }) });
-  expect(notes).toEqual([]);
-});
+  ["SOMETHING_ELSE path", false],
+];
+
+test.each(variables.flatMap(([names, reaches]) => names.split(" ").map((name) => [name, reaches] as const)))(
+  "%s reaches a command: %j",
+  (name, reaches) => {
+    const { env, notes } = childEnv({ [name]: "a value" }, rules);
+    expect(name in env).toBe(reaches);
+    expect(env).toEqual({ TERM: "dumb", TMPDIR: "/run-tmp", ...(reaches && { [name]: "a value" }) });
+    expect(notes).toEqual([]);
+  },
+);
 
 test.each([
   ["npm_config_registry", "https://npm.example/", "https://npm.example/"],

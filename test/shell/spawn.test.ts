@@ -2,13 +2,12 @@ import { expect, test } from "bun:test";
 import { existsSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makePlace } from "../support/place.ts";
-import { isAlive, shellIn, watch } from "../support/shell.ts";
+import { isAlive, makeShell, shellIn, watch } from "../support/shell.ts";
 
 const program = join(import.meta.dir, "../support/shell-program.ts");
 
 test("a command's output, both streams, and its exit code come back", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const { ended, heard } = watch(shell, "echo out; echo err >&2; exit 3");
   expect(await ended).toEqual({ exitCode: 3, leftBehind: false });
   expect(heard).toEqual({ stdout: "out\n", stderr: "err\n" });
@@ -26,8 +25,7 @@ test.each([
   ["sh -c 'kill -ABRT $$'; exit $?", { exitCode: 134 }],
   ["-x", { exitCode: 127 }],
 ])("%s ends with %j", async (line, status) => {
-  await using place = makePlace({ "not-executable": "" });
-  await using shell = shellIn(place);
+  await using shell = makeShell({}, { "not-executable": "" });
   expect(await watch(shell, line).ended).toMatchObject(status);
 });
 
@@ -45,16 +43,14 @@ test("a command starts in the project, with exactly the given environment and a 
 });
 
 test("arguments of a program are not interpreted", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const { ended, heard } = watch(shell, ["printf", "%s|", "$HOME", "a b", "*"]);
   await ended;
   expect(heard.stdout).toBe("$HOME|a b|*|");
 });
 
 test("the streams can be opened by name, as only real pipes can", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const { ended, heard } = watch(shell, "echo out > /dev/stdout; echo err > /dev/stderr; echo t | tee /dev/stderr");
   expect(await ended).toMatchObject({ exitCode: 0 });
   expect(heard).toEqual({ stdout: "out\nt\n", stderr: "err\nt\n" });
@@ -104,16 +100,14 @@ test("no file of ours is open in a command, nor those of a command beside it", a
 });
 
 test("a broken pipe kills a writer, as everywhere else", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const { ended, heard } = watch(shell, "yes | head -1; echo ${PIPESTATUS[0]}; grep SigIgn /proc/self/status");
   await ended;
   expect(heard.stdout).toBe("y\n141\nSigIgn:\t0000000000000000\n");
 });
 
 test("a command leads a session and a group of its own", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const { pid, ended, heard } = watch(shell, "cut -d' ' -f5,6 /proc/$$/stat");
   await ended;
   expect(heard.stdout).toBe(`${pid} ${pid}\n`);
@@ -130,8 +124,7 @@ test("the limit of open files is the one that we were given, not the one that ou
 });
 
 test("a background process without output does not hold the call, and dies with it", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const started = performance.now();
   const { ended, heard } = watch(shell, "sleep 1000 >/dev/null 2>&1 & echo $!");
   expect(await ended).toEqual({ exitCode: 0, leftBehind: true });
@@ -140,16 +133,14 @@ test("a background process without output does not hold the call, and dies with 
 });
 
 test("what a background process still prints in that time is part of the output", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const { ended, heard } = watch(shell, "(sleep 0.2; echo late) & echo early");
   expect(await ended).toEqual({ exitCode: 0, leftBehind: false });
   expect(heard.stdout).toBe("early\nlate\n");
 });
 
 test("after the timeout the whole group is gone, and what it said is kept", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const { ended, heard } = watch(shell, "sleep 1000 & echo $!; echo said; wait", { timeoutMs: 300 });
   expect(await ended).toMatchObject({ exitCode: 143, signal: "SIGTERM", stopped: "timeout" });
   expect(heard.stdout).toContain("said\n");
@@ -157,8 +148,7 @@ test("after the timeout the whole group is gone, and what it said is kept", asyn
 });
 
 test("a command has the two seconds to clean up, and what it says then is heard", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const running = watch(shell, "trap 'sleep 0.2; echo cleaned; exit 9' TERM; echo ready; while :; do sleep 0.05; done");
   await running.prints(/ready/);
   expect(await running.stop()).toMatchObject({ exitCode: 9, stopped: "stop" });
@@ -166,8 +156,7 @@ test("a command has the two seconds to clean up, and what it says then is heard"
 });
 
 test("a stopped process hears of it too", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const started = performance.now();
   const running = watch(shell, "echo ready; kill -STOP $$");
   await running.prints(/ready/);
@@ -176,8 +165,7 @@ test("a stopped process hears of it too", async () => {
 });
 
 test("an abort stops the command at once, and one that came before it starts does too", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const controller = new AbortController();
   const running = watch(shell, "echo ready; sleep 1000", { signal: controller.signal });
   await running.prints(/ready/);
@@ -191,8 +179,7 @@ test("an abort stops the command at once, and one that came before it starts doe
 test.each(["setsid", "env -i setsid"])(
   "what `%s` started is stopped with its command, and only then",
   async (program) => {
-    await using place = makePlace();
-    await using shell = shellIn(place);
+    await using shell = makeShell();
     const other = watch(shell, `${program} sh -c 'echo $$; exec sleep 1000' & wait`);
     const [otherEscaped] = await other.prints(/\d+(?=\n)/);
     const running = watch(shell, `(${program} sh -c 'echo $$; exec sleep 1000' &) ; sleep 1000`);
@@ -207,8 +194,7 @@ test.each(["setsid", "env -i setsid"])(
 );
 
 test("a daemon that a command started outlives the command but not the shell", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const line = "setsid sh -c 'setsid sh -c \"echo \\$\\$; exec sleep 1000 >/dev/null 2>&1\" & exit'; exit 5";
   const { prints, ended } = watch(shell, line);
   const [daemon] = await prints(/\d+(?=\n)/);
@@ -230,8 +216,7 @@ test("two shells in one process do not stop each other's commands", async () => 
 });
 
 test("stopping everything is immediate when there is nothing to stop", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const started = performance.now();
   await shell.stopAll();
   shell.killNow();
@@ -239,8 +224,7 @@ test("stopping everything is immediate when there is nothing to stop", async () 
 });
 
 test("commands side by side keep their outputs apart", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const commands = Array.from({ length: 20 }, (_, n) => watch(shell, `for i in 1 2 3; do echo ${n}; done; exit ${n}`));
   for (const [n, { ended, heard }] of commands.entries()) {
     expect(await ended).toMatchObject({ exitCode: n });
@@ -249,8 +233,7 @@ test("commands side by side keep their outputs apart", async () => {
 });
 
 test("many commands leave no file open", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const openFiles = () => [...new Bun.Glob("*").scanSync({ cwd: "/proc/self/fd", onlyFiles: false })].length;
   await watch(shell, "true").ended;
   const before = openFiles();
@@ -287,8 +270,7 @@ test("a program in the project is not taken for one on the PATH", async () => {
 });
 
 test.concurrent("a background process that holds the pipes is waited for no longer than two seconds", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const started = performance.now();
   const { ended, heard } = watch(shell, "sleep 1000 & echo $!");
   expect(await ended).toEqual({ exitCode: 0, leftBehind: true });
@@ -297,8 +279,7 @@ test.concurrent("a background process that holds the pipes is waited for no long
 });
 
 test.concurrent("a group that ignores TERM is killed two seconds later", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const started = performance.now();
   const line = "trap '' TERM; (while :; do sleep 0.1; done) & echo $!; wait";
   const { ended, heard } = watch(shell, line, { timeoutMs: 100 });

@@ -24,7 +24,7 @@ test("a stdout that takes no more is told of once, and people still read how the
   }
   expect(refusals).toHaveLength(1);
   expect(refusals[0]).toMatchObject({ code: "output", message: expect.stringContaining("ENOSPC") });
-  expect(sink.flush()).rejects.toBeInstanceOf(KodaError);
+  await expect(sink.flush()).rejects.toBeInstanceOf(KodaError);
   expect(readFileSync(stderr, "utf8")).toContain("✓ done");
 });
 

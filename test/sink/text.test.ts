@@ -10,161 +10,106 @@ const limited = {
   error: { code: "max_turns", message: "Request limit reached: 3 (--max-turns)", retryable: true },
 } as const;
 
-type Row = {
-  name: string;
-  events: readonly Event[];
+type Row = [
+  name: string,
+  events: readonly Event[],
   /** stdout into a pipe. */
-  answer: string;
+  answer: string,
   /** stdout with --stream. */
-  stream: string;
+  stream: string,
   /** The text that must be on stderr when stdout is only the answer. */
-  asides?: readonly string[];
-};
-
-const rows: readonly Row[] = [
-  {
-    name: "an answer in pieces",
-    events: [delta("All "), delta("good."), done("All good."), finished("All good.")],
-    answer: "All good.\n",
-    stream: "All good.\n",
-  },
-  {
-    name: "an answer that ends its own line",
-    events: [...said("One\ntwo\n"), finished("One\ntwo\n")],
-    answer: "One\ntwo\n",
-    stream: "One\ntwo\n",
-  },
-  {
-    name: "an answer that was not streamed",
-    events: [done("Good."), finished("Good.")],
-    answer: "Good.\n",
-    stream: "Good.\n",
-  },
-  { name: "an answer of which only the end knows", events: [finished("Good.")], answer: "Good.\n", stream: "Good.\n" },
-  { name: "no answer", events: [finished("", failed)], answer: "", stream: "" },
-  {
-    name: "text before a call is not the answer",
-    events: [...said("I look."), ...look, ...said("Good."), finished("Good.")],
-    answer: "Good.\n",
-    stream: "I look.\nGood.\n",
-    asides: ["I look."],
-  },
-  {
-    name: "a call in the middle of a reply's text",
-    events: [
-      delta("I look"),
-      ...look,
-      delta(" at it."),
-      done("I look at it."),
-      ...look,
-      ...said("Good."),
-      finished("Good."),
-    ],
-    answer: "Good.\n",
-    stream: "I look at it.\nGood.\n",
-    asides: ["I look\n", "at it.\n"],
-  },
-  {
-    name: "text of an attempt that broke is not the answer",
-    events: [delta("Go"), retried, delta("Good."), done("Good."), finished("Good.")],
-    answer: "Good.\n",
-    stream: "Go\nGood.\n",
-    asides: ["Go\n"],
-  },
-  {
-    name: "an answer in two replies is one answer",
-    events: [...said("One "), ...said("two."), finished("One two.")],
-    answer: "One two.\n",
-    stream: "One \ntwo.\n",
-  },
-  {
-    name: "a reply that was sent back is not the answer",
-    events: [...said("not JSON"), ...said("{}"), finished("{}")],
-    answer: "{}\n",
-    stream: "not JSON\n{}\n",
-    asides: ["not JSON"],
-  },
-  {
-    name: "a reply that was cut off is not the answer",
-    events: [delta("Half an ans"), finished("Half an ans", failed)],
-    answer: "",
-    stream: "Half an ans\n",
-    asides: ["Half an ans"],
-  },
-  {
-    name: "a run that failed between calls has no answer",
-    events: [...said("I look."), ...look, finished("I look.", failed)],
-    answer: "",
-    stream: "I look.\n",
-    asides: ["I look."],
-  },
-  {
-    name: "an empty reply is no answer, whatever was said before it",
-    events: [...said("I look."), ...look, done(""), finished("I look.", failed)],
-    answer: "",
-    stream: "I look.\n",
-    asides: ["I look."],
-  },
-  {
-    name: "the last words of a run at its limit are the answer",
-    events: [...said("I look."), ...look, ...said("So far so good."), finished("So far so good.", limited)],
-    answer: "So far so good.\n",
-    stream: "I look.\nSo far so good.\n",
-    asides: ["I look."],
-  },
+  asides?: readonly string[],
 ];
 
-describe("into a pipe, stdout is the answer and nothing else", () => {
-  for (const { name, events, answer } of rows)
-    test(name, async () => {
-      expect((await sinkRun([started, ...events])).stdout).toBe(answer);
-    });
-});
+const lookAt = [...said("I look."), ...look];
+const wholeAnswer = [done("Good."), finished("Good.")];
+const soFar = "So far so good.";
 
-describe("with --stream, stdout is every reply's text", () => {
-  for (const { name, events, stream } of rows)
-    test(name, async () => {
-      expect((await sinkRun([started, ...events], { stream: true })).stdout).toBe(stream);
-    });
-});
+const rows: readonly Row[] = [
+  [
+    "an answer in pieces",
+    [delta("All "), delta("good."), done("All good."), finished("All good.")],
+    "All good.\n",
+    "All good.\n",
+  ],
+  ["an answer that ends its own line", [...said("One\ntwo\n"), finished("One\ntwo\n")], "One\ntwo\n", "One\ntwo\n"],
+  ["an answer that was not streamed", wholeAnswer, "Good.\n", "Good.\n"],
+  ["an answer of which only the end knows", [finished("Good.")], "Good.\n", "Good.\n"],
+  ["no answer", [finished("", failed)], "", ""],
+  [
+    "text before a call is not the answer",
+    [...lookAt, ...said("Good."), finished("Good.")],
+    "Good.\n",
+    "I look.\nGood.\n",
+    ["I look."],
+  ],
+  [
+    "a call in the middle of a reply's text",
+    [delta("I look"), ...look, delta(" at it."), done("I look at it."), ...look, ...said("Good."), finished("Good.")],
+    "Good.\n",
+    "I look at it.\nGood.\n",
+    ["I look\n", "at it.\n"],
+  ],
+  [
+    "text of an attempt that broke is not the answer",
+    [delta("Go"), retried, delta("Good."), ...wholeAnswer],
+    "Good.\n",
+    "Go\nGood.\n",
+    ["Go\n"],
+  ],
+  [
+    "an answer in two replies is one answer",
+    [...said("One "), ...said("two."), finished("One two.")],
+    "One two.\n",
+    "One \ntwo.\n",
+  ],
+  [
+    "a reply that was sent back is not the answer",
+    [...said("not JSON"), ...said("{}"), finished("{}")],
+    "{}\n",
+    "not JSON\n{}\n",
+    ["not JSON"],
+  ],
+  [
+    "a reply that was cut off is not the answer",
+    [delta("Half an ans"), finished("Half an ans", failed)],
+    "",
+    "Half an ans\n",
+    ["Half an ans"],
+  ],
+  [
+    "a run that failed between calls has no answer",
+    [...lookAt, finished("I look.", failed)],
+    "",
+    "I look.\n",
+    ["I look."],
+  ],
+  [
+    "an empty reply is no answer, whatever was said before it",
+    [...lookAt, done(""), finished("I look.", failed)],
+    "",
+    "I look.\n",
+    ["I look."],
+  ],
+  [
+    "the last words of a run at its limit are the answer",
+    [...lookAt, ...said(soFar), finished(soFar, limited)],
+    `${soFar}\n`,
+    `I look.\n${soFar}\n`,
+    ["I look."],
+  ],
+];
 
-describe("text that is not the answer is for people, once", () => {
-  for (const { name, events, asides = [], answer } of rows)
-    test(name, async () => {
-      const { stderr } = await sinkRun([started, ...events]);
-      for (const aside of asides) expect(stderr.split(aside)).toHaveLength(2);
+for (const [name, events, answer, stream, asides = []] of rows)
+  describe(name, () => {
+    test("into a pipe, stdout is the answer and nothing else, and other text is for people, once", async () => {
+      const { stdout, stderr } = await sinkRun([started, ...events]);
+      expect(stdout).toBe(answer);
+      expect(asides.map((aside) => stderr.split(aside).length - 1)).toEqual(asides.map(() => 1));
       if (answer !== "") expect(stderr).not.toContain(`\n${answer}`);
     });
-});
 
-test("with --stream people do not read on stderr what stdout says", async () => {
-  const { stderr } = await sinkRun([started, ...said("I look."), ...look, ...said("Good."), finished("Good.")], {
-    stream: true,
+    test("with --stream, stdout is every reply's text", async () => {
+      expect((await sinkRun([started, ...events], { stream: true })).stdout).toBe(stream);
+    });
   });
-  expect(stderr).not.toContain("I look.");
-});
-
-const hostile = "\u001b]52;c;ZXZpbA==\u0007\u001b[2JGood.\u009b31m\rBad";
-
-test("into a pipe the answer's bytes are exactly the model's", async () => {
-  expect((await sinkRun([...said(hostile), finished(hostile)])).stdout).toBe(`${hostile}\n`);
-  expect((await sinkRun([...said(hostile), finished(hostile)], { stream: true })).stdout).toBe(`${hostile}\n`);
-});
-
-test("on a terminal the answer cannot steer it", async () => {
-  const { stdout } = await sinkRun([...said(hostile), finished(hostile)], { stdoutIsTerminal: true });
-  expect(stdout).toBe("]52;c;ZXZpbA==[2JGood.31m\nBad\n");
-});
-
-test("on a terminal text appears as it comes, a call's line below it and the rest below that", async () => {
-  const { both } = await sinkRun(
-    [delta("I look"), ...look, delta(" at it."), done("I look at it."), finished("I look at it.")],
-    { stdoutIsTerminal: true, stderrIsTerminal: true },
-  );
-  expect(both.split("\n").slice(0, 4)).toEqual([
-    "I look",
-    "● Read a ✓ 1.2 s",
-    " at it.",
-    expect.stringContaining("done"),
-  ]);
-});

@@ -3,115 +3,85 @@ import { bytes, connectWay, echo, readAll, startOrigin, type Ports, type Way } f
 import { forbiddenHost } from "./peers.ts";
 import { deadPort, readSome, Stage } from "./stage.ts";
 
-/** What is expected of a proxy, asked of koda and of others in the same words. Throws what went wrong. */
-export type Case = { name: string; run(stage: Stage): Promise<void> };
-
 const megabyte = 1024 * 1024;
 
-export const cases: readonly Case[] = [
-  {
-    name: "plain exchange",
-    async run(stage) {
-      const socket = await stage.open(echo);
-      socket.write("hello");
-      same(await readSome(socket, 5), Buffer.from("hello"));
-    },
+/** What is expected of a proxy, asked of koda and of others in the same words. Each throws what went wrong. */
+const checks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
+  async "plain exchange"(stage) {
+    const socket = await stage.open(echo);
+    socket.write("hello");
+    same(await readSome(socket, 5), Buffer.from("hello"));
   },
-  {
-    name: "early data",
-    async run(stage) {
-      const early = bytes(100_000);
-      const heard = later<Buffer>();
-      await stage.open((server) => heard.resolve(readSome(server, early.length)), { early });
-      same(await heard.promise, early);
-    },
+  async "early data"(stage) {
+    const early = bytes(100_000);
+    const heard = later<Buffer>();
+    await stage.open((server) => heard.resolve(readSome(server, early.length)), { early });
+    same(await heard.promise, early);
   },
-  {
-    name: "head byte by byte",
-    async run(stage) {
-      const socket = await stage.open(echo, { isByteByByte: true });
-      socket.write("hello");
-      same(await readSome(socket, 5), Buffer.from("hello"));
-    },
+  async "head byte by byte"(stage) {
+    const socket = await stage.open(echo, { isByteByByte: true });
+    socket.write("hello");
+    same(await readSome(socket, 5), Buffer.from("hello"));
   },
-  {
-    name: "client half-close",
-    async run(stage) {
-      const [question, answer] = [bytes(megabyte), bytes(3 * megabyte, 2)];
-      const heard = later<Buffer>();
-      const socket = await stage.open((server) => {
-        server.once("end", () => server.end(answer));
-        heard.resolve(readAll(server));
-      });
-      socket.end(question);
-      same(await readAll(socket), answer);
-      same(await heard.promise, question);
-    },
+  async "client half-close"(stage) {
+    const [question, answer] = [bytes(megabyte), bytes(3 * megabyte, 2)];
+    const heard = later<Buffer>();
+    const socket = await stage.open((server) => {
+      server.once("end", () => server.end(answer));
+      heard.resolve(readAll(server));
+    });
+    socket.end(question);
+    same(await readAll(socket), answer);
+    same(await heard.promise, question);
   },
-  {
-    name: "server half-close",
-    async run(stage) {
-      const heard = later<Buffer>();
-      const socket = await stage.open((server) => {
-        heard.resolve(readAll(server));
-        server.end("bye");
-      });
-      same(await readAll(socket), Buffer.from("bye"));
-      const rest = bytes(10_000);
-      socket.end(rest);
-      same(await heard.promise, rest);
-    },
+  async "server half-close"(stage) {
+    const heard = later<Buffer>();
+    const socket = await stage.open((server) => {
+      heard.resolve(readAll(server));
+      server.end("bye");
+    });
+    same(await readAll(socket), Buffer.from("bye"));
+    const rest = bytes(10_000);
+    socket.end(rest);
+    same(await heard.promise, rest);
   },
-  {
-    name: "reset by the server",
-    async run(stage) {
-      const socket = await stage.open((server) => server.once("data", () => server.resetAndDestroy()));
-      socket.write("x");
-      await expectReset(socket);
-    },
+  async "reset by the server"(stage) {
+    const socket = await stage.open((server) => server.once("data", () => server.resetAndDestroy()));
+    socket.write("x");
+    await expectReset(socket);
   },
-  {
-    name: "reset by the client",
-    async run(stage) {
-      const reset = later<void>();
-      const socket = await stage.open((server) => {
-        reset.resolve(expectReset(server));
-        server.write("x");
-      });
-      await readSome(socket, 1);
-      socket.resetAndDestroy();
-      await reset.promise;
-    },
+  async "reset by the client"(stage) {
+    const reset = later<void>();
+    const socket = await stage.open((server) => {
+      reset.resolve(expectReset(server));
+      server.write("x");
+    });
+    await readSome(socket, 1);
+    socket.resetAndDestroy();
+    await reset.promise;
   },
-  {
-    name: "50 MB both ways at once",
-    async run(stage) {
-      const [up, down] = [bytes(50 * megabyte), bytes(50 * megabyte, 2)];
-      const heard = later<Buffer>();
-      const socket = await stage.open((server) => {
-        heard.resolve(readSome(server, up.length));
-        server.write(down);
-      });
-      socket.write(up);
-      same(await readSome(socket, down.length), down);
-      same(await heard.promise, up);
-    },
+  async "50 MB both ways at once"(stage) {
+    const [up, down] = [bytes(50 * megabyte), bytes(50 * megabyte, 2)];
+    const heard = later<Buffer>();
+    const socket = await stage.open((server) => {
+      heard.resolve(readSome(server, up.length));
+      server.write(down);
+    });
+    socket.write(up);
+    same(await readSome(socket, down.length), down);
+    same(await heard.promise, up);
   },
-  {
-    name: "refusal",
-    async run(stage) {
-      const number = await stage.numberFor(forbiddenHost);
-      if (number !== (stage.way === connectWay ? "403" : "2")) throw new Error(`the answer is "${number}"`);
-    },
+  async refusal(stage) {
+    const number = await stage.numberFor(forbiddenHost);
+    if (number !== (stage.way === connectWay ? "403" : "2")) throw new Error(`the answer is "${number}"`);
   },
-  {
-    name: "dead host",
-    async run(stage) {
-      const number = await stage.numberFor("127.0.0.1");
-      if (!(stage.way === connectWay ? /^5\d\d$/ : /^[45]$/).test(number)) throw new Error(`the answer is "${number}"`);
-    },
+  async "dead host"(stage) {
+    const number = await stage.numberFor("127.0.0.1");
+    if (!(stage.way === connectWay ? /^5\d\d$/ : /^[45]$/).test(number)) throw new Error(`the answer is "${number}"`);
   },
-];
+};
+
+export const cases = Object.entries(checks).map(([name, run]) => ({ name, run }));
 
 export type Trial = {
   /** Opens the proxy. It has to reach these ports of 127.0.0.1, and to refuse the forbidden host. */

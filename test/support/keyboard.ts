@@ -2,11 +2,12 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { binary } from "./koda.ts";
 import type { Place } from "./place.ts";
+import { until } from "./until.ts";
 
 /** An interactive shell whose prompt is `ready> `, in a terminal of 200 columns, with koda on its PATH. */
 export type Keyboard = AsyncDisposable & {
   /** Presses keys, and gives what the terminal shows from then on until that matches. */
-  press(keys: string, until: RegExp): Promise<string>;
+  press(keys: string, pattern: RegExp): Promise<string>;
 };
 
 export async function openShell(
@@ -17,7 +18,6 @@ export async function openShell(
   const decoder = new TextDecoder();
   let shown = "";
   let hasEnded = false;
-  let changed = Promise.withResolvers<void>();
   const child = Bun.spawn([...argv], {
     cwd: place.project,
     env: { ...withKoda(place), TERM: "dumb", ...env },
@@ -25,30 +25,28 @@ export async function openShell(
       cols: 200,
       data(_, bytes) {
         shown += decoder.decode(bytes, { stream: true });
-        changed.resolve();
-        changed = Promise.withResolvers();
       },
       exit() {
         hasEnded = true;
-        changed.resolve();
       },
     },
   });
 
-  async function seen(until: RegExp): Promise<string> {
-    while (!until.test(shown)) {
-      if (hasEnded) throw new Error(`${argv[0]} ended without showing ${until}: ${shown}`);
-      await changed.promise;
-    }
+  async function seen(pattern: RegExp): Promise<string> {
+    await until(
+      () => pattern.test(shown) || hasEnded,
+      () => `${pattern} on the terminal, but ${JSON.stringify(shown)}`,
+    );
+    if (!pattern.test(shown)) throw new Error(`${argv[0]} ended without showing ${pattern}: ${shown}`);
     return shown;
   }
 
   await seen(/ready> /);
   return {
-    async press(keys, until) {
+    async press(keys, pattern) {
       shown = "";
       child.terminal?.write(keys);
-      return await seen(until);
+      return await seen(pattern);
     },
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");

@@ -3,38 +3,23 @@ import { resolve } from "node:path";
 import { type Line, lineSchema } from "../../lib/engine/event.ts";
 import type { ModelServer } from "./model-server.ts";
 import type { Place } from "./place.ts";
+import { type Ran, runIn, type Running, type RunOptions, spawnIn } from "./run.ts";
 
 export const binary = resolve("dist/koda");
 
 export type { Line } from "../../lib/engine/event.ts";
 export type EndLine = Extract<Line, { type: "end" }>;
 
-export type Ran = { exit: number | null; signal: string | null; stdout: string; stderr: string };
 export type RanExec = Ran & { events: Line[]; end: EndLine };
 
-type Options = { env?: Record<string, string>; cwd?: string; stdin?: string | Blob | "inherit" };
-
 /** Runs the binary to its end. */
-export async function koda(place: Place, args: readonly string[], options: Options = {}): Promise<Ran> {
-  return finished(start(place, args, options));
+export async function koda(place: Place, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  return runIn(place, [binary, ...args], options);
 }
-
-export type Running = ReturnType<typeof start>;
 
 /** Starts the binary, for tests that talk to it while it runs. */
-export function start(place: Place, args: readonly string[], { env, cwd, stdin }: Options = {}) {
-  return Bun.spawn([binary, ...args], {
-    cwd: cwd ?? place.project,
-    env: { ...place.env, ...env },
-    stdin: stdin === undefined ? "ignore" : stdin === "inherit" ? stdin : new Blob([stdin]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-}
-
-export async function finished(child: Running): Promise<Ran> {
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { exit: child.exitCode, signal: child.signalCode === null ? null : String(child.signalCode), stdout, stderr };
+export function start(place: Place, args: readonly string[], options: RunOptions = {}) {
+  return spawnIn(place, [binary, ...args], options);
 }
 
 /** The flags that point `koda exec` at a scripted server. */
@@ -51,7 +36,7 @@ export async function exec(
   place: Place,
   server: ModelServer,
   args: readonly string[],
-  options: Options = {},
+  options: RunOptions = {},
 ): Promise<RanExec> {
   const ran = await koda(place, ["exec", "--output", "jsonl", ...using(server), ...args], options);
   return { ...ran, ...checkLines(ran) };

@@ -83,19 +83,11 @@ export function hang(): Reply {
   return () => [silence()];
 }
 
-/** Stops a reply after so many frames or bytes of its body. */
-export function cut(entry: Entry, at: { frames: number } | { bytes: number }, how: Ending = "fin"): Reply {
+/** Stops a reply after so many frames. */
+export function cut(entry: Entry, { frames }: { frames: number }, how: Ending = "fin"): Reply {
   return (asked) => {
-    const kept: Step[] = [];
-    let left = "frames" in at ? at.frames : at.bytes;
-    for (const step of asReply(entry)(asked)) {
-      if (step.type !== "send") kept.push(step);
-      else if ("frames" in at && left-- > 0) kept.push(step);
-      else if ("bytes" in at && left > 0) {
-        kept.push({ type: "send", bytes: step.bytes.subarray(0, left) });
-        left -= step.bytes.length;
-      }
-    }
+    let left = frames;
+    const kept = asReply(entry)(asked).filter((step) => step.type !== "send" || left-- > 0);
     return [...kept, { type: "end", how }];
   };
 }
@@ -118,9 +110,9 @@ export function bytesOf(entry: Entry, wire: Wire): Uint8Array {
   return Buffer.concat(sendsOf(entry, wire));
 }
 
-/** How many frames and bytes that is. */
-export function measure(entry: Entry, wire: Wire): { frames: number; bytes: number } {
-  return { frames: sendsOf(entry, wire).length, bytes: bytesOf(entry, wire).length };
+/** How many frames that is. */
+export function framesIn(entry: Entry, wire: Wire): number {
+  return sendsOf(entry, wire).length;
 }
 
 function sendsOf(entry: Entry, wire: Wire): Uint8Array[] {

@@ -35,3 +35,11 @@ export function makePlace(files: Record<string, string | Uint8Array> = {}, under
   for (const [path, content] of Object.entries(files)) place.write(path, content);
   return place;
 }
+
+/** Writes the user's configuration, as text or as a value; returns its path. */
+export function configure({ home }: Pick<Place, "home">, config: unknown): string {
+  const path = join(home, ".config/koda/config.json");
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, typeof config === "string" ? config : JSON.stringify(config));
+  return path;
+}

@@ -2,11 +2,22 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallPart } from "../../lib/model/message.ts";
-import type { ItemOf } from "../../lib/session/item.ts";
+import type { EnvironmentFacts, ItemOf } from "../../lib/session/item.ts";
 import type { StoredOutput } from "../../lib/session/outputs.ts";
 import { type NewSession, openStore, type Store } from "../../lib/session/store.ts";
 
 export const start: NewSession = { cwd: "/project", model: "big", provider: "corp", mode: "auto" };
+
+/** What the first items of a session say of its surroundings. */
+export const facts: EnvironmentFacts = {
+  cwd: "/project",
+  date: "2026-11-18",
+  mode: "auto",
+  sandbox: "none",
+  writable: ["/project"],
+  model: "big",
+  provider: "corp",
+};
 
 /** A directory with a database that belong to one test alone. */
 export type Shelf = AsyncDisposable & { directory: string; path: string; store: Store };

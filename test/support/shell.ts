@@ -7,12 +7,23 @@ import { Tasks } from "../../lib/shell/background.ts";
 import type { Job } from "../../lib/shell/job.ts";
 import { Shell, type ShellOptions, type StartOptions } from "../../lib/shell/shell.ts";
 import { statOf } from "../../lib/system/procstat.ts";
-import type { Place } from "./place.ts";
+import { makePlace, type Place } from "./place.ts";
 import { policyOf } from "./policy.ts";
 
 /** A shell in a test's own project, which leaves nothing behind when the test is over. */
 export function shellIn(place: Place, options: Partial<ShellOptions> = {}): Shell {
   return new Shell({ backend: unconfined, policy: policyOf(place), env: place.env, ...options });
+}
+
+/** The same in a project of its own. */
+export function makeShell(options: Partial<ShellOptions> = {}, files: Record<string, string> = {}): Shell {
+  const place = makePlace(files);
+  const shell = shellIn(place, options);
+  const dispose = async () => {
+    await shell.stopAll();
+    await place[Symbol.asyncDispose]();
+  };
+  return Object.assign(shell, { [Symbol.asyncDispose]: dispose });
 }
 
 /** A command whose output a test can wait for. */

@@ -13,6 +13,8 @@ export type Ground = Place & {
   temporary: string;
   /** Runs git as the user of the project would, and returns what it printed. */
   git(...args: readonly string[]): string;
+  /** Commits all that lies in a directory, which becomes a repository where it is none. */
+  commit(directory?: string): void;
   remove(path: string): void;
   link(target: string, path: string): void;
   makeExecutable(path: string): void;
@@ -30,12 +32,16 @@ export function makeGround(files: Record<string, string> = {}): Ground {
   const root = place.project;
   const temporary = join(dirname(root), "tmp");
   const at = (path: string) => join(root, path);
+  const git = (...args: string[]) => runGit(root, place.env, args);
   const ground: Ground = {
     ...place,
     root,
     temporary,
-    git(...args) {
-      return runGit(root, place.env, args);
+    git,
+    commit(directory = ".") {
+      git("init", "-q", directory);
+      git("-C", directory, "add", "-A");
+      git("-C", directory, "commit", "-q", "-m", "x");
     },
     remove: (path) => rmSync(at(path), { recursive: true }),
     link(target, path) {

@@ -7,14 +7,13 @@ import { bashTool } from "../../lib/tools/bash.ts";
 import type { ToolResult } from "../../lib/tools/tool.ts";
 import { makePlace } from "../support/place.ts";
 import { policyOf } from "../support/policy.ts";
-import { callContext, isAlive, shellIn } from "../support/shell.ts";
+import { callContext, isAlive, makeShell, shellIn } from "../support/shell.ts";
 
 const program = join(import.meta.dir, "../support/shell-program.ts");
 const textOf = ({ parts }: ToolResult) => parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
 test("a command's status and output are the result, and nothing is stored", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const context = callContext(shell);
   const result = await bashTool.run({ command: "echo out; echo err >&2" }, context);
   expect(result).toEqual({
@@ -35,8 +34,7 @@ test.each([
   ["kill -SEGV $$", { ok: false, exitCode: 139, signal: "SIGSEGV" }],
   ["bash -c 'kill -ABRT $$'; exit $?", { ok: false, exitCode: 134, signal: "SIGABRT" }],
 ])("%s is %j", async (command, status) => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const result = await bashTool.run({ command }, callContext(shell));
   const { parts, confined, ...rest } = result;
   expect(confined).toBe(true);
@@ -46,8 +44,7 @@ test.each([
 });
 
 test("output that is too much to show is stored, each stream by itself", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const context = callContext(shell);
   const result = await bashTool.run({ command: "seq 1 100000; seq 1 3000 >&2" }, context);
   expect(result.output).toBe("o1");
@@ -67,16 +64,14 @@ test.each([
   [{ timeout: 1.5 }, "timeout 1.5 was taken as 2 s"],
   [{ timeout: -5 }, "timeout -5 is not a time: 60 s was used"],
 ])("%j is corrected, and the result says so", async (input, note) => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const result = await bashTool.run({ command: "true", ...input }, callContext(shell));
   expect(result.ok).toBe(true);
   expect(textOf(result).split("\n")[1]).toStartWith(note);
 });
 
 test.each(["", " 2>&1"])("what the sandbox refused is said, wherever the command complains%s", async (redirection) => {
-  await using place = makePlace();
-  await using shell = shellIn(place, { backend: { ...unconfined, filesystem: "confined" } });
+  await using shell = makeShell({ backend: { ...unconfined, filesystem: "confined" } });
   const command = `(echo "touch: cannot touch '/elsewhere/x': Read-only file system" >&2; exit 1)${redirection}`;
   const result = await bashTool.run({ command }, callContext(shell));
   expect(textOf(result)).toContain("\nsandbox: writing /elsewhere/x is not allowed (--allow-write ");
@@ -92,8 +87,7 @@ test("a timeout of zero is an error, and nothing is run", async () => {
 });
 
 test("a process left behind is stopped, and the model learns the better way", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const result = await bashTool.run({ command: "sleep 1000 >/dev/null 2>&1 & echo $!" }, callContext(shell));
   expect(result.ok).toBe(true);
   expect(textOf(result)).toContain("set background to keep one");
@@ -101,8 +95,7 @@ test("a process left behind is stopped, and the model learns the better way", as
 });
 
 test("an abort ends the command, and its result has what it said", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const controller = new AbortController();
   const context = callContext(shell, controller.signal);
   const said = Promise.withResolvers<number>();
@@ -116,8 +109,7 @@ test("an abort ends the command, and its result has what it said", async () => {
 });
 
 test("in the background it returns at once with an id and where its output will be", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const context = callContext(shell);
   const result = await bashTool.run({ command: "echo hello; sleep 1000", background: true, timeout: 5 }, context);
   expect(result).toMatchObject({ ok: true, output: "o1" });
@@ -178,8 +170,7 @@ test.each([
 );
 
 test.concurrent("a timeout ends the command and keeps what it said", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const command = "echo $$; echo before; sleep 1000; echo after";
   const result = await bashTool.run({ command, timeout: 1 }, callContext(shell));
   expect(result).toMatchObject({ ok: false, timedOut: true, signal: "SIGTERM" });
@@ -189,16 +180,14 @@ test.concurrent("a timeout ends the command and keeps what it said", async () =>
 });
 
 test.concurrent("a command that ends well because it was told to end has not succeeded", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const command = "trap 'exit 0' TERM; while :; do sleep 0.05; done";
   const result = await bashTool.run({ command, timeout: 1 }, callContext(shell));
   expect(result).toMatchObject({ ok: false, timedOut: true, exitCode: 0 });
 });
 
 test.concurrent("the ceiling is the shell's, also for a command that names no timeout", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place, { maxSeconds: 1 });
+  await using shell = makeShell({ maxSeconds: 1 });
   const result = await bashTool.run({ command: "sleep 1000" }, callContext(shell));
   expect(textOf(result)).toContain("timed out after 1 s");
 });

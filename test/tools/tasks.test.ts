@@ -3,7 +3,7 @@ import { bashTool } from "../../lib/tools/bash.ts";
 import { taskListTool, taskOutputTool, taskStopTool } from "../../lib/tools/tasks.ts";
 import type { ToolResult } from "../../lib/tools/tool.ts";
 import { makePlace } from "../support/place.ts";
-import { callContext, shellIn } from "../support/shell.ts";
+import { callContext, makeShell, shellIn } from "../support/shell.ts";
 
 const textOf = ({ parts }: ToolResult) => parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 type Context = ReturnType<typeof callContext>;
@@ -20,8 +20,7 @@ const outputUntil = async (context: Context, id: string, pattern: RegExp): Promi
 };
 
 test("the list names every task with its state and its command", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const context = callContext(shell);
   expect(textOf(await taskListTool.run({}, context))).toBe("There are no background tasks.");
   await begin(context, "exit 3");
@@ -49,8 +48,7 @@ test("the output is what is new, with true counts", async () => {
 });
 
 test("stopping says how it ended, and that a second time there was nothing to stop", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const context = callContext(shell);
   await begin(context, "exec sleep 1000");
   expect(textOf(await taskStopTool.run({ id: "t1" }, context))).toMatch(/^t1 was killed by SIGTERM/);
@@ -58,8 +56,7 @@ test("stopping says how it ended, and that a second time there was nothing to st
 });
 
 test("an unknown id is answered with the known ones", async () => {
-  await using place = makePlace();
-  await using shell = shellIn(place);
+  await using shell = makeShell();
   const context = callContext(shell);
   const none = await taskOutputTool.run({ id: "t1" }, context);
   expect(none.ok).toBe(false);

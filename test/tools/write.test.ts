@@ -1,16 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  chownSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { readTool } from "../../lib/tools/read.ts";
@@ -28,16 +17,16 @@ describe("a new file", () => {
       ok: true,
       parts: [{ type: "text", text: 'Created "src/deep/a.ts" (2 lines, 8 bytes).' }],
     });
-    expect(readFileSync(path, "utf8")).toBe("one\ntwo\n");
+    expect(fs.readFileSync(path, "utf8")).toBe("one\ntwo\n");
     expect(files.context.files.isOwn(path)).toBe(true);
     expect(namesIn(dirname(path))).toEqual(["a.ts"]);
   });
 
   test("has the permission bits that the system gives to new files", async () => {
     await using files = makeFiles();
-    writeFileSync(join(files.project, "usual"), "");
+    fs.writeFileSync(join(files.project, "usual"), "");
     await writeTool.run({ path: "new", content: "" }, files.context);
-    expect(statSync(join(files.project, "new")).mode).toBe(statSync(join(files.project, "usual")).mode);
+    expect(fs.statSync(join(files.project, "new")).mode).toBe(fs.statSync(join(files.project, "usual")).mode);
   });
 
   test("can be written again without being read, and reading it says that nothing changed", async () => {
@@ -61,7 +50,7 @@ describe("a new file", () => {
     await using files = makeFiles();
     const result = await writeTool.run({ path: "a", content }, files.context);
     expect(textOf(result)).toBe(`Created "a" (${says}).`);
-    expect(readFileSync(join(files.project, "a"))).toEqual(Buffer.from(content));
+    expect(fs.readFileSync(join(files.project, "a"))).toEqual(Buffer.from(content));
   });
 
   test("is not written when its path names a directory", async () => {
@@ -81,7 +70,7 @@ describe("an existing file", () => {
     const result = await writeTool.run({ path: "a", content: "ours" }, files.context);
     expect(result.ok).toBe(false);
     expect(textOf(result)).toBe('"a" exists and you have not read it: Read it first, so that nothing is lost unseen.');
-    expect(readFileSync(join(files.project, "a"), "utf8")).toBe("theirs");
+    expect(fs.readFileSync(join(files.project, "a"), "utf8")).toBe("theirs");
   });
 
   test("that was read, or read in part, is overwritten and never becomes the session's own", async () => {
@@ -96,56 +85,56 @@ describe("an existing file", () => {
   test.each([0o755, 0o600, 0o644, 0o777])("keeps its permission bits %o", async (mode) => {
     await using files = makeFiles({ a: "x" });
     const path = join(files.project, "a");
-    chmodSync(path, mode);
+    fs.chmodSync(path, mode);
     await readTool.run({ path: "a" }, files.context);
     await writeTool.run({ path: "a", content: "y" }, files.context);
-    expect(statSync(path).mode & 0o7777).toBe(mode);
+    expect(fs.statSync(path).mode & 0o7777).toBe(mode);
   });
 
   test("loses set-user-id with its content", async () => {
     await using files = makeFiles({ a: "x" });
     const path = join(files.project, "a");
-    chmodSync(path, 0o4755);
+    fs.chmodSync(path, 0o4755);
     await readTool.run({ path: "a" }, files.context);
     await writeTool.run({ path: "a", content: "y" }, files.context);
-    expect(statSync(path).mode & 0o7777).toBe(0o755);
+    expect(fs.statSync(path).mode & 0o7777).toBe(0o755);
   });
 
   test.skipIf(!isRoot)("keeps its owner when root writes it", async () => {
     await using files = makeFiles({ a: "x" });
     const path = join(files.project, "a");
-    chownSync(path, nobody, nobody);
+    fs.chownSync(path, nobody, nobody);
     await readTool.run({ path: "a" }, files.context);
     await writeTool.run({ path: "a", content: "y" }, files.context);
-    expect(statSync(path)).toMatchObject({ uid: nobody, gid: nobody });
+    expect(fs.statSync(path)).toMatchObject({ uid: nobody, gid: nobody });
   });
 
   test("that is also a hard link elsewhere changes only here", async () => {
     await using files = makeFiles({ a: "x" });
     await using other = makeFiles();
-    linkSync(join(files.project, "a"), join(other.project, "a"));
+    fs.linkSync(join(files.project, "a"), join(other.project, "a"));
     await readTool.run({ path: "a" }, files.context);
     await writeTool.run({ path: "a", content: "y" }, files.context);
-    expect(readFileSync(join(other.project, "a"), "utf8")).toBe("x");
+    expect(fs.readFileSync(join(other.project, "a"), "utf8")).toBe("x");
   });
 });
 
 describe("a symlink", () => {
   test("to a file inside is written through and stays a link", async () => {
     await using files = makeFiles({ "real/a": "x" });
-    symlinkSync("real/a", join(files.project, "link"));
+    fs.symlinkSync("real/a", join(files.project, "link"));
     await readTool.run({ path: "link" }, files.context);
     const result = await writeTool.run({ path: "link", content: "y" }, files.context);
     expect(textOf(result)).toContain('Overwrote "real/a"');
-    expect(lstatSync(join(files.project, "link")).isSymbolicLink()).toBe(true);
-    expect(readFileSync(join(files.project, "real/a"), "utf8")).toBe("y");
+    expect(fs.lstatSync(join(files.project, "link")).isSymbolicLink()).toBe(true);
+    expect(fs.readFileSync(join(files.project, "real/a"), "utf8")).toBe("y");
   });
 
   test("that dangles inside makes the file that it names", async () => {
     await using files = makeFiles();
-    symlinkSync("made/a", join(files.project, "link"));
+    fs.symlinkSync("made/a", join(files.project, "link"));
     expect(textOf(await writeTool.run({ path: "link", content: "y" }, files.context))).toContain('Created "made/a"');
-    expect(readFileSync(join(files.project, "made/a"), "utf8")).toBe("y");
+    expect(fs.readFileSync(join(files.project, "made/a"), "utf8")).toBe("y");
   });
 });
 
@@ -154,11 +143,11 @@ describe("where nothing may be written", () => {
     await using outside = makeFiles({ o: "theirs" });
     await using files = makeFiles({ "sub/x": "" });
     const { project } = files;
-    mkdirSync(join(project, ".git/hooks"), { recursive: true });
-    mkdirSync(join(project, "vendor/lib/.git"), { recursive: true });
-    mkdirSync(join(project, "frozen"));
-    symlinkSync(outside.project, join(project, "out"));
-    symlinkSync(join(outside.project, "new-by-link"), join(project, "dangling-out"));
+    fs.mkdirSync(join(project, ".git/hooks"), { recursive: true });
+    fs.mkdirSync(join(project, "vendor/lib/.git"), { recursive: true });
+    fs.mkdirSync(join(project, "frozen"));
+    fs.symlinkSync(outside.project, join(project, "out"));
+    fs.symlinkSync(join(outside.project, "new-by-link"), join(project, "dangling-out"));
     const context = {
       ...files.context,
       policy: { ...files.context.policy, readonly: [join(project, "frozen")], hide: [join(project, "hidden")] },
@@ -197,7 +186,7 @@ describe("where nothing may be written", () => {
       });
     }
     expect(namesIn(outside.project)).toEqual(["o"]);
-    expect(readFileSync(join(outside.project, "o"), "utf8")).toBe("theirs");
+    expect(fs.readFileSync(join(outside.project, "o"), "utf8")).toBe("theirs");
     expect(namesIn(project)).toEqual([".git", "dangling-out", "frozen", "out", "sub", "vendor"]);
     expect(namesIn(join(project, ".git/hooks"))).toEqual([]);
     expect(namesIn(files.home)).toEqual([]);
@@ -205,7 +194,7 @@ describe("where nothing may be written", () => {
 
   test("the claim of an ordinary write names the real path", async () => {
     await using files = makeFiles({ "real/x": "" });
-    symlinkSync("real", join(files.project, "link"));
+    fs.symlinkSync("real", join(files.project, "link"));
     const claim = writeTool.claim({ path: "link/new", content: "" }, files.context);
     expect(claim).toEqual({ effect: "write", writes: [join(files.project, "real/new")] });
   });
@@ -224,7 +213,7 @@ describe("where nothing may be written", () => {
 
   test("a fault of the path is an answer and not a denial", async () => {
     await using files = makeFiles({ a: "" });
-    symlinkSync("loop", join(files.project, "loop"));
+    fs.symlinkSync("loop", join(files.project, "loop"));
     for (const path of ["", "loop", "a/b", "x\0y", "n".repeat(300), "file:///tmp/x"]) {
       const result = await writeTool.run({ path, content: "x" }, files.context);
       expect(result).toMatchObject({ ok: false });
@@ -238,9 +227,9 @@ describe("where nothing may be written", () => {
     await using files = makeFiles({ "mine/a": "x", "readonly/a": "x" });
     const { project } = files;
     const { policy } = files.context;
-    chmodSync(dirname(project), 0o755);
-    for (const path of ["mine", "mine/a"]) chownSync(join(project, path), nobody, nobody);
-    chmodSync(join(project, "mine/a"), 0o444);
+    fs.chmodSync(dirname(project), 0o755);
+    for (const path of ["mine", "mine/a"]) fs.chownSync(join(project, path), nobody, nobody);
+    fs.chmodSync(join(project, "mine/a"), 0o444);
     const write = async (path: string) =>
       textOf(
         await callAsNobody("write", { path, content: "y" }, policy, [
@@ -255,7 +244,7 @@ describe("where nothing may be written", () => {
     expect(await write("mine/new")).toContain("Created");
     expect(namesIn(join(project, "mine"))).toEqual(["a", "new"]);
     expect(namesIn(join(project, "readonly"))).toEqual(["a"]);
-    expect(readFileSync(join(project, "mine/a"), "utf8")).toBe("x");
+    expect(fs.readFileSync(join(project, "mine/a"), "utf8")).toBe("x");
   });
 
   test.each(["a", "new"])("a write to %j that the system refuses half-way leaves what was there", async (path) => {
@@ -273,7 +262,7 @@ describe("where nothing may be written", () => {
     );
     const result = JSON.parse(limited.stdout.toString());
     expect(textOf(result)).toBe(`Cannot write "${path}": file too large (EFBIG)`);
-    expect(readFileSync(join(files.project, "a"), "utf8")).toBe("old");
+    expect(fs.readFileSync(join(files.project, "a"), "utf8")).toBe("old");
     expect(namesIn(files.project)).toEqual(["a"]);
   });
 });
@@ -300,13 +289,13 @@ describe("between the check and the write", () => {
       const result = await writeTool.run({ path: `dir/${name}`, content: "ours" }, { ...files.context, policy });
       expect(result.ok).toBe(false);
       expect(textOf(result)).toContain("replaced by something else meanwhile");
-      unlinkSync(path);
-      mkdirSync(path);
-      writeFileSync(join(path, "a"), "x");
+      fs.unlinkSync(path);
+      fs.mkdirSync(path);
+      fs.writeFileSync(join(path, "a"), "x");
       Bun.spawnSync(["rm", "-r", `${path}.before`]);
     }
     expect(namesIn(outside.project)).toEqual(["a"]);
-    expect(readFileSync(join(outside.project, "a"), "utf8")).toBe("theirs");
+    expect(fs.readFileSync(join(outside.project, "a"), "utf8")).toBe("theirs");
   });
 
   test("a file that becomes a symlink to the outside is not written through", async () => {
@@ -317,6 +306,6 @@ describe("between the check and the write", () => {
     const policy = swapOnce(files.context.policy, path, join(outside.project, "a"));
     const result = await writeTool.run({ path: "a", content: "ours" }, { ...files.context, policy });
     expect(result.ok).toBe(false);
-    expect(readFileSync(join(outside.project, "a"), "utf8")).toBe("theirs");
+    expect(fs.readFileSync(join(outside.project, "a"), "utf8")).toBe("theirs");
   });
 });

@@ -9,9 +9,7 @@ import { policyOf } from "../support/policy.ts";
 /** A project with one commit. */
 function makeRepository(files: Record<string, string> = { "a.txt": "a\n" }): Ground {
   const ground = makeGround(files);
-  ground.git("init", "-q");
-  ground.git("add", "-A");
-  ground.git("commit", "-q", "-m", "start");
+  ground.commit();
   return ground;
 }
 
@@ -175,9 +173,7 @@ describe("a repository that wants to run code", () => {
     await using ground = makeRepository();
     const ran = join(ground.home, "ran");
     ground.write("inner/x", "x\n");
-    ground.git("init", "-q", "inner");
-    ground.git("-C", "inner", "add", "-A");
-    ground.git("-C", "inner", "commit", "-q", "-m", "x");
+    ground.commit("inner");
     ground.git("-C", "inner", "config", "core.fsmonitor", trap(ground, ran));
     const diff = await ground.changedBy(() => ground.write("inner/x", "y\n"));
     expect(summary(diff)).toEqual(["inner/x update +1 -1"]);
@@ -269,8 +265,7 @@ describe("repositories of every kind", () => {
   test("one with SHA-256 hashes", async () => {
     await using ground = makeGround({ "a.txt": "a\n" });
     ground.git("init", "-q", "--object-format=sha256");
-    ground.git("add", "-A");
-    ground.git("commit", "-q", "-m", "start");
+    ground.commit();
     await using snapshot = await ground.snapshot();
     expect(copiedBytes(ground)).toBe(0);
     ground.write("a.txt", "b\n");
@@ -291,9 +286,7 @@ describe("repositories of every kind", () => {
   test("one that checks out other line ends than it stores", async () => {
     await using ground = makeGround({ ".gitattributes": "*.txt text eol=crlf\n", "a.txt": "1\r\n2\r\n3\r\n" });
     age(ground, "a.txt");
-    ground.git("init", "-q");
-    ground.git("add", "-A");
-    ground.git("commit", "-q", "-m", "start");
+    ground.commit();
     const diff = await ground.changedBy(() => ground.write("a.txt", "1\r\n2\r\n3\r\n4\r\n"));
     expect(summary(diff)).toEqual(["a.txt update +1 -0"]);
     expect(diff.patch).toContain(" 3\r\n+4\r\n");

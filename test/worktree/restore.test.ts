@@ -39,9 +39,7 @@ function makeProject(isRepository: boolean): Ground {
   ground.makeExecutable("run.sh");
   fill("large");
   if (isRepository) {
-    ground.git("init", "-q");
-    ground.git("add", "-A");
-    ground.git("commit", "-q", "-m", "start");
+    ground.commit();
   }
   ground.write("a.txt", "dirty\n");
   ground.write("secret", "s\n");

@@ -1,15 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  appendFileSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
+import { seeded } from "../support/random.ts";
 import { live, makeGround, summary, type Ground } from "../support/worktree.ts";
 
 type Kind = { name: string; make(files?: Record<string, string>): Ground; searchPath?: string };
@@ -113,7 +105,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     ground.write("d.txt", "d\n");
     const diff = await ground.changedBy(() => {
       ground.write("a.txt", "a\n");
-      utimesSync(join(ground.root, "b.txt"), 1, 1);
+      fs.utimesSync(join(ground.root, "b.txt"), 1, 1);
       ground.remove("c.txt");
       ground.write("c.txt", "c\n");
       ground.write("d.txt", "other\n");
@@ -129,8 +121,8 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     for (let round = 0; round < 10; round++) {
       const path = ground.write("a.txt", "old\n");
       await using snapshot = await ground.snapshot(options);
-      writeFileSync(path, "new\n");
-      utimesSync(path, 1, 1);
+      fs.writeFileSync(path, "new\n");
+      fs.utimesSync(path, 1, 1);
       expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1"]);
     }
   });
@@ -150,7 +142,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
   test("a moved file is one gone and one made", async () => {
     await using ground = make({ "a.txt": lines(2) });
     const diff = await ground.changedBy(
-      () => renameSync(join(ground.root, "a.txt"), join(ground.root, "b.txt")),
+      () => fs.renameSync(join(ground.root, "a.txt"), join(ground.root, "b.txt")),
       options,
     );
     expect(summary(diff)).toEqual(["a.txt delete +0 -2", "b.txt add +2 -0"]);
@@ -186,9 +178,9 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
   test("a file over 10 MiB is named, without its lines", async () => {
     await using ground = make({ "big.txt": "small\n", "keep.txt": "a\n" });
     ground.write("idle.txt", "");
-    truncateSync(join(ground.root, "idle.txt"), 11 * 1024 * 1024);
+    fs.truncateSync(join(ground.root, "idle.txt"), 11 * 1024 * 1024);
     const diff = await ground.changedBy(() => {
-      truncateSync(join(ground.root, "big.txt"), 11 * 1024 * 1024);
+      fs.truncateSync(join(ground.root, "big.txt"), 11 * 1024 * 1024);
     }, options);
     expect(summary(diff)).toEqual(["big.txt update +null -null"]);
     expect(diff.notes).toEqual(["Lines are not compared in 1 changed file over 10 MiB"]);
@@ -244,7 +236,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
 
   test("a directory that became a symlink out of the project shows nothing of what is there", async () => {
     await using ground = make({ "sub/a": "a\n" });
-    writeFileSync(join(ground.home, "a"), "secret\n");
+    fs.writeFileSync(join(ground.home, "a"), "secret\n");
     const diff = await ground.changedBy(() => {
       ground.remove("sub");
       ground.link(ground.home, "sub");
@@ -256,7 +248,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
   test("everything gone is everything deleted", async () => {
     await using ground = make({ a: "a\n", "b/c": "c\n" });
     const diff = await ground.changedBy(() => {
-      for (const name of readdirSync(ground.root)) if (name !== ".git") ground.remove(name);
+      for (const name of fs.readdirSync(ground.root)) if (name !== ".git") ground.remove(name);
     }, options);
     expect(summary(diff)).toEqual(["a delete +0 -1", "b/c delete +0 -1"]);
   });
@@ -280,9 +272,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     await using ground = make({ a: "a\n" });
     const diff = await ground.changedBy(() => {
       ground.write("cloned/x", "x\n");
-      ground.git("init", "-q", "cloned");
-      ground.git("-C", "cloned", "add", "-A");
-      ground.git("-C", "cloned", "commit", "-q", "-m", "x");
+      ground.commit("cloned");
     }, options);
     expect(summary(diff)).toEqual(["cloned/x add +1 -0"]);
   });
@@ -327,16 +317,16 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
       () => {
         for (const name of names) {
           if (random() < 0.1) ground.remove(name);
-          else ground.write(name, randomEdit(readFileSync(join(ground.root, name), "utf8"), random));
+          else ground.write(name, randomEdit(fs.readFileSync(join(ground.root, name), "utf8"), random));
         }
         ground.write("crlf.txt", "a\r\nB\nc\r\n");
-        appendFileSync(join(ground.root, "new.txt"), randomText(random));
+        fs.appendFileSync(join(ground.root, "new.txt"), randomText(random));
       },
       { ...options, keep: true },
     );
 
     expect(diff.files.length).toBeGreaterThan(20);
-    writeFileSync(join(copy.home, "patch"), diff.patch);
+    fs.writeFileSync(join(copy.home, "patch"), diff.patch);
     const applied = Bun.spawnSync(["git", "apply", "--whitespace=nowarn", join(copy.home, "patch")], {
       cwd: copy.root,
       env: { ...copy.env, GIT_CEILING_DIRECTORIES: copy.home },
@@ -361,21 +351,13 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
   test("what it needed is gone when it is closed", async () => {
     await using ground = make({ a: "a\n" });
     await ground.changedBy(() => ground.write("b", "b\n"), options);
-    expect(readdirSync(ground.temporary)).toEqual(["run"]);
+    expect(fs.readdirSync(ground.temporary)).toEqual(["run"]);
   });
 });
 
 /** Waits until the file system's clock has moved on from when the file was last changed. */
 async function settled(path: string): Promise<void> {
-  while (Date.now() - lstatSync(path).ctimeMs < 60) await new Promise((resolve) => setImmediate(resolve));
-}
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
+  while (Date.now() - fs.lstatSync(path).ctimeMs < 60) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function randomText(random: () => number): string {

@@ -1,0 +1,62 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Case, casesIn, linesByFolder, linesOfSkipped } from "./report.ts";
+
+/**
+ * Runs the tests below the working directory and closes with `N passed, N failed`; only what failed is shown whole. A
+ * run that executed no test has failed, whatever its exit code: `process.exit(0)` in code under test ends `bun test`
+ * without a word. What failed runs once more by itself, to tell which tests fail only beside others: they have failed.
+ */
+export async function runSuite(chosen: readonly string[]): Promise<number> {
+  const { cases, exitCode } = await runTests(["--parallel", ...chosen]);
+  const failed = cases.filter(({ outcome }) => outcome === "failed");
+  const skipped = cases.filter(({ outcome }) => outcome === "skipped").length;
+  const flaky = await passedAlone(failed);
+
+  for (const line of [...linesOfSkipped(cases), ...linesByFolder(cases)]) console.log(line);
+  for (const { name, file } of flaky) console.log(`flaky: failed beside the others and passed alone: ${file}: ${name}`);
+  console.log(`flaky: ${flaky.length} (limit: 0)`);
+  const passed = cases.length - skipped - failed.length;
+  const brokeOff = passed === 0 || exitCode !== 0;
+  const totals = { passed, failed: Math.max(failed.length, brokeOff ? 1 : 0), skipped };
+  console.log(closingLine(totals));
+  return totals.failed === 0 ? 0 : 1;
+}
+
+type Totals = { passed: number; failed: number; skipped: number };
+
+export function closingLine({ passed, failed, skipped }: Totals): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}
+
+async function runTests(args: readonly string[]): Promise<{ exitCode: number; cases: readonly Case[] }> {
+  const scratch = mkdtempSync(join(tmpdir(), "koda-test-run-"));
+  const report = join(scratch, "report.xml");
+  const flags = ["--timeout=60000", "--only-failures", "--reporter=junit", `--reporter-outfile=${report}`];
+  const child = Bun.spawn([process.execPath, "test", ...flags, ...args], { stdout: "inherit", stderr: "inherit" });
+  const exitCode = await child.exited;
+  const cases = casesIn(textOf(report));
+  rmSync(scratch, { recursive: true });
+  return { exitCode, cases };
+}
+
+/** The tests that pass when only the files run that had failures. */
+async function passedAlone(failed: readonly Case[]): Promise<readonly Case[]> {
+  if (failed.length === 0) return [];
+  const files = [...new Set(failed.map(({ file }) => file))];
+  console.log(`\nOnce more, alone: ${files.join(" ")}`);
+  const { cases } = await runTests(files);
+  const passes = (test: Case) =>
+    cases.some(({ name, file, outcome }) => outcome === "passed" && name === test.name && file === test.file);
+  return failed.filter(passes);
+}
+
+function textOf(report: string): string {
+  try {
+    return readFileSync(report, "utf8");
+  } catch (error) {
+    console.error(`The test run left no report: ${String(error)}`);
+    return "";
+  }
+}
