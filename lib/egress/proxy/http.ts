@@ -3,6 +3,7 @@ import { createServer, Socket, type Server } from "node:net";
 import { errnoOf } from "../../errors.ts";
 import { ignoreError } from "../route/dial.ts";
 import { rawAnswer, type Answer } from "./answer.ts";
+import { ambiguityOf } from "./body.ts";
 import { Clients } from "./clients.ts";
 import { connectTunnel } from "./connect.ts";
 import { endWith } from "./endwith.ts";
@@ -15,13 +16,19 @@ export function createHttpProxy(gateway: Gateway): Server {
   const { limits } = gateway;
   // `clients` keeps the time limits: this server accepts no connection itself, and so has no clock.
   const http = createHttpServer({ maxHeaderSize: limits.headBytes, requestTimeout: 0, keepAliveTimeout: 0 });
-  const clients = new Clients(limits, (client) => {
+  const clients = new Clients(limits, (client) => sendAway(client, tooLate(limits)));
+  const sendAway = (client: Socket, answer: Answer) => {
+    // The answer would land in the middle of the answer to an earlier request.
+    if (clients.isWaitingForAnswer(client)) return client.destroy();
     clients.leave(client);
-    endWith(client, rawAnswer(tooLate(limits)));
-  });
+    endWith(client, rawAnswer(answer));
+  };
 
   const begin = (exchange: HttpExchange) => {
     const { socket } = exchange.request;
+    if (!clients.has(socket)) return;
+    const ambiguity = ambiguityOf(exchange.request);
+    if (ambiguity !== undefined) return sendAway(socket, ambiguity);
     clients.asked(socket);
     exchange.response.once("close", () => clients.answered(socket));
     // An error on one connection ends that connection, and not the session.
@@ -32,6 +39,7 @@ export function createHttpProxy(gateway: Gateway): Server {
 
   http.on("connect", (request, client, early) => {
     if (!(client instanceof Socket)) return client.destroy();
+    if (!clients.has(client)) return;
     // An answer about the tunnel would land in the middle of the answer to an earlier request.
     if (clients.isWaitingForAnswer(client)) return client.resetAndDestroy();
     clients.leave(client);
@@ -39,9 +47,8 @@ export function createHttpProxy(gateway: Gateway): Server {
   });
 
   http.on("clientError", (error, client) => {
-    if (!(client instanceof Socket) || !client.writable || clients.isWaitingForAnswer(client)) return client.destroy();
-    clients.leave(client);
-    endWith(client, rawAnswer(complaint(error, limits)));
+    if (!(client instanceof Socket) || !client.writable) return client.destroy();
+    if (clients.has(client)) sendAway(client, complaint(error, limits));
   });
 
   // Connections are accepted here and handed over: a socket of Bun's own HTTP server reports a reset as an orderly end.
