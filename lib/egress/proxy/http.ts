@@ -9,10 +9,10 @@ import { connectTunnel } from "./connect.ts";
 import { endWith } from "./endwith.ts";
 import type { ProxyLimits } from "./flows.ts";
 import { forward, type HttpExchange } from "./forward.ts";
-import type { Gateway } from "./openflow.ts";
+import type { Admission, Gateway } from "./openflow.ts";
 
 /** The HTTP proxy. Each request on a connection is judged by itself, whatever was decided before. */
-export function createHttpProxy(gateway: Gateway): Server {
+export function createHttpProxy(gateway: Gateway, admits: Admission): Server {
   const { limits } = gateway;
   // `clients` keeps the time limits: this server accepts no connection itself, and so has no clock.
   const http = createHttpServer({ maxHeaderSize: limits.headBytes, requestTimeout: 0, keepAliveTimeout: 0 });
@@ -54,6 +54,7 @@ export function createHttpProxy(gateway: Gateway): Server {
   // Connections are accepted here and handed over: a socket of Bun's own HTTP server reports a reset as an orderly end.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     client.on("error", ignoreError);
+    if (!admits(client)) return endWith(client, rawAnswer(stranger));
     // Headers are bytes; on a socket that is handed over they would be written as UTF-8.
     client.setDefaultEncoding("latin1");
     clients.arrive(client);
@@ -62,6 +63,8 @@ export function createHttpProxy(gateway: Gateway): Server {
   server.maxConnections = limits.clients;
   return server;
 }
+
+const stranger: Answer = { status: 403, reason: "this proxy is for the processes of another user" };
 
 function tooLate({ headMs }: ProxyLimits): Answer {
   return { status: 408, reason: `the head of the request did not come within ${headMs / 1000} s` };
