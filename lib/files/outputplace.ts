@@ -1,6 +1,7 @@
 import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { errnoOf } from "../errors.ts";
+import { visibleLine } from "../visible.ts";
 import { isBelow } from "./path.ts";
 import { followPath, lookUp } from "./walk.ts";
 
@@ -29,7 +30,7 @@ export function outputPlaceOf(file: string, writable: readonly string[]): Output
   const planted = followed.find((link) => writable.some((root) => isBelow(link, root)));
   if (planted !== undefined && fd === undefined)
     throw new Error(
-      `"${planted}" is a symbolic link that a command could have made, and leads to "${real}": remove it, or name that file`,
+      `"${visibleLine(planted)}" is a symbolic link that a command could have made, and leads to "${visibleLine(real)}": remove it, or name that file`,
     );
 
   const stats = statOf(real);

@@ -144,7 +144,7 @@ test("with --stream people do not read on stderr what stdout says", async () => 
   expect(stderr).not.toContain("I look.");
 });
 
-const hostile = "\u001b]52;c;ZXZpbA==\u0007\u001b[2JGood.\u009b31m\rBad";
+const hostile = "\u001b]52;c;ZXZpbA==\u0007\u001b[2JGood.\u009b31m\rBad \u202edoog\u202c";
 
 test("into a pipe the answer's bytes are exactly the model's", async () => {
   expect((await sinkRun([...said(hostile), finished(hostile)])).stdout).toBe(`${hostile}\n`);
@@ -153,7 +153,7 @@ test("into a pipe the answer's bytes are exactly the model's", async () => {
 
 test("on a terminal the answer cannot steer it", async () => {
   const { stdout } = await sinkRun([...said(hostile), finished(hostile)], { stdoutIsTerminal: true });
-  expect(stdout).toBe("]52;c;ZXZpbA==[2JGood.31m\nBad\n");
+  expect(stdout).toBe("]52;c;ZXZpbA==[2JGood.31m\nBad \\u202edoog\\u202c\n");
 });
 
 test("on a terminal text appears as it comes, a call's line below it and the rest below that", async () => {
