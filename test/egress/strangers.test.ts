@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { Egress } from "../../lib/conversation/workspace/egress.ts";
 import { ask, echo, startOrigin, ways, type Ports } from "../support/egress.ts";
 import { evaluateAsNobody, isRoot } from "../support/nobody.ts";
 import { binary } from "../support/koda.ts";
@@ -70,5 +71,27 @@ describe.skipIf(!isRoot)("on loopback", () => {
     const own = await startProxyOf(place, 65_534, args);
     expect(await answerToNobody(portOf(own.ports), hello.slice(0, 1))).toStartWith(consents[name]);
     await own.end();
+  });
+
+  test("another user gets nowhere by the proxies of the Landlock tier either", async () => {
+    await using origin = await startOrigin(echo);
+    const allow = [`127.0.0.1:${origin.port}`];
+    const unexpected = (error: unknown) => expect(error).toBeUndefined();
+    await using egress = new Egress({
+      config: { mode: "allowlist", allow, deny: [] },
+      env: {},
+      onRequest() {},
+      onFailure: unexpected,
+    });
+    const [http, socks] = await egress.listenHere();
+    const ports = { httpPort: http?.port ?? 0, socksPort: socks?.port ?? 0 };
+    for (const way of ways) {
+      const name = way.name === "CONNECT" ? "CONNECT" : "SOCKS5";
+      const hello = way.hello("127.0.0.1", origin.port);
+      expect(await answerToNobody(way.port(ports), hello)).toStartWith(refusals[name]);
+      const own = await ask(way, ports, origin.port, { host: "127.0.0.1" });
+      expect(way.isYes(own.said)).toBe(true);
+      own.socket.destroy();
+    }
   });
 });
