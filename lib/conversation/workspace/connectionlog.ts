@@ -2,7 +2,6 @@ import { Refusals } from "../../egress/refusals/refusals.ts";
 import type { EgressRequest } from "../../egress/wayout.ts";
 import type { Event } from "../../engine/event.ts";
 import { messageOf } from "../../errors.ts";
-import { visibleLine } from "../../visible.ts";
 
 /** Every outbound connection attempt becomes an event; refusals are kept. */
 export class ConnectionLog {
@@ -38,7 +37,7 @@ export class ConnectionLog {
       type: "notice",
       level: "info",
       code: "connect",
-      message: `Blocked by the sandbox: ${visibleLine(what)}`,
+      message: `Blocked by the sandbox: ${what}`,
     });
   }
 
