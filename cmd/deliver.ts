@@ -43,13 +43,15 @@ export async function deliver(
   return broken === undefined ? exit : exitByCode[broken.code];
 }
 
+type AnswerTarget = { file: string; writable: readonly string[]; signal: AbortSignal };
+
 /**
  * Writes the answer to the file of `-o`, or removes the old file after a failure. The path is resolved before the run
- * starts.
+ * starts; `writable` are the directories of commands.
  */
-export async function answerInto(file: string, signal: AbortSignal): Promise<Conclude> {
+export async function answerInto({ file, writable, signal }: AnswerTarget): Promise<Conclude> {
   const { openAnswerFile } = await import("./answerfile.ts");
-  const answer = await openAnswerFile(file);
+  const answer = openAnswerFile(file, writable);
   return async (outcome, { session }) => {
     if (outcome.status === "done") {
       try {

@@ -61,7 +61,9 @@ function describe({ name, status, message, fix }: DoctorCheck, paint: Paint): st
   const marks = { ok: paint.green("✓"), warn: paint.yellow("!"), fail: paint.red("✗") } as const;
   const [first = "", ...rest] = plain(message).split("\n");
   const margin = " ".repeat(nameWidth + 3);
-  const more = [...rest, ...(fix === undefined ? [] : [`fix: ${fix}`])].map((line) => `${margin}${line}\n`).join("");
+  const more = [...rest, ...(fix === undefined ? [] : [`fix: ${plain(fix)}`])]
+    .map((line) => `${margin}${line}\n`)
+    .join("");
   return `${marks[status]} ${name.padEnd(nameWidth)} ${first}\n${more}`;
 }
 

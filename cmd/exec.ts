@@ -1,3 +1,4 @@
+import { writableRoots } from "../lib/conversation/allowance.ts";
 import { runTask } from "../lib/conversation/exec.ts";
 import { Host } from "../lib/conversation/host.ts";
 import { openConversation } from "../lib/conversation/open.ts";
@@ -19,14 +20,16 @@ import { sinkFor } from "./stdio.ts";
 export async function exec(options: ExecOptions, stopper: Stopper): Promise<number> {
   if (options.printSchema) return await printSchema();
   refuseOverwriting(options);
-  const file = answerFile(options);
-  const { controller } = stopper;
-  return await deliver((conclude) => task(options, stopper, conclude), {
+  const delivery: Delivering = { file: answerFile(options), conclude: undefined };
+  return await deliver((conclude) => task(options, stopper, { delivery, conclude }), {
     sink: await sinkFor(options),
-    stop: controller,
-    conclude: file === undefined ? undefined : await answerInto(file, controller.signal),
+    stop: stopper.controller,
+    conclude: async (outcome, totals) => (await delivery.conclude?.(outcome, totals)) ?? outcome,
   });
 }
+
+/** The file of `-o`, and the last step, which is known as soon as it is known where commands may write. */
+type Delivering = { file: string | undefined; conclude: Conclude | undefined };
 
 /** The file of `-o`; undefined for `-o -`, since in text mode stdout has the answer anyway. */
 function answerFile({ outputLastMessage: file, output = "text" }: ExecOptions): string | undefined {
@@ -45,11 +48,15 @@ async function printSchema(): Promise<number> {
 }
 
 /** The events of the run, from reading the prompt to the end of the last process. */
-function task(options: ExecOptions, stopper: Stopper, conclude: Conclude): AsyncGenerator<Event, void> {
+function task(
+  options: ExecOptions,
+  stopper: Stopper,
+  { delivery, conclude }: { delivery: Delivering; conclude: Conclude },
+): AsyncGenerator<Event, void> {
   const host = new Host({ stop: stopper.controller, cassette: cassetteOf(options), reaper: new Reaper() });
   stopper.killNow = () => host.killNow();
   return runTask(host, {
-    open: () => open(options, host),
+    open: () => open(options, host, delivery),
     conclude,
     report: async (error) => void (await report(error)),
   });
@@ -59,13 +66,13 @@ function task(options: ExecOptions, stopper: Stopper, conclude: Conclude): Async
  * Reads the prompt and opens the conversation. A refused command line must change nothing, so the prompt is read first
  * unless that has to wait for a pipe. Then both happen at once, and when one fails the other is abandoned.
  */
-async function open(options: ExecOptions, host: Host) {
+async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   const failed = new AbortController();
   const waits = Promise.withResolvers<void>();
   const reading = readPrompt(options, { signal: AbortSignal.any([host.signal, failed.signal]), onWait: waits.resolve });
   await Promise.race([reading, waits.promise]);
 
-  const opening = openFor(options, host);
+  const opening = openFor(options, host, delivery);
   // A pipe may stay open for hours, which is too long to learn that a key is missing.
   opening.catch(async (error: unknown) => {
     await Bun.sleep(patienceMs);
@@ -87,8 +94,11 @@ async function open(options: ExecOptions, host: Host) {
 /** The time in which an empty pipe ends, so that the missing prompt is reported and not the model. */
 const patienceMs = 50;
 
-async function openFor(options: ExecOptions, host: Host) {
+async function openFor(options: ExecOptions, host: Host, delivery: Delivering) {
   const settings = await settingsOf(options);
+  const { file } = delivery;
+  if (file !== undefined)
+    delivery.conclude = await answerInto({ file, writable: writableRoots(settings), signal: host.signal });
   host.clocks.start(settings.loaded.config.limits);
   const conversation = await openConversation(host, { settings, own: ownOutput(options) }, host.signal);
   return { conversation, settings };

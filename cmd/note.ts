@@ -1,4 +1,5 @@
 import { OutputStream } from "../lib/sink/output.ts";
+import { visibleLine } from "../lib/visible.ts";
 
 /** Prints a note on stderr before a run has events. */
 type Note = (text: string) => void;
@@ -10,6 +11,6 @@ export function openNote({ quiet = false }: { quiet?: boolean } = {}): Note {
 /** Prints a line for people on stderr; no command depends on it, so errors are ignored. */
 export async function printNote(line: string): Promise<void> {
   const stderr = new OutputStream(2, "stderr");
-  await stderr.write(`${line}\n`).catch(() => undefined);
+  await stderr.write(`${visibleLine(line)}\n`).catch(() => undefined);
   await stderr.flush().catch(() => undefined);
 }

@@ -8,29 +8,26 @@ import type { ExecOptions } from "./options.ts";
 import { ancestorsOf, type Descriptor, descriptorsOf, isOpenFor, linkOf } from "./pipe.ts";
 
 /**
- * The files that koda itself writes. Its standard streams and the cassette are identified by inode, so a file that the
- * model puts in their place still counts as a change. The file of -o is identified by path, since koda replaces it.
+ * The files that koda itself writes. Its standard streams are identified by inode, so a file that the model puts in
+ * their place still counts as a change. The file of -o and the cassette are identified by path: koda replaces them.
  */
 export function ownOutput({ record, outputLastMessage }: Pick<ExecOptions, "record" | "outputLastMessage">): OwnOutput {
-  const isFile = outputLastMessage !== undefined && outputLastMessage !== "-";
-  const answer = isFile ? realPaths(resolve(outputLastMessage)).at(-1) : undefined;
+  const answer = outputLastMessage === "-" ? undefined : outputLastMessage;
+  const replaced = [answer, record].map((file) => file && realPaths(resolve(file)).at(-1));
   // The path of each inode before any command: moved over another file's name it is a change.
   const places = new Map<string, string>();
   const add = ({ stats, path }: OpenFile) => {
     if (stats.isFile() && !places.has(inodeOf(stats))) places.set(inodeOf(stats), path);
   };
-  let isFirst = true;
   return {
     look() {
-      const cassette = isFirst && record !== undefined ? [resolve(record)] : [];
-      const named = [...cassette, "/proc/self/fd/1", "/proc/self/fd/2"].map(openFile);
+      const named = ["/proc/self/fd/1", "/proc/self/fd/2"].map(openFile);
       for (const file of [...named, ...filesDownstream()]) if (file !== undefined) add(file);
-      isFirst = false;
     },
     has(path, now, before) {
       const place = places.get(inodeOf({ dev: now.device, ino: now.inode }));
       const isSame = before?.inode === now.inode && before.device === now.device;
-      return path === answer || (place !== undefined && (place === path || isSame));
+      return replaced.includes(path) || (place !== undefined && (place === path || isSame));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { exitByCode, KodaError } from "../lib/errors.ts";
+import { visible, visibleMessage } from "../lib/visible.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 
 /** Prints a command's whole output on stdout; throws when it cannot be written. */
@@ -27,7 +28,8 @@ export async function report(error: unknown): Promise<number> {
 
 /** A bug has a stack trace; nothing is printed when the reader of stdout has gone. */
 function errorText(error: unknown): string | undefined {
-  if (error instanceof KodaError) return error.code === "reader_gone" ? undefined : `koda: ${error.message}`;
+  if (error instanceof KodaError)
+    return error.code === "reader_gone" ? undefined : `koda: ${visibleMessage(error.message)}`;
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return `koda: internal error, please report it\n${trace}`;
+  return `koda: internal error, please report it\n${visible(trace)}`;
 }

@@ -9,6 +9,7 @@ import type { EgressRequest } from "../lib/egress/wayout.ts";
 import { exitByCode, KodaError } from "../lib/errors.ts";
 import { shellQuoted } from "../lib/quote.ts";
 import { OutputStream } from "../lib/sink/output.ts";
+import { visibleLine } from "../lib/visible.ts";
 import { egressOverrides } from "./ground.ts";
 import { currentProject } from "./project.ts";
 import type { CommandOptions } from "./options.ts";
@@ -29,7 +30,7 @@ export async function proxy(options: CommandOptions<"proxy">, { controller: { si
   await using proxies = new EgressProxies({
     rules: parseRules(config.egress),
     upstream: parseUpstream(project.env),
-    onRequest: (request) => void stderr.write(`${describe(request)}\n`).catch(unread),
+    onRequest: (request) => void stderr.write(`${visibleLine(describe(request))}\n`).catch(unread),
   });
   const ports = await proxies.listen({ http: listen, socks: socksListen });
   const [http, socks] = [reachable(listen, ports.http), reachable(socksListen, ports.socks)];

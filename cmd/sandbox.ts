@@ -17,7 +17,7 @@ import { Reaper } from "../lib/shell/reaper.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { describeEgress } from "../lib/sink/egress.ts";
 import { OutputStream } from "../lib/sink/output.ts";
-import { plain } from "../lib/sink/style.ts";
+import { visibleLine } from "../lib/visible.ts";
 import { type Ground, groundOf } from "./ground.ts";
 import type { CommandOptions } from "./options.ts";
 import { report } from "./print.ts";
@@ -116,7 +116,7 @@ async function say(lines: readonly string[]): Promise<void> {
   if (lines.length === 0) return;
   const stderr = new OutputStream(2, "stderr");
   try {
-    await stderr.write(lines.map((line) => `${plain(line)}\n`).join(""));
+    await stderr.write(lines.map((line) => `${visibleLine(line)}\n`).join(""));
     await stderr.flush();
   } catch (error) {
     // A broken stderr is the command's own business.

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { isRecord, parseJson } from "../lib/config/json.ts";
+import { isRecord, readJson } from "../lib/config/json.ts";
 import { schemaFault } from "../lib/engine/schemacheck.ts";
 import { KodaError } from "../lib/errors.ts";
 import { readRegularFile } from "../lib/files/read.ts";
@@ -12,8 +12,8 @@ export async function readAnswerSchema(file: string): Promise<JsonSchema> {
   const bytes = readRegularFile(resolve(file), largest);
   if (bytes === undefined) throw unusable(file, "no such file");
   if ("problem" in bytes) throw unusable(file, bytes.problem);
-  const schema = parseJson(new TextDecoder().decode(bytes));
-  if (schema === undefined) throw unusable(file, "it is not valid JSON");
+  const { value: schema, problem } = readJson(new TextDecoder().decode(bytes));
+  if (problem !== undefined) throw unusable(file, `it is not valid JSON: ${problem}`);
   if (!isRecord(schema)) throw unusable(file, "a JSON Schema is an object");
   const fault = await schemaFault(schema);
   if (fault !== undefined) throw unusable(file, fault);

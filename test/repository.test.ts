@@ -57,7 +57,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   trust: ["async", "config", "files", "git", "sandbox"],
   shell: ["async", "egress", "files", "sandbox", "system"],
   sandbox: ["config", "egress", "files", "system"],
-  egress: ["async", "config"],
+  egress: ["async", "config", "system"],
   config: ["files"],
   git: ["files"],
   files: ["async"],

@@ -29,12 +29,42 @@ export function countIn(record: JsonRecord, key: string): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** Undefined when the text is not JSON. */
+/** Undefined when the text is not JSON that can be used. */
 export function parseJson(text: string): unknown {
+  return readJson(text).value;
+}
+
+type JsonText = { value: unknown; problem?: never } | { value?: never; problem: string };
+
+/**
+ * The value of a JSON text, or the problem with it. What walks through a value later (a schema's check, writing it as
+ * JSON again) overflows the stack where the parser does not, so a text that is nested too deeply is no value.
+ */
+export function readJson(text: string): JsonText {
   try {
-    return JSON.parse(text);
-  } catch {
-    // Malformed or nested too deeply; the caller decides what that means.
-    return undefined;
+    const value: unknown = JSON.parse(text);
+    // Most texts are too short to be deep: they cost nothing.
+    const problem = text.length > 2 * mostLevels ? nestingFault(value) : undefined;
+    return problem === undefined ? { value } : { problem };
+  } catch (error) {
+    return { problem: String(error) };
   }
+}
+
+/** Far more than anybody writes. */
+export const mostLevels = 1_000;
+
+/** Level by level, without recursion. */
+export function nestingFault(value: unknown): string | undefined {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= mostLevels; depth += 1) {
+    const next: unknown[] = [];
+    for (const nested of level)
+      if (typeof nested === "object" && nested !== null)
+        for (const inner of Array.isArray(nested) ? nested : Object.values(nested))
+          if (typeof inner === "object" && inner !== null) next.push(inner);
+    if (next.length === 0) return undefined;
+    level = next;
+  }
+  return `it is nested more than ${mostLevels.toLocaleString("en")} levels deep`;
 }

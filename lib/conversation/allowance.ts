@@ -3,6 +3,7 @@ import type { Config } from "../config/config.ts";
 import { KodaError, reasonOf } from "../errors.ts";
 import { realPaths } from "../files/real.ts";
 import type { Allowance } from "./resume.ts";
+import type { Settings } from "./settings.ts";
 
 /** The allowance that the configuration and the flags ask for, with real paths. */
 export function wantedOf({ mode, sandbox, egress }: Config): Allowance {
@@ -15,6 +16,11 @@ export function wantedOf({ mode, sandbox, egress }: Config): Allowance {
     allowGit: sandbox.allowGit,
     egress,
   };
+}
+
+/** The directories below which commands may write, by all their names. */
+export function writableRoots({ root, loaded: { config } }: Pick<Settings, "root" | "loaded">): string[] {
+  return [root, ...config.sandbox.write].flatMap(realPaths);
 }
 
 /** A writable root must exist: a sandbox opens directories, not names. */

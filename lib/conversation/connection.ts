@@ -15,6 +15,7 @@ import { instantRetry, standardRetry } from "../model/retry.ts";
 import { supportedSettings } from "../model/settings.ts";
 import type { Traffic } from "../model/traffic.ts";
 import type { ConnectionFacts } from "../session/item.ts";
+import { writableRoots } from "./allowance.ts";
 import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from "./endpoint.ts";
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
@@ -113,7 +114,7 @@ function nameOf({ provider, model }: { provider: string; model: string }, baseUr
 async function resolve(settings: Settings, { recorded, traffic, signal }: Circumstances): Promise<ResolvedModel> {
   const played = traffic.replayed;
   const { config } = settings.loaded;
-  const writable = [settings.root, ...config.sandbox.write];
+  const writable = writableRoots(settings);
   const wanted = wantedBy(settings, recorded, played);
   try {
     return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined, signal, writable });
@@ -138,6 +139,7 @@ function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track,
   return traffic.open({
     name: track,
     cwd,
+    writable: writableRoots(settings),
     header: { version, provider: provider.name, model: info.name },
     secrets: [...own, ...(headers?.secrets ?? []), ...secretsIn(env)],
     script: provider.name === demoProvider.name ? demoCassette() : undefined,

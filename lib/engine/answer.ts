@@ -1,3 +1,4 @@
+import { readJson } from "../config/json.ts";
 import type { FinishReason, JsonSchema } from "../model/model.ts";
 import type { Failure } from "./outcome.ts";
 import { describeProblems, problemsOf } from "./schema.ts";
@@ -86,11 +87,8 @@ function withoutFence(text: string): string {
 }
 
 function parse(json: string): { value?: unknown; problem?: string } {
-  try {
-    return { value: JSON.parse(json) };
-  } catch (error) {
-    return { problem: `- (top level): not JSON: ${String(error)}` };
-  }
+  const { value, problem } = readJson(json);
+  return problem === undefined ? { value } : { problem: `- (top level): not JSON: ${problem}` };
 }
 
 const again = (note: string): Judgement => ({ kind: "again", note });

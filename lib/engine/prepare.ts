@@ -1,3 +1,4 @@
+import { readJson } from "../config/json.ts";
 import type { CallPart } from "../model/message.ts";
 import { nearest } from "../nearest.ts";
 import type { ClaimContext, Tool } from "../tools/tool.ts";
@@ -28,11 +29,8 @@ export async function prepare(call: CallPart, tools: readonly Tool[], context: C
 
 /** Several providers send an empty text for `{}`. */
 function decode(text: string): { value: unknown; problem?: string } {
-  try {
-    return { value: JSON.parse(text.trim() === "" ? "{}" : text) };
-  } catch (error) {
-    return { value: text, problem: String(error) };
-  }
+  const { value, problem } = readJson(text.trim() === "" ? "{}" : text);
+  return problem === undefined ? { value } : { value: text, problem };
 }
 
 function unknownTool(name: string, tools: readonly Tool[]): string {

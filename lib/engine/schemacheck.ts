@@ -1,4 +1,4 @@
-import { isRecord } from "../config/json.ts";
+import { isRecord, mostLevels, nestingFault } from "../config/json.ts";
 import { errnoOf, messageOf } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { type Draft, draftOf, type Reference, resolverOf } from "./schema.ts";
@@ -6,7 +6,8 @@ import { type KeywordRule, rules } from "./schemarules.ts";
 
 /** The fault of a schema, as a sentence; undefined when it can be used. */
 export async function schemaFault(root: JsonSchema): Promise<string | undefined> {
-  if (isDeep(root)) return `it is nested ${tooMany} levels deep`;
+  const deep = nestingFault(root);
+  if (deep !== undefined) return deep;
   const walk: Walk = { draft: draftOf(root), seen: new Map(), references: [] };
   const fault = visit([{ schema: root, pointer: "" }], walk);
   if (fault !== undefined) return fault;
@@ -25,18 +26,8 @@ export async function schemaFault(root: JsonSchema): Promise<string | undefined>
   return endless(walk);
 }
 
-/** A deeper schema is a mistake or an attack: checking a value against it would overflow the stack. */
-const mostLevels = 1_000;
+/** The end of references that lead on and on: checking a value against them would overflow the stack. */
 const tooMany = `more than ${mostLevels.toLocaleString("en")}`;
-
-function isDeep(root: unknown): boolean {
-  let level: unknown[] = [root];
-  for (let depth = 0; depth <= mostLevels; depth++) {
-    level = level.flatMap((value) => (typeof value === "object" && value !== null ? Object.values(value) : []));
-    if (level.length === 0) return false;
-  }
-  return true;
-}
 
 /** The library's own errors are about the schema; any other is a bug in koda. */
 function referenceFault(error: unknown): string {

@@ -62,18 +62,27 @@ type NewFile = {
 };
 
 /** Gives a name a new file with this content, whatever file or symlink had the name before. */
-export function putFile({ directory, name }: HeldEntry, content: Uint8Array, { mode = 0o600, finish }: NewFile): void {
+export function putFile(target: HeldEntry, content: Uint8Array, options: NewFile): void {
+  closeSync(beginFile(target, content, options));
+}
+
+/** The same for a file that goes on: returns its descriptor. */
+export function beginFile(
+  { directory, name }: HeldEntry,
+  content: Uint8Array,
+  { mode = 0o600, finish }: NewFile,
+): number {
   const temporary = `.koda-${crypto.randomUUID()}.tmp`;
   const descriptor = openSync(directory.at(temporary), newFile, mode);
   try {
     writeFileSync(descriptor, content);
     finish?.(descriptor);
     renameSync(directory.at(temporary), directory.at(name));
+    return descriptor;
   } catch (error) {
     rmSync(directory.at(temporary), { force: true });
-    throw error;
-  } finally {
     closeSync(descriptor);
+    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { arrayIn, recordOf, stringIn } from "../config/json.ts";
+import { arrayIn, parseJson, recordOf, stringIn } from "../config/json.ts";
 import { isLoopback } from "../egress/rules/host.ts";
 import { requestUrl } from "./address.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
@@ -25,7 +25,7 @@ export async function listModels(provider: Provider, fetch: Fetch = platformFetc
     const signal = AbortSignal.timeout(answerMs);
     const headers = { accept: "application/json" };
     const response = await fetch(requestUrl(provider, "/models"), { method: "GET", headers, signal });
-    return response.ok ? modelNames(await response.json()) : undefined;
+    return response.ok ? modelNames(parseJson(await response.text())) : undefined;
   } catch {
     // Nothing listens, or it is no model server.
     return undefined;

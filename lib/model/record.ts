@@ -1,5 +1,9 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fchmodSync, openSync, writeSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { errnoOf, KodaError, messageOf, reasonOf } from "../errors.ts";
+import { type OutputPlace, outputPlaceOf } from "../files/outputplace.ts";
+import { HeldDirectory } from "../files/held.ts";
+import { beginFile } from "../files/save.ts";
 import { isNamedSecret, shortestSecret } from "../shell/env.ts";
 import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
 import type { Fetch } from "./fetch.ts";
@@ -15,16 +19,20 @@ export type Track = {
   fetch: Fetch;
 };
 
-/** Writes model traffic to a new cassette. Traffic that cannot be written ends the run: the user asked for it. */
+/**
+ * Writes model traffic to a new cassette, which replaces an old one with the first reply: a run that gets none loses
+ * nothing. Traffic that cannot be written ends the run: the user asked for it.
+ */
 export class Recorder {
   readonly #tape: Tape;
   readonly #cwd: string | undefined;
 
-  constructor(file: string, header: Omit<Header, "koda_cassette" | "recorded_at">) {
-    this.#tape = new Tape(file);
+  /** `writable`: the directories below which commands may write. */
+  constructor(file: string, header: Omit<Header, "koda_cassette" | "recorded_at">, writable: readonly string[]) {
+    this.#tape = new Tape(file, writable);
     this.#cwd = header.cwd;
     const { version, ...recorded } = header;
-    this.#tape.write({ koda_cassette: 1, version, recorded_at: new Date().toISOString(), ...recorded });
+    this.#tape.begin({ koda_cassette: 1, version, recorded_at: new Date().toISOString(), ...recorded });
   }
 
   /** The same fetch, with all that goes through it recorded. */
@@ -40,7 +48,7 @@ export class Recorder {
       // A key that was renewed is known by the request alone.
       tape.hide(init.headers.authorization?.replace(/^Bearer /, "") ?? "");
       const request = { wire, path, body: parseJson(tape.clean(init.body ?? "")) ?? {} };
-      const taking = tape.begin({ ...origin, request }, queue);
+      const taking = tape.take({ ...origin, request }, queue);
       try {
         return taking.listen(await fetch(url, init));
       } catch (error) {
@@ -68,14 +76,18 @@ const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
 
 class Tape {
   #file: string;
-  #fd: number;
+  #place: OutputPlace;
+  #fd: number | undefined;
+  /** The header and failed requests, until there is a reply: without one an old cassette stays. */
+  #waiting: string[] = [];
   #secrets: string[] = [];
   readonly #queues = new Set<Taking[]>();
   #failure: KodaError | undefined;
 
-  constructor(file: string) {
+  constructor(file: string, writable: readonly string[]) {
     this.#file = file;
-    this.#fd = this.#try(() => openSync(file, "w", 0o600));
+    this.#place = this.#try(() => outputPlaceOf(file, writable));
+    this.#fd = this.#try(() => openAtOnce(this.#place));
   }
 
   hide(secret: string): void {
@@ -83,7 +95,7 @@ class Tape {
     if (secret.length > 4 && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 
-  begin(asked: Omit<Exchange, "response">, queue: Taking[]): Taking {
+  take(asked: Omit<Exchange, "response">, queue: Taking[]): Taking {
     if (this.#failure !== undefined) throw this.#failure;
     const taking = new Taking(asked, () => this.#writeEnded(queue));
     this.#queues.add(queue);
@@ -95,16 +107,36 @@ class Tape {
     return this.#secrets.reduce((cleaned, secret) => cleaned.replaceAll(secret, "[key]"), text);
   }
 
-  write(value: Header | Exchange): void {
-    const line = Buffer.from(`${this.clean(JSON.stringify(value))}\n`);
-    this.#try(() => writeWhole(this.#fd, line));
+  begin(header: Header): void {
+    this.#waiting.push(this.#lineOf(header));
+    if (this.#fd !== undefined) this.#flush();
+  }
+
+  #add(exchange: Exchange): void {
+    this.#waiting.push(this.#lineOf(exchange));
+    const isReply = exchange.response.status >= 200 && exchange.response.status < 300;
+    if (this.#fd !== undefined || isReply) this.#flush();
+  }
+
+  #lineOf(value: Header | Exchange): string {
+    return `${this.clean(JSON.stringify(value))}\n`;
+  }
+
+  #flush(): void {
+    const bytes = Buffer.from(this.#waiting.splice(0).join(""));
+    this.#try(() => {
+      if (this.#fd === undefined) this.#fd = beginCassette(this.#place, bytes);
+      else writeWhole(this.#fd, bytes);
+    });
   }
 
   close(): void {
     try {
       for (const taking of [...this.#queues].flat()) taking.end("ECONNRESET");
+      const isNew = this.#place.kind === "file" && this.#place.mode === undefined;
+      if (isNew && this.#fd === undefined) this.#flush();
     } finally {
-      closeSync(this.#fd);
+      if (this.#fd !== undefined) closeSync(this.#fd);
     }
     if (this.#failure !== undefined) throw this.#failure;
   }
@@ -113,7 +145,7 @@ class Tape {
   #writeEnded(queue: Taking[]): void {
     for (let [first] = queue; first?.ended; [first] = queue) {
       queue.shift();
-      this.write(first.exchange());
+      this.#add(first.exchange());
     }
   }
 
@@ -127,6 +159,30 @@ class Tape {
       throw this.#failure;
     }
   }
+}
+
+/** A pipe or a device is opened at once: it has nothing to lose, and a mistake shows. */
+function openAtOnce(place: OutputPlace): number | undefined {
+  switch (place.kind) {
+    case "file":
+      return undefined;
+    case "descriptor":
+      return openSync(`/proc/self/fd/${place.fd}`, constants.O_WRONLY | constants.O_APPEND);
+    case "device": {
+      const { O_WRONLY, O_NOCTTY, O_NOFOLLOW } = constants;
+      return openSync(place.path, O_WRONLY | O_NOCTTY | (place.isOwn ? 0 : O_NOFOLLOW));
+    }
+    default:
+      return place satisfies never;
+  }
+}
+
+function beginCassette(place: OutputPlace, bytes: Buffer): number {
+  if (place.kind !== "file") throw new Error(`a ${place.kind} was not opened`);
+  using directory = HeldDirectory.open(dirname(place.path));
+  const { mode = 0o600 } = place;
+  const finish = (descriptor: number) => fchmodSync(descriptor, mode);
+  return beginFile({ directory, name: basename(place.path) }, bytes, { finish });
 }
 
 /** A full disk accepts the beginning of a line, and only the next call fails. */

@@ -13,6 +13,8 @@ export type TrafficOptions = {
 
 type Line = Omit<Track, "fetch"> & {
   header: Omit<Header, "koda_cassette" | "recorded_at" | "cwd">;
+  /** The directories below which commands may write. */
+  writable: readonly string[];
   /** Answers instead of the network. */
   script?: Cassette | undefined;
   onDivergence: (message: string) => void;
@@ -36,15 +38,15 @@ export class Traffic implements Disposable {
   }
 
   /** The fetch of one conversation. */
-  open({ header, script, onDivergence, ...track }: Line): Fetch {
+  open({ header, script, writable, onDivergence, ...track }: Line): Fetch {
     const fetch = this.#source({ script, onDivergence, ...track });
     const { record } = this.#options;
     if (record === undefined) return fetch;
-    this.#recorder ??= new Recorder(record, { ...header, cwd: track.cwd });
+    this.#recorder ??= new Recorder(record, { ...header, cwd: track.cwd }, writable);
     return this.#recorder.record({ ...track, fetch });
   }
 
-  #source({ name: track, cwd, script, onDivergence }: Omit<Line, "header" | "secrets">): Fetch {
+  #source({ name: track, cwd, script, onDivergence }: Omit<Line, "header" | "secrets" | "writable">): Fetch {
     const { replayed } = this;
     if (replayed !== undefined) return replayFrom(replayed, { cwd, track, loose: this.#options.loose, onDivergence });
     return script === undefined ? platformFetch : replayFrom(script, { cwd, loose: true });

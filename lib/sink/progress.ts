@@ -1,13 +1,14 @@
 import { describeSkipped } from "../config/describe.ts";
 import { formatElapsed } from "../config/units.ts";
 import type { Event, EventOf } from "../engine/event.ts";
+import { visible, visibleLine } from "../visible.ts";
 import { CallLines } from "./calls.ts";
 import { Commentary } from "./commentary.ts";
 import { describeEgress } from "./egress.ts";
 import { LineWriter } from "./lines.ts";
 import type { Activity, Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
-import { inline, openPaint, type Paint, plain, withoutControls } from "./style.ts";
+import { inline, openPaint, type Paint } from "./style.ts";
 import { banner, errorLine, summary, warnings } from "./summary.ts";
 
 type ProgressOptions = Pick<
@@ -128,7 +129,7 @@ class Progress {
   }
 
   async #detail(name: string, text: string): Promise<void> {
-    if (text !== "") await this.#lines.line(this.#paint.dim(`  ${name}: ${plain(text)}`));
+    if (text !== "") await this.#lines.line(this.#paint.dim(`  ${name}: ${inline(text)}`));
   }
 
   async #think(text: string): Promise<void> {
@@ -136,12 +137,12 @@ class Progress {
   }
 
   async #showCommentary(text: string): Promise<void> {
-    if (text !== "" && !this.#options.textIsShown) await this.#lines.line(withoutControls(text));
+    if (text !== "" && !this.#options.textIsShown) await this.#lines.line(visible(text));
   }
 
   async #retry({ reason, attempt, max, delay_ms: delay }: EventOf<"retry">): Promise<void> {
     const next = `; retry ${attempt} of ${max} in ${formatElapsed(delay)}`;
-    await this.#lines.line(this.#paint.yellow(`↻ ${plain(reason)}`) + this.#paint.dim(next));
+    await this.#lines.line(this.#paint.yellow(`↻ ${inline(reason)}`) + this.#paint.dim(next));
     await this.#wait(newActivity("reconnecting"));
     this.#isReconnecting = true;
   }
@@ -168,7 +169,7 @@ class Progress {
     const line = describeEgress(event);
     if (!this.#options.verbose && (event.verdict === "allowed" || this.#shownEgress.has(line))) return;
     this.#shownEgress.add(line);
-    if (event.verdict === "allowed") await this.#lines.line(this.#paint.dim(`  ${plain(line)}`));
+    if (event.verdict === "allowed") await this.#lines.line(this.#paint.dim(`  ${inline(line)}`));
     else await this.#lines.line(noticeLine("warn", line, this.#paint));
   }
 
@@ -196,5 +197,5 @@ function newActivity(verb: string): Activity {
 
 function noticeLine(level: EventOf<"notice">["level"], message: string, paint: Paint): string {
   const marks = { info: paint.dim("·"), warn: paint.yellow("!"), error: paint.red("✗") } as const;
-  return `${marks[level]} ${withoutControls(message)}`;
+  return `${marks[level]} ${visibleLine(message)}`;
 }

@@ -1,4 +1,5 @@
 import type { Env } from "../config/paths.ts";
+import { visible } from "../visible.ts";
 
 /** Functions that colour text; without colours they return it unchanged. */
 export type Paint = { readonly [C in keyof typeof codes]: (text: string) => string };
@@ -35,26 +36,15 @@ export function wantsColor(choice: "auto" | "always" | "never", isTerminal: bool
   return isTerminal && env["TERM"] !== "dumb";
 }
 
-/**
- * Removes control characters from text of a model or a command. The rest of a control sequence is harmless without its
- * escape character: it cannot move the cursor, rewrite earlier text or set the clipboard.
- */
-export function withoutControls(text: string): string {
-  return text.replace(/\r\n?/g, "\n").replace(/(?![\t\n])\p{Cc}/gu, "");
-}
-
 /** Colours and cursor movements: they contain no text, so removing them hides nothing. */
 const controlSequences = new RegExp(`${"\u001b"}\\[[0-?]*[ -/]*[@-~]`, "g");
-
-/** Characters that change the order in which a terminal shows a line. */
-const bidiControls = /[\u202a-\u202e\u2066-\u2069]/g;
 
 /**
  * Removes control characters and colours. The text of a sequence that has one (a title, a link) stays: a command must
  * not be able to hide a part of itself.
  */
 export function plain(text: string): string {
-  return withoutControls(text.replace(controlSequences, "").replace(bidiControls, ""));
+  return visible(text.replace(controlSequences, ""));
 }
 
 /** A name as part of a line: a line feed in it must not begin a new one. */

@@ -2,7 +2,8 @@ import { formatElapsed } from "../config/units.ts";
 import { counted } from "../counted.ts";
 import type { EventOf } from "../engine/event.ts";
 import { builtInProviders } from "../model/providers.ts";
-import { dollars, inline, type Paint, withoutControls } from "./style.ts";
+import { visibleMessage } from "../visible.ts";
+import { dollars, inline, type Paint } from "./style.ts";
 
 type Start = EventOf<"session.start">;
 type End = EventOf<"end">;
@@ -49,7 +50,7 @@ export function summary(end: End, paint: Paint): string {
 }
 
 export function errorLine({ message }: NonNullable<End["error"]>, paint: Paint): string {
-  return `${paint.red("koda:")} ${withoutControls(message)}`;
+  return `${paint.red("koda:")} ${visibleMessage(message)}`;
 }
 
 /** `tokens: 12,345 in (10,000 cached), 678 out`; unreported counts are left out. */

@@ -1,13 +1,13 @@
+import { visible as visibleText } from "../visible.ts";
 import type { Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
-import { withoutControls } from "./style.ts";
 
 /** `live` shows text as it comes, instead of only the final answer. */
 type TextOptions = Pick<SinkOptions, "stdoutIsTerminal" | "hasSchema"> & { live: boolean };
 
 /** `--output text`: only text of the model on stdout. */
 export function textWriter(screen: Screen, options: TextOptions): EventWriter {
-  const visible = options.stdoutIsTerminal ? withoutControls : (text: string) => text;
+  const visible = options.stdoutIsTerminal ? visibleText : (text: string) => text;
   return options.live ? liveWriter(screen, visible) : answerWriter(screen, visible, options);
 }
 

@@ -9,6 +9,7 @@ const functions = {
   prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
   prlimit: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
   recvmsg: { args: ["i32", "ptr", "i32"], returns: "i64" },
+  socket: { args: ["i32", "i32", "i32"], returns: "i32" },
   socketpair: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
   syscall: { args: ["i64", "ptr", "u64", "u32"], returns: "i64" },
   waitpid: { args: ["i32", "ptr", "i32"], returns: "i32" },

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { linkSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { checkLines, exec, koda, type Line } from "../support/koda.ts";
-import { call, problem, say } from "../support/model-reply.ts";
+import { checkLines, exec, koda, type Line, using } from "../support/koda.ts";
+import { call, problem, say, status } from "../support/model-reply.ts";
 import { startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { repairProject, repairPrompt, repairTape } from "../support/record-repair.ts";
@@ -105,4 +105,26 @@ test("a recorded demo can be replayed", async () => {
     "--replay-loose",
   ]);
   expect(end).toMatchObject({ status: "done", files_changed: 2 });
+});
+
+test("an old tape is replaced by the first reply, and a run without one leaves it", async () => {
+  await using place = makePlace({ "run.tape": "An old tape.\n" });
+  await using server = await startModelServer([status(401), say("Done.")]);
+  const tape = join(place.project, "run.tape");
+  const args = ["--record", "run.tape", "hi"];
+  expect((await exec(place, server, args)).end.exit).not.toBe(0);
+  expect(readFileSync(tape, "utf8")).toBe("An old tape.\n");
+  expect((await exec(place, server, args)).end.exit).toBe(0);
+  expect(readFileSync(tape, "utf8").split("\n")[0]).toStartWith('{"koda_cassette":1');
+  expect(readdirSync(place.project)).toEqual(["run.tape"]);
+});
+
+test("what was a hard link to a file elsewhere is replaced too, and not written through", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Done.")]);
+  const profile = join(place.home, ".profile");
+  writeFileSync(profile, "The user's own.\n");
+  linkSync(profile, join(place.project, "run.tape"));
+  expect((await exec(place, server, ["--record", "run.tape", "hi"])).end.exit).toBe(0);
+  expect(readFileSync(profile, "utf8")).toBe("The user's own.\n");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { exec, koda } from "../support/koda.ts";
+import { exec, koda, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
@@ -87,4 +87,24 @@ test("what is quarantined is out of reach, also where everything of koda's lies 
   const again = await koda(place, ["sandbox", "--", "ls", data], inHome);
   expect(again.stdout).toBe("");
   expect(again.stderr).not.toContain("Quarantined");
+});
+
+test("names that a command chose forge no line on stderr", async () => {
+  await using place = makePlace();
+  // A server of the user's outside of the project, where commands see it but may not connect.
+  const outside = mkdtempSync("/var/tmp/koda-test-");
+  const directory = join(outside, "a\nkoda: error: forged\u202e\u001b[2J");
+  mkdirSync(directory);
+  using _server = Bun.listen({ unix: join(directory, "s"), socket: { data() {} } });
+  place.write("connect.py", "import os, socket\nsocket.socket(socket.AF_UNIX).connect(os.environ['D'] + '/s')\n");
+  const path = directory.replace("\n", "\\n").replace("\u202e", "\\342\\200\\256").replace("\u001b", "\\033");
+  const command = `export D="$(printf '${path}')"; python3 connect.py; touch "$(printf 'b\\nkoda: forged\\342\\200\\256')"`;
+  await using server = await startModelServer([call("Bash", { command }), say("Done.")]);
+  const { stderr, exit } = await koda(place, ["exec", ...using(server), "hi"]);
+  rmSync(outside, { recursive: true });
+  expect(exit).toBe(0);
+  expect(stderr).toContain(String.raw`/a\nkoda: error: forged\u202e\u001b[2J/s`);
+  expect(stderr).toContain(String.raw`A b koda: forged\u202e`);
+  expect(stderr).not.toMatch(/^koda: (?:error|forged)/m);
+  expect(stderr).not.toContain("\u202e");
 });

@@ -24,7 +24,11 @@ test("an unknown tool is answered with the nearest name", async () => {
   expect(results[0]?.summary).toContain("did you mean Read?");
 });
 
+const deep = (levels: number) => `{"path":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+
 const malformed: [name: string, text: string][] = [
+  ["nested without end", deep(300_000)],
+  ["nested a little too deeply", deep(1_001)],
   ["half an object", '{"path": "a'],
   ["prose", "the file called a"],
   ["a bare word", "undefined"],
@@ -51,6 +55,32 @@ for (const [name, tool, input, complaint] of mismatched)
     expect(end.status).toBe("done");
     expect(results[0]?.summary).toContain(complaint);
   });
+
+test("arguments that are nested as deeply as anybody writes are read, and found not to match", async () => {
+  const { end, results } = await run([call("Read", deep(1_000)), say("Sorry.")]);
+  expect(end).toMatchObject({ status: "done", tools: { failed: 1 } });
+  expect(results[0]?.summary).toContain("do not match its schema");
+});
+
+const nested = "[".repeat(300_000) + "]".repeat(300_000);
+const withArguments = `{"index":0,"id":"a","function":{"name":"Read","arguments":{"path":${nested}}}}`;
+const frames: [name: string, frame: string][] = [
+  ["frame", nested],
+  ["call's arguments, not as text", `{"choices":[{"delta":{"tool_calls":[${withArguments}]}}]}`],
+  ["error", `{"error":${nested}}`],
+];
+for (const [name, frame] of frames)
+  test.concurrent(`a provider's ${name} that is nested without end is a broken reply`, async () => {
+    const { end, events } = await run([raw([`data: ${frame}\n\n`]), say("Done.")]);
+    expect(end).toMatchObject({ status: "done", text: "Done." });
+    expect(events.find((event) => event.type === "retry")?.reason).toContain("sent a frame that is not JSON");
+  });
+
+test("an answer that is nested without end does not match a schema", async () => {
+  const { end } = await run(() => say(nested), { "s.json": '{"type":"array"}' }, ["--output-schema", "s.json"]);
+  expect(end).toMatchObject({ status: "failed", error: { code: "schema" } });
+  expect(end.exit).not.toBe(11);
+});
 
 test("no arguments at all are an empty object", async () => {
   const { results } = await run([call("List", ""), say("Done.")]);

@@ -247,8 +247,6 @@ test("an old answer stays when the command line is refused, and goes when the ru
   expect(await Bun.file(join(place.project, "answer.txt")).exists()).toBe(false);
 });
 
-const cutOff = reply(say("more "), { finish: "length" });
-
 test("an answer has no part of a reply that was cut off before the model went on with calls", async () => {
   await using place = makePlace();
   await using server = await startModelServer([cutOff, call("List", {}), say("Final answer.")]);

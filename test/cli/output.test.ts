@@ -139,19 +139,64 @@ test("-o /dev/stdout adds to the log that stdout is, and a failed run leaves the
   expect(fs.readFileSync(log, "utf8")).toBe("What was there.\nThe answer.The answer.\n");
 });
 
-test("-o writes where a link leads, though nothing is there yet, and keeps who may read it", async () => {
+test("-o writes where a user's own link leads, though nothing is there yet, and keeps who may read it", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("One."), say("Two.")]);
-  fs.symlinkSync("kept/answer.md", join(place.project, "link"));
+  const link = join(place.home, "link");
+  fs.symlinkSync("../project/kept/answer.md", link);
   const answer = place.write("kept/answer.md", "Old.");
   fs.rmSync(answer);
-  await exec(place, server, ["-o", "link", "hi"]);
+  await exec(place, server, ["-o", link, "hi"]);
   expect(fs.readFileSync(answer, "utf8")).toBe("One.");
   fs.chmodSync(answer, 0o600);
-  await exec(place, server, ["-o", "link", "hi"]);
+  await exec(place, server, ["-o", link, "hi"]);
   expect(fs.readFileSync(answer, "utf8")).toBe("Two.");
   expect(fs.statSync(answer).mode & 0o777).toBe(0o600);
-  expect(fs.lstatSync(join(place.project, "link")).isSymbolicLink()).toBe(true);
+  expect(fs.lstatSync(link).isSymbolicLink()).toBe(true);
+});
+
+describe("a link that an earlier command could have left is not followed", () => {
+  const plant = "ln -s ../home/.profile answer.md; ln -s ../home out; ln -s .koda/config.json inside";
+  const rows: readonly [name: string, args: readonly string[], link: string][] = [
+    ["by -o", ["-o", "answer.md"], "answer.md"],
+    ["by -o, as a directory on the way", ["-o", "out/.profile"], "out"],
+    ["by -o, into the project itself", ["-o", "inside"], "inside"],
+    ["by --record", ["--record", "answer.md"], "answer.md"],
+    ["by --record, as a directory on the way", ["--record", "out/.profile"], "out"],
+    [
+      "by -o, in a directory that --allow-write names",
+      ["--allow-write", "../home/w", "-o", "../home/w/answer.md"],
+      "answer.md",
+    ],
+  ];
+  for (const [name, args, link] of rows)
+    test(name, async () => {
+      await using place = makePlace();
+      const profile = join(place.home, ".profile");
+      fs.writeFileSync(profile, "The user's own.\n");
+      fs.mkdirSync(join(place.home, "w"));
+      fs.symlinkSync("../.profile", join(place.home, "w/answer.md"));
+      await using server = await startModelServer([call("Bash", { command: plant }), say("Done.")]);
+      expect((await exec(place, server, ["hi"])).end.exit).toBe(0);
+
+      const { end } = await exec(place, server, [...args, "hi"]);
+      expect(end).toMatchObject({ exit: 11, error: { code: "output" } });
+      expect(end.error?.message).toMatch(new RegExp(`/${link}" is a symbolic link that a command could have made`));
+      expect(server.requests).toHaveLength(2);
+      expect(fs.readFileSync(profile, "utf8")).toBe("The user's own.\n");
+    });
+
+  test("and the control: the user's own link elsewhere is", async () => {
+    await using place = makePlace();
+    await using server = await startModelServer([say("One."), say("Two.")]);
+    const [answer, tape] = [join(place.home, "answer.md"), join(place.home, "run.tape")];
+    fs.mkdirSync(join(place.home, "w"));
+    fs.symlinkSync("w/answer.md", answer);
+    fs.symlinkSync("w/run.tape", tape);
+    expect((await exec(place, server, ["-o", answer, "--record", tape, "hi"])).end.exit).toBe(0);
+    expect(fs.readFileSync(join(place.home, "w/answer.md"), "utf8")).toBe("One.");
+    expect(fs.readFileSync(join(place.home, "w/run.tape"), "utf8")).toContain("One.");
+  });
 });
 
 test("-o with a pipe hands over what the pipe's reader takes, all of it", async () => {
@@ -177,7 +222,12 @@ describe("-o writes where the name led before the first command, and nowhere els
   const rows: readonly [name: string, file: string, command: string, prepare: string][] = [
     ["the file becomes a link", "answer.md", "ln -s ../home/.profile answer.md", "true"],
     ["its directory becomes a link", "out/.profile", "rmdir out && ln -s ../home out", "mkdir out"],
-    ["where a link led becomes a link", "door", "rmdir out && ln -s ../home out", "mkdir out; ln -s out/.profile door"],
+    [
+      "where a link led becomes a link",
+      "../home/door",
+      "rmdir out && ln -s ../home out",
+      "mkdir out; ln -s ../project/out/.profile ../home/door",
+    ],
     ["a pipe becomes a link", "door", "rm door && ln -s ../home/.profile door", "mkfifo door"],
   ];
   for (const [name, file, command, prepare] of rows)

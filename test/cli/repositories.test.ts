@@ -2,10 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
-import { binary, checkLines, finished, type RanExec, using } from "../support/koda.ts";
+import { binary, checkLines, type RanExec, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer, type ModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { finished, spawnIn } from "../support/run.ts";
 import { until } from "../support/until.ts";
 import { runGit } from "../support/worktree.ts";
 
@@ -17,13 +18,7 @@ const tiers: readonly { name: string; prefix: (place: Place) => readonly string[
 
 describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
   const start = (place: Place, server: ModelServer, ...flags: string[]) =>
-    Bun.spawn([...prefix(place), binary, "exec", "--json", ...using(server), ...flags, "hi"], {
-      cwd: place.project,
-      env: place.env,
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
+    spawnIn(place, [...prefix(place), binary, "exec", "--json", ...using(server), ...flags, "hi"]);
 
   async function run(place: Place, ...commands: readonly (string | ReturnType<typeof call>)[]): Promise<RanExec> {
     const calls = commands.map((each) => (typeof each === "string" ? call("Bash", { command: each }) : each));

@@ -14,11 +14,13 @@ function changesIn(place: Place, temporary = place.env.TMPDIR ?? "") {
 test("changes are counted from the first look, and a turn that wrote nothing has none", async () => {
   await using place = makePlace({ "a.txt": "one\n" });
   await using changes = changesIn(place);
-  expect(await changes.collect()).toEqual([]);
+  expect(await changes.collect(new AbortController().signal)).toEqual([]);
   await changes.watch(live);
   place.write("a.txt", "two\n");
   await changes.watch(live);
-  expect(await changes.collect()).toMatchObject([{ type: "diff", files: [{ path: "a.txt", kind: "update" }] }]);
+  expect(await changes.collect(new AbortController().signal)).toMatchObject([
+    { type: "diff", files: [{ path: "a.txt", kind: "update" }] },
+  ]);
   expect(changes.paths).toEqual(["a.txt"]);
 });
 
@@ -28,5 +30,7 @@ test("without a snapshot the turn goes on, and says that its changes are unknown
   await changes.watch(live);
   place.write("a.txt", "two\n");
   const message = expect.stringMatching(/^Could not determine the changes of this turn: .*ENOTDIR/);
-  expect(await changes.collect()).toEqual([{ type: "notice", level: "warn", code: "changes", message }]);
+  expect(await changes.collect(new AbortController().signal)).toEqual([
+    { type: "notice", level: "warn", code: "changes", message },
+  ]);
 });

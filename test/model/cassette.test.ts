@@ -20,7 +20,7 @@ const nowhere = "http://127.0.0.1:1/v1";
 function recorder(place: Place, options: Partial<Track> = {}) {
   const file = join(place.project, "tape.jsonl");
   const cwd = place.project;
-  const opened = new Recorder(file, { version: "1.2.3", provider: "test", model: "scripted", cwd });
+  const opened = new Recorder(file, { version: "1.2.3", provider: "test", model: "scripted", cwd }, []);
   const fetch = opened.record({ cwd, secrets: [], fetch: platformFetch, ...options });
   return { file, opened, fetch, close: () => opened.close() };
 }
@@ -312,7 +312,7 @@ describe("a cassette file", () => {
   test.skipIf(process.platform !== "linux")("that cannot be written any more ends the run", async () => {
     await using server = await startModelServer(() => say("x"));
     const full = { version: "1", provider: "p", model: "m", cwd: "/" };
-    expect(() => new Recorder("/dev/full", full)).toThrow(expect.objectContaining({ code: "output" }));
+    expect(() => new Recorder("/dev/full", full, [])).toThrow(expect.objectContaining({ code: "output" }));
     expect(server.requests).toHaveLength(0);
   });
 
@@ -322,7 +322,14 @@ describe("a cassette file", () => {
     const file = join(place.project, "tape.jsonl");
     const header = { version: "1.2.3", provider: "test", model: "scripted" };
     const open = (traffic: Traffic, name?: string) => {
-      const line = { name, header, secrets: [], cwd: join(place.project, name ?? ""), onDivergence: () => {} };
+      const line = {
+        name,
+        header,
+        secrets: [],
+        writable: [],
+        cwd: join(place.project, name ?? ""),
+        onDivergence: () => {},
+      };
       return connectTo(server.url, "chat", { fetch: traffic.open(line) });
     };
     const ask = async (model: Model, prompt: string) => JSON.stringify(await converse(model, asking(prompt)));

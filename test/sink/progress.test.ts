@@ -133,7 +133,7 @@ const inputs: readonly [input: unknown, line: string][] = [
   [{ command: "a".repeat(200) }, `${"a".repeat(72)}…`],
   [{ command: "界".repeat(200) }, `${"界".repeat(36)}…`],
   [{ command: "\u001b[31mred\u001b[0m \u0007bell" }, "red bell"],
-  [{ command: "rm \u202eelif" }, "rm elif"],
+  [{ command: "rm \u202eelif" }, "rm \\u202eelif"],
   [{ command: "true\u001b]0; ; rm it" }, "true]0; ; rm it"],
 ];
 
@@ -274,7 +274,8 @@ describe("what a run reached", () => {
       { verdict: "failed", reason: "example.com:443 did not answer within 15 s" },
       "egress: example.com:443 failed: example.com:443 did not answer within 15 s",
     ],
-    [{ reason: "a\u001b[2Jb" }, "egress: example.com:443 refused: a[2Jb"],
+    [{ reason: "a\u001b[2Jb" }, "egress: example.com:443 refused: a\\u001b[2Jb"],
+    [{ reason: "a\nkoda: b\u202e" }, "egress: example.com:443 refused: a\\nkoda: b\\u202e"],
   ];
   for (const [changes, words] of reasons)
     test(words, async () => expect((await sinkRun([wish(changes)])).stderr).toBe(`! ${words}\n`));

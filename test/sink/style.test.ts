@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { dollars, wantsColor, withoutControls } from "../../lib/sink/style.ts";
+import { dollars, wantsColor } from "../../lib/sink/style.ts";
 
 const colors: readonly [
   choice: "auto" | "always" | "never",
@@ -24,10 +24,6 @@ describe("colours", () => {
     test(`${choice} on ${terminal ? "a terminal" : "a pipe"} with ${JSON.stringify(env)}: ${wants ? "yes" : "no"}`, () => {
       expect(wantsColor(choice, terminal, env)).toBe(wants);
     });
-});
-
-test("harmless text keeps lines, tabs and every script, and nothing that steers", () => {
-  expect(withoutControls("a\tb\r\nc 日本語 👩‍👩‍👧 é\u001b[A\u0008\u007f\u0085\u009d")).toBe("a\tb\nc 日本語 👩‍👩‍👧 é[A");
 });
 
 const amounts: readonly [usd: number, text: string][] = [

@@ -113,3 +113,28 @@ for (const [name, events, answer, stream, asides = []] of rows)
       expect((await sinkRun([started, ...events], { stream: true })).stdout).toBe(stream);
     });
   });
+
+const hostile = "\u001b]52;c;ZXZpbA==\u0007\u001b[2JGood.\u009b31m\rBad \u202edoog\u202c";
+
+test("into a pipe the answer's bytes are exactly the model's", async () => {
+  expect((await sinkRun([...said(hostile), finished(hostile)])).stdout).toBe(`${hostile}\n`);
+  expect((await sinkRun([...said(hostile), finished(hostile)], { stream: true })).stdout).toBe(`${hostile}\n`);
+});
+
+test("on a terminal the answer cannot steer it", async () => {
+  const { stdout } = await sinkRun([...said(hostile), finished(hostile)], { stdoutIsTerminal: true });
+  expect(stdout).toBe("]52;c;ZXZpbA==[2JGood.31m\nBad \\u202edoog\\u202c\n");
+});
+
+test("on a terminal text appears as it comes, a call's line below it and the rest below that", async () => {
+  const { both } = await sinkRun(
+    [delta("I look"), ...look, delta(" at it."), done("I look at it."), finished("I look at it.")],
+    { stdoutIsTerminal: true, stderrIsTerminal: true },
+  );
+  expect(both.split("\n").slice(0, 4)).toEqual([
+    "I look",
+    "● Read a ✓ 1.2 s",
+    " at it.",
+    expect.stringContaining("done"),
+  ]);
+});

@@ -1,7 +1,20 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { release } from "../../async/release.ts";
+import type { Answer } from "./answer.ts";
 import { pour } from "./pour.ts";
+
+/** The answer to a request whose body could end at one place for us and at another for its origin. */
+export function ambiguityOf({ headers, httpVersion }: IncomingMessage): Answer | undefined {
+  const coding = headers["transfer-encoding"]?.trim().toLowerCase();
+  if (coding === undefined) return undefined;
+  if (httpVersion === "1.0") return { status: 400, reason: "HTTP/1.0 has no Transfer-Encoding; send a Content-Length" };
+  if (headers["content-length"] !== undefined)
+    return { status: 400, reason: "the request has a Content-Length and a Transfer-Encoding; send one of them" };
+  if (coding === "") return { status: 400, reason: 'the Transfer-Encoding is empty; send "chunked"' };
+  if (coding === "chunked") return undefined;
+  return { status: 501, reason: 'the only Transfer-Encoding that passes is "chunked"' };
+}
 
 /**
  * Passes a request's body on. The connection itself is paused: Bun's HTTP server reads on from one that was handed to

@@ -42,6 +42,11 @@ export class Clients {
     this.#timer = undefined;
   }
 
+  /** False for one that left: nothing that it still sends is a request. */
+  has(socket: Socket): boolean {
+    return this.#clients.has(socket);
+  }
+
   asked(socket: Socket): void {
     const client = this.#clients.get(socket);
     if (client !== undefined) client.unanswered += 1;

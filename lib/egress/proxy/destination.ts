@@ -8,14 +8,9 @@ export type Destination = { target: HostPort; path: string };
 
 export const webPort = 80;
 
-/** The destination of a request, or the answer to a bad one. On success the length of its body is unambiguous. */
-export function destinationOf({ method, url = "", headers, httpVersion }: IncomingMessage): Destination | Answer {
+/** The destination of a request, or the answer to a bad one. */
+export function destinationOf({ method, url = "", headers }: IncomingMessage): Destination | Answer {
   if (method === "TRACE") return { status: 405, reason: "TRACE does not pass this proxy; use another method" };
-  const coding = listed(headers["transfer-encoding"]);
-  if (coding.length > 0 && httpVersion === "1.0") {
-    return { status: 400, reason: "HTTP/1.0 has no Transfer-Encoding; send a Content-Length", close: true };
-  }
-  if (coding.length > 1) return { status: 501, reason: 'the only Transfer-Encoding that passes is "chunked"' };
   if (listed(headers.upgrade).includes("websocket")) {
     return { status: 501, reason: "a WebSocket passes this proxy through CONNECT only" };
   }

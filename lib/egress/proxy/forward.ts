@@ -8,7 +8,7 @@ import { quoted } from "../rules/host.ts";
 import { sendAnswer, answerTo, type Answer } from "./answer.ts";
 import { dropBody, passBody } from "./body.ts";
 import { destinationOf, webPort, type Destination } from "./destination.ts";
-import { endToEnd, listed, without } from "./headers.ts";
+import { endToEnd, without } from "./headers.ts";
 import { openFlow, type Gateway, type OpenFlow } from "./openflow.ts";
 import { pour } from "./pour.ts";
 
@@ -118,7 +118,7 @@ function passInformation(
 function passBack(reply: IncomingMessage, exchange: HttpExchange, { socket, proxy }: OpenFlow): void {
   const { request, response, waits } = exchange;
   const { statusCode = 0, statusMessage = "", rawHeaders, headers } = reply;
-  const fault = faultOf(statusCode, listed(headers["transfer-encoding"]), proxy);
+  const fault = faultOf(statusCode, headers["transfer-encoding"], proxy);
   if (fault !== undefined) return fail(exchange, fault);
 
   // The client may still send the body or not, so the next request could not be told from it.
@@ -134,9 +134,9 @@ function passBack(reply: IncomingMessage, exchange: HttpExchange, { socket, prox
   pour({ from: reply, to: response, sink: request.socket });
 }
 
-function faultOf(status: number, coding: readonly string[], proxy: UpstreamProxy | undefined): string | undefined {
+function faultOf(status: number, coding: string | undefined, proxy: UpstreamProxy | undefined): string | undefined {
   if (status < 200) return `the origin answered ${status}, which is not a final status`;
-  if (coding.length > 0 && coding.join() !== "chunked")
+  if (coding !== undefined && coding.trim().toLowerCase() !== "chunked")
     return "the origin's reply has an unsupported Transfer-Encoding";
   if (status !== 407 || proxy === undefined) return undefined;
   return `the upstream proxy ${proxyName(proxy)} wants other credentials (it answered 407)`;

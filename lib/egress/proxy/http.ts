@@ -3,25 +3,32 @@ import { createServer, Socket, type Server } from "node:net";
 import { errnoOf } from "../../errors.ts";
 import { ignoreError } from "../route/dial.ts";
 import { rawAnswer, type Answer } from "./answer.ts";
+import { ambiguityOf } from "./body.ts";
 import { Clients } from "./clients.ts";
 import { connectTunnel } from "./connect.ts";
 import { endWith } from "./endwith.ts";
 import type { ProxyLimits } from "./flows.ts";
 import { forward, type HttpExchange } from "./forward.ts";
-import type { Gateway } from "./openflow.ts";
+import type { Admission, Gateway } from "./openflow.ts";
 
 /** The HTTP proxy. Each request on a connection is judged by itself, whatever was decided before. */
-export function createHttpProxy(gateway: Gateway): Server {
+export function createHttpProxy(gateway: Gateway, admits: Admission): Server {
   const { limits } = gateway;
   // `clients` keeps the time limits: this server accepts no connection itself, and so has no clock.
   const http = createHttpServer({ maxHeaderSize: limits.headBytes, requestTimeout: 0, keepAliveTimeout: 0 });
-  const clients = new Clients(limits, (client) => {
+  const clients = new Clients(limits, (client) => sendAway(client, tooLate(limits)));
+  const sendAway = (client: Socket, answer: Answer) => {
+    // The answer would land in the middle of the answer to an earlier request.
+    if (clients.isWaitingForAnswer(client)) return client.destroy();
     clients.leave(client);
-    endWith(client, rawAnswer(tooLate(limits)));
-  });
+    endWith(client, rawAnswer(answer));
+  };
 
   const begin = (exchange: HttpExchange) => {
     const { socket } = exchange.request;
+    if (!clients.has(socket)) return;
+    const ambiguity = ambiguityOf(exchange.request);
+    if (ambiguity !== undefined) return sendAway(socket, ambiguity);
     clients.asked(socket);
     exchange.response.once("close", () => clients.answered(socket));
     // An error on one connection ends that connection, and not the session.
@@ -32,6 +39,7 @@ export function createHttpProxy(gateway: Gateway): Server {
 
   http.on("connect", (request, client, early) => {
     if (!(client instanceof Socket)) return client.destroy();
+    if (!clients.has(client)) return;
     // An answer about the tunnel would land in the middle of the answer to an earlier request.
     if (clients.isWaitingForAnswer(client)) return client.resetAndDestroy();
     clients.leave(client);
@@ -39,14 +47,14 @@ export function createHttpProxy(gateway: Gateway): Server {
   });
 
   http.on("clientError", (error, client) => {
-    if (!(client instanceof Socket) || !client.writable || clients.isWaitingForAnswer(client)) return client.destroy();
-    clients.leave(client);
-    endWith(client, rawAnswer(complaint(error, limits)));
+    if (!(client instanceof Socket) || !client.writable) return client.destroy();
+    if (clients.has(client)) sendAway(client, complaint(error, limits));
   });
 
   // Connections are accepted here and handed over: a socket of Bun's own HTTP server reports a reset as an orderly end.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     client.on("error", ignoreError);
+    if (!admits(client)) return endWith(client, rawAnswer(stranger));
     // Headers are bytes; on a socket that is handed over they would be written as UTF-8.
     client.setDefaultEncoding("latin1");
     clients.arrive(client);
@@ -55,6 +63,8 @@ export function createHttpProxy(gateway: Gateway): Server {
   server.maxConnections = limits.clients;
   return server;
 }
+
+const stranger: Answer = { status: 403, reason: "this proxy is for the processes of another user" };
 
 function tooLate({ headMs }: ProxyLimits): Answer {
   return { status: 408, reason: `the head of the request did not come within ${headMs / 1000} s` };

@@ -9,6 +9,9 @@ import type { Flow, Flows, ProxyLimits } from "./flows.ts";
 /** Everything that the connections of a session's proxies share. */
 export type Gateway = WayOut & { readonly limits: ProxyLimits; readonly flows: Flows };
 
+/** May the client use the proxy at all? */
+export type Admission = (client: Socket) => boolean;
+
 type FlowRequest = {
   target: HostPort;
   via: EgressRequest["via"];

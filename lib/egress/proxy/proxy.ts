@@ -1,9 +1,11 @@
 import type { AddressInfo, Server, Socket } from "node:net";
 import { KodaError, reasonOf } from "../../errors.ts";
+import { isLoopback } from "../rules/host.ts";
 import type { WayOut } from "../wayout.ts";
 import { defaultProxyLimits, Flows, type ProxyLimits } from "./flows.ts";
 import { createHttpProxy } from "./http.ts";
-import type { Gateway } from "./openflow.ts";
+import type { Admission, Gateway } from "./openflow.ts";
+import { isOwnClient } from "./peer.ts";
 import { createSocksProxy } from "./socks5.ts";
 
 export type ProxyOptions = WayOut & { limits?: Partial<ProxyLimits> };
@@ -33,7 +35,10 @@ export class EgressProxies implements AsyncDisposable {
 
   /** Listens at further addresses, with the same rules and limits for all of them. */
   async listen({ http, socks }: ListenAddresses): Promise<Listening> {
-    const servers = { http: createHttpProxy(this.#gateway), socks: createSocksProxy(this.#gateway) };
+    const servers = {
+      http: createHttpProxy(this.#gateway, admissionAt(http)),
+      socks: createSocksProxy(this.#gateway, admissionAt(socks)),
+    };
     return {
       http: await this.#open(servers.http, http),
       socks: await this.#open(servers.socks, socks),
@@ -74,6 +79,14 @@ export class EgressProxies implements AsyncDisposable {
     this.#servers.add(server);
     return portOf(server.address());
   }
+}
+
+/**
+ * Clients are checked on loopback. In a network of the commands' own there are no others; and at any other address the
+ * user has let the network in.
+ */
+function admissionAt(address: ListenAddress): Admission {
+  return "host" in address && isLoopback(address.host) ? isOwnClient : () => true;
 }
 
 function portOf(address: AddressInfo | string | null): number {

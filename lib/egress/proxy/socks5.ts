@@ -4,7 +4,7 @@ import type { RouteFailure } from "../route/route.ts";
 import { methods, readMessage, socksVersion } from "../socks/message.ts";
 import { parseGreeting, parseRequest } from "../socks/request.ts";
 import { endWith } from "./endwith.ts";
-import { openFlow, type Gateway } from "./openflow.ts";
+import { openFlow, type Admission, type Gateway } from "./openflow.ts";
 import { relay } from "./relay.ts";
 
 const succeeded = 0x00;
@@ -23,9 +23,10 @@ const otherCommand = 0x07;
 const otherAddress = 0x08;
 
 /** The SOCKS5 proxy: CONNECT without credentials, to a name or an address. */
-export function createSocksProxy(gateway: Gateway): Server {
+export function createSocksProxy(gateway: Gateway, admits: Admission): Server {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     client.on("error", ignoreError);
+    if (!admits(client)) return endWith(client, Uint8Array.of(socksVersion, methods.refused));
     // An error on one connection ends that connection, and not the session.
     serve(client, gateway).catch(() => client.destroy());
   });

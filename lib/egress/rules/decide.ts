@@ -1,6 +1,7 @@
 import { bracketed, formatIpAddress, parseIpAddress } from "./address.ts";
 import { authorityOf } from "./authority.ts";
 import { quoted, type HostPort } from "./host.ts";
+import { machineUse } from "./machine.ts";
 import { allows, denies, webPorts } from "./pattern.ts";
 import type { EgressRules } from "./rules.ts";
 import { specialUse } from "./special.ts";
@@ -44,7 +45,7 @@ export function addressRefusal(target: HostPort, text: string, { mode, allow, de
   if (denial !== undefined) return deniedBy(what, denial.text);
   if (mode === "none") return networkOff(target);
 
-  const use = specialUse(address);
+  const use = specialUse(address) ?? machineUse(address);
   if (use === undefined || allow.some((pattern) => allows(pattern, found))) return undefined;
   return `${what} is ${use} (${flagFor(found)} allows it)`;
 }

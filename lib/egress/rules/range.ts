@@ -1,7 +1,7 @@
 import { isSameIpAddress, parseIpAddress, type IpAddress } from "./address.ts";
 
 /** All addresses that begin with the same bits. */
-type Range = { readonly start: IpAddress; readonly bits: number };
+export type Range = { readonly start: IpAddress; readonly bits: number };
 
 /** Parses a constant such as `10.0.0.0/8`. */
 export function range(block: string): Range {

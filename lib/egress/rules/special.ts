@@ -7,9 +7,15 @@ import { contains, range } from "./range.ts";
  */
 export function specialUse(address: IpAddress): string | undefined {
   const inner = embedded(address);
-  const judged = inner?.reaches === true ? inner.address : address;
+  const judged = reachedBy(address);
   const use = ranges.find((range) => contains(range, judged))?.use;
   return use === undefined || inner === undefined ? use : `${use} (${formatIpAddress(inner.address)})`;
+}
+
+/** The address at which a packet arrives. */
+export function reachedBy(address: IpAddress): IpAddress {
+  const inner = embedded(address);
+  return inner?.reaches === true ? inner.address : address;
 }
 
 /**

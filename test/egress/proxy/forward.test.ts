@@ -286,6 +286,11 @@ describe("a request in absolute form", () => {
       /unsupported Transfer-Encoding/,
     ],
     [
+      "has an empty coding beside its length",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\nContent-Length: 2\r\n\r\nhi",
+      /broke off|unsupported Transfer-Encoding/,
+    ],
+    [
       "changes the protocol",
       "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
       /changed the protocol/,
@@ -393,6 +398,67 @@ describe("a request in absolute form", () => {
       for await (const chunk of reply) chunks.push(chunk);
       expect(Buffer.concat(chunks).equals(body)).toBe(true);
     }
+  });
+});
+
+describe("a request whose body could end in two places", () => {
+  /** A body of three bytes for one reader; for another they, or what follows, are the next request. */
+  const behind = (port: number) => `abcGET http://origin.test:${port}/forged HTTP/1.1\r\nHost: x\r\n${closing}`;
+  const post = (port: number, headers: string) =>
+    `POST http://origin.test:${port}/ HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n${behind(port)}`;
+  const length = "Content-Length: 3";
+
+  test("has a control: with one length both requests pass", async () => {
+    await using origin = await startScripted(ok);
+    await using opened = await openProxies([origin.port]);
+    expect(statuses(await say(opened, post(origin.port, length)))).toEqual(["200", "200"]);
+    expect(origin.heard.map((head) => head.split(" ")[1])).toEqual(["/", "/forged"]);
+  });
+
+  test.each([
+    ["an empty coding", 400, `Transfer-Encoding:\r\n${length}`],
+    ["an empty coding behind it", 400, `${length}\r\nTransfer-Encoding: `],
+    ["an empty coding alone", 400, "Transfer-Encoding:"],
+    ["a coding of nothing in a list", 400, `Transfer-Encoding: ,\r\n${length}`],
+    ["a coding", 400, `${length}\r\nTransfer-Encoding: chunked`],
+    ["a coding behind a space", 400, `${length}\r\nTransfer-Encoding : chunked`],
+    ["a coding on a folded line", 400, `Transfer-Encoding:\r\n chunked\r\n${length}`],
+    ["a coding behind a bare line feed", 400, `X: a\nTransfer-Encoding: chunked\r\n${length}`],
+    ["a coding behind a bare carriage return", 400, `X: a\rTransfer-Encoding: chunked\r\n${length}`],
+    ["a coding and a vertical tab", 400, `Transfer-Encoding: \x0bchunked\r\n${length}`],
+    ["a coding and a zero byte", 400, `Transfer-Encoding: chunked\0\r\n${length}`],
+    ["the coding identity", 400, `Transfer-Encoding: identity\r\n${length}`],
+    ["the coding identity alone", 501, "Transfer-Encoding: identity"],
+    ["an unknown coding", 501, "Transfer-Encoding: xchunked"],
+    ["a coding in quotes", 501, 'Transfer-Encoding: "chunked"'],
+    ["a coding with a parameter", 501, "Transfer-Encoding: chunked;q=1"],
+    ["a coding and an empty one", 501, "Transfer-Encoding: chunked\r\nTransfer-Encoding:"],
+    ["a coding twice", 400, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"],
+    ["chunks first", 400, "Transfer-Encoding: chunked, identity"],
+    ["a length twice", 400, `${length}\r\n${length}`],
+    ["a list of lengths", 400, "Content-Length: 3, 3"],
+    ["a length with a sign", 400, "Content-Length: +3"],
+    ["a length in hexadecimal", 400, "Content-Length: 0x3"],
+    ["an empty length", 400, "Content-Length:"],
+    ["a length on a folded line", 400, "Content-Length:\r\n 3"],
+    ["a length behind a space", 400, "Content-Length : 3"],
+    ["a length beyond all", 400, "Content-Length: 99999999999999999999999"],
+    ["a first line that is folded", 400, ` X: a\r\n${length}`],
+    ["a line without a colon", 400, `X\r\n${length}`],
+  ])("%s: %d, and nothing behind it is a request", async (_, status, headers) => {
+    await using origin = await startScripted(ok);
+    await using opened = await openProxies([origin.port]);
+    expect(statuses(await say(opened, post(origin.port, headers)))).toEqual([`${status}`]);
+    expect(origin.heard).toEqual([]);
+    expect(opened.requests).toEqual([]);
+  });
+
+  test("a request in HTTP/1.0 has no coding", async () => {
+    await using origin = await startScripted(ok);
+    await using opened = await openProxies([origin.port]);
+    const text = post(origin.port, `Transfer-Encoding:\r\n${length}`).replace("HTTP/1.1", "HTTP/1.0");
+    expect(statuses(await say(opened, text))).toEqual(["400"]);
+    expect(origin.heard).toEqual([]);
   });
 });
 
