@@ -48,6 +48,11 @@ const machines: readonly Machine[] = [
     backend: /^namespaces$/,
   },
   {
+    name: "that executes no file in memory",
+    made: "echo 2 > /proc/sys/vm/memfd_noexec",
+    backend: /^namespaces$/,
+  },
+  {
     name: "that allows no user namespaces",
     made: noNamespaces,
     backend: /^landlock$/,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sealedFile } from "../../system/descriptors.ts";
+import { namelessFile } from "../../system/descriptors.ts";
 import { ripgrepFile } from "./built.ts";
 
 /** A program that can be started by its path until it is disposed of. */
@@ -34,7 +34,7 @@ async function sharedInMemory(file: string): Promise<RipgrepProgram | undefined>
  * By a path that is good as long as this process lives; nothing that runs beside koda can put another program there.
  */
 export function programInMemory(bytes: Uint8Array): string | undefined {
-  const file = sealedFile("rg", bytes);
+  const file = namelessFile("rg", bytes, tmpdir());
   return file === undefined ? undefined : `/proc/${process.pid}/fd/${file}`;
 }
 
