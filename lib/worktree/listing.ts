@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { messageOf } from "../errors.ts";
 import type { Copies } from "../files/copies.ts";
 import { isBelow } from "../files/path.ts";
@@ -98,10 +97,9 @@ async function changedIn(repository: FrozenRepository, signal: AbortSignal): Pro
 async function walked(base: string, { policy }: Project, signal: AbortSignal): Promise<Differing> {
   const files: string[] = [];
   if (!existsSync(base)) return { files, nested: [] };
-  for (const { path, kind } of walkScope(scopeOf(base, policy), { unreadable: () => undefined })) {
+  await walkScope(scopeOf(base, policy), { unreadable: () => undefined, signal }, ({ path, kind }) => {
     if (kind === "file" || kind === "symlink") files.push(path);
-    if (files.length > mostFiles) break;
-    if (files.length % 1000 === 0) await yieldToEventLoop(signal);
-  }
+    return files.length <= mostFiles;
+  });
   return { files, nested: [] };
 }

@@ -61,6 +61,19 @@ export function rulesAbove(base: string, top: string): IgnoreRules | undefined {
   return rules.patterns.length === 0 ? undefined : rules;
 }
 
+/**
+ * The rules that ripgrep does not find by itself when it searches in `base`: outside of a repository those from above,
+ * in one those that are not shared, since a `.git` that is a file leads it astray. They are told as a `.gitignore` in
+ * `directory` has them, which is `top` or lies above it.
+ */
+export function rulesFromAbove({ base, top, rulesOutside }: AboveScope, directory: string): string {
+  const place = relativeTo(directory, top);
+  const patterns = rulesOutside ? rulesAbove(base, top)?.patterns : excludedPatterns(top, marksIn(top));
+  return (patterns ?? []).map((pattern) => `${place === "" ? pattern : movedBelow(place, pattern)}\n`).join("");
+}
+
+type AboveScope = { base: string; top: string; rulesOutside: boolean };
+
 /** Only for paths whose directory is not ignored itself. */
 export function isIgnored({ top, patterns, matcher }: IgnoreRules, path: string, isDirectory: boolean): boolean {
   if (patterns.length === 0) return false;
@@ -101,6 +114,6 @@ function movedBelow(place: string, pattern: string): string {
   return `${negated ? "!" : ""}/${place.replace(/[\\*?[\]!# ]/g, "\\$&")}/${tied}`;
 }
 
-function relativeTo(top: string, path: string): string {
+export function relativeTo(top: string, path: string): string {
   return path.slice(top === "/" ? 1 : top.length + 1);
 }
