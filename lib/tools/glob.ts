@@ -2,7 +2,7 @@ import { isAbsolute } from "node:path";
 import { counted } from "../counted.ts";
 import { claimRead } from "./access.ts";
 import about from "./glob.md" with { type: "text" };
-import { globMatcher, splitGlob } from "./search/glob.ts";
+import { globMatcher, splitGlob, tooManyAlternatives } from "./search/glob.ts";
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
 import { startSearch } from "./search/start.ts";
 import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
@@ -30,6 +30,7 @@ async function run(input: Input, { policy, contextWindow, signal }: Context): Pr
   const { directory, rest } = splitPattern(input);
   if (rest === "" || rest === "./") return failed(`"${input.pattern}" names no files. Use List for directories.`);
   const matches = globMatcher(rest);
+  if (matches === undefined) return failed(tooManyAlternatives(input.pattern));
   const start = await startSearch(directory, { policy, files: false });
   if ("ok" in start) return start;
 

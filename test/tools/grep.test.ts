@@ -125,3 +125,10 @@ test("where nothing can be started it says why", async () => {
   expect(ok).toBe(false);
   expect(text).toBe("Cannot search: Cannot run a command: no sandbox works here. no kernel");
 });
+
+test("a glob with too many alternatives is refused", async () => {
+  await using place = makePlace({ a: "foo\n" });
+  const { ok, text } = await grep(place, { pattern: "foo", glob: "{a,b}".repeat(20) });
+  expect(ok).toBe(false);
+  expect(text).toContain("more than 1000 alternatives");
+});

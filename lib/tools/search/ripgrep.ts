@@ -10,7 +10,7 @@ import {
   type GrepResult,
   lineLimit,
 } from "./found.ts";
-import { globFilter } from "./glob.ts";
+import { globFilter, tooManyAlternatives } from "./glob.ts";
 import { type Launch, launchFor, type Searching } from "./launch.ts";
 import type { SearchScope } from "./scope.ts";
 
@@ -22,6 +22,7 @@ export async function searchWithRipgrep(query: GrepQuery, searching: Searching):
   const { scope, pattern, glob } = query;
   if (looksBeyondLines.test(pattern.replace(/\[[^\]]*\]/g, ""))) return { fault: linesOnly, pattern: {} };
   const passes = glob === undefined ? () => true : globFilter(glob, scope);
+  if (passes === undefined) return { fault: tooManyAlternatives(glob ?? "") };
   using held = new DisposableStack();
   const launch = await launchFor(scope, searching, held);
   if ("fault" in launch) return launch;
