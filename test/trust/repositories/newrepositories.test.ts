@@ -79,7 +79,7 @@ describe("a repository that appears", () => {
     expect(finding.movedTo).toStartWith(run.quarantine);
     expect(readFileSync(join(finding.movedTo, "config"), "utf8")).toBe(pager);
     expect(describeFinding(finding, named(run.project))).toBe(
-      `Quarantined "sub/.git", made by a command: its config sets core.pager, which git log would run. It is now in "${finding.movedTo}".`,
+      `Quarantined "sub/.git", made by a command: its config sets core.pager, which is not known to be harmless. It is now in "${finding.movedTo}".`,
     );
   });
 
