@@ -96,15 +96,18 @@ function classAt(chars: readonly string[], from: number): CharClass | undefined 
   const first = isNegated ? from + 1 : from;
   const tests: CharTest[] = [];
   let low: string | undefined;
+  // The next bracket that closes: looked for anew at each place, it would take the square of the length.
+  let close = chars.indexOf("]", first);
+  if (close === -1) return undefined;
   for (let at = first; at < chars.length; at++) {
     if (chars[at] === "]" && at > first)
       return { test: (char) => tests.some((test) => test(char)) !== isNegated, end: at };
-    const name = chars[at] === "[" ? nameAt(chars, at) : undefined;
-    if (name !== undefined) {
-      const known = namedClasses[name];
+    if (close !== -1 && close < at + 2) close = chars.indexOf("]", at + 2);
+    if (chars[at] === "[" && chars[at + 1] === ":" && close > at + 2 && chars[close - 1] === ":") {
+      const known = namedClasses.get(chars.slice(at + 2, close - 1).join(""));
       if (known === undefined) return undefined;
       tests.push((char) => known.test(char));
-      [low, at] = [undefined, at + name.length + "[::".length];
+      [low, at] = [undefined, close];
       continue;
     }
     const lowest = chars[at] === "-" && at + 1 < chars.length && chars[at + 1] !== "]" ? low : undefined;
@@ -118,25 +121,19 @@ function classAt(chars: readonly string[], from: number): CharClass | undefined 
   return undefined;
 }
 
-/** The name in `[:name:]`. */
-function nameAt(chars: readonly string[], at: number): string | undefined {
-  const end = chars.indexOf("]", at + 2);
-  if (chars[at + 1] !== ":" || chars[end - 1] !== ":" || end < at + 3) return undefined;
-  return chars.slice(at + 2, end - 1).join("");
-}
-
-const namedClasses: Readonly<Record<string, RegExp>> = {
-  alnum: /^[A-Za-z0-9]$/,
-  alpha: /^[A-Za-z]$/,
-  blank: /^[ \t]$/,
+/** By their names in `[[:name:]]`. */
+const namedClasses: ReadonlyMap<string, RegExp> = new Map([
+  ["alnum", /^[A-Za-z0-9]$/],
+  ["alpha", /^[A-Za-z]$/],
+  ["blank", /^[ \t]$/],
   // oxlint-disable-next-line no-control-regex -- it is the class of these
-  cntrl: /^[\x00-\x1f\x7f]$/,
-  digit: /^[0-9]$/,
-  graph: /^[!-~]$/,
-  lower: /^[a-z]$/,
-  print: /^[ -~]$/,
-  punct: /^[!-/:-@[-`{-~]$/,
-  space: /^[ \t\n\v\f\r]$/,
-  upper: /^[A-Z]$/,
-  xdigit: /^[A-Fa-f0-9]$/,
-};
+  ["cntrl", /^[\x00-\x1f\x7f]$/],
+  ["digit", /^[0-9]$/],
+  ["graph", /^[!-~]$/],
+  ["lower", /^[a-z]$/],
+  ["print", /^[ -~]$/],
+  ["punct", /^[!-/:-@[-`{-~]$/],
+  ["space", /^[ \t\n\v\f\r]$/],
+  ["upper", /^[A-Z]$/],
+  ["xdigit", /^[A-Fa-f0-9]$/],
+]);

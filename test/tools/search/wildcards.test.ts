@@ -107,6 +107,9 @@ const hard: [pattern: string, path: string][] = [
   ["**a".repeat(100) + "b", long],
   ["[a-z]*".repeat(100) + "9", long],
   ["*".repeat(100_000) + "b", long],
+  ["[" + "[:".repeat(200_000), long],
+  ["[" + "[:".repeat(200_000) + "]", long],
+  ["[[:constructor:]]", "c"],
 ];
 
 test.each(hard)("a hard pattern is matched in no time: %#", (pattern, path) => {
