@@ -1,6 +1,8 @@
+import { basename } from "node:path";
 import { kindOf } from "../../files/walk.ts";
 import type { HeldDirectory } from "../../files/held.ts";
 import { follow } from "../../git/places.ts";
+import { formOfName } from "./names.ts";
 import { textIn, whyOutside } from "./pointers.ts";
 
 /** A danger in a git directory, and the part that it is in; an empty part is the whole. */
@@ -9,8 +11,9 @@ export type Danger = { part: string; reason: string };
 /** How many more entries will be looked at. */
 type EntryBudget = { entries: number };
 
-/** Files that git keeps at the top, all in capitals among them (`ORIG_HEAD`), and its locks: none makes it do anything. */
-const harmlessFile = /^([A-Z]+(_[A-Z]+)*|description|index|sharedindex\.[0-9a-f]+|packed-refs|shallow|gc\.(log|pid))$/;
+/** Files at the top by which git does nothing: those in capitals (`ORIG_HEAD`) among them, and its locks. */
+const harmlessFile =
+  /^([A-Z]+(_[A-Z]+)*|description|index|sharedindex\.[0-9a-f]+|packed-refs(\.new)?|shallow|gc\.(log|pid)|locked|next-index-\d+|index\.stash\.\d+)$/;
 
 /** Directories of which git follows nothing but symlinks. */
 const harmlessDirectories: ReadonlySet<string> = new Set(["refs", "logs", "info", "reftable", "rr-cache"]);
@@ -79,6 +82,8 @@ function* entriesOf(directory: HeldDirectory, prefix: string, left: EntryBudget)
 export function dangerOf(part: string, kind: Entry["kind"]): Danger | undefined {
   // In place of bytes that are not UTF-8; something else may lie by the name that this one is read as.
   if (part.includes("\ufffd")) return { part: "", reason: `the name "${part}" cannot be read` };
+  if (formOfName(basename(part)) !== undefined)
+    return { part: "", reason: `"${part}" in it could be taken for a repository` };
   if (kind !== "symlink") return undefined;
   return { part, reason: `${JSON.stringify(part)} in it is a symlink, which git would follow` };
 }
