@@ -5,7 +5,7 @@
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { embedSupervisor, supervisorWorker } from "./lib/sandbox/supervisor/embed.ts";
-import { embedSearch, searchWorker } from "./lib/tools/search/embed.ts";
+import { embedSearch } from "./lib/tools/search/embed.ts";
 import { version } from "./package.json";
 
 const targets = [
@@ -36,7 +36,7 @@ for (const name of options.target ?? []) {
 async function compile(outfile: string, target?: Target): Promise<void> {
   const started = performance.now();
   await Bun.build({
-    entrypoints: ["cmd/main.ts", searchWorker, supervisorWorker],
+    entrypoints: ["cmd/main.ts", supervisorWorker],
     plugins: [embedSearch(target), embedSupervisor()],
     define: { KODA_VERSION: JSON.stringify(version) },
     minify: true,

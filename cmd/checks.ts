@@ -6,7 +6,7 @@ import { describeSkipped } from "../lib/config/describe.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
-import { KodaError, reasonOf } from "../lib/errors.ts";
+import { KodaError, messageOf, reasonOf } from "../lib/errors.ts";
 import { endpointOf } from "../lib/model/address.ts";
 import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
 import { keySource } from "../lib/model/providers.ts";
@@ -147,7 +147,8 @@ function checkProgram(name: string, { env }: CurrentProject, withoutIt: string):
 }
 
 async function checkSearch(): Promise<CheckResult> {
-  using ripgrep = await ripgrepProgram();
-  if (ripgrep !== undefined) return { status: "ok", message: "ripgrep, built in" };
-  return { status: "warn", message: "ripgrep is not in this build or does not start: koda's own search is slower" };
+  const program = await ripgrepProgram().catch((error: unknown) => new Error(messageOf(error)));
+  if (program === undefined) return { status: "fail", message: "this build has no ripgrep: Grep does not work" };
+  if (program instanceof Error) return { status: "fail", message: `Grep does not work: ${program.message}` };
+  return { status: "ok", message: "ripgrep, built in" };
 }

@@ -49,7 +49,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   conversation: "agents async config egress engine files git model sandbox session shell system tools trust".split(" "),
   engine: "async config files model session tools trust worktree".split(" "),
   worktree: ["async", "files", "git", "sandbox", "tools", "trust"],
-  tools: "async config egress files git model sandbox session shell system trust".split(" "),
+  tools: "async config egress files git model sandbox session shell trust".split(" "),
   agents: ["config", "files", "session"],
   session: ["config", "model", "shell", "system"],
   // Of egress the proxies that fetch obeys; of shell the processes of a key's program, and which variables are secret.
@@ -201,14 +201,11 @@ const exportedForTests: Readonly<Record<string, string>> = {
   "lib/egress/rules/resolve.ts#systemResolver": "tests of the proxies have a resolver of their own",
   "lib/engine/event.ts#lineSchema": "every line of a test's run is checked by it",
   "lib/sandbox/filter/bpf.ts#kill": "a filter is judged by the verdicts that it gives",
-  "lib/sandbox/policy/policy.ts#readOnly": "one command of a wider run is given it",
   "lib/sandbox/program/steps/landlock.ts#handledBy": "a table of every version of Landlock",
   "lib/sandbox/supervisor/listening.ts#whyNotListen": "a table of addresses, some of which no machine has",
   "lib/sandbox/tiers/landlock/except.ts#mostRules": "a directory that is just too full",
   "lib/shell/capture.ts#countNewlines": "words of bytes, at every offset",
   "lib/system/limits.ts#softOpenFiles": "texts of other kernels",
-  "lib/tools/search/program.ts#programInMemory": "each of the two ways is tried where the other works",
-  "lib/tools/search/program.ts#programOnDisk": "each of the two ways is tried where the other works",
   "lib/worktree/snapshot.ts#openSnapshot": "a later process opens what an earlier one stored",
 };
 

@@ -4,7 +4,13 @@ import type { Policy } from "./policy/policy.ts";
 import type { Endpoint } from "./supervisor/rules.ts";
 
 /** A command line with nothing left to look up: the program is an absolute path. */
-export type Command = { argv: readonly [program: string, ...args: string[]]; cwd: string; env: Record<string, string> };
+export type Command = {
+  argv: readonly [program: string, ...args: string[]];
+  cwd: string;
+  env: Record<string, string>;
+  /** The descriptor of a program that koda brings along: its path means nothing to a confined command. */
+  program?: number;
+};
 
 /** A command as it has to be spawned, and what it holds until it is over. */
 export type Confined = Command & {

@@ -21,6 +21,8 @@ type Setting = {
   cwd?: string;
   /** Variables on top of the shell's environment. */
   env?: Readonly<Record<string, string>>;
+  /** The descriptor of a program that koda brings along, which the line names by koda's own path of it. */
+  program?: number;
   /** The shell's own when absent. The backend holds the command to what its own policy allows as well. */
   policy?: Policy;
 };
@@ -112,7 +114,7 @@ export class Shell implements AsyncDisposable {
 
   #prepare(line: CommandLine, setting: Setting, manner: Manner = "watched"): { command: Confined; mark: Mark } {
     const { backend, env, reaper } = this.#options;
-    const { policy = this.#options.policy, cwd = policy.root, env: more } = setting;
+    const { policy = this.#options.policy, cwd = policy.root, env: more, program } = setting;
     reaper?.enter(this);
     const mark = memberOf(this.#family, ++this.#count);
     const command = commandOf(line, {
@@ -120,7 +122,8 @@ export class Shell implements AsyncDisposable {
       env: { ...env, ...more, [markVariable]: mark.toString() },
       isSeen: (path) => !this.confined || isSeen(path, policy),
     });
-    return { command: backend.confine(command, { policy, manner }), mark };
+    const brought = program === undefined ? command : { ...command, program };
+    return { command: backend.confine(brought, { policy, manner }), mark };
   }
 
   #limited<T>(mark: Mark, start: () => T): T {

@@ -1,4 +1,5 @@
-import { closeSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
+import { unlessRefused } from "../errors.ts";
 import { addressOf } from "./clibrary.ts";
 import { libc } from "./libc.ts";
 
@@ -9,20 +10,45 @@ const F_ADD_SEALS = 1033;
 const everySeal = 0xf;
 
 /**
- * A file of the given content that has no name, cannot be changed and may be executed; undefined where none can be
- * made.
+ * A file of the given content that has no name, so that no other process can put another one in its place, and that may
+ * be executed: in memory and sealed, or in a directory, for systems that execute nothing that is only in memory
+ * (vm.memfd_noexec). Undefined where neither can be made.
  */
-export function sealedFile(name: string, content: Uint8Array): number | undefined {
+export function namelessFile(name: string, content: Uint8Array, directory: string): number | undefined {
+  return inMemory(name, content) ?? unlessRefused(() => onDisk(content, directory));
+}
+
+function inMemory(name: string, content: Uint8Array): number | undefined {
   const label = Buffer.from(`${name}\0`);
   const make = (flags: number) => libc()?.memfd_create(addressOf(label), flags) ?? -1;
   let file = make(sealable | executable);
   if (file < 0) file = make(sealable);
   if (file < 0) return undefined;
-  // At explicit offsets: the descriptor's own stays at the beginning, for the process that it is handed to.
-  for (let at = 0; at < content.length;) at += writeSync(file, content, at, content.length - at, at);
-  if (libc()?.fcntl(file, F_ADD_SEALS, everySeal) === 0) return file;
+  writeAll(file, content);
+  const mayRun = (fstatSync(file).mode & 0o111) !== 0;
+  if (mayRun && libc()?.fcntl(file, F_ADD_SEALS, everySeal) === 0) return file;
   closeSync(file);
   return undefined;
+}
+
+/** Linux's O_TMPFILE, which node:fs does not name. With O_EXCL the file never gets a name. */
+const unnamed = 0o20000000 | constants.O_DIRECTORY | constants.O_EXCL;
+const onlyToRun = 0o500;
+
+function onDisk(content: Uint8Array, directory: string): number {
+  const writable = openSync(directory, unnamed | constants.O_RDWR, onlyToRun);
+  try {
+    writeAll(writable, content);
+    return openSync(`/proc/self/fd/${writable}`, constants.O_RDONLY);
+  } finally {
+    // A file that is open for writing cannot be started.
+    closeSync(writable);
+  }
+}
+
+/** At explicit offsets: the descriptor's own stays at the beginning, for the process that it is handed to. */
+function writeAll(file: number, content: Uint8Array): void {
+  for (let at = 0; at < content.length;) at += writeSync(file, content, at, content.length - at, at);
 }
 
 export type SocketPair = { here: number; there: number };

@@ -2,9 +2,8 @@ import { isAbsolute } from "node:path";
 import { counted } from "../counted.ts";
 import { claimRead } from "./access.ts";
 import about from "./glob.md" with { type: "text" };
-import { splitGlob } from "./search/glob.ts";
+import { globMatcher, splitGlob, tooManyAlternatives } from "./search/glob.ts";
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
-import { askWorker } from "./search/own.ts";
 import { startSearch } from "./search/start.ts";
 import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
@@ -30,12 +29,15 @@ const mostFiles = 200;
 async function run(input: Input, { policy, contextWindow, signal }: Context): Promise<ToolResult> {
   const { directory, rest } = splitPattern(input);
   if (rest === "" || rest === "./") return failed(`"${input.pattern}" names no files. Use List for directories.`);
+  const matches = globMatcher(rest);
+  if (matches === undefined) return failed(tooManyAlternatives(input.pattern));
   const start = await startSearch(directory, { policy, files: false });
   if ("ok" in start) return start;
 
   const { scope, shown } = start;
-  const question = { kind: "glob" as const, scope, pattern: rest, wanted: scaled(mostFiles, contextWindow) };
-  const files = await withinTime((limited) => askWorker(question, limited), { signal });
+  const wanted = scaled(mostFiles, contextWindow);
+  const { findFiles } = await import("./search/listing.ts");
+  const files = await withinTime((limited) => findFiles(scope, { matches, wanted, signal: limited }), { signal });
   if (files === undefined) return failed(outOfTime);
   const { paths, total, looked, unreadable } = files;
   const none = `No files match "${input.pattern}" in "${shown}": looked at ${counted(looked, "file")}.`;

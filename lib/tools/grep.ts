@@ -1,8 +1,9 @@
+import { KodaError } from "../errors.ts";
 import { claimRead } from "./access.ts";
 import about from "./grep.md" with { type: "text" };
-import type { BadPattern } from "./search/dialect.ts";
+import type { GrepFault, GrepQuery, GrepResult } from "./search/found.ts";
+import type { Searching } from "./search/launch.ts";
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
-import { findLines } from "./search/lines.ts";
 import { fileReport, lineReport } from "./search/report.ts";
 import { startSearch } from "./search/start.ts";
 import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
@@ -15,7 +16,7 @@ type Input = {
   ignore_case?: boolean;
   files_only?: boolean;
 };
-type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
+type Context = Pick<ToolContext, "policy" | "shell" | "contextWindow" | "signal">;
 
 const input = inputOf(
   {
@@ -40,7 +41,7 @@ export const grepTool = {
 /** Matches with their lines, or files when only files are asked for. */
 const mostMatches = 100;
 
-async function run(input: Input, { policy, contextWindow, signal }: Context): Promise<ToolResult> {
+async function run(input: Input, { policy, shell, contextWindow, signal }: Context): Promise<ToolResult> {
   const start = await startSearch(input.path ?? ".", { policy, files: true });
   if ("ok" in start) return start;
 
@@ -54,9 +55,9 @@ async function run(input: Input, { policy, contextWindow, signal }: Context): Pr
     context: input.context ?? 0,
     wanted: input.files_only === true ? 0 : most,
   };
-  const found = await withinTime((limited) => findLines(query, limited), { signal });
+  const found = await withinTime((limited) => search(query, { shell, policy, signal: limited }), { signal });
   if (found === undefined) return failed(outOfTime);
-  if ("message" in found) return failed(badPatternText(input.pattern, found));
+  if ("fault" in found) return failed(faultText(input.pattern, found));
 
   const room = { most, named: (path: string) => scope.prefix + path };
   const report = input.files_only === true ? fileReport(found, room) : lineReport(found, room);
@@ -68,9 +69,23 @@ function noneText({ pattern, glob }: Input, shown: string): string {
   return `No matches for "${pattern}" in "${shown}"${glob === undefined ? "" : `, files "${glob}"`}.`;
 }
 
-function badPatternText(pattern: string, { message, at }: BadPattern): string {
-  const escaped = pattern.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-  const where = at === undefined ? [] : [`  ${pattern}`, `  ${" ".repeat(at)}^`];
+/** Loaded late: a run that searches for nothing has no use for it. */
+async function search(query: GrepQuery, searching: Searching): Promise<GrepResult | GrepFault> {
+  const { searchWithRipgrep } = await import("./search/ripgrep.ts");
+  try {
+    return await searchWithRipgrep(query, searching);
+  } catch (error) {
+    // The shell says why it starts nothing.
+    if (!(error instanceof KodaError) || searching.signal.aborted) throw error;
+    return { fault: error.message };
+  }
+}
+
+function faultText(given: string, { fault, pattern }: GrepFault): string {
+  if (pattern === undefined) return `Cannot search: ${fault}`;
+  const escaped = given.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  const { at } = pattern;
+  const where = at === undefined ? [] : [`  ${given}`, `  ${" ".repeat(at)}^`];
   const place = at === undefined ? "" : ` at character ${at + 1}`;
-  return [`Bad pattern: ${message}${place}`, ...where, `To find this very text: ${escaped}`].join("\n");
+  return [`Bad pattern: ${fault}${place}`, ...where, `To find this very text: ${escaped}`].join("\n");
 }

@@ -2,8 +2,7 @@ import { counted } from "../counted.ts";
 import { claimRead } from "./access.ts";
 import about from "./list.md" with { type: "text" };
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
-import type { TreeBranch, Tree } from "./search/listing.ts";
-import { askWorker } from "./search/own.ts";
+import type { Tree, TreeBranch } from "./search/listing.ts";
 import { startSearch } from "./search/start.ts";
 import type { WalkEntry } from "./search/walk.ts";
 import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
@@ -31,7 +30,8 @@ async function run({ path = ".", depth = defaultDepth }: Input, context: Context
 
   const { scope, shown } = start;
   const wanted = scaled(mostEntries, contextWindow);
-  const tree = await withinTime((limited) => askWorker({ kind: "list", scope, depth, wanted }, limited), { signal });
+  const { listTree } = await import("./search/listing.ts");
+  const tree = await withinTime((limited) => listTree(scope, { depth, wanted, signal: limited }), { signal });
   if (tree === undefined) return failed(outOfTime);
   const lines = [...branchLines("", new Map(tree.branches.map((branch) => [branch.path, branch]))), ...notes(tree)];
   return succeeded(lines.length === 0 ? `Nothing in "${shown}" that is not ignored.` : lines.join("\n"));

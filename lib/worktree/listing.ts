@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { messageOf } from "../errors.ts";
 import type { Copies } from "../files/copies.ts";
 import { isBelow } from "../files/path.ts";
@@ -95,19 +94,12 @@ async function changedIn(repository: FrozenRepository, signal: AbortSignal): Pro
   return { files: await trackedFiles(repository, signal), nested: [] };
 }
 
-/** A walk gives way after this time, so that a signal is heard. */
-const atOnceMs = 20;
-
 async function walked(base: string, { policy }: Project, signal: AbortSignal): Promise<Differing> {
   const files: string[] = [];
   if (!existsSync(base)) return { files, nested: [] };
-  let yieldedAt = performance.now();
-  for (const { path, kind } of walkScope(scopeOf(base, policy), { unreadable: () => undefined })) {
+  await walkScope(scopeOf(base, policy), { unreadable: () => undefined, signal }, ({ path, kind }) => {
     if (kind === "file" || kind === "symlink") files.push(path);
-    if (files.length > mostFiles) break;
-    if (performance.now() - yieldedAt < atOnceMs) continue;
-    await yieldToEventLoop(signal);
-    yieldedAt = performance.now();
-  }
+    return files.length <= mostFiles;
+  });
   return { files, nested: [] };
 }

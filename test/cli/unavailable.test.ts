@@ -41,6 +41,11 @@ const machines: readonly Machine[] = [
   },
   { name: "that lets nobody have a file in memory", made: { memfd_create: EPERM }, backend: /^namespaces$/ },
   {
+    name: "that executes no file in memory",
+    made: "echo 2 > /proc/sys/vm/memfd_noexec",
+    backend: /^namespaces$/,
+  },
+  {
     name: "that allows no user namespaces",
     made: noNamespaces,
     backend: /^landlock$/,

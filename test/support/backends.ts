@@ -22,9 +22,10 @@ const openers: Record<TierName, (policy: Policy, options: TierOptions) => Promis
 export async function openBackend(
   tier: TierName,
   place: Pick<Place, "home" | "project" | "env">,
+  rules: Partial<Policy> = {},
 ): Promise<{ backend: Backend; policy: Policy }> {
   // Commands can run Bun wherever it is installed, as they can run koda.
-  const policy = policyOf(place, { show: [realpathSync(process.execPath)] });
+  const policy = policyOf(place, { show: [realpathSync(process.execPath)], ...rules });
   const searchPath = place.env.PATH;
   const options: TierOptions = { arch: hereArch, abi: landlockAbi(), ports: [], searchPath, onRefusal: () => {} };
   return { backend: await openers[tier](policy, options), policy };

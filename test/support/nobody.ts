@@ -10,10 +10,18 @@ export const nobody = 65534;
 /** What a command line begins with that is run without root's rights; whoever has none already needs nothing. */
 export const asNobody = isRoot ? ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"] : [];
 
-/** Evaluates a script without root's rights, in a process of its own: `input` is there by that name, `answer` is awaited. */
+/** Evaluates a script without root's rights, as `evaluateUnder` does. */
 export async function evaluateAsNobody(script: string, input: unknown): Promise<unknown> {
+  return await evaluateUnder(asNobody, script, input);
+}
+
+/**
+ * Evaluates a script in a process of its own, whose command line begins with a prefix: `input` is there by that name,
+ * `answer` is awaited.
+ */
+export async function evaluateUnder(prefix: readonly string[], script: string, input: unknown): Promise<unknown> {
   const whole = `const input = JSON.parse(process.argv[1]);\n${script}\nconsole.log(JSON.stringify(await answer));`;
-  const child = Bun.spawn([...asNobody, process.execPath, "-e", whole, JSON.stringify(input)], {
+  const child = Bun.spawn([...prefix, process.execPath, "-e", whole, JSON.stringify(input)], {
     cwd: "/",
     stdout: "pipe",
     stderr: "pipe",

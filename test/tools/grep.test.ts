@@ -1,19 +1,23 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { type Backend, noCommands, unconfined } from "../../lib/sandbox/backend.ts";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 import { grepTool } from "../../lib/tools/grep.ts";
 import { textOf } from "../support/files.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { policyOf } from "../support/policy.ts";
+import { shellIn } from "../support/shell.ts";
 
-type Options = { window?: number; rules?: Partial<Policy> };
+type Options = { window?: number; rules?: Partial<Policy>; backend?: Backend };
 
 async function grep(
   place: Place,
   input: Parameters<typeof grepTool.run>[0],
-  { window = 128_000, rules = {} }: Options = {},
+  { window = 128_000, rules = {}, backend = unconfined }: Options = {},
 ) {
-  const context = { policy: policyOf(place, rules), contextWindow: window, signal: new AbortController().signal };
+  const policy = policyOf(place, rules);
+  await using shell = shellIn(place, { policy, backend });
+  const context = { policy, shell, contextWindow: window, signal: new AbortController().signal };
   const result = await grepTool.run(input, context);
   return { ...result, text: textOf(result) };
 }
@@ -91,8 +95,11 @@ test("a bad pattern is explained, with the place and the way to mean it literall
   await using place = makePlace();
   expect(await grep(place, { pattern: "foo(bar" })).toMatchObject({
     ok: false,
-    text: "Bad pattern: unclosed group at character 4\n  foo(bar\n     ^\nTo find this very text: foo\\(bar",
+    text: "Bad pattern: unclosed group\nTo find this very text: foo\\(bar",
   });
+  expect((await grep(place, { pattern: "foo[z-a]" })).text).toStartWith(
+    "Bad pattern: invalid character class range, the start must be <= the end at character 5\n  foo[z-a]\n      ^\n",
+  );
 });
 
 test("what is hidden is not searched, named or not", async () => {
@@ -110,4 +117,18 @@ test("a FIFO and a missing file are told apart", async () => {
   expect(Bun.spawnSync(["mkfifo", join(place.project, "fifo")]).exitCode).toBe(0);
   expect((await grep(place, { pattern: "x", path: "fifo" })).text).toContain("it is a named pipe");
   expect((await grep(place, { pattern: "x", path: "notes.txt" })).text).toContain('Did you mean "notes.md"?');
+});
+
+test("where nothing can be started it says why", async () => {
+  await using place = makePlace({ a: "foo\n" });
+  const { ok, text } = await grep(place, { pattern: "foo" }, { backend: noCommands(["no kernel"]) });
+  expect(ok).toBe(false);
+  expect(text).toBe("Cannot search: Cannot run a command: no sandbox works here. no kernel");
+});
+
+test("a glob with too many alternatives is refused", async () => {
+  await using place = makePlace({ a: "foo\n" });
+  const { ok, text } = await grep(place, { pattern: "foo", glob: "{a,b}".repeat(20) });
+  expect(ok).toBe(false);
+  expect(text).toContain("more than 1000 alternatives");
 });

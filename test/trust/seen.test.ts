@@ -13,6 +13,7 @@ import { resolvePath, resolveEntry } from "../../lib/trust/path.ts";
 import { textOf } from "../support/files.ts";
 import { makePlace } from "../support/place.ts";
 import { policyOf } from "../support/policy.ts";
+import { shellIn } from "../support/shell.ts";
 
 /** The project, the run's own directory and somebody else's all lie in the host's /tmp, which the run cannot see. */
 const host = realpathSync(mkdtempSync("/tmp/koda-test-"));
@@ -36,7 +37,8 @@ afterAll(async () => {
 
 const rules = { root: project, tmp, write: [project, tmp], show: [join(named, "report")], privateTmp: true };
 const policy = policyOf(place, rules);
-const context = { policy, files: createFileLog(), signal: new AbortController().signal, contextWindow: 100_000 };
+const shell = shellIn(place, { policy });
+const context = { policy, shell, files: createFileLog(), signal: new AbortController().signal, contextWindow: 100_000 };
 
 const rows: [given: string, real: string, shown: string, kind: string][] = [
   ["/tmp", tmp, "/tmp", "directory"],

@@ -1,7 +1,7 @@
 import { type Network, networks } from "../../config/config.ts";
-import { folded, isBelow } from "../../files/path.ts";
+import { isBelow } from "../../files/path.ts";
 import type { Policy, ResourceLimits } from "./policy.ts";
-import { hiddenFrom, isHidden, writeRefusal } from "./reach.ts";
+import { isHidden, writeRefusal } from "./reach.ts";
 
 /**
  * The policy of a part of a run: what both allow, whatever the child says. Reading is decided by the deepest rule above
@@ -24,7 +24,8 @@ export function compose(parent: Policy, child: Policy): Policy {
     readonly: unique([...parent.readonly, ...child.readonly]),
     repositories: parent.repositories,
     hide,
-    show: named.filter((path) => isReadable(path) && isHiddenAbove(path, hiddenFrom({ hide, privateTmp }))),
+    // A tier may hide more than the policies say.
+    show: named.filter(isReadable),
     copies: parent.copies.filter(({ at }) => child.copies.some((copy) => copy.at === at)),
     // It opens the `.git` of the root, which is not the same one in another root.
     allowGit: parent.allowGit && child.allowGit && parent.root === child.root,
@@ -39,10 +40,6 @@ function deeperRoots(parent: Policy, child: Policy): readonly string[] {
   const below = (paths: readonly string[], roots: readonly string[]) =>
     paths.filter((path) => roots.some((root) => isBelow(path, root)));
   return unique([...below(parent.write, child.write), ...below(child.write, parent.write)]);
-}
-
-function isHiddenAbove(path: string, hide: readonly string[]): boolean {
-  return hide.some((above) => isBelow(folded(path), folded(above)));
 }
 
 function stricter(a: Network, b: Network): Network {

@@ -1,28 +1,29 @@
-import { closeSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { sealedFile } from "../../system/descriptors.ts";
+import { namelessFile } from "../../system/descriptors.ts";
+import { Unavailable } from "../tiers/unavailable.ts";
 
-/** A program of ours that can be spawned: in memory and sealed, or in a directory that only koda's user can enter. */
+/** A program that koda brings along and that can be spawned; commands cannot replace it. */
 export class ProgramFile implements Disposable {
+  /** For koda and those of its children that see the same processes. */
   readonly path: string;
   /** To be handed on where the path means nothing. */
-  readonly descriptor: number | undefined;
-  readonly #directory: string | undefined;
+  readonly descriptor: number;
 
-  constructor(content: Uint8Array) {
-    this.descriptor = sealedFile("koda-sandbox", content);
+  /** Throws Unavailable where no such file can be made. `directory` is used where none can be kept in memory. */
+  constructor(content: Uint8Array, { name = "koda-sandbox", directory = tmpdir() } = {}) {
+    const descriptor = namelessFile(name, content, directory);
+    if (descriptor === undefined)
+      throw new Unavailable(
+        `no program can be kept in memory, nor without a name in "${directory}"`,
+        "let programs run from memory (sysctl vm.memfd_noexec=0), or set TMPDIR to a directory on a disk of this machine",
+      );
+    this.descriptor = descriptor;
     // Koda's own descriptor: by that number the child may have got another one.
-    this.path = `/proc/${process.pid}/fd/${this.descriptor}`;
-    if (this.descriptor !== undefined && existsSync(this.path)) return;
-    // Some systems execute nothing that is only in memory (vm.memfd_noexec), or show another namespace's /proc.
-    this.#directory = mkdtempSync(join(tmpdir(), "koda-program-"));
-    this.path = join(this.#directory, "koda-sandbox");
-    writeFileSync(this.path, content, { mode: 0o500 });
+    this.path = `/proc/${readlinkSync("/proc/self")}/fd/${descriptor}`;
   }
 
   [Symbol.dispose](): void {
-    if (this.descriptor !== undefined) closeSync(this.descriptor);
-    if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true, force: true });
+    closeSync(this.descriptor);
   }
 }

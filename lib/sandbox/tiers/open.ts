@@ -50,10 +50,13 @@ export async function openTier<View>(tier: Tier<View>, policy: Policy, { options
     const pipe = channel && openPipe();
     if (channel !== undefined && pipe === undefined) throw new Unavailable("no pipe could be made");
     const held = taken.move();
+    const own = [socket, ...descriptors, ...(pipe ? [pipe.write] : [])];
+    const { program } = command;
+    const [path, ...args] = command.argv;
     return {
       ...command,
-      argv: [...argv, ...command.argv],
-      descriptors: [socket, ...descriptors, ...(pipe ? [pipe.write] : [])],
+      argv: [...argv, program === undefined ? path : `/proc/self/fd/${supervisorAt + own.length}`, ...args],
+      descriptors: program === undefined ? own : [...own, program],
       ...(pipe && channel && { [channel]: pipe }),
       release: () => held.dispose(),
     };

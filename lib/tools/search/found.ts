@@ -1,6 +1,6 @@
 import type { SearchScope } from "./scope.ts";
 
-/** Grep's question, as plain data: it is sent to a worker. */
+/** Grep's question. */
 export type GrepQuery = {
   scope: SearchScope;
   pattern: string;
@@ -33,6 +33,9 @@ export type GrepResult = {
   /** How many directories and files could not be read. */
   unreadable: number;
 };
+
+/** Why there is no result, for the model; of a pattern that cannot be used also where it goes wrong, where known. */
+export type GrepFault = { fault: string; pattern?: { at?: number } };
 
 /** Of a longer line only the beginning is looked at for showing it. */
 export const lineLimit = 2000;

@@ -18,7 +18,9 @@ export async function withinTime<T>(
 ): Promise<T | undefined> {
   const limit = AbortSignal.timeout(ms);
   try {
-    return await search(AbortSignal.any([signal, limit]));
+    const found = await search(AbortSignal.any([signal, limit]));
+    signal.throwIfAborted();
+    return found;
   } catch (error) {
     signal.throwIfAborted();
     if (limit.aborted) return undefined;

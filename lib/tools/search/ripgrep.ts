@@ -4,43 +4,44 @@ import {
   byPath,
   type FileLines,
   type FileMatches,
-  type GrepResult,
+  type GrepFault,
   type GrepLine,
-  lineLimit,
   type GrepQuery,
+  type GrepResult,
+  lineLimit,
 } from "./found.ts";
-import { globFilter } from "./glob.ts";
-import { type RipgrepProgram, ripgrepProgram } from "./program.ts";
-import { holdBase, type SearchScope } from "./scope.ts";
+import { globFilter, tooManyAlternatives } from "./glob.ts";
+import { type Launch, launchFor, type Searching } from "./launch.ts";
+import type { SearchScope } from "./scope.ts";
 
 /**
  * Searches with ripgrep, in two runs: the first counts the matches in every file, so totals are exact and hardly any
- * text is moved; the second prints the lines of the few files that are wanted. Undefined when ripgrep cannot do it: it
- * is not there or must not be started, it would not find the same ignore rules, or it does not take the pattern. Our
- * own engine answers then, if only with the fault.
+ * text is moved; the second prints the lines of the few files that are wanted.
  */
-export async function searchWithRipgrep(query: GrepQuery, signal: AbortSignal): Promise<GrepResult | undefined> {
-  if (!canExpress(query)) return undefined;
-  using program = await ripgrepProgram();
-  if (program === undefined) return undefined;
-  const { scope, pattern } = query;
-  using base = holdBase(scope);
-  if (base === undefined) return undefined;
-  const run = (flags: string[], paths: string[]) =>
-    runProgram(program, [...commonFlags(query), ...flags, "-e", pattern, "--", ...paths], { cwd: base.cwd, signal });
+export async function searchWithRipgrep(query: GrepQuery, searching: Searching): Promise<GrepResult | GrepFault> {
+  const { scope, pattern, glob } = query;
+  if (looksBeyondLines.test(pattern.replace(/\[[^\]]*\]/g, ""))) return { fault: linesOnly, pattern: {} };
+  const passes = glob === undefined ? () => true : globFilter(glob, scope);
+  if (passes === undefined) return { fault: tooManyAlternatives(glob ?? "") };
+  using held = new DisposableStack();
+  const launch = await launchFor(scope, searching, held);
+  if ("fault" in launch) return launch;
+  const run = async (flags: string[], paths: string[]) =>
+    launch.run([...commonFlags(query), ...flags, "-e", pattern, "--", ...paths]);
 
-  const counted = await run(["--count", ...scopeFlags(query)], ["./"]);
-  if (counted === undefined) return undefined;
-  const passes = query.glob === undefined ? () => true : globFilter(query.glob, scope);
-  const files = countsIn(counted.output)
+  const below = directoryPrefix(launch.named(scope.base));
+  const counted = await run(["--count", ...scopeFlags(query, launch)], [`./${below}`]);
+  if ("fault" in counted) return counted;
+  const files = countsIn(counted.output, below)
     .filter(({ path }) => passes(path) && !isClosed(path, scope))
     .sort(byPath);
-  const paths = firstFiles(files, query.wanted).map(({ path }) => `./${path}`);
-  if (paths.length === 0) return { files, shown: [], unreadable: counted.unreadable };
+  const paths = launch.argumentsFor(firstFiles(files, query.wanted).map(({ path }) => path));
+  if (paths.size === 0) return { files, shown: [], unreadable: counted.unreadable };
 
-  const printed = await run(lineFlags(query), paths);
-  if (printed === undefined) return undefined;
-  return { files, shown: firstMatches(linesIn(printed.output).sort(byPath), query), unreadable: counted.unreadable };
+  const printed = await run(lineFlags(query), [...paths.keys()]);
+  if ("fault" in printed) return printed;
+  const lines = linesIn(printed.output, paths).sort(byPath);
+  return { files, shown: firstMatches(lines, query), unreadable: counted.unreadable };
 }
 
 /** ripgrep has these too, but it does not know all the ways in which a file system writes the same name. */
@@ -50,15 +51,11 @@ function isClosed(path: string, { base, closed }: SearchScope): boolean {
 }
 
 /**
- * Above `base` ripgrep looks for ignore rules as far as the repository goes, which is right, and where there is none as
- * far as the root of the file system, which is not.
+ * A line feed, which ripgrep would take in silence and never find, or the begin and end of what it has in memory; all
+ * but in a class.
  */
-function canExpress({ scope, pattern }: GrepQuery): boolean {
-  return (scope.top === scope.base || scope.inRepository) && !looksBeyondLines.test(pattern.replace(/\[[^\]]*\]/g, ""));
-}
-
-/** A line feed, which ripgrep would take in silence and never find, or the begin and end of what it has in memory. */
 const looksBeyondLines = /\n|^(?:[^\\]|\\[^nAzZ])*\\[nAzZ]/;
+const linesOnly = "each line is searched alone: no match spans lines, and ^ and $ are the begin and the end of one";
 
 function commonFlags({ ignoreCase }: GrepQuery): string[] {
   return [
@@ -73,7 +70,12 @@ function commonFlags({ ignoreCase }: GrepQuery): string[] {
   ];
 }
 
-function scopeFlags({ scope, glob }: GrepQuery): string[] {
+/**
+ * Above the base ripgrep looks for ignore rules as far as the repository goes, which is right, and where there is none
+ * as far as the root of the file system, which is not. What it does not find it is given (`rulesFromAbove`).
+ */
+function scopeFlags({ scope, glob }: GrepQuery, { named }: Launch): string[] {
+  const only = (path: string) => escapeGlob(named(path));
   return [
     "--hidden",
     "--no-ignore-dot",
@@ -81,12 +83,13 @@ function scopeFlags({ scope, glob }: GrepQuery): string[] {
     "--no-ignore-messages",
     // It would make ripgrep blind for the borders of repositories.
     ...(scope.inRepository ? [] : ["--no-require-git"]),
-    ...(scope.top === scope.base ? ["--no-ignore-parent"] : []),
+    ...(scope.top === scope.base || scope.rulesOutside ? ["--no-ignore-parent"] : []),
+    "--ignore-file=/dev/stdin",
     "--glob=!.git",
-    ...scope.closed.map(
-      (path) => `--iglob=!/${escapeGlob(path.slice(scope.base === "/" ? 1 : scope.base.length + 1))}`,
-    ),
-    ...(scope.file === undefined ? typeFlags(glob) : ["--max-depth=1", `--glob=/${escapeGlob(scope.file)}`]),
+    ...scope.closed.map((path) => `--iglob=!/${only(path)}`),
+    ...(scope.file === undefined
+      ? typeFlags(glob)
+      : ["--max-depth=1", `--glob=/${only(join(scope.base, scope.file))}`]),
   ];
 }
 
@@ -121,48 +124,14 @@ function escapeGlob(path: string): string {
   return path.replace(/[\\*?[\]{}!# ]/g, "\\$&");
 }
 
-type Ran = { output: string; unreadable: number };
-type Running = { cwd: string; signal: AbortSignal };
-
-async function runProgram(
-  { path }: RipgrepProgram,
-  args: string[],
-  { cwd, signal }: Running,
-): Promise<Ran | undefined> {
-  const child = start(path, args, { cwd, signal });
-  if (child === undefined) return undefined;
-  const [output, complaints] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  signal.throwIfAborted();
-  const { exitCode } = child;
-  if (exitCode === 0 || exitCode === 1) return { output, unreadable: 0 };
-  // It ends with 2 as well when all it had to complain about was a file that it could not read.
-  const lines = complaints.split("\n").filter((line) => line !== "");
-  const isAboutFiles = lines.every((line) => line.startsWith("rg: ./") && !line.includes(": PCRE2:"));
-  return exitCode === 2 && isAboutFiles ? { output, unreadable: lines.length } : undefined;
-}
-
-function start(path: string, args: string[], { cwd, signal }: Running) {
-  signal.throwIfAborted();
-  try {
-    return Bun.spawn([path, ...args], {
-      cwd,
-      env: {},
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      signal,
-      killSignal: "SIGKILL",
-    });
-  } catch {
-    // A system that does not let it start, or a directory that is gone: our own engine copes with both.
-    return undefined;
-  }
+function directoryPrefix(directory: string): string {
+  return directory === "" ? "" : `${directory}/`;
 }
 
 /** `./path`, NUL, a number, and the line's end as `--crlf` has it. */
-function countsIn(output: string): FileMatches[] {
+function countsIn(output: string, below: string): FileMatches[] {
   return [...output.matchAll(/\.\/([^\0]+)\0(\d+)\r?\n/g)].map(([, path = "", count]) => ({
-    path,
+    path: path.slice(below.length),
     count: Number(count),
   }));
 }
@@ -175,12 +144,14 @@ function firstFiles(files: readonly FileMatches[], wanted: number): FileMatches[
   return files.slice(0, last === -1 ? files.length : last + 1);
 }
 
-/** `./path`, NUL, then `number:column:text` for a match or `number-text` for a line around one. */
-function linesIn(output: string): FileLines[] {
+/** An argument, NUL, then `number:column:text` for a match or `number-text` for a line around one. */
+function linesIn(output: string, paths: ReadonlyMap<string, string>): FileLines[] {
   const files = new Map<string, GrepLine[]>();
-  for (const [, path = "", number, column, text = ""] of output.matchAll(
-    /\.\/([^\0]+)\0(\d+)(?:-|:(?:(\d+):)?)([^\n]*)\n?/g,
+  for (const [, argument = "", number, column, text = ""] of output.matchAll(
+    /(\.?\/[^\0]+)\0(\d+)(?:-|:(?:(\d+):)?)([^\n]*)\n?/g,
   )) {
+    const path = paths.get(argument);
+    if (path === undefined) continue;
     const lines = files.get(path) ?? [];
     files.set(path, lines);
     const line = { number: Number(number), text: text.replace(/\r$/, "").slice(0, lineLimit) };

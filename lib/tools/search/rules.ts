@@ -1,9 +1,9 @@
-import ignore, { type Ignore } from "ignore";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ancestors } from "../../files/path.ts";
 import { readSmallText } from "../../files/read.ts";
 import { gitPlaces } from "../../git/places.ts";
+import { compileWildcards } from "./wildcards.ts";
 
 /**
  * The ignore rules that hold in one directory: those of `.gitignore` files from `top` down to it, and of the
@@ -15,7 +15,17 @@ export type IgnoreRules = {
   readonly inRepository: boolean;
   /** Every pattern, the weakest first, written as if all of them stood in one `.gitignore` at `top`. */
   readonly patterns: readonly string[];
-  readonly matcher: Ignore;
+  /** The same, compiled and the strongest first. */
+  readonly rules: readonly Rule[];
+};
+
+/** An ignore rule: the last one that matches decides. */
+type Rule = {
+  isNegated: boolean;
+  directoriesOnly: boolean;
+  /** About the path from `top`, not about the last name of it. */
+  isTied: boolean;
+  matches: (names: readonly string[]) => boolean;
 };
 
 /** The names in a directory that decide about its rules, for one that was not listed. */
@@ -61,18 +71,42 @@ export function rulesAbove(base: string, top: string): IgnoreRules | undefined {
   return rules.patterns.length === 0 ? undefined : rules;
 }
 
+/**
+ * The rules that ripgrep does not find by itself when it searches in `base`: outside of a repository those from above,
+ * in one those that are not shared, since a `.git` that is a file leads it astray. They are told as a `.gitignore` in
+ * `directory` has them, which is `top` or lies above it.
+ */
+export function rulesFromAbove({ base, top, rulesOutside }: AboveScope, directory: string): string {
+  const place = relativeTo(directory, top);
+  const patterns = rulesOutside ? rulesAbove(base, top)?.patterns : excludedPatterns(top, marksIn(top));
+  return (patterns ?? []).map((pattern) => `${place === "" ? pattern : movedBelow(place, pattern)}\n`).join("");
+}
+
+type AboveScope = { base: string; top: string; rulesOutside: boolean };
+
 /** Only for paths whose directory is not ignored itself. */
-export function isIgnored({ top, patterns, matcher }: IgnoreRules, path: string, isDirectory: boolean): boolean {
-  if (patterns.length === 0) return false;
-  const relative = relativeTo(top, path);
-  return matcher.ignores(isDirectory ? `${relative}/` : relative);
+export function isIgnored({ top, rules }: IgnoreRules, path: string, isDirectory: boolean): boolean {
+  if (rules.length === 0) return false;
+  const names = relativeTo(top, path).split("/");
+  const last = names.slice(-1);
+  const decisive = rules.find(
+    ({ directoriesOnly, isTied, matches }) => (isDirectory || !directoriesOnly) && matches(isTied ? names : last),
+  );
+  return decisive?.isNegated === false;
 }
 
 function rulesOf(
   patterns: readonly string[],
   { top, inRepository }: Pick<IgnoreRules, "top" | "inRepository">,
 ): IgnoreRules {
-  return { top, inRepository, patterns, matcher: ignore({ ignorecase: false }).add(patterns) };
+  return { top, inRepository, patterns, rules: patterns.map(ruleOf).reverse() };
+}
+
+function ruleOf(pattern: string): Rule {
+  const isNegated = pattern.startsWith("!");
+  const directoriesOnly = pattern.endsWith("/");
+  const body = pattern.slice(isNegated ? 1 : 0, directoriesOnly ? -1 : undefined);
+  return { isNegated, directoriesOnly, isTied: body.includes("/"), matches: compileWildcards(body.replace(/^\//, "")) };
 }
 
 function ownPatterns(directory: string, names: readonly string[]): string[] {
@@ -88,7 +122,18 @@ function excludedPatterns(directory: string, names: readonly string[]): string[]
 function readPatterns(file: string): string[] {
   return readSmallText(file)
     .split(/\r?\n/)
-    .filter((line) => line !== "" && !line.startsWith("#"));
+    .filter((line) => !line.startsWith("#"))
+    .map(withoutBlanks)
+    .filter((pattern) => pattern !== "");
+}
+
+/** Blanks at the end are no part of a pattern, unless they are escaped. */
+function withoutBlanks(line: string): string {
+  let end = 0;
+  for (let at = 0; at < line.length; at++)
+    if (line[at] === "\\") end = ++at + 1;
+    else if (line[at] !== " ") end = at + 1;
+  return line.slice(0, end);
 }
 
 /** Says in the terms of a directory above what a pattern says in the directory `place` below it. */
@@ -96,11 +141,11 @@ function movedBelow(place: string, pattern: string): string {
   const negated = pattern.startsWith("!");
   const body = negated ? pattern.slice(1) : pattern;
   // A slash anywhere but at the end ties a pattern to its directory; without one it holds at any depth.
-  const isTied = body.trimEnd().slice(0, -1).includes("/");
+  const isTied = body.slice(0, -1).includes("/");
   const tied = isTied ? body.replace(/^\//, "") : `**/${body}`;
   return `${negated ? "!" : ""}/${place.replace(/[\\*?[\]!# ]/g, "\\$&")}/${tied}`;
 }
 
-function relativeTo(top: string, path: string): string {
+export function relativeTo(top: string, path: string): string {
   return path.slice(top === "/" ? 1 : top.length + 1);
 }

@@ -6,7 +6,7 @@ import { hiddenFrom, isHidden } from "../../sandbox/policy/reach.ts";
 import { shownPath } from "../../trust/path.ts";
 import { isRepository, marksIn, rulesAbove } from "./rules.ts";
 
-/** The part of the file system that is searched, as plain data for a worker. Every path in it is real. */
+/** The part of the file system that is searched. Every path in it is real. */
 export type SearchScope = {
   /** The directory that the search begins in. */
   base: string;
@@ -18,6 +18,8 @@ export type SearchScope = {
   top: string;
   /** Is `top` a repository? */
   inRepository: boolean;
+  /** Rules reach into `base` from above though there is no repository. */
+  rulesOutside: boolean;
   /** Directories in `base` that are not even looked at: hidden from this run, or not made of files. */
   closed: readonly string[];
 };
@@ -33,6 +35,7 @@ export function scopeOf(base: string, policy: Policy): SearchScope {
     prefix: shown === "." ? "" : shown === "/" ? shown : `${shown}/`,
     top,
     inRepository,
+    rulesOutside: top !== base && !inRepository,
     closed: [...hiddenFrom(policy).filter((path) => isHidden(path, policy)), ...kernelTrees].filter((path) =>
       isBelow(folded(path), folded(base)),
     ),

@@ -1,5 +1,6 @@
 import { type Dirent, lstatSync } from "node:fs";
 import { join } from "node:path";
+import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import type { HeldDirectory } from "../../files/held.ts";
 import { folded } from "../../files/path.ts";
 import { kindOf, type FileKind } from "../../files/walk.ts";
@@ -14,23 +15,29 @@ type WalkOptions = {
   depth?: number;
   /** Called for every directory that cannot be listed. */
   unreadable(): void;
+  signal: AbortSignal;
 };
 
 /** A directory still to be listed, with the rules that reach it from above. */
 type Pending = { path: string; above: IgnoreRules | undefined };
 
+/** Work for so long, and then let everything else have its turn. */
+const turnMs = 10;
+
 /**
- * The entries of a scope that are neither ignored nor hidden: level by level, in each directory by name. Symlinks are
- * named, never followed, and `.git` is left out.
+ * Visits the entries of a scope that are neither ignored nor hidden, until a visit returns false: level by level, in
+ * each directory by name. Symlinks are named, never followed, and `.git` is left out.
  */
-export function* walkScope(
+export async function walkScope(
   scope: SearchScope,
-  { depth = Infinity, unreadable }: WalkOptions,
-): Generator<WalkEntry, void> {
+  { depth = Infinity, unreadable, signal }: WalkOptions,
+  visit: (entry: WalkEntry) => boolean | void,
+): Promise<void> {
   using base = holdBase(scope);
   if (base === undefined) return unreadable();
   const isClosed = closedBy(scope);
   let level: Pending[] = [{ path: "", above: rulesAbove(scope.base, scope.top) }];
+  let pauseAt = performance.now() + turnMs;
   for (let below = 1; below <= depth && level.length > 0; below++) {
     const next: Pending[] = [];
     for (const { path, above } of level) {
@@ -42,12 +49,16 @@ export function* walkScope(
       }
       const rules = rulesAt(directory, dirents, above);
       for (const dirent of dirents) {
+        if (performance.now() > pauseAt) {
+          await yieldToEventLoop(signal);
+          pauseAt = performance.now() + turnMs;
+        }
         const absolute = join(directory, dirent.name);
         const kind = kindAt(absolute, dirent);
         if (dirent.name === ".git" || isClosed(absolute) || isIgnored(rules, absolute, kind === "directory")) continue;
         const entry: WalkEntry = { path: path === "" ? dirent.name : `${path}/${dirent.name}`, kind };
         if (kind === "directory") next.push({ path: entry.path, above: rules });
-        yield entry;
+        if (visit(entry) === false) return;
       }
     }
     level = next;

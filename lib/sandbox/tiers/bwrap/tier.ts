@@ -1,5 +1,3 @@
-import { closeSync } from "node:fs";
-import { sealedFile } from "../../../system/descriptors.ts";
 import { Assembly } from "../../assembly/assembly.ts";
 import { type Arch, processors } from "../../assembly/processors.ts";
 import type { Backend } from "../../backend.ts";
@@ -15,7 +13,6 @@ import { openTier } from "../open.ts";
 import { ownEndpoints, ownNetworkFilter, ownNetworkRules } from "../ownnetwork.ts";
 import { type OwnerRights, rightsInNamespace } from "../ownerrights.ts";
 import type { TierSession, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
-import { Unavailable } from "../unavailable.ts";
 import { processLimitNotes } from "../processlimit.ts";
 import { viewsIn } from "../views.ts";
 import { bwrapArguments } from "./arguments.ts";
@@ -84,9 +81,8 @@ async function openSession(
     start({ descriptor }, { cwd, view, held: taken }) {
       const list = bwrapArguments(view, { cwd, user: user && firstOther, capabilities });
       // Not on the command line, which everyone can read, and which has an end.
-      const argumentFile = sealedFile("koda-bwrap", Buffer.from(list.map((argument) => `${argument}\0`).join("")));
-      if (argumentFile === undefined || descriptor === undefined) throw new Unavailable("no memory file can be made");
-      taken.defer(() => closeSync(argumentFile));
+      const content = Buffer.from(list.map((argument) => `${argument}\0`).join(""));
+      const argumentFile = taken.use(new ProgramFile(content, { name: "koda-bwrap" })).descriptor;
       const listeners = ports.length > 0 ? taken.use(new Listeners(onSockets)).socket : undefined;
       const others = [user, listeners].filter((other) => other !== undefined);
       return {
