@@ -44,24 +44,19 @@ function fed(line: Invocation, input: string): Invocation {
 
 function judgeItself({ line, args, judgement }: Inside): void {
   const { program } = line;
-  const isSteering = setting.has(program) && args.some((arg) => steers(arg));
-  const isEvaluated = evaluating.has(program) && args.some((arg) => holdsSubstitution(arg));
+  const isSteering = evaluating.has(program) && args.some((arg) => steers(arg) || holdsSubstitution(arg));
   if (matchIn("remote", line) !== undefined) return worsen(judgement, "remote");
-  if (!isSteering && !isEvaluated && matchIn("reading", line) !== undefined) return;
+  if (!isSteering && matchIn("reading", line) !== undefined) return;
   // Every program may do what it wants with `--help`, but those that are installed do what everyone expects.
   const isAsking = args.length === 1 && /^(--version|--help|-V)$/.test(args[0] ?? "");
   if (!isAsking) worsen(judgement, "write");
 }
 
-/** Builtins that evaluate an index in text that they are given, and run the substitutions in it. */
+/** Commands that set variables, or evaluate an index in text that they are given and run the substitutions in it. */
 const evaluating: ReadonlySet<string> = new Set(
-  "[ test let declare typeset local export readonly unset set read mapfile readarray wait".split(" "),
+  "[ test let declare typeset local export readonly unset set read mapfile readarray wait getopts env".split(" "),
 );
 export const holdsSubstitution = (text: string): boolean => /\$\(|`/.test(text);
-
-const setting: ReadonlySet<string> = new Set(
-  "env export declare typeset local readonly read mapfile readarray getopts".split(" "),
-);
 
 /** Does an assignment, or a variable of this name, change what harmless programs do? */
 export function steers(assignment: string): boolean {

@@ -5,7 +5,8 @@ import { shownWord, withoutGuess } from "./words.ts";
 type OptionSpec = { readonly shown: string; readonly name: string; readonly value: RegExp };
 type Operand = RegExp | "**" | "$";
 type Row = Readonly<{ effect: string; words: Operand[]; wants: OptionSpec[][]; lacks: OptionSpec[] }>;
-type TableName = keyof typeof table;
+type TableName = (typeof tableNames)[number];
+const tableNames = ["destructive", "running", "interpreting", "reading", "remote"] as const;
 
 /** One command as the table sees it. */
 export type Invocation = Arguments & { readonly program: string };
@@ -13,20 +14,20 @@ export type Invocation = Arguments & { readonly program: string };
 export function lineOf(program: string, args: readonly string[]): Invocation {
   const literal = args.map(withoutGuess);
   const isGuess = literal.some((arg, index) => arg !== args[index]);
-  const read = readArguments(literal, optionsIn(valued).get(program) ?? none);
+  const read = readArguments(literal, takenBy?.get(program) ?? none);
   return { program, ...read, unclear: isGuess || read.unclear };
 }
 
-export const scriptOptionsOf = (program: string): ReadonlySet<string> => optionsIn(scriptOptions).get(program) ?? none;
+export const scriptOptionsOf = (program: string): ReadonlySet<string> => scriptsBy?.get(program) ?? none;
 
 /**
  * The first row of a table that a command matches, as its effect (for a destructive one: the rule, in the command's
  * words) and the number of operands that it is about.
  */
 export function matchIn(name: TableName, line: Invocation): { effect: string; length: number } | undefined {
-  const rows = rowsOf(name);
+  const rows = rowsIn.get(name);
   // `mkfs.ext4` is a kind of mkfs; what reads has to have its own name.
-  const own = rows.get(line.program) ?? (name === "reading" ? [] : rows.get(line.program.replace(/\..*$/s, "")));
+  const own = rows?.get(line.program) ?? (name === "reading" ? [] : rows?.get(line.program.replace(/\..*$/s, "")));
   for (const row of own ?? []) {
     if (row.wants.length > 0 && line.options.length === 0) continue;
     const length = lengthOf(row.words, line, name === "reading");
@@ -94,19 +95,10 @@ function ruleOf({ program, operands }: Invocation, { words, wants }: Row, length
   return [program, ...short, ...wants.map(([first]) => first?.shown ?? "")].map(shownWord).join(" ");
 }
 
-/** Tables are read when first needed: all runs pay for what is done at the start. */
-function once<K, V>(make: (key: K) => V): (key: K) => V {
-  const made = new Map<K, V>();
-  return (key) => {
-    const value = made.get(key) ?? make(key);
-    made.set(key, value);
-    return value;
-  };
-}
-
 const none: ReadonlySet<string> = new Set();
 
-const optionsIn = once((text: string) => {
+/** This file is loaded for the first command: it may read the tables at once. */
+const [takenBy, scriptsBy] = [valued, scriptOptions].map((text) => {
   const entries = text.split(";").flatMap((entry) => {
     const [programs = "", ...options] = entry.trim().split(/\s+/);
     return programs.split("|").map((program) => [program, new Set(options)] as const);
@@ -114,7 +106,9 @@ const optionsIn = once((text: string) => {
   return new Map<string, ReadonlySet<string>>(entries);
 });
 
-const rowsOf = once((name: TableName) => {
+const rowsIn = new Map(tableNames.map((name) => [name, rowsOf(name)]));
+
+function rowsOf(name: TableName): ReadonlyMap<string, readonly Row[]> {
   const rows = new Map<string, Row[]>();
   for (const text of table[name].split(";")) {
     const tokens = text.trim().split(/\s+/);
@@ -123,13 +117,15 @@ const rowsOf = once((name: TableName) => {
     for (const program of tokens[0]?.split("|") ?? []) rows.set(program, [...(rows.get(program) ?? []), row]);
   }
   return rows;
-});
+}
 
 function rowOf(effect: string, tokens: readonly string[]): Row {
   const specs = (token: string) => token.replace(/^!/, "").split("|").map(optionSpec);
   return {
     effect,
-    words: tokens.filter((token) => !/^!?-/.test(token)).map((token) => operandOf(token)),
+    words: tokens
+      .filter((token) => !/^!?-/.test(token))
+      .map((token) => (token === "**" || token === "$" ? token : patternOf(token, "s"))),
     wants: tokens.filter((token) => token.startsWith("-")).map(specs),
     lacks: tokens.filter((token) => token.startsWith("!")).flatMap(specs),
   };
@@ -140,8 +136,6 @@ function optionSpec(text: string): OptionSpec {
   const shown = (text.startsWith("--") ? text.replace("*", "") : text.replace("=", " ")).replace(/<.*>/, "…");
   return { shown, name, value: value === undefined ? /(?:)/ : patternOf(value, "is") };
 }
-
-const operandOf = (word: string): Operand => (word === "**" || word === "$" ? word : patternOf(word, "s"));
 
 function patternOf(word: string, flags: string): RegExp {
   const named = patterns[/^<(\w+)>$/.exec(word)?.[1] ?? ""];
