@@ -29,10 +29,9 @@ const defaultSeconds = 60;
  * Judges the command by its grammar (loaded here: it is large, and many a run asks for no command). Unless it
  * only reads it runs alone, after what was asked for before it: commands depend on each other in ways no path tells.
  */
-async function claim({ command }: Input, { policy }: Pick<ClaimContext, "policy">): Promise<Claim> {
+async function claim({ command }: Input, { policy, shell }: Pick<ClaimContext, "policy" | "shell">): Promise<Claim> {
   const { classifyCommand } = await import("../trust/command.ts");
-  const claimed = classifyCommand(command, { ...policy, cwd: policy.root });
-  return claimed.effect === "read" ? claimed : { ...claimed, writes: "unknown" };
+  return classifyCommand(command, { ...policy, confined: shell.confined });
 }
 
 type Context = Pick<

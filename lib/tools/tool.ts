@@ -53,7 +53,7 @@ export type ToolContext = {
 };
 
 /** The part that a claim may use: no call is running yet. */
-export type ClaimContext = Pick<ToolContext, "policy" | "files">;
+export type ClaimContext = Pick<ToolContext, "policy" | "files"> & { readonly shell: Pick<Shell, "confined"> };
 
 type PreviewContext = Pick<ToolContext, "policy" | "files" | "signal">;
 

@@ -103,7 +103,7 @@ describe("with a /tmp of its own, a run", () => {
   });
 
   test("may write there by commands as well", () => {
-    const around = { ...policy, cwd: project };
+    const around = { ...policy, confined: false };
     expect(classifyCommand("ls > /tmp/list", around).outside).toBeUndefined();
     expect(classifyCommand("ls > /var/tmp/list", around).outside).toBe("/var/tmp/list");
     expect(classifyCommand("ls > /tmp/list", { ...around, privateTmp: false }).outside).toBe("/tmp/list");

@@ -1,88 +1,66 @@
-import { mayBeOption, type Text } from "./text.ts";
+import { anything, isLiteral } from "./words.ts";
 
-/** A command's arguments, parsed the way most programs do it. */
-export type ParsedOptions = {
-  /** As written, a cluster `-rf` once more as `-r` and `-f`, and `--long=value` as `--long`. */
-  readonly given: ReadonlySet<string>;
-  readonly operands: readonly Text[];
-  /** Some argument is not known and could be any option. */
+export type Arguments = {
+  /** Arguments that are no options; a loose one may be the value of the option before it, or nothing at all. */
+  readonly operands: readonly { readonly text: string; readonly at: number; readonly loose: boolean }[];
+  /** Options, `-rf` once more as `-r` and `-f`; with the value that they were given. */
+  readonly options: readonly Option[];
+  /** Some argument is not literal and could be any option. */
   readonly unclear: boolean;
-  has(...names: readonly string[]): boolean;
-  /** The values given to options that take one. */
-  values(...names: readonly string[]): readonly Text[];
 };
 
-type Style = {
-  /** The options whose value may be the next argument, separated by blanks. */
-  takes?: string;
-  /** The first operand ends the options: what follows is another command's. */
-  leading?: boolean;
-};
+type Option = { readonly name: string; readonly at: number; readonly value?: string };
 
-export function parseOptions(args: readonly Text[], { takes = "", leading = false }: Style = {}): ParsedOptions {
-  const taking = takes.split(/\s+/).filter((name) => name !== "");
-  const given = new Set<string>();
-  const valued: [name: string, value: Text][] = [];
-  const operands: Text[] = [];
+/** Options of so many programs that nobody would take the next word for their value. */
+const flags =
+  /^(-[qvyPnlErzagi0]+|--(quiet|verbose|silent|yes|debug|json|locked|offline|frozen|global|all|bare|posix|no-[a-z-]+))$/;
+
+/** Reads a program's arguments the way most programs do; `takes` are the options that have a value. */
+export function readArguments(args: readonly string[], takes: ReadonlySet<string>): Arguments {
+  const operands: { text: string; at: number; loose: boolean }[] = [];
+  const options: Option[] = [];
+  const end = args.indexOf("--") === -1 ? args.length : args.indexOf("--");
   let unclear = false;
-
-  for (let index = 0; index < args.length; index++) {
-    const arg = args[index];
-    if (arg === undefined) break;
-    if (arg.head === "--" && arg.rest === "none") {
-      operands.push(...args.slice(index + 1));
-      break;
-    }
-    if (mayBeOption(arg)) unclear = true;
-    if (!arg.head.startsWith("-") || arg.head === "-") {
-      operands.push(...(leading ? args.slice(index) : [arg]));
-      if (leading) break;
+  let loose = false;
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? "";
+    if (at === end) continue;
+    if (at > end || !arg.startsWith("-") || arg === "-") {
+      operands.push({ text: arg, at, loose: loose || arg === anything });
+      unclear ||= at < end && arg.startsWith(anything);
+      loose = false;
       continue;
     }
-    const option = arg.head.startsWith("--") ? longOption(arg, taking) : shortOptions(arg, taking);
-    for (const name of option.names) given.add(name);
-    if (option.wants === undefined) continue;
-    const value = option.value ?? args[++index];
-    if (value !== undefined) valued.push([option.wants, value]);
+    const found = optionsIn(arg, at, takes);
+    const last = found.pop();
+    unclear ||= [...found, last].some((option) => option !== undefined && !isLiteral(option.name));
+    options.push(...found);
+    if (last === undefined) continue;
+    const isTaking = takes.has(last.name) && last.value === undefined;
+    const value = isTaking ? args[++at] : last.value;
+    options.push(value === undefined ? last : { ...last, value });
+    loose = !isTaking && last.value === undefined && !flags.test(arg);
   }
-
-  return {
-    given,
-    operands,
-    unclear,
-    has: (...names) => names.some((name) => [...given].some((one) => means(one, name))),
-    values: (...names) => valued.filter(([one]) => names.some((name) => means(one, name))).map(([, value]) => value),
-  };
+  return { operands, options, unclear };
 }
 
-type Option = { names: string[]; wants?: string; value?: Text };
-
-function longOption({ head, rest }: Text, taking: readonly string[]): Option {
-  const equals = head.indexOf("=");
-  if (equals !== -1) {
-    const name = head.slice(0, equals);
-    return { names: [name], wants: name, value: { head: head.slice(equals + 1), rest } };
+function optionsIn(arg: string, at: number, takes: ReadonlySet<string>): Option[] {
+  const equals = arg.indexOf("=");
+  const start = equals === -1 ? arg : arg.slice(0, equals);
+  const whole: Option = equals === -1 ? { name: arg, at } : { name: start, at, value: arg.slice(equals + 1) };
+  if (arg.startsWith("--") || takes.has(start)) return [whole];
+  // Some programs have long options with one dash, so `-chdir=x` is kept whole as well.
+  const found: Option[] = arg.length > 2 ? [whole] : [];
+  for (let index = 1; index < arg.length; index++) {
+    const name = `-${arg[index]}`;
+    const rest = arg.slice(index + 1).replace(/^=/, "");
+    if (takes.has(name)) return [...found, rest === "" ? { name, at } : { name, at, value: rest }];
+    found.push({ name, at });
   }
-  return taking.some((name) => means(head, name)) ? { names: [head], wants: head } : { names: [head] };
-}
-
-function shortOptions({ head, rest }: Text, taking: readonly string[]): Option {
-  const names = [head];
-  // Some programs have long options with one dash (`-chdir`), and those may take values too.
-  if (head.length > 2 && taking.includes(head)) return { names, wants: head };
-  for (let at = 1; at < head.length; at++) {
-    const name = `-${head[at]}`;
-    names.push(name);
-    if (!taking.includes(name)) continue;
-    const attached = head.slice(at + 1);
-    return attached === "" && rest === "none"
-      ? { names, wants: name }
-      : { names, wants: name, value: { head: attached, rest } };
-  }
-  return { names };
+  return found;
 }
 
 /** GNU programs take any beginning of a long option for it. */
-function means(written: string, name: string): boolean {
+export function means(written: string, name: string): boolean {
   return written === name || (written.length > 3 && written.startsWith("--") && name.startsWith(written));
 }

@@ -1,160 +1,164 @@
-import { braced } from "./braces.ts";
-import { outputOf } from "./output.ts";
-import type { ParameterExpansionPart, Word, WordPart } from "./parse.ts";
-import type { ShellScope } from "./scope.ts";
-import { append, combine, exact, tame, unquoted, wild, type Text } from "./text.ts";
+import { forEachChild, type ArrayValue, type Command, type Redirection, type SyntaxNode } from "./parse.ts";
+import type { Word, WordPart } from "./parse.ts";
 
-/**
- * The texts that a word may become: its fields and its alternatives alike, since each of them has to be looked at. None
- * when the word vanishes, as an empty unquoted variable does.
- */
-export function expand(word: Word, scope: ShellScope): readonly Text[] {
-  if (word.parts === undefined) return [tilde(word.value, word.text, scope)];
-  const [first, ...others] = word.parts;
-  if (first === undefined) return [exact("")];
-  if (others.length === 0) return expandPart(first, scope, true);
-  return word.parts.reduce<readonly Text[]>(
-    (texts, part, index) => combine(texts, orEmpty(expandPart(part, scope, index === 0))),
-    [exact("")],
-  );
+/* A word is a text in which marks stand for what is not literal; a script may have such characters itself, and is then
+ * taken for less literal than it is. */
+
+/** Any text, or none: the value of a variable, what a program prints. */
+export const anything = "\0";
+/** Text that is neither an option nor a path of its own: a number, or the name of a file that matched a pattern. */
+export const something = "\x01";
+/** Nothing: the text before it is a guess, such as what `$(echo …)` prints. */
+const guessed = "\x02";
+
+// oxlint-disable-next-line no-control-regex
+export const markAt = (text: string): number => text.search(/[\0\x01\x02]/);
+export const isLiteral = (text: string): boolean => markAt(text) === -1;
+export const withoutGuess = (text: string): string => (text.includes(guessed) ? text.replaceAll(guessed, "") : text);
+// oxlint-disable-next-line no-control-regex
+export const shownWord = (text: string): string => withoutGuess(text).replace(/[\0\x01]+/g, "…");
+
+/** The words that a word becomes, its alternatives among them. */
+export function expand(word: Word, home: string): readonly string[] {
+  if (word.parts === undefined) return [atHome(word.value, word.text, home)];
+  const texts = product(word.parts.map((part, index) => partTexts(part, home, index === 0)));
+  return /^(Command|Parameter)Expansion$/.test(word.parts[0]?.type ?? "") ? texts.flatMap(fields) : texts;
 }
 
-export function expandAll(words: readonly Word[], scope: ShellScope): readonly Text[] {
-  return words.flatMap((word) => expand(word, scope));
+export function expandValue(value: Word | ArrayValue, home: string): readonly string[] {
+  return value.type === "Word" ? expand(value, home) : value.elements.flatMap((one) => expand(one, home));
 }
 
-function orEmpty(texts: readonly Text[]): readonly Text[] {
-  return texts.length === 0 ? [exact("")] : texts;
+/** The words in a text; a guess makes a guess of each. */
+export function fields(text: string): readonly string[] {
+  const end = text.includes(guessed) ? guessed : "";
+  const words = withoutGuess(text).split(/[ \t\n]+/);
+  return words.filter((field) => field !== "").map((field) => field + end);
 }
 
-function expandPart(part: WordPart, scope: ShellScope, atStart: boolean): readonly Text[] {
+/** Beyond this, words stand for too much to look at each. */
+const mostTexts = 64;
+const mostCharacters = 200_000;
+
+function product(parts: readonly (readonly string[])[]): readonly string[] {
+  let texts: readonly string[] = [""];
+  for (const next of parts) {
+    if (texts.length * next.length > mostTexts || (texts[0] ?? "").length > mostCharacters) return [anything];
+    texts = texts.flatMap((text) => next.map((one) => text + one));
+  }
+  return texts;
+}
+
+function partTexts(part: WordPart, home: string, atStart = false): readonly string[] {
   switch (part.type) {
     case "Literal":
-      return [atStart ? tilde(part.value, part.text, scope) : exact(part.value)];
+      return [atStart ? atHome(part.value, part.text, home) : part.value];
     case "SingleQuoted":
     case "AnsiCQuoted":
-      return [exact(part.value)];
+      return [part.value];
     case "DoubleQuoted":
     case "LocaleString":
-      return part.parts.reduce<readonly Text[]>(
-        (texts, child) => combine(texts, quotedPart(child, scope)),
-        [exact("")],
-      );
+      return product(part.parts.map((child) => partTexts(child, home)));
     case "Glob":
     case "ExtendedGlob":
-      return [tame("")];
+    case "ArithmeticExpansion":
+      return [something];
     case "BraceExpansion":
-      return braced(part);
+      return braced(part.text);
     case "ProcessSubstitution":
-      return [exact("/dev/fd/63")];
+      return ["/dev/fd/63"];
     case "SimpleExpansion":
+      return [/^\$[#?$!]$/.test(part.text) ? something : anything];
     case "ParameterExpansion":
-    case "CommandExpansion":
-    case "ArithmeticExpansion":
-      return valueOf(part, scope).flatMap(unquoted);
-    default:
-      part satisfies never;
-      return [wild];
-  }
-}
-
-function quotedPart(part: WordPart, scope: ShellScope): readonly Text[] {
-  if (part.type === "Literal") return [exact(part.value)];
-  const texts = isExpansion(part) ? valueOf(part, scope) : [wild];
-  return orEmpty(texts);
-}
-
-type Expansion = Extract<
-  WordPart,
-  { type: "SimpleExpansion" | "ParameterExpansion" | "CommandExpansion" | "ArithmeticExpansion" }
->;
-
-function isExpansion(part: WordPart): part is Expansion {
-  return /^(Simple|Parameter|Command|Arithmetic)Expansion$/.test(part.type);
-}
-
-function valueOf(part: Expansion, scope: ShellScope): readonly Text[] {
-  switch (part.type) {
-    case "SimpleExpansion":
-      return variable(part.text.slice(1), scope) ?? [wild];
-    case "ParameterExpansion":
-      return parameter(part, scope) ?? [wild];
-    case "CommandExpansion":
-      return (part.script && outputOf(part.script, scope, expand)) ?? [wild];
-    case "ArithmeticExpansion":
-      return [tame("")];
-    default:
-      part satisfies never;
-      return [wild];
-  }
-}
-
-/** `$#`, `$?`, `$$` and their like are numbers. */
-const numbers = /^([#?$!]|RANDOM|SRANDOM|SECONDS|LINENO|UID|EUID|PPID|BASHPID|EPOCHSECONDS)$/;
-
-function variable(name: string, scope: ShellScope): readonly Text[] | undefined {
-  if (numbers.test(name)) return [tame("")];
-  if (name === "*") return scope.variables.get("@");
-  return scope.variables.get(name);
-}
-
-function parameter(part: ParameterExpansionPart, scope: ShellScope): readonly Text[] | undefined {
-  if (part.prefix === "#") return [tame("")];
-  if (part.prefix === "!") return undefined;
-  const known = variable(part.parameter, scope);
-  const { operation } = part;
-  if (operation === undefined) return known;
-  switch (operation.type) {
-    case "Default": {
-      if (operation.operator.endsWith("?")) return known;
-      const instead = expand(operation.operand, scope);
-      if (operation.operator.endsWith("+")) return [exact(""), ...instead];
-      if (known === undefined) return [...instead, wild];
-      return known.every(({ head, rest }) => head !== "" && rest === "none") ? known : [...known, ...instead];
+      if (part.prefix === "#") return [something];
+      if (part.operation?.type !== "Default" || part.operation.operator.endsWith("?")) return [anything];
+      return [...expand(part.operation.operand, home).map((text) => text + guessed), anything];
+    case "CommandExpansion": {
+      const text = part.script && printed(part.script, home);
+      return [text === undefined || text === something ? (text ?? anything) : text.replace(/\n+$/, "") + guessed];
     }
-    case "Remove":
-      return known?.map((text) => withoutEnd(text, operation.operator, operation.operand.value));
-    case "Replace":
-      return known?.map(inSameDirectory);
-    case "CaseModification":
-    case "Names":
-    case "Slice":
-    case "Transform":
-    case "Unknown":
-      return undefined;
     default:
-      operation satisfies never;
-      return undefined;
+      part satisfies never;
+      return [anything];
   }
-}
-
-// `##` up to the last slash leaves a name, `%` from the last slash on its directory, `${x%.js}` a file in that
-// directory.
-function withoutEnd(text: Text, operator: string, pattern: string): Text {
-  const { head, rest } = text;
-  if (operator === "##" && pattern === "*/") return rest === "none" ? exact(head.replace(/^.*\//s, "")) : tame("");
-  if (operator.startsWith("#")) return wild;
-  const cut = head.lastIndexOf("/");
-  if (pattern === "/*") return rest === "none" && cut > 0 ? exact(head.slice(0, cut)) : inSameDirectory(text);
-  if (rest === "none" && head.endsWith(pattern)) return exact(head.slice(0, head.length - pattern.length));
-  return inSameDirectory(text);
-}
-
-function inSameDirectory({ head, rest }: Text): Text {
-  const directory = head.slice(0, head.lastIndexOf("/") + 1);
-  return rest === "wild" ? { head: directory, rest } : tame(directory);
 }
 
 /** `~` and `~/…` when nothing quotes the tilde; another user's home is nowhere that is known. */
-function tilde(value: string, source: string, { around, cwds, previousCwds }: ShellScope): Text {
-  if (!source.startsWith("~")) return exact(value);
-  const slash = value.indexOf("/");
-  const name = slash === -1 ? value : value.slice(0, slash);
-  const home = { "~": around.home, "~+": only(cwds), "~-": only(previousCwds) }[name];
-  return home === undefined ? wild : append(exact(home), exact(value.slice(name.length)));
+function atHome(value: string, source: string, home: string): string {
+  if (!source.startsWith("~")) return value;
+  return /^~(?=\/|$)/.test(value) ? home + value.slice(1) : anything;
 }
 
-function only(cwds: ShellScope["cwds"]): string | undefined {
-  const [cwd, ...others] = cwds ?? [];
-  return cwd?.exact === true && others.length === 0 ? cwd.path : undefined;
+/** `{a,b}`, inner ones first; one with quotes or expansions, or with very many, is not taken apart. */
+function braced(text: string): readonly string[] {
+  if (/["'\\$`~]/.test(text) || text.split(",").length > 24 || text.split("{").length > 6) return [anything];
+  const [whole, choices] = /\{([^{}]*,[^{}]*)\}/.exec(text) ?? [];
+  if (whole === undefined || choices === undefined) return [text.startsWith("{") ? something : text];
+  return choices.split(",").flatMap((choice) => braced(text.replace(whole, () => choice)));
+}
+
+/**
+ * The text that commands print when it stands in the script itself: `echo sudo ls | sh` has to be seen for what it is.
+ * Whatever else is in a pipeline is taken to pass on what it reads. Undefined when there is none.
+ */
+export function printed(node: SyntaxNode, home: string, input?: string): string | undefined {
+  if (node.type === "Pipeline")
+    return node.commands.reduce<string | undefined>((text, command) => printed(command, home, text), input);
+  if (node.type === "Word" || node.type === "Function") return undefined;
+  const isFed = node.type === "Redirected" || node.type === "Command";
+  const given = (isFed ? inputFrom(node.redirects, home) : undefined) ?? input;
+  if (node.type === "Command") return printedBy(node, home, given);
+  const texts: string[] = [];
+  forEachChild(node, (child) => {
+    const text = printed(child, home, given);
+    if (text !== undefined) texts.push(text);
+  });
+  return texts.length === 0 ? undefined : texts.join("\n");
+}
+
+/** Text that redirections bring in: here-documents, here-strings, and the output of `<(…)`. */
+export function inputFrom(redirections: readonly Redirection[], home: string): string | undefined {
+  const last = redirections.findLast(({ operator }) => operator.startsWith("<"));
+  if (last?.type === "HereDoc") return last.body.text;
+  if (last?.type === "HereString") return last.target && expand(last.target, home)[0];
+  return printedInside(last?.target, home);
+}
+
+/** Text that a process substitution prints. */
+export function printedInside(word: SyntaxNode | undefined, home: string): string | undefined {
+  const part = word?.type === "Word" ? word.parts?.[0] : undefined;
+  return part?.type === "ProcessSubstitution" && part.script !== undefined ? printed(part.script, home) : undefined;
+}
+
+function printedBy({ name, args }: Command, home: string, input: string | undefined): string | undefined {
+  const [program = ""] = name === undefined ? [] : expand(name, home);
+  const words = args.flatMap((arg) => (arg.type === "Word" ? expand(arg, home) : expandValue(arg.value, home)));
+  const operands = words.filter((word) => !/^-\w+$/.test(word));
+  switch (program) {
+    case "echo": {
+      const text = words.slice(words.findIndex((word) => !/^-[neE]+$/.test(word))).join(" ");
+      return words.some((word) => /^-[nE]*e/.test(word)) ? unescaped(text) : text;
+    }
+    case "printf": {
+      const [format = "", ...rest] = words;
+      const text = unescaped(format).replaceAll(/%[-\d.]*[sbqd]/g, () => rest.shift() ?? "");
+      // The format is used again for the arguments that are left.
+      return [text, rest.join(" "), ...rest].join("\n");
+    }
+    case "which":
+    case "command":
+      return operands[0];
+    case "git":
+      return operands[0] === "merge-base" ? something : input;
+    default:
+      return input;
+  }
+}
+
+function unescaped(text: string): string {
+  const character = (digits: string, base: number) => String.fromCodePoint(Number.parseInt(digits, base));
+  return text
+    .replaceAll(/\\x([0-9a-f]{1,2})/gi, (_, digits: string) => character(digits, 16))
+    .replaceAll(/\\0?([0-7]{1,3})/g, (_, digits: string) => character(digits, 8))
+    .replaceAll(/\\([nt])/g, (_, letter) => (letter === "n" ? "\n" : "\t"));
 }

@@ -1,0 +1,158 @@
+import { posix } from "node:path";
+import { shellQuoted } from "../../quote.ts";
+import { deeper, worsen, type Judgement } from "./judgement.ts";
+import { lineOf, matchIn, scriptOptionsOf, type Invocation } from "./matcher.ts";
+import { judgePaths } from "./paths.ts";
+import { harmlessSetting, shells, steeringVariable } from "./table.ts";
+import { anything, fields, isLiteral, something, withoutGuess } from "./words.ts";
+
+type Words = readonly string[];
+type Inside = { line: Invocation; args: Words; input: string | undefined; judgement: Judgement };
+
+/** Judges one command: the program, its arguments, and what comes in on its standard input as far as that is known. */
+export function judgeLine(words: Words, input: string | undefined, judgement: Judgement): void {
+  // `$SUDO rm x`: a variable may be empty, or hold a wrapper.
+  const start = words.findIndex((word) => word !== anything);
+  const [first, ...args] = start === -1 ? [] : words.slice(start);
+  if (words.length > 0 && (start !== 0 || first === undefined || !isSystemProgram(first))) worsen(judgement, "write");
+  if (first === undefined) return;
+  const line = lineOf(posix.basename(withoutGuess(first)), args);
+  deeper(judgement, () => judgeProgram({ line, args, input, judgement }));
+}
+
+/** `./ls` is any program, and `/bin/ls` is `ls`. */
+function isSystemProgram(path: string): boolean {
+  return isLiteral(path) && /^((\/usr|\/usr\/local|\/opt\/homebrew)?\/s?bin\/)?[^/]*$/.test(path);
+}
+
+function judgeProgram(inside: Inside): void {
+  const { line, input, judgement } = inside;
+  const rule =
+    matchIn("destructive", line) ?? (input === undefined ? undefined : matchIn("destructive", fed(line, input)));
+  if (rule !== undefined) worsen(judgement, "destructive", rule.effect);
+  if (!judgement.around.confined) judgePaths(line, judgement);
+  for (const { name, value } of line.options)
+    if (value !== undefined && scriptOptionsOf(line.program).has(name)) judgement.read(value);
+  expandAliases(inside);
+  if (!runsScript(inside) && !runsOthers(inside)) judgeItself(inside);
+}
+
+/** The client of a database reads from its input what it may also be given as an argument. */
+function fed(line: Invocation, input: string): Invocation {
+  return { ...line, operands: [...line.operands, { text: input, at: Infinity, loose: true }] };
+}
+
+function judgeItself({ line, args, judgement }: Inside): void {
+  const { program } = line;
+  const isSteering = evaluating.has(program) && args.some((arg) => steers(arg) || holdsSubstitution(arg));
+  if (matchIn("remote", line) !== undefined) return worsen(judgement, "remote");
+  if (!isSteering && matchIn("reading", line) !== undefined) return;
+  // Every program may do what it wants with `--help`, but those that are installed do what everyone expects.
+  const isAsking = args.length === 1 && /^(--version|--help|-V)$/.test(args[0] ?? "");
+  if (!isAsking) worsen(judgement, "write");
+}
+
+/** Commands that set variables, or evaluate an index in text that they are given and run the substitutions in it. */
+const evaluating: ReadonlySet<string> = new Set(
+  "[ test let declare typeset local export readonly unset set read mapfile readarray wait getopts env".split(" "),
+);
+export const holdsSubstitution = (text: string): boolean => /\$\(|`/.test(text);
+
+/** Does an assignment, or a variable of this name, change what harmless programs do? */
+export function steers(assignment: string): boolean {
+  const isSteering = steeringVariable.test(assignment.replace(/=.*/s, ""));
+  return isSteering && !(isLiteral(assignment) && harmlessSetting.test(assignment));
+}
+
+/** `alias p='git push'` and `git -c alias.p='push --force' p`. */
+function expandAliases({ line: { program, operands, options }, args, input, judgement }: Inside): void {
+  const again = (text: string, rest: Words) => judgement.read([text, ...rest.map(shellQuoted)].join(" "), input);
+  const alias = judgement.aliases.get(program);
+  if (alias !== undefined) again(alias, args);
+  for (const { text } of program === "alias" ? operands : []) {
+    const [name = "", value] = text.split(/=(.*)/s);
+    if (value !== undefined) judgement.aliases.set(name, value);
+  }
+  const [subcommand] = operands;
+  for (const { value = "" } of program === "git" ? options : []) {
+    const [, name, bang, text = ""] = /^alias\.([^=]+)=(!?)(.*)$/is.exec(value) ?? [];
+    if (name !== undefined && name === subcommand?.text)
+      again(bang === "!" ? text : `git ${text}`, args.slice(subcommand.at + 1));
+  }
+}
+
+/** Text that the program hands to a shell, from its arguments or its input. */
+function runsScript({ line, args, input, judgement }: Inside): boolean {
+  const { program, operands, options, unclear } = line;
+  const [script] = operands;
+  const isText = shells.has(program) && options.some(({ name, at }) => name === "-c" && at < (script?.at ?? 0));
+  if (isText && script !== undefined) {
+    if (unclear) worsen(judgement, "write");
+    judgement.read(script.text, input);
+    return true;
+  }
+  // Of what is not a script's name too: `source /dev/stdin`, `sh <(…)`.
+  if (input !== undefined && (shells.has(program) || /^(source|\.)$/.test(program))) judgement.read(input);
+  const match = matchIn("interpreting", line);
+  if (match === undefined) return false;
+  worsen(judgement, match.effect);
+  const words = args.slice(operands[match.length]?.at ?? args.length).filter((word) => !word.startsWith(":::"));
+  const { outside } = judgement;
+  judgement.read(words.length === 0 ? (input ?? "") : words.join(" "), input);
+  // Paths mean nothing on another machine.
+  if (match.effect === "remote") judgement.outside = outside;
+  return true;
+}
+
+/** Judges the command that the arguments have; false when the program is one of those that run none. */
+function runsOthers({ line, args, input, judgement }: Inside): boolean {
+  if (/^(find|fd|fdfind)$/.test(line.program)) {
+    for (const command of commandsOf(args, line)) judgeLine(command, undefined, judgement);
+    return false;
+  }
+  const match = matchIn("running", line);
+  if (match === undefined) return false;
+  worsen(judgement, match.effect);
+  // After an option that is not known the command may begin one word later.
+  const isLoose = line.operands.slice(0, match.length + 1).some(({ loose }) => loose);
+  for (const { at } of line.operands.slice(match.length, match.length + (isLoose ? 2 : 1))) {
+    const words = args.slice(at);
+    const settings = line.program === "env" ? words.findIndex((word) => !/^\w+=/.test(word)) : 0;
+    if (line.program === "env" && words.slice(0, settings).some(steers)) worsen(judgement, "write");
+    const [name = "", ...others] = settings === -1 ? [] : words.slice(settings);
+    // `npx cowsay@1` runs cowsay.
+    const command = [name.replace(/(?<=[^/])@[^/]*$/, ""), ...others];
+    if (line.program === "xargs")
+      for (const full of completed(command, line, input)) judgeLine(full, undefined, judgement);
+    else if (name !== "") judgeLine(command, input, judgement);
+  }
+  return true;
+}
+
+/** Commands that xargs runs: with any names, and with those that it is known to read. */
+function completed(command: Words, { options }: Invocation, input: string | undefined): readonly Words[] {
+  const placeholder = options.find(({ name }) => name === "-I" || name === "--replace")?.value ?? "{}";
+  const withNames = (text: string, names: Words) => replaced(command, placeholder, text) ?? [...command, ...names];
+  const unknown = withNames(anything, [anything]);
+  return input === undefined ? [unknown] : [unknown, withNames(input.trim(), fields(input))];
+}
+
+function replaced(command: Words, placeholder: string, text: string): Words | undefined {
+  if (!command.some((word) => word.includes(placeholder))) return undefined;
+  return command.map((word) => word.replaceAll(placeholder, () => text));
+}
+
+/** The commands in the arguments of find and fd, with some file below the directory that it starts in. */
+function commandsOf(args: Words, { program, operands }: Invocation): readonly Words[] {
+  const isFind = program === "find";
+  const begins = isFind ? /^-(exec|execdir|ok|okdir)$/ : /^(-[a-zA-Z]*[xX]|--exec|--exec-batch)$/;
+  const [start] = operands;
+  const file = isFind && start?.at === 0 ? `${start.text}/${something}` : `./${something}`;
+  return args.flatMap((arg, at) => {
+    if (!begins.test(arg)) return [];
+    const rest = args.slice(at + 1);
+    const end = rest.findIndex((word) => word === ";" || (word === "+" && isFind));
+    const command = end === -1 ? rest : rest.slice(0, end);
+    return [replaced(command, "{}", file) ?? [...command, file]];
+  });
+}

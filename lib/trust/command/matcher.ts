@@ -1,0 +1,148 @@
+import { means, readArguments, type Arguments } from "./options.ts";
+import { patterns, scriptOptions, table, valued } from "./table.ts";
+import { shownWord, withoutGuess } from "./words.ts";
+
+type OptionSpec = { readonly shown: string; readonly name: string; readonly value: RegExp };
+type Operand = RegExp | "**" | "$";
+type Row = Readonly<{ effect: string; words: Operand[]; wants: OptionSpec[][]; lacks: OptionSpec[] }>;
+type TableName = (typeof tableNames)[number];
+const tableNames = ["destructive", "running", "interpreting", "reading", "remote"] as const;
+
+/** One command as the table sees it. */
+export type Invocation = Arguments & { readonly program: string };
+
+export function lineOf(program: string, args: readonly string[]): Invocation {
+  const literal = args.map(withoutGuess);
+  const isGuess = literal.some((arg, index) => arg !== args[index]);
+  const read = readArguments(literal, takenBy?.get(program) ?? none);
+  return { program, ...read, unclear: isGuess || read.unclear };
+}
+
+export const scriptOptionsOf = (program: string): ReadonlySet<string> => scriptsBy?.get(program) ?? none;
+
+/**
+ * The first row of a table that a command matches, as its effect (for a destructive one: the rule, in the command's
+ * words) and the number of operands that it is about.
+ */
+export function matchIn(name: TableName, line: Invocation): { effect: string; length: number } | undefined {
+  const rows = rowsIn.get(name);
+  // `mkfs.ext4` is a kind of mkfs; what reads has to have its own name.
+  const own = rows?.get(line.program) ?? (name === "reading" ? [] : rows?.get(line.program.replace(/\..*$/s, "")));
+  for (const row of own ?? []) {
+    if (row.wants.length > 0 && line.options.length === 0) continue;
+    const length = lengthOf(row.words, line, name === "reading");
+    if (length === undefined) continue;
+    const before = name === "running" ? (line.operands[length]?.at ?? Infinity) : Infinity;
+    const has = (spec: OptionSpec, isWhole: boolean) => hasOption(line, spec, { before, isWhole });
+    if (!row.wants.every((specs) => specs.some((spec) => has(spec, name === "reading")))) continue;
+    if (name === "reading" && line.unclear && row.lacks.length + row.words.length > 0) continue;
+    // A rehearsal has to be beyond doubt: its option in full, and not taken back.
+    const isDestructive = name === "destructive";
+    if (row.lacks.some((spec) => has(spec, isDestructive) && !(isDestructive && isTakenBack(line, spec)))) continue;
+    return { effect: isDestructive ? ruleOf(line, row, length) : row.effect, length };
+  }
+  return undefined;
+}
+
+function hasOption(
+  { options }: Invocation,
+  spec: OptionSpec,
+  { before, isWhole }: { before: number; isWhole: boolean },
+) {
+  const isNamed = (written: string) => {
+    if (spec.name.endsWith("*")) return written.startsWith(spec.name.slice(0, -1));
+    return isWhole ? written === spec.name : means(written, spec.name);
+  };
+  return options.some(({ name, at, value = "" }) => at < before && isNamed(name) && spec.value.test(value));
+}
+
+function isTakenBack({ options }: Invocation, spec: OptionSpec): boolean {
+  const isNo = (value = "") => /^(none|false|no|0)$/i.test(value);
+  return options.some(({ name, value }) => name === `--no${spec.name.slice(1)}` || (name === spec.name && isNo(value)));
+}
+
+/**
+ * How many operands the patterns take up; undefined when they do not fit. A loose operand may be left out, and to be
+ * sure of what is read there must be none.
+ */
+function lengthOf(words: readonly Operand[], { operands }: Invocation, isSure: boolean): number | undefined {
+  // Bit n is set while the first n patterns fit.
+  const whole = 1 << words.length;
+  const mayLeaveOut = !isSure && words.at(-1) !== "$";
+  let states = 1;
+  for (const [index, { text, loose }] of operands.entries()) {
+    if ((states & whole) !== 0) return index;
+    if (loose && isSure) return undefined;
+    let next = loose && mayLeaveOut ? states : 0;
+    for (let at = 0; at < words.length; at++) {
+      if ((states & (1 << at)) === 0) continue;
+      const isMany = words[at] === "**";
+      const word = words[isMany ? at + 1 : at];
+      if (isMany) next |= 1 << at;
+      if (word instanceof RegExp && word.test(text)) next |= 1 << (isMany ? at + 2 : at + 1);
+    }
+    if (next === 0) return undefined;
+    states = next;
+  }
+  const isWhole = (states & whole) !== 0 || (words.at(-1) === "$" && (states & (whole >> 1)) !== 0);
+  return isWhole ? operands.length : undefined;
+}
+
+function ruleOf({ program, operands }: Invocation, { words, wants }: Row, length: number): string {
+  const named = operands.slice(0, words.includes("$") && words.length === 1 ? 0 : length);
+  const shown = named.map(({ text }) => text.slice(0, 60));
+  const short = shown.length > 4 ? [...shown.slice(0, 1), "…", ...shown.slice(-1)] : shown;
+  return [program, ...short, ...wants.map(([first]) => first?.shown ?? "")].map(shownWord).join(" ");
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** This file is loaded for the first command: it may read the tables at once. */
+const [takenBy, scriptsBy] = [valued, scriptOptions].map((text) => {
+  const entries = text.split(";").flatMap((entry) => {
+    const [programs = "", ...options] = entry.trim().split(/\s+/);
+    return programs.split("|").map((program) => [program, new Set(options)] as const);
+  });
+  return new Map<string, ReadonlySet<string>>(entries);
+});
+
+const rowsIn = new Map(tableNames.map((name) => [name, rowsOf(name)]));
+
+function rowsOf(name: TableName): ReadonlyMap<string, readonly Row[]> {
+  const rows = new Map<string, Row[]>();
+  for (const text of table[name].split(";")) {
+    const tokens = text.trim().split(/\s+/);
+    const effect = name === "running" || name === "interpreting" ? (tokens.shift() ?? "") : name;
+    const row = rowOf(effect, tokens.slice(1));
+    for (const program of tokens[0]?.split("|") ?? []) rows.set(program, [...(rows.get(program) ?? []), row]);
+  }
+  return rows;
+}
+
+function rowOf(effect: string, tokens: readonly string[]): Row {
+  const specs = (token: string) => token.replace(/^!/, "").split("|").map(optionSpec);
+  return {
+    effect,
+    words: tokens
+      .filter((token) => !/^!?-/.test(token))
+      .map((token) => (token === "**" || token === "$" ? token : patternOf(token, "s"))),
+    wants: tokens.filter((token) => token.startsWith("-")).map(specs),
+    lacks: tokens.filter((token) => token.startsWith("!")).flatMap(specs),
+  };
+}
+
+function optionSpec(text: string): OptionSpec {
+  const [name = "", value] = text.split(/=(.*)/s);
+  const shown = (text.startsWith("--") ? text.replace("*", "") : text.replace("=", " ")).replace(/<.*>/, "…");
+  return { shown, name, value: value === undefined ? /(?:)/ : patternOf(value, "is") };
+}
+
+function patternOf(word: string, flags: string): RegExp {
+  const named = patterns[/^<(\w+)>$/.exec(word)?.[1] ?? ""];
+  if (named !== undefined) return named;
+  const source = word
+    .replaceAll(/[.+()[\]$]/g, String.raw`\$&`)
+    .replaceAll("*", ".*")
+    .replaceAll("?", ".");
+  return new RegExp(`^(${source})$`, flags);
+}

@@ -1,0 +1,85 @@
+import { posix } from "node:path";
+import { isBelow } from "../../files/path.ts";
+import type { Policy } from "../../sandbox/policy/policy.ts";
+import { hostTmp, protectedName } from "../../sandbox/policy/reach.ts";
+import { hostPath } from "../../sandbox/policy/seen.ts";
+import { worsen, type Judgement } from "./judgement.ts";
+import type { Invocation } from "./matcher.ts";
+import { writers } from "./table.ts";
+import { anything, isLiteral, markAt, something, withoutGuess } from "./words.ts";
+
+/** The run's policy, as far as it is known, and whether the kernel holds commands to it. */
+export type CommandSurroundings = Pick<Policy, "root" | "write" | "home"> &
+  Partial<Pick<Policy, "tmp" | "readonly" | "privateTmp" | "show">> & { readonly confined: boolean };
+
+/** Judges the files that a command says it will write, where nothing confines it. */
+export function judgePaths({ program, operands, options }: Invocation, judgement: Judgement): void {
+  const has = (...names: readonly string[]) => options.some(({ name }) => names.includes(name));
+  const words = operands.map(({ text }) => text);
+  const isDeleting = writers.delete.includes(program);
+  if (program === "cd" || program === "pushd") enter(words[0] ?? judgement.around.home, judgement);
+  else if (program === "dd")
+    judgeWrites(
+      words.flatMap((word) => /^of=(.*)/s.exec(word)?.[1] ?? []),
+      judgement,
+    );
+  else if (program === "find" && has("-delete"))
+    judgeWrites(
+      words.slice(0, 1).map((start) => `${start}/${something}`),
+      judgement,
+      { deletes: true, whole: true },
+    );
+  else if (isDeleting) judgeWrites(words, judgement, { deletes: true, whole: has("-r", "-R", "--recursive") });
+  else if (writers.all.includes(program)) judgeWrites(words, judgement);
+  else if (writers.last.includes(program)) {
+    const isInto = has("-t", "--target-directory", "-d");
+    judgeWrites(isInto ? words : words.slice(1).slice(-1), judgement);
+    if (program === "mv") judgeWrites(isInto ? words : words.slice(0, -1), judgement, { deletes: true });
+  }
+}
+
+/** Directories are remembered, not followed: from now on the command may be in any that it ever went to. */
+function enter(word: string, judgement: Judgement): void {
+  const { places, around } = judgement;
+  const isKnown = places !== undefined && isLiteral(word) && word !== "-";
+  judgement.places = isKnown ? [...places, posix.resolve(places.at(-1) ?? around.root, word)] : undefined;
+}
+
+type Deletion = { deletes?: boolean; /** With all that is in it. */ whole?: boolean };
+
+export function judgeWrites(words: readonly string[], judgement: Judgement, how: Deletion = {}): void {
+  const { around, places = [] } = judgement;
+  if (around.confined) return;
+  for (const word of words) {
+    const isAbsolute = word.startsWith("/");
+    const isUnknown =
+      word.startsWith(anything) || word !== withoutGuess(word) || (judgement.places === undefined && !isAbsolute);
+    const outside = how.whole === true && isUnknown ? "a directory to delete that is not known beforehand" : undefined;
+    if (outside !== undefined) judgement.outside ??= outside;
+    for (const place of isUnknown ? [] : isAbsolute ? ["/"] : places) judgeWrite(word, place, { judgement, ...how });
+  }
+}
+
+/** By its letters: the word is a path, or when it is not literal one whose name begins so in a directory. */
+function judgeWrite(word: string, place: string, how: Deletion & { judgement: Judgement }): void {
+  const { judgement } = how;
+  const { root, write, home, readonly = [], show = [], tmp = hostTmp, privateTmp = false } = judgement.around;
+  const isExact = isLiteral(word);
+  const head = isExact ? word : word.slice(0, markAt(word));
+  const cut = isExact ? head.length : head.lastIndexOf("/") + 1;
+  const path = posix.resolve(place, head.slice(0, cut));
+  const prefix = isExact ? path : posix.join(path, "/", head.slice(cut));
+  const shown = isExact ? path : `${prefix}*`;
+
+  if (/^\/dev\/(null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/\d+)$/.test(path)) return;
+  const isDevice = /^\/dev\/(?!shm\/)|^\/proc\/sysrq-trigger$/.test(prefix);
+  if (isDevice) return worsen(judgement, "destructive", `writing to the device ${shown}`);
+  const holds = (one: string) => (isExact ? isBelow(one, path) : one !== path && one.startsWith(prefix));
+  if (how.deletes === true && [root, ...write, home].some(holds)) worsen(judgement, "destructive", `deleting ${shown}`);
+  const real = hostPath(path, { privateTmp, tmp, write, show });
+  const roots = write.filter((one) => isBelow(real, one));
+  const isProtected =
+    roots.some((one) => protectedName(real.slice(one.length)) !== undefined) ||
+    readonly.some((one) => isBelow(real, one));
+  if (roots.length === 0 || isProtected) judgement.outside ??= isProtected ? `${shown} is read-only` : shown;
+}

@@ -1,0 +1,212 @@
+/*
+ * Programs, and what their forms do. A row is a program and then its operands in order, which may go on with others;
+ * rows are separated by semicolons.
+ *
+ *   a|b  x*  ?*   either, any that begins so, any     **   any number of operands     $   no more operands
+ *   <name>        an operand that matches the pattern of this name, below
+ *   -x|--long     one of these options is there; `-x=v` with this value
+ *   !-x|--long    and none of these; in a row for reading nor anything that could be one
+ *
+ * The worst row that matches decides, and of those of one table the first. A program without one writes something.
+ */
+
+const dry = "!--dry-run";
+
+/** Effects that no snapshot can undo. What may be rehearsed is no such effect with the option that rehearses it. */
+const destructive = `
+  sudo|doas|su|sudoedit|pkexec|runuser|gosu|su-exec|run0; shutdown|reboot|halt|poweroff; init|telinit 0|6;
+  systemctl poweroff|reboot|halt|kexec; mkfs|mke2fs|mkswap|wipefs|fdisk|sfdisk|cfdisk|gdisk|sgdisk|parted|blkdiscard;
+  cryptsetup luksFormat|luksErase|erase; lvremove|vgremove|pvremove|userdel|groupdel|dropuser|dropdb;
+  zfs|zpool destroy; btrfs subvolume delete; diskutil erase*; crontab -r; kill $ -1; kill ** <everyone>;
+
+  git push|send-pack|http-push --force|-f|--force-with-lease|--force-if-includes ${dry}|-n;
+  git push|send-pack --mirror ${dry}|-n; git push --delete|-d ${dry}|-n; git push --prune ${dry}|-n;
+  git push|send-pack ** +*|:?* ${dry}|-n; git push -c=remote.*.mirror=*|-c=remote.*.push=+* ${dry}|-n;
+  git stash drop|clear; git reflog expire|delete; git gc --prune=now|--prune=all; git prune|filter-repo;
+  hg push -f|--force; jj git push --deleted;
+
+  pnpm|bun|yarn|cargo|deno|jsr|uv|poetry|flit|hatch|pdm|rye publish ${dry}; npm pub* ${dry}; npm|pnpm unpub* ${dry};
+  npm|pnpm dist-tag|dist-tags rm; yarn npm publish ${dry}; yarn workspace ?* publish ${dry};
+  yarn workspaces foreach publish ${dry}; cargo|gem yank; gem push; twine upload; dotnet nuget push|delete;
+  mvn|mvnw ** deploy|deploy:deploy|release:perform; gradle|gradlew ** publish*|upload*; nuget push|delete;
+  mix hex.publish; pod trunk push|delete; luarocks|cabal upload; lerna|changeset|vsce|ovsx publish|unpublish;
+  semantic-release|release-it ${dry}; goreleaser release;
+
+  gh * delete*; gh repo sync --force; glab * delete; hub release delete;
+  gh|glab|hub api -X=DELETE|--method=DELETE;
+  gh api graphql -f=*mutation*delete*|-F=*mutation*delete*|--raw-field=*mutation*delete*|--field=*mutation*delete*;
+
+  terraform|tofu|terragrunt|pulumi|cdk|vagrant|eksctl destroy|destroy-all; terragrunt run-all|run ** destroy;
+  terraform|tofu|terragrunt apply -destroy|--destroy; terraform|tofu workspace delete; terraform|tofu state rm;
+  serverless|sls remove; kubectl|oc delete !--dry-run; kubectl|oc drain ${dry}; kubectl|oc replace --force;
+  helm uninstall|delete|del|un ${dry}; argocd app delete; flux uninstall|delete; nomad job stop -purge;
+  consul kv delete; vault ** delete|destroy; etcdctl del;
+
+  aws s3 rm|rb !--dryrun; aws s3 sync|mv --delete !--dryrun; gcloud ** delete|purge; gsutil ** rm|rb; bq rm;
+  aws ** delete*|terminate*|deregister*|purge*|destroy* ${dry}; az ** delete*|purge; doctl ** delete|rm;
+  heroku *destroy|*reset; fly|flyctl ** destroy; vercel|now rm|remove; netlify *delete; wrangler ** delete;
+  firebase *delete|*disable; rclone delete|deletefile|purge|cleanup|sync ${dry}; s3cmd del|rm|rb ${dry}; mc rm|rb;
+
+  docker|podman system prune; docker|podman volume rm|remove|prune; docker|podman compose down -v|--volumes;
+  docker-compose|podman-compose down -v|--volumes;
+
+  curl ** <away> -X=DELETE|--request=DELETE; curl -X=DELETE|--request=DELETE --url=<away>; wget --method=DELETE;
+  http|https|xh DELETE; rsync ** <host> $ --delete*|--del; mysqladmin ** drop;
+  psql|mysql|mariadb|mongo|mongosh|redis-cli|cqlsh|sqlcmd|clickhouse-client ** <drops>;
+  psql|mysql|mariadb|mongo|mongosh -c=<drops>|-e=<drops>|--command=<drops>|--execute=<drops>|--eval=<drops>
+`;
+
+/** The operands that follow are a command. What the program does beside that stands before its name. */
+const running = `
+  read command|builtin|exec|busybox|toybox|nohup|nice|ionice|setsid|stdbuf|chronic|caffeinate|unbuffer !-v|-V;
+  write time|gtime -o|--output; read env|time|gtime|fakeroot|xargs|unshare|xvfb-run;
+  read timeout|gtimeout|chrt|taskset|prlimit ?*; write flock|chroot|setarch ?*;
+  write strace|ltrace|setpriv|nsenter|systemd-run|firejail|bwrap|torsocks|proxychains|proxychains4|numactl|entr|dotenv;
+  write poetry|pipenv|uv|pdm|rye|hatch|rbenv|pyenv|op|doppler|infisical|dotenvx run|exec; write git bisect run;
+  write bundle|mise|asdf|opam exec|x; write direnv|aws-vault|chamber|conda exec|run ?*; write python|python3|py -m;
+  remote npx|bunx|pnpx|uvx; remote pipx run; remote npm|pnpm|yarn|bun exec|x|dlx;
+  remote docker|podman exec|run ?*; remote docker|podman compose exec|run ?*; remote kubectl|oc exec ?*
+`;
+
+/** The operands that follow are text for a shell, joined by blanks; with none it may read commands from its input. */
+const interpreting = `
+  read eval|trap|watch; write parallel|nix-shell|concurrently; remote ssh|mosh ?*; write git submodule foreach
+`;
+
+const steered = "!-c=<steering>|--config-env|--exec-path|--paginate|-p";
+const looks = "!-c=<steering>|--config-env|--exec-path|--output|--ext-diff|--open-files-in-pager|--web|--lost-found";
+const renames = `${steered}|-d|-D|--delete|-m|-M|--move|--copy|-u|--set-upstream-to|--unset-upstream|-f|--force|-t|-e`;
+const sets = `${steered}|--unset|--unset-all|--add|--replace-all|-e|--edit|--rename-section|--remove-section`;
+const extracts = "!-I|--use-compress-program|--to-command|--checkpoint-action|--info-script|-F";
+
+/** Changing nothing on this machine, and asking no other. */
+const reading = `
+  :|[|apropos|arch|b2sum|base32|base64|basename|bzcat|cal|caller|cat|cd|chdir|cksum|cmp|col|colordiff|column|comm|cut;
+  delta|df|diff|diff3|dir|dirname|dirs|du|echo|egrep|exa|expand|expr|eza|factor|false|fgrep|fmt|fold|free|getconf;
+  getent|getopts|grep|groups|head|hexdump|hexyl|hostid|id|join|jq|last|lastlog|let|locale|locate|logname|look|ls|lsblk;
+  lscpu|lsof|lspci|lsusb|md5|md5sum|more|nl|nm|nproc|numfmt|objdump|od|paste|pathchk|pgrep|pidof|pinky|pr|printenv|ps;
+  pstree|ptx|pwd|readelf|readlink|realpath|rev|seq|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|shasum|shellcheck;
+  shopt|size|sleep|stat|strings|sum|tac|tail|test|times|tokei|tput|tr|true|tsort|tty|type|ulimit|umask|uname|unexpand;
+  uptime|users|vdir|vmstat|w|wait|wc|whatis|whereis|which|who|whoami|xzcat|xzgrep|yes|zcat|zegrep|zfgrep|zgrep|zipinfo;
+  break|continue|declare|exit|export|local|popd|pushd|read|readonly|return|set|shift|typeset|unset|unalias|alias;
+  mapfile|readarray !-C; printf !-v; kill -l $; command -v|-V; ag|bat !--pager; compgen !-C|-F; jobs !-x; tree !-o;
+  date $ !-s|--set; date +* $ !-s|--set; dmesg !-c|-C|--clear|--read-clear|-D|-E|-n; hostname $ !-F|--file|-b;
+  fd|fdfind !-x|-X|--exec|--exec-batch; file !-C|--compile; find !-delete|-fprint|-fprint0|-fprintf|-fls;
+  iconv !-o|--output; journalctl !--vacuum-*|--rotate|--flush|--setup-keys|--update-catalog; ss !-K|--kill;
+  less !-o|-O|--log-file|--LOG-FILE; man !-P|--pager|-H|--html; rg !--pre|--hostname-bin; scc !-o|--output;
+  sort !-o|--output|--compress-program; uniq $; uniq ?* $; xxd $ !-r; xxd ?* $ !-r;
+  yq !-i|--inplace|--in-place|-s|--split-exp; sed|gsed <edits> !-i|--in-place|-f|--file|-e|--expression;
+  sed|gsed -e|--expression !-i|--in-place|-f|--file|-e=<more>|--expression=<more>;
+  awk|gawk|mawk|nawk <prints> !-f|--file|-i|--include|-l|--load|-E|--exec|-o|-p|-d|-D|-e|--source;
+  unzip -l|-t|-p|-c|-Z|-v; tar -t|--list ${extracts}; tar t* ${extracts};
+  gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd -c|--stdout|--to-stdout|-l|--list|-t|--test !-o;
+
+  git $; git --version|--help $; git grep ${looks}|-O; git stash list|show ${looks}; git config get|list ${sets};
+  git annotate|blame|cat-file|check-attr|check-ignore|check-mailmap|check-ref-format|cherry|count-objects ${looks};
+  git describe|diff|diff-files|diff-index|diff-tree|for-each-ref|fsck|get-tar-commit-id|help|log|ls-files ${looks};
+  git ls-tree|merge-base|merge-tree|name-rev|patch-id|range-diff|rev-list|rev-parse|shortlog|show|show-branch ${looks};
+  git show-index|show-ref|status|stripspace|var|verify-commit|verify-pack|verify-tag|version|whatchanged ${looks};
+  git reflog ${looks}; git remote|submodule|notes $ ${steered}; git remote get-url ${steered};
+  git submodule status|summary ${steered}; git notes|sparse-checkout|worktree list ${steered};
+  git bisect log ${steered}; git bundle verify|list-heads ${steered}; git branch|tag $ ${renames};
+  git branch -l|--list|-a|--all|-r|--remotes|--contains|--no-contains|--merged|--no-merged|--points-at ${renames};
+  git tag -l|--list|-n|-v|--verify|--contains|--merged|--points-at ${renames}|-a|--annotate|-s|--sign|--message|-F;
+  git config --get|--get-all|--get-regexp|--get-urlmatch|-l|--list ${sets}; git config *.* $ ${sets};
+  git symbolic-ref * $ ${steered}|-d|--delete; git hash-object ${steered}|-w;
+  git format-patch --stdout ${steered}|-o|--output|--output-directory;
+  git apply --check|--stat|--numstat|--summary ${steered}|--apply;
+
+  npm|pnpm|yarn ls|list|root|prefix|bin|explain|why; pip|pip3 list|show|freeze|check; go version; go env !-w|-u;
+  cargo tree|metadata|locate-project; docker|podman ps|images|logs|inspect|version|info|top|port|diff|history;
+  docker|podman container|image|volume|network ls|list|inspect; crontab $ -l;
+  docker|podman compose ps|logs|ls|images|top|version|config; docker-compose ps|logs|images|top|version|config;
+  systemctl status|show|cat|is-active|is-enabled|is-failed|list-*; dpkg -l|-L|-s|-S; rpm -q|-qa|-qi|-ql|-qf|--query
+`;
+
+/** Asking another machine for something, or telling it something. */
+const remote = `
+  aria2c|axel|curl|dig|drill|ftp|host|http|https|lftp|mtr|nc|ncat|netcat|nmap|nslookup|ping|ping6|rdate|scp|sftp|socat;
+  ssh|telnet|tracepath|traceroute|wget|whois|wscat|xh|mail|sendmail|mosh|gh|glab|hub|corepack; rsync ** <host>;
+  git fetch|pull|push|send-pack|clone|ls-remote|lfs|svn|p4|send-email|request-pull; git archive --remote;
+  git remote show|update|prune; git submodule add|update; docker|podman pull|push|login|search|run|build|create;
+  aws|az|bq|cdk|consul|doctl|eksctl|argocd|firebase|fly|flyctl|flux|gcloud|gsutil|heroku|helm|kubectl|mc|netlify|nomad;
+  now|oc|pulumi|rclone|s3cmd|serverless|sls|terraform|terragrunt|tofu|vault|vercel|wrangler|etcdctl|vsce|ovsx|twine|jsr;
+  psql|pg_dump|pg_restore|createdb|mysql|mysqladmin|mysqldump|mariadb|mongo|mongosh|mongodump|redis-cli|cqlsh|sqlcmd;
+  npm|pnpm|bun|yarn|cargo|poetry|uv|pip|pip3|gem|composer|bundle|conda|brew|pdm|go|apt|apt-get add|audit|ci|create|get;
+  npm|pnpm|bun|yarn|cargo|poetry|uv|pip|pip3|gem|composer|bundle|conda|brew|pdm|go|apt|apt-get i|install|up*|search;
+  npm|pnpm|bun|yarn|cargo|deno|poetry|uv dist-tag|exec|init|login|logout|outdated|owner|pub*|sync|token|view|whoami|x;
+  apk|dnf|yum|zypper|pacman|snap|flatpak; docker|podman compose up|pull|push|build|run|create; dotnet restore|add
+`;
+
+export const table = { destructive, running, interpreting, reading, remote };
+
+export const shells: ReadonlySet<string> = new Set("sh ash bash dash fish ksh mksh rbash zsh".split(" "));
+
+/** Options whose value is text for a shell. */
+export const scriptOptions = `
+  env -S --split-string; flock|script -c --command; git -x --exec; nix-shell --run --command; npx|npm -c --call; su -c
+`;
+
+/** Options with a value, for programs where it matters: what comes after one is no operand. */
+export const valued = `
+  awk|gawk|mawk|nawk -F --field-separator -v --assign -e --source -f --file; aws --profile --region;
+  chrt|unshare|nsenter -t -T -P -D; curl -A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y
+  -z --cookie --cookie-jar --data --data-raw --data-binary --data-urlencode --form --header --json --max-time --output
+  --proxy --request --retry --upload-file --url --user --user-agent --write-out; date -d -f -r --date --file
+  --reference; docker|podman -H --host --context -c --config -l --log-level -f --file -p --project-name --profile
+  --env-file -e --env -v --volume -w --workdir -u --user --name --network --entrypoint; env -u --unset -C --chdir -S
+  --split-string; exec -a; find -name -iname -path -ipath -wholename -regex -iregex -type -newer -size -mtime -mmin
+  -maxdepth -mindepth -perm -user -group -printf; flock -w --timeout -E --conflict-exit-code -c --command; gh|glab|hub
+  -R --repo --hostname -X --method -f -F -H --jq -q --input --raw-field --field --template -t; git -C -c --git-dir
+  --work-tree --namespace --config-env -o --push-option --receive-pack --exec --repo -x --format --sort;
+  gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd -S --suffix; iconv -f -t --from-code --to-code; ionice -c -n -p; kill -s -n;
+  kubectl|oc|helm -n --namespace --context --cluster --kubeconfig -s --server --user --token --as -f --filename -l
+  --selector -c --container; nice -n --adjustment; nix-shell -p --run --command; npm|npx --prefix -C --registry -w
+  --workspace --tag --otp --access --loglevel -c --call -p --package; parallel -j --jobs -a --arg-file -I -n -N --delay
+  --timeout; psql|mysql|mariadb -h -p -U -u -P -d -D -v -c -e --host --port --user --username --dbname --database
+  --command --execute; rsync -e --rsh -f --filter --exclude --include --files-from -M; sed|gsed -e --expression -f
+  --file -l --line-length; sh|ash|bash|dash|fish|ksh|mksh|rbash|zsh -o -O +o +O --rcfile --init-file; sort -k -t -T -S
+  --key --field-separator --buffer-size --parallel -o --output; ssh -B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p
+  -Q -R -S -W -w; stdbuf -i -o -e --input --output --error; strace|ltrace -e -n -p -s -u -E -P -I -O -X -a -b -S
+  --trace -o --output; tar -C --directory -f --file -X -T -b -I; terraform|tofu -chdir; timeout|gtimeout -k
+  --kill-after -s --signal; time|gtime -f --format -o --output; uniq -f -s -w; unzip -d -x -P; uv|uvx --directory
+  --project --config-file -p --python --with --from --index; watch -n --interval; wget --method -O -o -P -U --header
+  --post-data --user --password; xargs -a --arg-file -d --delimiter -E -I --replace -L --max-lines -n --max-args -P
+  --max-procs -s --max-chars; xxd -c -g -l -s -n
+`;
+
+/** Programs whose operands are files that they write: all of them, or the last; or that they take away. */
+export const writers = {
+  all: "shred touch mkdir mkfifo truncate tee sponge chmod chown chgrp".split(" "),
+  last: "cp mv ln install rsync".split(" "),
+  delete: "rm rmdir unlink".split(" "),
+};
+
+/** Variables that make a harmless program do something else: run another, load a library, be found elsewhere. */
+export const steeringVariable =
+  /^(PATH|ENV|BASH_ENV|SHELL|EDITOR|VISUAL|BROWSER|LESS(OPEN|CLOSE)|PROMPT_COMMAND|PS4|(LD|DYLD|GIT)_.*|(.*_)?PAGER|.*_(OPTIONS|CONFIG_PATH)|(PYTHON|PERL5|RUBY).*)$/;
+export const harmlessSetting = /^((.*_)?PAGER=(cat)?|GIT_(OPTIONAL_LOCKS|TERMINAL_PROMPT|CONFIG_NOSYSTEM)=.*)$/s;
+
+const address = String.raw`(\d+|\$|\/[^/\\\0-\x02]*\/)`;
+const text = String.raw`([^\\\n\0-\x02](?<!\k<d>)|\\.)*\k<d>`;
+const substitution = String.raw`s(?<d>[/|#,:])${text}${text}[gpI\d]*`;
+const edits = String.raw`(\s*(${address}(,${address})?\s*!?\s*)?([pdqPDNnG=]|${substitution})\s*(;|\n|$))*$`;
+
+export const patterns: Readonly<Record<string, RegExp>> = {
+  /** A host other than this one. */
+  away: /^(?!(https?:\/\/)?(localhost|127\.\d+\.\d+\.\d+|\[::1\])([:/]|$))/,
+  /** `host:path`, `user@host:path` or a URL; a colon after a slash belongs to a file. */
+  host: /^[^/]+:/,
+  drops: /\b(drop\s+(database|schema|table)|truncate\s+(?=\w)|flushall|flushdb|dropdatabase)\b/i,
+  /** sed: lines printed, deleted, substituted; no file and no command. And what may be more. */
+  edits: new RegExp(`^${edits}`),
+  more: new RegExp(`^(?!${edits})`),
+  /** awk: nothing that runs a command, and no output but standard output. */
+  // oxlint-disable-next-line no-control-regex
+  prints: /^(?!.*\b(system|getline)\b)[^|>@\0\x01\x02]*$/s,
+  everyone: /^-1$/,
+  /** Settings that may make git run something. */
+  // oxlint-disable-next-line no-control-regex
+  steering:
+    /^(?!(color\.|column\.|advice\.|user\.|log\.|i18n\.|format\.pretty|status\.|init\.defaultbranch|safe\.directory|core\.(quotepath|abbrev|autocrlf|pager=cat$|pager=$)|diff\.(renames|algorithm|context|noprefix|mnemonicprefix|wserrorhighlight)|commit\.gpgsign=false|tag\.gpgsign=false|gc\.auto=))(?=.*[.\0\x02])/is,
+};
