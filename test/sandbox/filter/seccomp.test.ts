@@ -9,8 +9,7 @@ import { judge } from "../../support/bpf.ts";
 const column = hereArch === "x64" ? 0 : 1;
 const usual: FilterOptions = {
   network: "tcp",
-  superviseConnect: true,
-  superviseListen: false,
+  supervise: true,
   foreignProcesses: false,
   foreignIpc: false,
 };
@@ -105,9 +104,9 @@ const rows: Row[] = [
   ["sending messages that connect", "sendmsg", [3, 0, 0x20000000], EPERM],
   ["sending many messages that connect", "sendmmsg", [3, 0, 1, 0x20004000], EPERM],
   ["connect under supervision", "connect", [3], notify],
-  ["connect without", "connect", [3], allow, { superviseConnect: false }],
-  ["listen in a network of one's own", "listen", [3, 16], allow],
-  ["listen in the machine's network", "listen", [3, 16], notify, { superviseListen: true }],
+  ["connect without", "connect", [3], allow, { supervise: false }],
+  ["listen under supervision", "listen", [3, 16], notify],
+  ["listen without", "listen", [3, 16], allow, { supervise: false }],
   ["another's priority, where there are none", "setpriority", [0, 1234, 7], allow],
   ["one's own priority", "setpriority", [0, 0, 7], allow, beside],
   ["another's priority", "setpriority", [0, 1234, 7], EPERM, beside],
@@ -156,11 +155,10 @@ const rows: Row[] = [
   ["a pair of another family", "socketpair", [2, 1, 0], EAFNOSUPPORT],
 ];
 
-const everythingAllowed: FilterOptions = { ...usual, superviseConnect: false };
+const everythingAllowed: FilterOptions = { ...usual, supervise: false };
 const narrowings: readonly Partial<FilterOptions>[] = [
   { network: "none" },
-  { superviseConnect: true },
-  { superviseListen: true },
+  { supervise: true },
   { foreignProcesses: true },
   { foreignIpc: true },
 ];
@@ -232,7 +230,7 @@ function programOf(assembly: Assembly, filter: Uint8Array): number {
 
 /** The filter, put on for real by a program of ours, before it executes a shell. */
 function filtered(command: string, options: Partial<FilterOptions> = {}) {
-  const filter = seccompFilter(hereArch, { ...usual, superviseConnect: false, ...options });
+  const filter = seccompFilter(hereArch, { ...usual, supervise: false, ...options });
   return runAfter((assembly) => putOn(assembly, filter), command);
 }
 
@@ -292,7 +290,7 @@ describe.skipIf(process.platform !== "linux")("under the filter, for real", () =
   ];
   test.each(harmless)("%s", (_name, call, args, without, under) => {
     const step = (assembly: Assembly) => assembly.step(call, args);
-    const filter = seccompFilter(hereArch, { ...usual, superviseConnect: false });
+    const filter = seccompFilter(hereArch, { ...usual, supervise: false });
     expect([errnoOf(step), errnoOf(step, filter)]).toEqual([without, under]);
   });
 
