@@ -41,7 +41,7 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
   const rights = held.use(rightsInNamespace(policy));
   const listeners = rights.maps === undefined ? firstOther : firstOther + 1;
   const tier: Tier<Layout> = {
-    ...viewsIn({ cover: rights.cover, followsLinks: true }),
+    ...viewsIn({ hasLandlock: abi > 0, cover: rights.cover, followsLinks: true }),
     name: "bwrap",
     notes: [...gaps, ...processLimitNotes()],
     rights,
