@@ -4,6 +4,7 @@ import { KodaError } from "../../errors.ts";
 import { cachedRealPaths } from "../../files/real.ts";
 import { leadsTo } from "../../git/places.ts";
 import { type Backend, unconfined } from "../../sandbox/backend.ts";
+import { automountsIn } from "../../sandbox/layout/host.ts";
 import { detect, type Detected } from "../../sandbox/detect.ts";
 import { describeMissed, mergeMissed } from "../../sandbox/missed.ts";
 import { holdsSecrets } from "../../sandbox/policy/defaults.ts";
@@ -91,12 +92,14 @@ function policiesOf(
   const { copies, unclear } = settings.sandboxed
     ? copySettings({ ...settings, directory, resolve })
     : { copies: [], unclear: [] };
+  const { places: automounts, mounted } = automountsIn();
   const isOthers = ownersBeside({ write: [settings.root, ...allowance.write] }).length > 0;
   const shared = {
     ...settings,
     ...allowance,
     // ssh reaches its proxy through this very program.
-    read: [...allowance.read, process.execPath],
+    read: [...allowance.read, process.execPath, ...mounted],
+    automounts,
     tmp,
     network: allowance.egress.mode,
     gitPlaces: leadsTo(join(settings.root, ".git")),

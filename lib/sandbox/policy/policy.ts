@@ -68,6 +68,8 @@ export type Grants = {
   readonly accountHome: string | undefined;
   /** Homes of other accounts, where commands may have the right to read what their owners alone may read. */
   readonly otherHomes?: readonly string[];
+  /** Directories in which looking up a name makes the machine ask the network for it. Go through `resolve`. */
+  readonly automounts?: readonly string[];
   readonly tmp: string;
   /** Commands will find `tmp` in the place of `/tmp`. */
   readonly privateTmp: boolean;
@@ -104,7 +106,7 @@ export function policyOf(grants: Grants): Policy {
   const denied = unique([...state, ...all(grants.hide)]);
   // Headers and commands of providers may hold keys.
   const configFile = present(grants.configDirectory).map(configFileIn);
-  const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants)])]);
+  const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants), ...(grants.automounts ?? [])])]);
   // Writable paths are readable, but for those that the user hides by name.
   const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));
   refuseState([root, ...grants.write, ...all(grants.read)], state);
