@@ -27,10 +27,10 @@ export function kernelMounts(): string[] {
  * Directories in which a daemon of the machine mounts what is looked up (autofs): it asks the network for any name that
  * it is given. `mounted` is what lies there already.
  */
-export type Automounts = { places: readonly string[]; mounted: readonly string[] };
+type Automounts = { places: readonly string[]; mounted: readonly string[] };
 
 export function automountsIn(mounts: readonly MountPoint[] = readMounts()): Automounts {
-  // What is mounted last at a place is what is seen there.
+  // The last mount at a place is the one that is seen there.
   const seen = new Map(mounts.map(({ place, type }) => [place, type]));
   const ofType = (isAutomount: boolean) =>
     [...seen].flatMap(([place, type]) => ((type === "autofs") === isAutomount ? [place] : []));

@@ -23,6 +23,8 @@ export type Policy = {
   readonly write: readonly string[];
   /** Paths that stay read-only even below a writable root. */
   readonly readonly: readonly string[];
+  /** Those of them that nobody restores: a tier that cannot hold them is none. Absent where there are none. */
+  readonly held?: readonly string[];
   /** Paths that may not even be read. */
   readonly hide: readonly string[];
   /** Paths that may be read although something above them, or they themselves, would be hidden. */
@@ -84,8 +86,10 @@ export type Grants = {
    */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
-  /** The place that the project's `.git` leads to (`leadsTo` in lib/git). Goes through `resolve`. */
+  /** Places of the project's repository, as where its `.git` leads to (`leadsTo` in lib/git). Go through `resolve`. */
   readonly gitPlaces: readonly string[];
+  /** koda's own program, and the configuration that git has elsewhere: never written. Go through `resolve`. */
+  readonly keep?: readonly string[];
   /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
   readonly copies: readonly SettingsCopy[];
   readonly allowGit: boolean;
@@ -115,13 +119,9 @@ export function policyOf(grants: Grants): Policy {
   const write = unique([root, tmp, ...grants.write]);
   // A copy that a command replaced by a symlink would show the next command the link's target.
   const places = unique(grants.copies.map(({ copy }) => dirname(copy)));
-  const fixed = all([
-    ...ownDirectories(root),
-    ...grants.gitPlaces,
-    ...present(grants.configDirectory),
-    ...readonlyByDefault(grants),
-    ...places,
-  ]);
+  const kept = all([...present(grants.configDirectory), ...readonlyByDefault(grants), ...(grants.keep ?? [])]);
+  const held = kept.filter((path) => isIn(path, write));
+  const fixed = all([...ownDirectories(root), ...grants.gitPlaces, ...kept, ...places]);
   const covered = hiddenFrom({ hide, privateTmp });
   const policy: Policy = {
     root,
@@ -130,6 +130,7 @@ export function policyOf(grants: Grants): Policy {
     privateTmp,
     write,
     readonly: relevant(fixed, { root, write }),
+    ...(held.length > 0 && { held }),
     hide,
     show: unique([root, ...read]).filter((path) => isIn(path, covered)),
     copies: grants.copies.filter(

@@ -7,7 +7,7 @@ import { close, peerOf } from "./calls.ts";
 import { type Decision, decide, mayConnectTo, readable } from "./decide.ts";
 import { locate } from "./locate.ts";
 import { listenFor } from "./listening.ts";
-import type { Answer, Call, ConnectCall } from "./notification.ts";
+import type { CallResult, Call, ConnectCall } from "./notification.ts";
 import { targetAddress, directoryOf } from "./process.ts";
 import type { ConnectRules } from "./rules.ts";
 import { socketFor } from "./socket.ts";
@@ -20,7 +20,7 @@ export type Report = (call: Call, what: string) => void;
  * Deals with a call: with its result, a negative errno or zero, with an attempt that has yet to be made, or by leaving
  * it to the command itself.
  */
-export function handle(call: Call, rules: ConnectRules, report: Report): Answer | Attempt {
+export function handle(call: Call, rules: ConnectRules, report: Report): CallResult | Attempt {
   switch (call.name) {
     case "connect":
       return attempt(call, rules, report);

@@ -55,11 +55,11 @@ export function stillWaits({ listener, id }: Asked): boolean {
 }
 
 /** Zero or a negative errno; "itself" has the kernel do the call, of which nothing may lie in the command's memory. */
-export type Answer = number | "itself";
+export type CallResult = number | "itself";
 const continues = 1;
 
 /** Ends the call as the kernel would. False when it no longer waits. */
-export function answer({ listener, id }: Asked, result: Answer): boolean {
+export function answer({ listener, id }: Asked, result: CallResult): boolean {
   const bytes = new Uint8Array(answerBytes);
   const view = new DataView(bytes.buffer);
   view.setBigUint64(0, id, true);

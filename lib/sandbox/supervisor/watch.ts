@@ -3,7 +3,7 @@ import { receive } from "../../system/descriptors.ts";
 import { Attempt } from "./attempt.ts";
 import { close, nowhere, poll, pollEnd, POLLIN, POLLOUT, readLink } from "./calls.ts";
 import { handle, type Report } from "./handle.ts";
-import { type Answer, answer, type Call, stillWaits, takeCall } from "./notification.ts";
+import { type CallResult, answer, type Call, stillWaits, takeCall } from "./notification.ts";
 import type { ConnectRules } from "./rules.ts";
 
 const { EACCES, EAGAIN } = constants.errno;
@@ -116,7 +116,7 @@ export class Watch {
   }
 
   /** A defect here must neither allow anything nor end the supervision of all other commands. */
-  #handle(call: Call, rules: ConnectRules): Answer | Attempt {
+  #handle(call: Call, rules: ConnectRules): CallResult | Attempt {
     try {
       return handle(call, rules, this.#reports.report);
     } catch {

@@ -38,7 +38,7 @@ export function viewsIn({ hasLandlock, cover, followsLinks }: ViewOptions): Pick
   };
 }
 
-/** What is hidden in a writable root is left to mounts: of a tree that can be written Landlock can except nothing. */
+/** Hidden paths in a writable root are left to mounts: of a tree that can be written Landlock can except nothing. */
 function readableIn({ hide, show, copies, root, write }: Policy): Pick<Layout, "readable"> {
   const isWritten = (path: string) => write.some((root) => isBelow(folded(path), folded(root)));
   const shown = [...show, ...copies.map(({ at }) => at), root, ...write];

@@ -59,7 +59,7 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
 
 const gaps = [
   "what a command leaves running ends with it, and commands do not reach each other's servers",
-  "a .git or .koda that is a symlink is protected only where it leads to",
+  "a .git, a .koda or a koda that is a symlink is protected only where it leads to",
 ];
 
 function planFor(source: Source<Layout>, { arch, abi, ports }: TierOptions, listeners: number): TierPlan {
