@@ -12,6 +12,7 @@ import type { Reaper } from "../shell/reaper.ts";
 import { Shell } from "../shell/shell.ts";
 import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
+import { gitConfigurations } from "../trust/repositories/named.ts";
 import { type Confinement, type ConfinementOptions, openConfinement } from "./workspace/confinement.ts";
 import { ConnectionLog } from "./workspace/connectionlog.ts";
 import { guardRepositories, type Repositories, whyGitStaysClosed } from "./workspace/repositories.ts";
@@ -70,7 +71,13 @@ export class Workspace implements AsyncDisposable {
     this.egress = egress;
     this.connections = connections;
     this.#variables = variablesFor(confinement, options);
-    this.repositories = guardRepositories({ policy, backend, dataDirectory: settings.dataDirectory });
+    this.repositories = guardRepositories({
+      policy,
+      backend,
+      dataDirectory: settings.dataDirectory,
+      git: gitConfigurations(settings.env, policy.home),
+      isBusy: () => [...this.#hands].some(({ tasks }) => tasks.list().some(({ state }) => state.status === "running")),
+    });
     if (backend.filesystem !== "confined") return;
     const closed = whyGitStaysClosed(policy);
     if (closed !== undefined) post({ type: "notice", level: "warn", code: "git", message: closed });

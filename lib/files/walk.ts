@@ -77,7 +77,12 @@ export function lookUp(path: string): Lookup {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return missing;
     const kind = kindOf(stats);
-    return kind === "symlink" ? { kind, target: readlinkSync(path) } : { kind };
+    if (kind !== "symlink") return { kind };
+    const target = readlinkSync(path);
+    // In place of bytes that are not UTF-8; something else may lie at the path that this one is read as.
+    return target.includes("\ufffd")
+      ? { fault: `the symlink "${path}" has a target that is not UTF-8` }
+      : { kind, target };
   } catch (error) {
     return { fault: faultOf(error, path) };
   }

@@ -69,8 +69,6 @@ export type Backend = Enforcement &
     guards: boolean;
     /** A command may be in koda's own process group: its signals to all of that reach itself alone. */
     mayShareGroup: boolean;
-    /** Paths below the writable roots that no command may change from now on: repositories that were found. */
-    protect(paths: readonly string[]): void;
     /** Throws a KodaError when it cannot be confined. */
     confine(command: Command, options?: ConfineOptions): Confined;
   };
@@ -85,7 +83,6 @@ export const unconfined: Backend = {
   ownProcesses: false,
   guards: false,
   mayShareGroup: true,
-  protect: () => {},
   confine: (command) => ({ ...command, descriptors: [], release: () => {} }),
   [Symbol.dispose]: () => {},
 };

@@ -20,6 +20,9 @@ export type FailedCommand = {
 /** Programs name the cause of a failure at the end. */
 const lastLines = 20;
 
+/** Of a line the beginning names the program and the end the cause; the patterns take the square of its length. */
+const mostOfLine = 300;
+
 /**
  * The reason why the sandbox made a command fail, in one line for the model. The path is a guess from the messages of
  * common programs; the refusal is the policy's, and a path that the policy allows is never named. Only for commands
@@ -27,13 +30,18 @@ const lastLines = 20;
  */
 export function explain({ command, output, exitCode, policy, refusal }: FailedCommand): string | undefined {
   if (exitCode === 0) return undefined;
-  const lines = output.trimEnd().split("\n").slice(-lastLines).reverse();
+  const lines = output.trimEnd().split("\n").slice(-lastLines).map(shortened).reverse();
   for (const line of lines) {
     const reason =
       byDesign(line) ?? ofPath(line, { command, exitCode, policy }) ?? ofNetwork(line, { policy, refusal });
     if (reason !== undefined) return reason;
   }
   return undefined;
+}
+
+function shortened(line: string): string {
+  if (line.length <= 2 * mostOfLine) return line;
+  return `${line.slice(0, mostOfLine)} … ${line.slice(-mostOfLine)}`;
 }
 
 const readOnly = /read-only file system|\bEROFS\b/i;

@@ -8,6 +8,7 @@ const policy: Policy = {
   tmp: "/tmp/koda-1",
   privateTmp: true,
   write: ["/code", "/tmp/koda-1"],
+  repositories: { paths: [] },
   readonly: ["/code/.git", "/code/.koda", "/code/fixed"],
   hide: ["/home/me/.ssh", "/run"],
   show: [],

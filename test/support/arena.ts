@@ -40,6 +40,7 @@ export async function openArena(
   const outside = join(base, "outside");
   const tier = await openTier(name, place, {
     user,
+    guarded: project === "nothing",
     grants: {
       dataDirectory: join(place.home, ".local/koda"),
       configDirectory: join(place.home, ".config/koda"),
@@ -47,7 +48,7 @@ export async function openArena(
     },
   });
   held.use(tier);
-  if (project === "repositories") tier.protect(nestedRepositories.map((path) => join(place.project, path)));
+  if (project === "repositories") tier.protect(protectedPaths.map((path) => join(base, path)));
   // Giving the place away takes this off.
   chmodSync(join(outside, "setuid"), 0o4755);
   const stranger = await strangerIn(outside, user);

@@ -12,8 +12,8 @@ export function fingerprint(base: string, paths: readonly string[], { times }: O
   return Object.fromEntries(entries.filter(([path]) => !harmless.test(path)));
 }
 
-/** Files that koda quarantined, and objects that nothing in their repository refers to. */
-const harmless = /\/koda-quarantine|\.git\/objects\/[0-9a-f]{2}(\/|$)/;
+/** Files that koda quarantined, its records of repositories, and objects that nothing in their repository refers to. */
+const harmless = /\/koda-(quarantine|runs)|\.git\/objects\/[0-9a-f]{2}(\/|$)/;
 
 function entriesAt(base: string, path: string, times: boolean): [path: string, state: string][] {
   const full = join(base, path);

@@ -12,6 +12,7 @@ export function policyOf({ home, project }: Pick<Place, "home" | "project">, rul
     privateTmp: false,
     write: [project, tmp],
     readonly: [],
+    repositories: { paths: [] },
     hide: [],
     show: [],
     copies: [],

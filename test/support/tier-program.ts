@@ -6,6 +6,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
+import { gitConfigurations } from "../../lib/trust/repositories/named.ts";
 import { guardRepositories, type Repositories } from "../../lib/conversation/workspace/repositories.ts";
 import { realPaths } from "../../lib/files/real.ts";
 import { landlockAbi } from "../../lib/sandbox/abi.ts";
@@ -46,8 +47,15 @@ try {
     backend: { name, filesystem, network, notes, placesCopies, ownProcesses, guards, mayShareGroup },
   });
   // Where a tier cannot hold repositories as they are, whoever runs commands puts them back.
-  const care = guardRepositories({ policy, backend, dataDirectory: wanted.grants.dataDirectory });
-  await obey(shell, backend, backend.guards ? care : undefined);
+  const care = () =>
+    guardRepositories({
+      policy,
+      backend,
+      dataDirectory: wanted.grants.dataDirectory,
+      git: gitConfigurations(wanted.env, policy.home),
+      isBusy: () => false,
+    });
+  await obey(shell, backend, backend.guards || wanted.guarded ? care() : undefined);
 } catch (error) {
   if (!(error instanceof Unavailable)) throw error;
   tell({ kind: "unavailable", reason: error.message });
@@ -102,7 +110,7 @@ async function obey(shell: Shell, backend: Backend, care: Repositories | undefin
         void running.get(order.id)?.stop();
         break;
       case "protect":
-        backend.protect(order.paths);
+        if (backend.policy !== undefined) backend.policy.repositories.paths = order.paths;
         break;
       default:
         order satisfies never;

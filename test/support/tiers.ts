@@ -27,6 +27,8 @@ export type Rules = {
   /** What the run is granted beside its project. */
   grants?: Partial<Omit<Grants, "resolve" | "tmp" | "privateTmp">>;
   /** What tiers are told of the surroundings: the proxies' places, another version of Landlock. */
+  /** New repositories are judged after each command, also where the tier needs no guard for those that are there. */
+  guarded?: boolean;
   circumstances?: Partial<Omit<TierOptions, "onRefusal">>;
   /** Variables that commands see, beside those that the engine lets through. */
   env?: Record<string, string>;
@@ -71,6 +73,7 @@ export type OpenTier = AsyncDisposable & {
 export type Wanted = {
   tier: TierName;
   grants: Omit<Grants, "resolve" | "tmp" | "privateTmp">;
+  guarded: boolean;
   circumstances: Rules["circumstances"];
   env: Record<string, string>;
 };
@@ -94,10 +97,10 @@ export class NoSuchTier extends Error {
 
 /** Opens one tier, whichever is the strongest here; throws NoSuchTier when it cannot be had. The place becomes the user's. */
 export async function openTier(tier: TierName, place: Place, rules: Rules = {}): Promise<OpenTier> {
-  const { user = isRoot ? "root" : "nobody", grants = {}, circumstances = {}, env = {} } = rules;
+  const { user = isRoot ? "root" : "nobody", grants = {}, guarded = false, circumstances = {}, env = {} } = rules;
   if (isRoot && user === "nobody") giveAway(dirname(place.project), nobody);
   if (user === "guest") giveAway(place.project, host);
-  const wanted: Wanted = { tier, grants: { ...grantsIn(place), ...grants }, circumstances, env };
+  const wanted: Wanted = { tier, grants: { ...grantsIn(place), ...grants }, guarded, circumstances, env };
   const program = fileURLToPath(new URL("./tier-program.ts", import.meta.url));
   const child = Bun.spawn([...(user === "nobody" ? asNobody : []), process.execPath, program, JSON.stringify(wanted)], {
     cwd: "/",

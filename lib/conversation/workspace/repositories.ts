@@ -1,73 +1,173 @@
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { unlessAborted } from "../../async/unlessaborted.ts";
+import type { Notice, RepositoryGuard } from "../../engine/turn.ts";
+import { unlessRefused } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import type { Backend } from "../../sandbox/backend.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { isBelow } from "../../files/path.ts";
+import { isHidden } from "../../sandbox/policy/reach.ts";
 import { describeFinding, levelOf, type RepositoryFinding } from "../../trust/repositories/finding.ts";
 import { Guard } from "../../trust/repositories/guard.ts";
+import { type GitConfigurations, pathsNamedByGit } from "../../trust/repositories/named.ts";
+import { NewRepositories } from "../../trust/repositories/newrepositories.ts";
 import { guardedParts } from "../../trust/repositories/parts.ts";
 import { ProtectedPaths } from "../../trust/repositories/protected.ts";
-import type { Notice, RepositoryGuard } from "../../engine/turn.ts";
-import { NewRepositories } from "../../trust/repositories/newrepositories.ts";
+import { KnownRecord } from "./knownrecord.ts";
 import { ownPlace } from "./ownplace.ts";
 
-/**
- * Guards repositories: those that exist when the run starts are protected in every command, and new ones are inspected
- * after each. The first walk through the writable roots starts with the run; no call that may write starts before it is
- * over.
- */
 export type Repositories = RepositoryGuard & {
   /** Called when everything has stopped. */
   last(): Promise<readonly Notice[]>;
 };
 
-type GuardOptions = { policy: Policy; backend: Backend; dataDirectory: string | undefined };
+type GuardOptions = {
+  policy: Policy;
+  backend: Pick<Backend, "filesystem" | "guards">;
+  dataDirectory: string | undefined;
+  git: GitConfigurations;
+  /** Does a command run that outlives its call? */
+  isBusy: () => boolean;
+};
 
-export function guardRepositories({ policy, backend, dataDirectory }: GuardOptions): Repositories {
-  // Without a sandbox a command can tamper with any file anyway.
-  if (backend.filesystem === "open") return { before: async () => {}, after: async () => [], last: async () => [] };
-  const life = new AbortController();
-  const open = openRepository(policy);
-  const quarantine = join(ownPlace(policy, dataDirectory, { lasting: true }), "koda-quarantine");
-  const handling = { quarantine, open };
-  const first = ProtectedPaths.find(policy.write, life.signal, { except: [quarantine] }).then((paths) => {
-    protect(paths);
-    const guard = new Guard(paths, { ...handling, isMounted: !backend.guards });
-    return { paths, guard, newcomers: new NewRepositories(paths, handling) };
-  });
-  // A failure is raised by whoever awaits it before the first write.
-  first.catch(() => undefined);
-  let isUsed = false;
+/** Without a sandbox a command can tamper with any file anyway. */
+const unguarded: Repositories = { before: async () => {}, after: async () => [], last: async () => [] };
 
-  return {
-    async before(signal) {
-      const { guard } = await unlessAborted(first, signal);
-      isUsed = true;
-      await guard.begin();
-    },
+export function guardRepositories(options: GuardOptions): Repositories {
+  return options.backend.filesystem === "open" ? unguarded : new RepositoryWatch(options);
+}
 
-    after: async () => look(await (await first).guard.end()),
+type Watched = { paths: ProtectedPaths; guard: Guard; newcomers: NewRepositories; record: KnownRecord | undefined };
 
-    async last() {
-      if (isUsed) return look(await (await first).guard.restore());
-      life.abort();
-      return [];
-    },
-  };
+/** New repositories are judged at least this often while a command runs, for the prompts and editors of the user. */
+const patrolMs = 1_000;
 
-  async function look(restored: readonly RepositoryFinding[]): Promise<readonly Notice[]> {
-    const { paths, newcomers } = await first;
-    const found = await newcomers.look(life.signal);
-    protect(paths);
-    return [...restored, ...found].map((finding) => noticeOf(finding, policy));
+/** Looking takes at most this share of the time. */
+const patrolShare = 0.1;
+
+/**
+ * Guards repositories: those that exist when the run starts are protected in every command, and new ones are judged
+ * while commands run and after each. The first walk through the writable roots starts with the run; no call that may
+ * write starts before it is over.
+ */
+class RepositoryWatch implements Repositories {
+  readonly #options: GuardOptions;
+  readonly #open: string | undefined;
+  readonly #life = new AbortController();
+  readonly #watched: Promise<Watched>;
+  #findings: RepositoryFinding[] = [];
+  #calls = 0;
+  #failure: { error: unknown } | undefined;
+  #patrol: Promise<void> | undefined;
+  #isUsed = false;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+    this.#open = openRepository(options.policy);
+    this.#watched = this.#begin();
+    // A failure is raised by whoever awaits it before the first write.
+    this.#watched.catch(() => undefined);
   }
 
-  function protect(paths: ProtectedPaths): void {
-    backend.protect(open === undefined ? paths.paths : [...outside(paths.paths, open), ...guardedParts(open)]);
+  async before(signal: AbortSignal): Promise<void> {
+    const watched = await unlessAborted(this.#watched, signal);
+    this.#isUsed = true;
+    if (this.#options.isBusy() || !watched.paths.areInPlace()) await this.#look(watched);
+    this.#findings.push(...(await watched.guard.begin()));
+    this.#calls++;
+    this.#patrol ??= this.#walkRounds(watched).catch((error: unknown) => void (this.#failure ??= { error }));
+  }
+
+  async after(): Promise<readonly Notice[]> {
+    const watched = await this.#watched;
+    this.#findings.push(...(await watched.guard.end()));
+    this.#calls--;
+    await this.#look(watched);
+    return this.#notices();
+  }
+
+  async last(): Promise<readonly Notice[]> {
+    if (!this.#isUsed) {
+      this.#life.abort();
+      void this.#watched.then(({ record }) => record?.[Symbol.dispose]()).catch(() => undefined);
+      return [];
+    }
+    const watched = await this.#watched;
+    this.#life.abort();
+    await this.#patrol;
+    this.#findings.push(...(await watched.guard.restore()));
+    await this.#look(watched);
+    watched.record?.[Symbol.dispose]();
+    return this.#notices();
+  }
+
+  async #begin(): Promise<Watched> {
+    const { policy, backend, dataDirectory, git, isBusy } = this.#options;
+    const place = ownPlace(policy, dataDirectory, { lasting: true });
+    const quarantine = join(place, "koda-quarantine");
+    const record = this.#record();
+    const left = record?.left;
+    const found = { except: [quarantine], ...(left && { known: left }) };
+    const paths = await ProtectedPaths.find(policy.write, this.#life.signal, found);
+    record?.write(paths.known.map(({ identity }) => identity));
+    this.#protect(paths);
+    const held = policy.readonly.filter((path) => backend.guards || !isThere(path));
+    const also = [...held, ...pathsNamedByGit(paths.known, policy.write, git)];
+    const options = { quarantine, open: this.#open };
+    const guard = new Guard(paths, { ...options, isMounted: !backend.guards, isBusy, also });
+    const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record };
+    if (left !== undefined) await this.#look(watched);
+    record?.settle();
+    return watched;
+  }
+
+  /** Without a directory for it only a killed run goes unnoticed. */
+  #record(): KnownRecord | undefined {
+    const { policy, dataDirectory } = this.#options;
+    const lasting = policy.write.filter((root) => root !== policy.tmp);
+    if (dataDirectory === undefined || !existsSync(dataDirectory) || !isHidden(dataDirectory, policy)) return undefined;
+    return unlessRefused(() => new KnownRecord(join(dataDirectory, "koda-runs"), lasting));
+  }
+
+  async #look({ paths, newcomers }: Watched): Promise<void> {
+    this.#findings.push(...(await newcomers.look(never)));
+    this.#protect(paths);
+  }
+
+  /** Looks now and then, until no command runs any more. */
+  async #walkRounds(watched: Watched): Promise<void> {
+    const { signal } = this.#life;
+    for (let restMs = patrolMs; this.#calls > 0 || this.#options.isBusy();) {
+      await sleep(restMs, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted) return;
+      const startedAt = performance.now();
+      this.#findings.push(...(await watched.guard.restore()));
+      this.#findings.push(...(await watched.newcomers.look(never, { isGlance: true })));
+      restMs = Math.max(patrolMs, (performance.now() - startedAt) / patrolShare);
+    }
+    this.#patrol = undefined;
+  }
+
+  #protect(paths: ProtectedPaths): void {
+    const open = this.#open;
+    const all = open === undefined ? paths.paths : [...outside(paths.paths, open), ...guardedParts(open)];
+    this.#options.policy.repositories.paths = all.filter(isThere);
+  }
+
+  #notices(): readonly Notice[] {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    const { policy } = this.#options;
+    return this.#findings.splice(0).map((finding) => noticeOf(finding, policy));
   }
 }
 
+function isThere(path: string): boolean {
+  return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
+}
+
+/** A look is finished even when the run is being stopped. */
+const never = new AbortController().signal;
 /** The git directory that commands may commit to: the project's own. */
 function openRepository({ root, allowGit }: Policy): string | undefined {
   const own = join(root, ".git");

@@ -47,8 +47,6 @@ type Look = (path: string) => Kind | undefined;
 /** A layout depends on this beside the policy. */
 type LayoutContext = {
   look: Look;
-  /** Paths that must stay as they are, beside those of the policy: repositories that were found. */
-  protect: readonly string[];
   /** Mount points of the kernel's own file systems (proc, sysfs, …). */
   kernelMounts: readonly string[];
   /** The result of `waysToHidden` before the first command ran. */
@@ -60,8 +58,10 @@ type LayoutContext = {
 /** Directories that a sandbox replaces, whatever the host has there. */
 const replaced = ["/dev", "/proc", "/sys"];
 
-export function layoutOf(policy: Policy, { look, protect, kernelMounts, ways, cover }: LayoutContext): Layout {
-  const kept = [...protectedIn(policy), ...protect];
+export function layoutOf(policy: Policy, { look, kernelMounts, ways, cover }: LayoutContext): Layout {
+  const { paths: repositories } = policy.repositories;
+  refuseMissing(repositories, look);
+  const kept = [...policy.readonly, ...repositories];
   const isKept = (path: string) => kept.some((place) => isBelow(path, place));
   const roots = rootsOf(policy).filter((root) => !isKept(root));
   const isWritten = (path: string) => roots.some((root) => isBelow(path, root));
@@ -127,6 +127,16 @@ function privateTmpOf(policy: Policy): Placed {
     : { kind: "cover", at: "/tmp", rank: 0 };
 }
 
+/** A command that runs already may have renamed a directory above one since it was found: no mount could protect it. */
+function refuseMissing(repositories: readonly string[], look: Look): void {
+  const gone = repositories.find((path) => look(path) === undefined);
+  if (gone !== undefined)
+    throw new KodaError(
+      "sandbox",
+      `Cannot run a command: "${gone}", which is protected, was moved or removed meanwhile`,
+    );
+}
+
 function between(roots: readonly string[], paths: readonly string[]): string[] {
   return paths.flatMap((path) => roots.filter((root) => isBelow(path, root)).flatMap((root) => wayDown(root, path)));
 }
@@ -136,17 +146,6 @@ function refuseLink(path: string, look: Look): void {
   const link = [...wayDown("/", path), path].find((each) => look(each) === "link");
   if (link !== undefined)
     throw new KodaError("sandbox", `Cannot run a command: "${link}" was a directory, and has become a symlink`);
-}
-
-/**
- * Paths that stay as they are wherever they lie; where commands may commit, of the root's own `.git` only its parts.
- */
-export function protectedIn({
-  root,
-  readonly,
-  allowGit,
-}: Pick<Policy, "root" | "readonly" | "allowGit">): readonly string[] {
-  return allowGit ? readonly.filter((path) => path !== `${root}/.git`) : readonly;
 }
 
 /** Only where there is a directory to put it on, and not where that would hide a writable root from itself. */

@@ -23,6 +23,7 @@ export function compose(parent: Policy, child: Policy): Policy {
     write: deeperRoots(parent, child).filter(isWritable),
     readonly: unique([...parent.readonly, ...child.readonly]),
     ...((parent.held ?? child.held) && { held: unique([...(parent.held ?? []), ...(child.held ?? [])]) }),
+    repositories: parent.repositories,
     hide,
     show: named.filter((path) => isReadable(path) && isHiddenAbove(path, hiddenFrom({ hide, privateTmp }))),
     copies: parent.copies.filter(({ at }) => child.copies.some((copy) => copy.at === at)),

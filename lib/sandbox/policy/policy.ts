@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { Mode, Network } from "../../config/config.ts";
 import { configFileIn } from "../../config/paths.ts";
 import { KodaError } from "../../errors.ts";
@@ -25,6 +25,8 @@ export type Policy = {
   readonly readonly: readonly string[];
   /** Those of them that nobody restores: a tier that cannot hold them is none. Absent where there are none. */
   readonly held?: readonly string[];
+  /** The repositories and settings of koda below the roots, which stay as they are like those. */
+  readonly repositories: RepositoryPaths;
   /** Paths that may not even be read. */
   readonly hide: readonly string[];
   /** Paths that may be read although something above them, or they themselves, would be hidden. */
@@ -41,6 +43,9 @@ export type Policy = {
    */
   readonly owners?: readonly number[];
 };
+
+/** They are looked for while the run already begins, and again later: every policy of a run has the same list. */
+type RepositoryPaths = { paths: readonly string[] };
 
 /** A copy of a tool's settings without the credentials in them; the file itself is hidden. */
 export type SettingsCopy = {
@@ -121,7 +126,7 @@ export function policyOf(grants: Grants): Policy {
   const places = unique(grants.copies.map(({ copy }) => dirname(copy)));
   const kept = all([...present(grants.configDirectory), ...readonlyByDefault(grants), ...(grants.keep ?? [])]);
   const held = kept.filter((path) => isIn(path, write));
-  const fixed = all([...ownDirectories(root), ...grants.gitPlaces, ...kept, ...places]);
+  const fixed = all([...grants.gitPlaces, ...kept, ...places]);
   const covered = hiddenFrom({ hide, privateTmp });
   const policy: Policy = {
     root,
@@ -129,8 +134,9 @@ export function policyOf(grants: Grants): Policy {
     tmp,
     privateTmp,
     write,
-    readonly: relevant(fixed, { root, write }),
+    readonly: fixed.filter((path) => isIn(path, write)),
     ...(held.length > 0 && { held }),
+    repositories: { paths: [] },
     hide,
     show: unique([root, ...read]).filter((path) => isIn(path, covered)),
     copies: grants.copies.filter(
@@ -146,16 +152,7 @@ export function policyOf(grants: Grants): Policy {
 /** The same policy as mode plan has it: nothing but the private directory for temporary files can be written. */
 export function readOnly(policy: Policy): Policy {
   const write = [policy.tmp];
-  return { ...policy, write, readonly: relevant(policy.readonly, { root: policy.root, write }) };
-}
-
-/** git runs what stands in its directory, and koda obeys what stands in its own: neither is a command's to change. */
-function ownDirectories(root: string): readonly string[] {
-  return [join(root, ".git"), join(root, ".koda")];
-}
-
-function relevant(paths: readonly string[], { root, write }: Pick<Policy, "root" | "write">): readonly string[] {
-  return paths.filter((path) => ownDirectories(root).includes(path) || isIn(path, write));
+  return { ...policy, write, readonly: policy.readonly.filter((path) => isIn(path, write)) };
 }
 
 function refuseState(opened: readonly string[], state: readonly string[]): void {

@@ -28,7 +28,8 @@ export function writeRefusal(real: string, policy: Policy): WriteRefusal | undef
   if (roots.length === 0) return { kind: "outside" };
   const name = roots.map((root) => protectedName(real.slice(root.length))).find((found) => found !== undefined);
   if (name !== undefined) return { kind: "protected", name };
-  if (deepestAbove(folded(real), refusalsOf(policy).readonly) !== nowhere) return { kind: "readonly" };
+  const isReadonly = deepestAbove(folded(real), refusalsOf(policy).readonly) !== nowhere;
+  if (isReadonly || deepestAbove(real, policy.repositories.paths) !== nowhere) return { kind: "readonly" };
   // In a project at `/` these lie in a writable root, and writing there changes the machine.
   return isInKernelTree(real) && !roots.some(isInKernelTree) ? { kind: "kernel" } : undefined;
 }

@@ -1,6 +1,5 @@
 import { openPipe } from "../../system/pipe.ts";
 import type { Backend, Command, Confined, Manner } from "../backend.ts";
-import { standInsFor } from "../layout/standin.ts";
 import type { Policy } from "../policy/policy.ts";
 import { probe } from "../probe.ts";
 import { confiningProgram } from "../program/program.ts";
@@ -21,8 +20,6 @@ type Opening = {
 export async function openTier<View>(tier: Tier<View>, policy: Policy, { options, held }: Opening): Promise<Backend> {
   const policies = new PreparedPolicies(tier, policy);
   const programs = held.use(new Programs<Source<View>>((source) => build(tier, source, options)));
-  // The stand-ins make this view that of the first command.
-  using _ = tier.hasMounts ? standInsFor(policy) : undefined;
   const opening = tier.open();
   try {
     programs.of(sourceFor(policies.own, "watched"));
@@ -47,7 +44,6 @@ export async function openTier<View>(tier: Tier<View>, policy: Policy, { options
 
   function confine(command: Command, prepared: PreparedPolicy<View>, { socket, manner }: Connection): Confined {
     using taken = new DisposableStack();
-    if (tier.hasMounts) taken.use(standInsFor(prepared.policy));
     const source = sourceFor(prepared, manner);
     const { channel, view } = source;
     const { argv, descriptors } = session.start(programs.of(source), { cwd: command.cwd, view, held: taken });
@@ -83,7 +79,7 @@ function build<View>(tier: Tier<View>, source: Source<View>, { arch }: TierOptio
 }
 
 function factsOf<View>(tier: Tier<View>, { abi }: TierOptions) {
-  const { name, notes, rights, endpoints, hasMounts, ownProcesses, protect } = tier;
+  const { name, notes, rights, endpoints, hasMounts, ownProcesses } = tier;
   const [http, socks] = endpoints;
   return {
     name,
@@ -95,6 +91,5 @@ function factsOf<View>(tier: Tier<View>, { abi }: TierOptions) {
     guards: !hasMounts,
     ownProcesses,
     mayShareGroup: abi >= neededAbi,
-    protect,
   } as const;
 }

@@ -1,6 +1,6 @@
 import type { Network } from "../../config/config.ts";
 import type { Arch } from "../assembly/processors.ts";
-import type { Backend, BackendName } from "../backend.ts";
+import type { BackendName } from "../backend.ts";
 import type { Policy, ResourceLimits } from "../policy/policy.ts";
 import type { Plan } from "../program/program.ts";
 import type { ProgramFile } from "../program/programfile.ts";
@@ -41,7 +41,6 @@ export type Tier<View> = {
   channel: number;
   /** The spawned process outlives a watched command, and reports its status. */
   reportsStatus: boolean;
-  protect: Backend["protect"];
   /** Looks at a policy's places before its first command; the result looks again for each, since files come and go. */
   viewer(policy: Policy): () => View;
   connectRules(policy: Policy): ConnectRules;

@@ -19,22 +19,20 @@ type ViewOptions = {
 };
 
 /** The views of a tier with mounts. The first policy is the workspace's. */
-export function viewsIn({ hasLandlock, cover, followsLinks }: ViewOptions): Pick<Tier<Layout>, "viewer" | "protect"> {
+export function viewsIn({ hasLandlock, cover, followsLinks }: ViewOptions): Pick<Tier<Layout>, "viewer"> {
   const mounts = kernelMounts();
-  let protect: readonly string[] = [];
   let fixed: readonly string[] | undefined;
   return {
     viewer(policy: Policy) {
       const ways = waysToHidden(policy, look);
       const draw = () => ({
-        ...layoutOf(policy, { look, protect, kernelMounts: mounts, ways, cover }),
+        ...layoutOf(policy, { look, kernelMounts: mounts, ways, cover }),
         ...(hasLandlock && readableIn(policy)),
       });
       const others = fixed;
       fixed ??= writtenIn(draw());
       return others === undefined || !followsLinks ? draw : () => refusingOthers(draw(), others);
     },
-    protect: (paths) => void (protect = paths),
   };
 }
 

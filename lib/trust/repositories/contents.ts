@@ -1,5 +1,8 @@
+import { basename } from "node:path";
+import { kindOf } from "../../files/walk.ts";
 import type { HeldDirectory } from "../../files/held.ts";
 import { follow } from "../../git/places.ts";
+import { formOfName } from "./names.ts";
 import { textIn, whyOutside } from "./pointers.ts";
 
 /** A danger in a git directory, and the part that it is in; an empty part is the whole. */
@@ -8,57 +11,82 @@ export type Danger = { part: string; reason: string };
 /** How many more entries will be looked at. */
 type EntryBudget = { entries: number };
 
-/** They are judged as repositories of their own. */
-const repositoriesIn: ReadonlySet<string> = new Set(["modules", "worktrees"]);
+/** Files at the top by which git does nothing: those in capitals (`ORIG_HEAD`) among them, and its locks. */
+const harmlessFile =
+  /^([A-Z]+(_[A-Z]+)*|description|index|sharedindex\.[0-9a-f]+|packed-refs(\.new)?|shallow|gc\.(log|pid)|locked|next-index-\d+|index\.stash\.\d+)$/;
+
+/** Directories of which git follows nothing but symlinks. */
+const harmlessDirectories: ReadonlySet<string> = new Set(["refs", "logs", "info", "reftable", "rr-cache"]);
 
 /** These may have any number of files, and git writes none of them through a symlink. */
-const manyIn: ReadonlySet<string> = new Set(["objects", "lfs"]);
+const largeDirectories: ReadonlySet<string> = new Set(["objects", "lfs"]);
+
+/** Each of them has a check of its own. */
+const judgedParts: ReadonlySet<string> = new Set(
+  "config config.worktree commondir gitdir hooks modules worktrees rebase-merge rebase-apply sequencer remotes branches".split(
+    " ",
+  ),
+);
 
 /**
- * Symlinks in a git directory lead git's reading, and its writing, to somewhere else: through one in the place of
- * `logs/HEAD` it would append to a file of the user's. Among the objects only the directories are looked at.
+ * Entries beyond those that are known to be harmless, and symlinks, which lead git's reading and writing to somewhere
+ * else: through one in the place of `logs/HEAD` it would append to a file of the user's. Among the objects only the
+ * directories are looked at.
  */
-export function* linkDangers(directory: HeldDirectory, left: EntryBudget): Generator<Danger> {
-  for (const { name, isDirectory, danger } of entriesOf(directory, "", left)) {
+export function* entryDangers(directory: HeldDirectory, left: EntryBudget): Generator<Danger> {
+  for (const { name, kind, danger } of entriesOf(directory, "", left)) {
+    const isLarge = largeDirectories.has(name) && kind === "directory";
     if (danger !== undefined) yield danger;
-    if (!isDirectory || repositoriesIn.has(name)) continue;
+    else if (!isLarge && !judgedParts.has(name) && !isHarmless(name, kind)) yield unknownEntry(name);
+    if (kind !== "directory" || repositoriesIn.has(name)) continue;
     using child = directory.child(name);
-    if (!manyIn.has(name)) yield* linksBelow(child, `${name}/`, left);
+    if (!isLarge) yield* linksBelow(child, `${name}/`, left);
     else for (const { danger } of entriesOf(child, `${name}/`, left)) if (danger !== undefined) yield danger;
   }
 }
 
+/** They are judged as repositories of their own. */
+const repositoriesIn: ReadonlySet<string> = new Set(["modules", "worktrees"]);
+
+function isHarmless(name: string, kind: Entry["kind"]): boolean {
+  if (kind === "directory") return harmlessDirectories.has(name);
+  return kind === "file" && harmlessFile.test(name.replace(/\.lock$/, ""));
+}
+
+function unknownEntry(name: string): Danger {
+  return { part: name, reason: `${JSON.stringify(name)} in it is not known to be harmless` };
+}
+
 function* linksBelow(directory: HeldDirectory, prefix: string, left: EntryBudget): Generator<Danger> {
-  for (const { name, isDirectory, danger } of entriesOf(directory, prefix, left)) {
+  for (const { name, kind, danger } of entriesOf(directory, prefix, left)) {
     if (danger !== undefined) yield danger;
-    if (!isDirectory) continue;
+    if (kind !== "directory") continue;
     using child = directory.child(name);
     yield* linksBelow(child, `${prefix}${name}/`, left);
   }
 }
 
-type Entry = { name: string; isDirectory: boolean; danger?: Danger };
+type Entry = { name: string; kind: ReturnType<typeof kindOf> | "missing"; danger?: Danger };
 
 function* entriesOf(directory: HeldDirectory, prefix: string, left: EntryBudget): Generator<Entry> {
   for (const name of directory.names()) {
     if (left.entries-- <= 0) throw new Error("it has more files than can be looked through");
     const part = `${prefix}${name}`;
     const stats = directory.look(name);
-    if (stats !== undefined && !stats.isSymbolicLink()) {
-      yield { name, isDirectory: stats.isDirectory() };
-      continue;
-    }
-    // A name that is not UTF-8 comes with another letter in it, and nothing is found by that.
-    const isHidden = stats === undefined && name.includes("\ufffd");
-    if (isHidden) yield { name, isDirectory: false, danger: { part: "", reason: `the name "${part}" cannot be read` } };
-    if (stats !== undefined) yield { name, isDirectory: false, danger: { part, reason: whyLink(part) } };
+    const kind = stats === undefined ? "missing" : kindOf(stats);
+    const danger = dangerOf(part, kind);
+    yield { name, kind: danger === undefined ? kind : "missing", ...(danger && { danger }) };
   }
 }
 
-export function whyLink(part: string): string {
-  return `${JSON.stringify(part)} in it is a symlink, which git would follow`;
+export function dangerOf(part: string, kind: Entry["kind"]): Danger | undefined {
+  // In place of bytes that are not UTF-8; something else may lie by the name that this one is read as.
+  if (part.includes("\ufffd")) return { part: "", reason: `the name "${part}" cannot be read` };
+  if (formOfName(basename(part)) !== undefined)
+    return { part: "", reason: `"${part}" in it could be taken for a repository` };
+  if (kind !== "symlink") return undefined;
+  return { part, reason: `${JSON.stringify(part)} in it is a symlink, which git would follow` };
 }
-
 export function* hookDangers(directory: HeldDirectory): Generator<Danger> {
   if (directory.look("hooks") === undefined) return;
   using hooks = directory.child("hooks");

@@ -20,6 +20,10 @@ import { moveToQuarantine } from "./quarantine.ts";
 type GuardOptions = RepositoryOptions & {
   /** Mounts hold what is protected, but for symlinks and for what is not there yet, which no mount can. */
   isMounted?: boolean;
+  /** Other paths that are to stay as they are, there or not. */
+  also?: readonly string[];
+  /** Does a command run that began earlier and goes on beside the calls? */
+  isBusy?: () => boolean;
 };
 
 /**
@@ -32,6 +36,8 @@ export class Guard {
   readonly #options: GuardOptions;
   #watches: readonly Watch[] = [];
   #running = 0;
+  /** A command outlived the last look. */
+  #isDirty = false;
   readonly #queue = new SerialQueue();
 
   constructor(paths: ProtectedPaths, options: GuardOptions) {
@@ -40,10 +46,12 @@ export class Guard {
   }
 
   /** Before a command. When this throws it must not run. */
-  begin(): Promise<void> {
+  begin(): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(async () => {
-      if (this.#running === 0) this.#watches = await this.#remember();
+      const findings = this.#isDirty ? await this.#restore() : [];
+      if (this.#running === 0 && !this.#isDirty) this.#watches = await this.#remember();
       this.#running++;
+      return findings;
     });
   }
 
@@ -61,15 +69,16 @@ export class Guard {
   }
 
   async #remember(): Promise<readonly Watch[]> {
-    const { open, isMounted = false } = this.#options;
+    const { open, isMounted = false, also = [] } = this.#options;
     const whole = this.#paths.entries
       .filter(({ path, kind }) => !this.#isOpen(path) && (!isMounted || kind === "symlink"))
       .map(({ path }) => path);
     const parts = open === undefined ? [] : guardedParts(open);
+    const others = also.filter((path) => !whole.some((above) => isBelow(path, above)));
     const last = new Map(this.#watches.map(({ path, memory }) => [path, memory]));
     const room = { bytes: mostBytes };
     const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
-    for (const path of [...whole, ...parts])
+    for (const path of [...whole, ...parts, ...others])
       watches.push(await watch(path, (...at) => remember(...at, { last: last.get(path), room })));
     return watches;
   }
@@ -79,7 +88,8 @@ export class Guard {
   }
 
   async #restore(): Promise<readonly RepositoryFinding[]> {
-    const { open } = this.#options;
+    const { open, isBusy } = this.#options;
+    this.#isDirty = isBusy?.() === true;
     const clear = (target: HeldEntry) => this.#clear(target);
     const byRepository = new Map<string, Restoration[]>();
     for (const watch of this.#watches) {
@@ -98,6 +108,7 @@ export class Guard {
     const path = join(directory.path, name);
     const identity = identityAt(path);
     if (identity === undefined) return;
+    if (this.#paths.isKnown(identity)) throw new Unrestorable({ kind: "refused", reason: `"${path}" was moved there` });
     const suspect = { path, identity, reason: "it was not there before" };
     const moved = await moveToQuarantine(suspect, this.#options.quarantine);
     if (moved.kind === "failed") throw new Unrestorable({ kind: "refused", reason: moved.error ?? moved.problem });

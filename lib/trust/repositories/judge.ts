@@ -1,9 +1,10 @@
 import { basename, dirname } from "node:path";
 import { reasonOf } from "../../errors.ts";
 import { HeldDirectory } from "../../files/held.ts";
+import { kindOf } from "../../files/walk.ts";
 import { follow, gitdirIn, pathIn } from "../../git/places.ts";
 import { parseConfig } from "./config.ts";
-import { alternatesDangers, hookDangers, linkDangers, stepDangers, whyLink, type Danger } from "./contents.ts";
+import { alternatesDangers, entryDangers, hookDangers, stepDangers, dangerOf, type Danger } from "./contents.ts";
 import { whySettingDangerous } from "./keys.ts";
 import { textAt, textIn, whyOutside } from "./pointers.ts";
 
@@ -82,7 +83,7 @@ function fileDangers(path: string, real: string, whole: Case): readonly Danger[]
 
 function directoryDangers(real: string, whole: Case): readonly Danger[] {
   const checks: ((directory: HeldDirectory) => Generator<Danger>)[] = [
-    (directory) => linkDangers(directory, whole.left),
+    (directory) => entryDangers(directory, whole.left),
     (directory) => pointerDangers(directory, whole),
     (directory) => configDangers(directory, "config", whole),
     (directory) => configDangers(directory, "config.worktree", whole),
@@ -138,7 +139,8 @@ function* configDangers(directory: HeldDirectory, part: string, { roots }: Case)
 function* innerDangers(parent: HeldDirectory, part: string, whole: Case): Generator<Danger> {
   const name = basename(part);
   const stats = parent.look(name);
-  if (stats?.isSymbolicLink()) yield { part, reason: whyLink(part) };
+  const danger = dangerOf(part, stats === undefined ? "missing" : kindOf(stats));
+  if (danger !== undefined) yield danger;
   if (!stats?.isDirectory()) return;
   if (whole.depth > deepest || whole.left.entries-- <= 0) return yield { part, reason: endless };
 

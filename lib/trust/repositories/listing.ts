@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
 import { join } from "node:path";
-import { errnoOf } from "../../errors.ts";
+import { errnoOf, unlessRefused } from "../../errors.ts";
 import { identityOf } from "./identity.ts";
 import { formOfName, isLaidOutBare, type Form } from "./names.ts";
 
@@ -15,14 +15,15 @@ export type Listing = {
   /** Those that are to be looked into. */
   directories: readonly string[];
   marks: readonly RepositoryMark[];
+  /** The names of directories that are not UTF-8, and so lie at no path that koda could write down. */
+  oddNames: readonly Buffer[];
 };
 
 /** Undefined when it cannot be read; what is gone meanwhile is empty. */
 export function listDirectory(path: string, known: Listing | undefined): Listing | undefined {
   try {
     const before = statsAt(path);
-    // A name that is not UTF-8 comes with another letter in it, and nothing is found by that.
-    if (before === undefined) return path.includes("\ufffd") ? undefined : empty;
+    if (before === undefined) return empty;
     if (!before.isDirectory()) return empty;
     const state = stateOf(before);
     if (known?.isSettled === true && known.state === state)
@@ -46,7 +47,15 @@ export function listDirectory(path: string, known: Listing | undefined): Listing
   }
 }
 
-const empty: Listing = { identity: "", state: "", isSettled: false, isCached: false, directories: [], marks: [] };
+const empty: Listing = {
+  identity: "",
+  state: "",
+  isSettled: false,
+  isCached: false,
+  directories: [],
+  marks: [],
+  oddNames: [],
+};
 
 export function statsAt(path: string): BigIntStats | undefined {
   return lstatSync(path, { bigint: true, throwIfNoEntry: false });
@@ -56,16 +65,28 @@ function stateOf({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${mtimeNs}:${ctimeNs}`;
 }
 
-function sorted(path: string, entries: readonly Dirent[]): Pick<Listing, "directories" | "marks"> {
+function sorted(path: string, entries: readonly Dirent[]): Pick<Listing, "directories" | "marks" | "oddNames"> {
+  const oddNames = entries.some(({ name }) => name.includes("\ufffd")) ? oddNamesIn(path) : [];
+  const isOdd = (name: string) => oddNames.some((odd) => odd.toString() === name);
   const directories: string[] = [];
   const marks: RepositoryMark[] = [];
   for (const entry of entries) {
     const form = formOfName(entry.name);
     if (form !== undefined) marks.push({ path: join(path, entry.name), form });
-    else if (mayBeDirectory(entry)) directories.push(join(path, entry.name));
+    else if (mayBeDirectory(entry) && !isOdd(entry.name)) directories.push(join(path, entry.name));
   }
   if (isLaidOutBare(entries.map(({ name }) => name))) marks.push({ path, form: "bare" });
-  return { directories, marks };
+  return { directories, marks, oddNames };
+}
+
+/** Something else may lie by the name that such a one is read as. */
+function oddNamesIn(path: string): readonly Buffer[] {
+  const names = readdirSync(path, { encoding: "buffer" }).filter((name) => !Buffer.from(name.toString()).equals(name));
+  return names.filter((name) => unlessRefused(() => lstatSync(bytesOf(path, name)).isDirectory()) === true);
+}
+
+export function bytesOf(directory: string, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${directory}/`), name]);
 }
 
 /** Some file systems do not say in the listing what an entry is. */

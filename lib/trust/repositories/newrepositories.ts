@@ -4,14 +4,14 @@ import { SerialQueue } from "../../async/serialqueue.ts";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
-import { isStandIn } from "../../sandbox/layout/standin.ts";
 import type { RepositoryFinding } from "./finding.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
 import { identityAt } from "./identity.ts";
-import type { FoundRepository } from "./tree.ts";
+import { makeReadable, renameOdd } from "./blind.ts";
+import type { FoundRepository, OddName } from "./tree.ts";
 
 export type RepositoryOptions = {
   /** The directory that dangerous entries are moved to: out of every command's reach, best on the same file system. */
@@ -30,6 +30,8 @@ export class NewRepositories {
   readonly #guarded: readonly string[];
   /** Findings that were reported, or that were so before any command. */
   readonly #reported: Set<string>;
+  /** Paths where koda could not look before any command, and no command either. */
+  readonly #blind: ReadonlySet<string>;
   readonly #queue = new SerialQueue();
 
   /** Made before any command, when the protected paths have been looked for the first time. */
@@ -38,26 +40,45 @@ export class NewRepositories {
     this.#paths = paths;
     this.#options = options;
     this.#guarded = options.open === undefined ? [] : guardedParts(options.open);
-    this.#reported = new Set([...this.#openDangers().map(keyOf), ...paths.unreadable.map(blindSpot).map(keyOf)]);
+    this.#reported = new Set(this.#openDangers().map(keyOf));
+    this.#blind = new Set([...paths.unreadable, ...paths.odd.map(keyOfOdd)]);
   }
 
-  /** Judges everything that has come since the last look; two looks at a time take turns. */
-  look(signal: AbortSignal): Promise<readonly RepositoryFinding[]> {
-    return this.#queue.run(() => this.#look(signal));
+  /**
+   * Judges everything that has come since the last look; two looks at a time take turns. A glance, while commands run,
+   * changes no modes: a test of the user's may need a directory that cannot be read.
+   */
+  look(signal: AbortSignal, { isGlance = false } = {}): Promise<readonly RepositoryFinding[]> {
+    return this.#queue.run(() => this.#look(signal, isGlance));
   }
 
-  async #look(signal: AbortSignal): Promise<readonly RepositoryFinding[]> {
+  async #look(signal: AbortSignal, isGlance: boolean): Promise<readonly RepositoryFinding[]> {
     await this.#paths.look(signal);
-    const findings: RepositoryFinding[] = [];
+    const findings = isGlance ? [] : await this.#openBlind(signal);
     for (const danger of this.#openDangers()) findings.push(...(await this.#close(danger)));
-    const arrivals = this.#arrivals();
-    for (const found of arrivals.slice(0, mostArrivals)) {
-      findings.push(...(await this.#receive(found)));
+    for (const [index, found] of this.#arrivals().entries()) {
+      findings.push(...(await this.#receive(found, index < mostArrivals)));
       await yieldToEventLoop(signal);
     }
-    if (arrivals.length > mostArrivals) findings.push(...this.#paths.roots.map(tooMany));
-    findings.push(...this.#paths.unreadable.map(blindSpot));
     return findings.filter((finding) => this.#isUnreported(finding));
+  }
+
+  /** Directories that commands made so that koda cannot look into them, and what is in those, are made readable. */
+  async #openBlind(signal: AbortSignal): Promise<RepositoryFinding[]> {
+    const findings: RepositoryFinding[] = [];
+    for (let round = 0; round < mostRounds; round++) {
+      const odd = this.#paths.odd
+        .filter((each) => !this.#blind.has(keyOfOdd(each)))
+        .flatMap((each) => renameOdd(each) ?? []);
+      const closed = this.#paths.unreadable.filter((path) => !this.#blind.has(path));
+      findings.push(...odd);
+      const opened = closed.filter(makeReadable);
+      for (const path of closed)
+        if (!opened.includes(path)) findings.push(...(await this.#quarantine(path, unreadable)));
+      if (odd.length + closed.length === 0) break;
+      await this.#paths.look(signal);
+    }
+    return findings;
   }
 
   #isUnreported(finding: RepositoryFinding): boolean {
@@ -76,12 +97,14 @@ export class NewRepositories {
     return this.#paths.appeared.filter(({ from }) => from.length === 0 || from.some((identity) => known.has(identity)));
   }
 
-  async #receive(found: FoundRepository): Promise<readonly RepositoryFinding[]> {
+  /** One that comes after too many others is not judged, and not trusted either. */
+  async #receive(found: FoundRepository, isJudged: boolean): Promise<readonly RepositoryFinding[]> {
     // It may have been in something that was moved away just now.
-    if (identityAt(found.path) !== found.identity || isStandIn(found.path)) return [];
+    if (identityAt(found.path) !== found.identity) return [];
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path));
-    const reason = found.form === "koda" ? settings : judgeRepository(found.path, { roots, trusted });
+    const judge = () => (isJudged ? judgeRepository(found.path, { roots, trusted }) : tooMany);
+    const reason = found.form === "koda" ? settings : judge();
     if (reason === undefined) return [{ kind: "new", path: found.path }];
     return this.#quarantine(this.#leastOf(found), reason);
   }
@@ -127,12 +150,12 @@ function keyOf({ path, reason = "" }: { path: string; reason?: string }): string
 
 /** They are judged again after each command, and no command is to hold up a run with them. */
 const mostArrivals = 2_000;
+const tooMany = `commands made more than ${mostArrivals} repositories`;
 
-function tooMany(root: string): RepositoryFinding {
-  const reason = `commands made more than ${mostArrivals} repositories`;
-  return { kind: "failed", path: root, reason, problem: "could not check them all" };
-}
+/** Directories in directories, each of which can be seen only when the one above it can be read. */
+const mostRounds = 100;
+const unreadable = "koda cannot look into it, and there may be repositories in it";
 
-function blindSpot(path: string): RepositoryFinding {
-  return { kind: "failed", path, reason: "there may be repositories in it", problem: "could not look into it" };
+function keyOfOdd({ parent, name }: OddName): string {
+  return `${parent}/${name.toString("latin1")}`;
 }

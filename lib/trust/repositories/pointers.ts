@@ -6,11 +6,14 @@ import { isBelow } from "../../files/path.ts";
 /** git reads no more from a file that points somewhere, and no configuration has more. */
 const mostBytes = 1024 * 1024;
 
+/** git reads bytes: what does not survive decoding would be judged as something else. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** The text of a regular file in a git directory; throws for anything else, and for one that is too large. */
 export function textIn(directory: HeldDirectory, name: string): string {
   using file = directory.openFile(name);
   if (file.stats.size > mostBytes) throw new Error(`"${name}" in it is larger than 1 MB`);
-  return readFileSync(file.descriptor, "utf8");
+  return decoder.decode(readFileSync(file.descriptor));
 }
 
 /** The same for a real path. */

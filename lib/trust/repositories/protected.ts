@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { isBelow } from "../../files/path.ts";
 import { isInside } from "./pointers.ts";
-import { RepositoryTree, type FoundRepository, type TreeLook } from "./tree.ts";
+import { RepositoryTree, type FoundRepository, type OddName, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 /**
@@ -15,21 +15,25 @@ export class ProtectedPaths {
   readonly #directories: ReadonlySet<string>;
   #last: TreeLook;
 
-  private constructor(tree: RepositoryTree, first: TreeLook) {
+  private constructor(tree: RepositoryTree, first: TreeLook, known?: ReadonlySet<string>) {
     this.#tree = tree;
-    this.#identities = new Set(first.found.map(({ identity }) => identity));
+    const identities = first.found.map(({ identity }) => identity);
+    this.#identities = new Set(identities.filter((identity) => known?.has(identity) ?? true));
     this.#directories = first.directories;
     this.#last = first;
   }
 
-  /** Looks through the roots, but for directories in them that commands cannot reach. All paths are real. */
+  /**
+   * Looks through the roots, but for directories in them that commands cannot reach. All paths are real. With `known`
+   * only those were there at the beginning: the rest came with commands of an earlier run.
+   */
   static async find(
     roots: readonly string[],
     signal: AbortSignal,
-    { except = [] }: { except?: readonly string[] } = {},
+    { except = [], known }: { except?: readonly string[]; known?: ReadonlySet<string> } = {},
   ): Promise<ProtectedPaths> {
     const tree = new RepositoryTree(roots, except);
-    return new ProtectedPaths(tree, await tree.look(signal));
+    return new ProtectedPaths(tree, await tree.look(signal), known);
   }
 
   get roots(): readonly string[] {
@@ -68,6 +72,20 @@ export class ProtectedPaths {
   /** Directories that could not be looked into, where anything may be. */
   get unreadable(): readonly string[] {
     return this.#last.unreadable;
+  }
+
+  isKnown(identity: string): boolean {
+    return this.#identities.has(identity);
+  }
+
+  /** Does everything that is protected still lie where it was at the last look? */
+  areInPlace(): boolean {
+    return this.known.every(({ path, identity }) => identityAt(path) === identity);
+  }
+
+  /** Directories whose names are not UTF-8, which are not looked into either. */
+  get odd(): readonly OddName[] {
+    return this.#last.odd;
   }
 
   /** Was this directory there at the beginning, whatever it is now? */

@@ -22,9 +22,13 @@ export type TreeLook = {
   found: readonly FoundRepository[];
   /** Directories that could not be looked into. */
   unreadable: readonly string[];
+  /** Directories whose names are not UTF-8, with the directory that they lie in. */
+  odd: readonly OddName[];
   /** The identities of those that could. */
   directories: ReadonlySet<string>;
 };
+
+export type OddName = { parent: string; name: Buffer };
 
 /**
  * Finds the repositories below some directories, again and again: the second look asks of each directory only whether
@@ -60,7 +64,8 @@ export class RepositoryTree {
     const all = [...listings.values()];
     const marks = all.flatMap((listing) => listing.marks);
     const directories = new Set(all.map(({ identity }) => identity));
-    return { found: withTargets(marks, this.roots), unreadable, directories };
+    const odd = [...listings].flatMap(([parent, { oddNames }]) => oddNames.map((name) => ({ parent, name })));
+    return { found: withTargets(marks, this.roots), unreadable, odd, directories };
   }
 }
 

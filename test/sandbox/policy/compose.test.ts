@@ -33,6 +33,7 @@ function anyPolicy(of = names): Policy {
     hide: paths(4),
     show: paths(3),
     copies: [],
+    repositories: { paths: [] },
     allowGit: random() < 0.5,
     network: oneOf(["none", "allowlist", "open"] as const),
     limits: limits(),

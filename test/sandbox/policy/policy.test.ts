@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Grants, policyOf, readOnly } from "../../../lib/sandbox/policy/policy.ts";
+import { compose } from "../../../lib/sandbox/policy/compose.ts";
+import { writeRefusal } from "../../../lib/sandbox/policy/reach.ts";
 import { whyHidden, whyUnwritable } from "../../../lib/trust/path.ts";
 
 const plain: Grants = {
@@ -161,17 +163,19 @@ describe("where the project is", () => {
     expect(reads("/home/me/.config/koda/config.json", { root })).toBe(false);
   });
 
-  test("its own .git and .koda are named as read-only, also at the top of the file system", () => {
-    expect(granted({}).readonly).toEqual(["/home/me/code/.git", "/home/me/code/.koda"]);
-    expect(granted({ root: "/" }).readonly).toContain("/.git");
+  test("a repository that lies elsewhere is read-only where it is", () => {
+    const gitPlaces = ["/home/me/code/store", "/srv/other"];
+    expect(granted({ gitPlaces }).readonly).toEqual(["/home/me/code/store"]);
+    expect(writes("/home/me/code/store/hooks/x", { gitPlaces })).toBe(false);
   });
 
-  test("a repository that lies elsewhere is read-only where it is, as is what .git and .koda lead to", () => {
-    const gitPlaces = ["/home/me/code/store", "/srv/other"];
-    const resolve = (path: string) => (path.endsWith(".koda") ? [path, "/home/me/code/settings"] : [path]);
-    const policy = granted({ gitPlaces, resolve });
-    expect(policy.readonly).toEqual([".git", ".koda", "settings", "store"].map((name) => `/home/me/code/${name}`));
-    expect(writes("/home/me/code/store/hooks/x", { gitPlaces })).toBe(false);
+  test("repositories that were found are read-only under every policy of the run", () => {
+    const policy = granted({});
+    const narrower = compose(policy, readOnly({ ...policy }));
+    policy.repositories.paths = ["/home/me/code/bare"];
+    for (const each of [policy, narrower])
+      expect(writeRefusal("/home/me/code/bare/config", { ...each, write: policy.write })).toEqual({ kind: "readonly" });
+    expect(writeRefusal("/home/me/code/bare2", policy)).toBeUndefined();
   });
 
   test("in shared memory or below /tmp it is itself to be read, in every mode", () => {

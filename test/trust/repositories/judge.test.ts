@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeRepository } from "../../../lib/trust/repositories/judge.ts";
 import { makePlace } from "../../support/place.ts";
@@ -16,7 +16,7 @@ const config = (text: string): Files => ({ config: text });
 
 /** A line for each dangerous setting: the configuration, and what the reason must name. */
 const settings: [text: string, named: string][] = [
-  ["[core]\nfsmonitor = /bin/evil", "core.fsmonitor, which git status would run"],
+  ["[core]\nfsmonitor = /bin/evil", "core.fsmonitor to a value that is not known to be harmless"],
   ["[core]\nfsmonitor = hooks/evil", "core.fsmonitor"],
   ["[core]\nhooksPath = elsewhere", "core.hookspath"],
   ["[core]\nsshCommand = evil", "core.sshcommand"],
@@ -107,6 +107,16 @@ const settings: [text: string, named: string][] = [
   ["[lfs]\nstandalonetransferagent = evil", "lfs.standalonetransferagent"],
   ["[delta]\npager = evil", "delta.pager"],
   ["[tig]\neditor = evil", "tig.editor"],
+  ["[secrets]\nproviders = evil", "secrets.providers"],
+  ["[annex]\nfreezecontent-command = evil", "annex.freezecontent-command"],
+  ["[commit]\ntemplate = /etc/shadow", "commit.template"],
+  ["[core]\nattributesFile = x", "core.attributesfile"],
+  ["[core]\nexcludesFile = x", "core.excludesfile"],
+  ['[filter "lfs"]\nprocess = git-lfs filter-process --evil', "filter.lfs.process"],
+  ['[remote "o"]\nskipFetchAll = true\nurl = x://evil/x', "remote.o.skipfetchall"],
+  ['[remote "o"]\nurl = ssh://git@-oProxyCommand=evil/x', "remote.o.url"],
+  ['[submodule "x"]\nupdate = none evil', "submodule.x.update"],
+  ["[some]\nfuture = setting", "some.future"],
 ];
 
 test.each(settings)("%j is dangerous", async (text, named) => {
@@ -124,20 +134,20 @@ const spellings: string[] = [
   "[core] ; a comment\n # another\n fsmonitor = evil # and one more",
   "[core]\nbare = false # \\\nfsmonitor = evil",
   "[core]\nbare = fal\\\nse\nfsmonitor = evil",
-  '[core]\neditors = "a ; b"\nfsmonitor = evil',
+  '[core]\nquotepath = "a ; b"\nfsmonitor = evil',
   '[core]\nfsmonitor = "evil"',
   "[core]\nfsmonitor = ev\\\nil",
   "[core]\nfsmonitor =\\\nevil",
   '[core]\nfsmonitor = "\\"evil\\""',
   "[core.]\nfsmonitor = evil",
-  "[x]\ny = z\n[core]\nfsmonitor = evil",
+  "[user]\nname = z\n[core]\nfsmonitor = evil",
   "[core]\nbare\nfsmonitor = evil",
   "[core]fsmonitor=evil",
   "[core]\nfsmonitor = true evil",
 ];
 
 test.each(spellings)("%j sets it, however it is written", async (text) => {
-  expect(await judged(config(text))).toContain("fsmonitor, which");
+  expect(await judged(config(text))).toMatch(/^its config sets core\.fsmonitor to a value/);
 });
 
 const spelledFilters = [
@@ -148,7 +158,9 @@ const spelledFilters = [
 ];
 
 test.each(spelledFilters)("%j has a subsection", async (text) => {
-  expect(await judged(config(text))).toMatch(/^its config sets filter\..*\.clean, which git status would run$/);
+  expect(await judged(config(text))).toMatch(
+    /^its config sets filter\..*\.clean to a value that is not known to be harmless$/,
+  );
 });
 
 /** git dies of most of them; whoever wrote it did not mean well, or we do not know what it means. */
@@ -187,9 +199,24 @@ const harmlessSettings: string[] = [
   '[submodule "x"]\nactive = true\nurl = https://example.com/x.git\nupdate = rebase',
   '[url "git@example.com:"]\ninsteadOf = https://example.com/',
   "[user]\nname = x\nemail = y\nsigningkey = z\n[commit]\ngpgsign = true",
-  '[x "core"]\nfsmonitor = evil',
+  '[user "core"]\nname = evil',
   "[lfs]\nrepositoryformatversion = 0",
   "[merge]\ntool = vimdiff",
+  '[color]\nui = auto\n[color "diff"]\nold = red\n[column]\nui = never\n[advice]\ndetachedHead = false',
+  "[core]\nsparseCheckout = true\nsparseCheckoutCone = true\n[extensions]\nworktreeConfig = true\n[index]\nsparse = true",
+  "[extensions]\nobjectFormat = sha256",
+  '[remote "origin"]\nurl = ssh://git@example.com:2222/x.git\npushurl = git@example.com:x.git\ntagOpt = --no-tags',
+  '[remote "origin"]\nurl = git://example.com/x.git\nmirror = true\nprune = true',
+  '[remote "origin"]\nurl = file:///srv/x.git\ngh-resolved = base',
+  '[remote "origin"]\nurl = C:/work/x.git',
+  '[branch "x"]\nremote = .\nmerge = refs/heads/main\nrebase = true\ndescription = a branch',
+  '[submodule]\nactive = .\nrecurse = true\n[submodule "a/b"]\nurl = ../b.git\nbranch = main\nupdate = checkout',
+  '[filter "lfs"]\nclean = git-lfs clean -- %f\nsmudge = git-lfs smudge -- %f\nprocess = git-lfs filter-process',
+  '[lfs]\nrepositoryformatversion = 0\n[lfs "https://example.com/x.git/info/lfs"]\naccess = basic',
+  "[push]\ndefault = current\nautoSetupRemote = true\n[pull]\nrebase = true\n[fetch]\nprune = true",
+  "[rebase]\nautoStash = true\n[rerere]\nenabled = true\n[merge]\nconflictStyle = zdiff3\n[diff]\nalgorithm = histogram",
+  "[gc]\nauto = 0\n[maintenance]\nauto = false\n[feature]\nmanyFiles = true\n[init]\ndefaultBranch = main",
+  "[credential]\nhelper =\n[http]\nsslVerify = true\n[log]\ndate = iso\n[status]\nshowUntrackedFiles = all",
 ];
 
 test.each(harmlessSettings)("%j does no harm", async (text) => {
@@ -232,6 +259,10 @@ const contents: [title: string, files: Files, reason: RegExp][] = [
   ["a strategy that is a path", { "rebase-merge/strategy": "../../evil\n" }, /names a program/],
   ["options with a path", { "sequencer/opts": "[options]\nstrategy = ../x\n" }, /names a program/],
   ["old remotes", { "remotes/origin": "URL: ext::evil\n" }, /^it has remotes in "remotes"/],
+  ["an entry that git has no name for", { "annex/objects/x": "" }, /^"annex" in it is not known to be harmless$/],
+  ["a program in it", { evil: { program: "" } }, /^"evil" in it is not known to be harmless$/],
+  ["a repository in it", { "x/.git/config": "" }, /^"x" in it is not known to be harmless$/],
+  ["a directory in place of a file", { "ORIG_HEAD/x": "" }, /^"ORIG_HEAD" in it is not known/],
   ["older remotes", { "branches/origin": "ext::evil\n" }, /^it has remotes in "branches"/],
   [
     "a submodule",
@@ -264,6 +295,29 @@ test.each(contents)("%s is dangerous", async (_, files, reason) => {
 const harmless: [title: string, files: Files][] = [
   ["nothing more than it needs", {}],
   ["a hook that cannot be executed", { "hooks/pre-commit": "evil" }],
+  [
+    "what commands leave",
+    {
+      ORIG_HEAD: "",
+      FETCH_HEAD: "",
+      MERGE_MSG: "",
+      COMMIT_EDITMSG: "",
+      BISECT_LOG: "",
+      AUTO_MERGE: "",
+      index: "",
+      "index.lock": "",
+      "packed-refs": "",
+      shallow: "",
+      description: "",
+      "gc.log": "",
+      [`sharedindex.${"0a".repeat(20)}`]: "",
+      "info/sparse-checkout": "/*",
+      "info/exclude": "",
+      "lfs/objects/aa/x": "",
+      "rr-cache/aa/preimage": "",
+      "logs/refs/stash": "",
+    },
+  ],
   ["samples", { "hooks/pre-commit.sample": { program: "" } }],
   ["an empty directory of remotes", { branches: directory, remotes: directory }],
   ["a rebase that runs nothing", { "rebase-merge/git-rebase-todo": "pick a x\nfixup b exec\n# exec\n" }],
@@ -276,11 +330,65 @@ test.each(harmless)("%s does no harm", async (_, files) => {
   expect(await judged(files)).toBeUndefined();
 });
 
-test("a name that is not UTF-8 hides nothing", async () => {
-  await using place = makeRepository({ "logs/x": "" });
-  const odd = Buffer.concat([Buffer.from(`${place.gitDirectory}/logs/`), Buffer.from([0xff])]);
-  renameSync(join(place.gitDirectory, "logs/x"), odd);
-  expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toContain("cannot be read");
+describe("a name that is not UTF-8 is never taken for the one that it is read as", () => {
+  const odd = Buffer.from([0x64, 0x2f, 0xff]);
+  const decoy = `d/${odd.toString().slice(2)}`;
+  const pager = "[core]\n\tpager = evil\n";
+
+  /** A repository with the odd name, and beside it a harmless one by the name that it is read as. */
+  function makeDecoy() {
+    const place = makePlace();
+    writeFiles(place.project, { "d/evil/HEAD": "", "d/evil/config": pager, [`${decoy}/HEAD`]: "", "sub/a": "" });
+    renameSync(join(place.project, "d/evil"), Buffer.concat([Buffer.from(`${place.project}/`), odd]));
+    return place;
+  }
+
+  const pointers: [title: string, point: (project: string, to: Buffer) => void][] = [
+    [
+      "in a .git file",
+      (project, to) => writeFileSync(`${project}/sub/.git`, Buffer.concat([Buffer.from("gitdir: ../"), to])),
+    ],
+    ["in a .git symlink", (project, to) => symlinkSync(Buffer.concat([Buffer.from("../"), to]), `${project}/sub/.git`)],
+    [
+      "in a commondir",
+      (project, to) => {
+        writeFiles(project, { "sub/.git/HEAD": "" });
+        writeFileSync(`${project}/sub/.git/commondir`, Buffer.concat([Buffer.from("../../"), to]));
+      },
+    ],
+    [
+      "in a config",
+      (project, to) => {
+        writeFiles(project, { "sub/.git/HEAD": "" });
+        writeFileSync(
+          `${project}/sub/.git/config`,
+          Buffer.concat([Buffer.from("[core]\nworktree = ../../"), to, Buffer.from("\n")]),
+        );
+      },
+    ],
+  ];
+  test.each(pointers)("%s", async (_, point) => {
+    await using place = makeDecoy();
+    point(place.project, odd);
+    expect(judgeRepository(join(place.project, "sub/.git"), { roots: [place.project] })).toMatch(
+      /UTF-8|cannot be read/,
+    );
+  });
+  test.each(pointers)("%s, and the same with a name that is", async (_, point) => {
+    await using place = makeDecoy();
+    writeFiles(place.project, { "d/good/HEAD": "" });
+    point(place.project, Buffer.from("d/good"));
+    expect(judgeRepository(join(place.project, "sub/.git"), { roots: [place.project] })).toBeUndefined();
+  });
+
+  test.each(["logs", "modules"])("in the %s of a repository", async (part) => {
+    await using place = makeRepository({ [`${part}/x/HEAD`]: "" });
+    expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toBeUndefined();
+    const name = Buffer.concat([Buffer.from(`${place.gitDirectory}/${part}/`), odd.subarray(2)]);
+    renameSync(join(place.gitDirectory, part, "x"), name);
+    writeFiles(place.gitDirectory, { [`${part}/${odd.toString().slice(2)}/HEAD`]: "" });
+    expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toContain("cannot be read");
+  });
 });
 
 test("more files than can be looked through are dangerous", async () => {

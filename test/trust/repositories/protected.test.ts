@@ -61,11 +61,11 @@ test("what is too much for git to read leads nowhere, and is no hindrance", asyn
   expect(shown(await ProtectedPaths.find([place.project], live), place)).toEqual([".git", "s/.git"]);
 });
 
-test("a name that is not UTF-8 is noted, since nothing can be found below it", async () => {
+test("a directory whose name is not UTF-8 is noted, since nothing can be found below it", async () => {
   await using place = makePlace({ "x/.git/HEAD": "" });
   renameSync(join(place.project, "x"), Buffer.concat([Buffer.from(`${place.project}/`), Buffer.from([0xff])]));
   const paths = await ProtectedPaths.find([place.project], live);
-  expect(paths.unreadable).toHaveLength(1);
+  expect(paths.odd).toEqual([{ parent: place.project, name: Buffer.from([0xff]) }]);
 });
 
 test("a look that is stopped ends", async () => {

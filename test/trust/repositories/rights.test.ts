@@ -39,19 +39,23 @@ test.each(["config", "HEAD", "hooks"])(
   },
 );
 
-test("a directory that cannot be looked into is told, once", async () => {
+test("a directory that a command closed is opened, and judged with all that is in it", async () => {
   const answer = await asNobody(`
     mkdirSync(project + "/closed");
     chmodSync(project + "/closed", 0);
     const paths = await ProtectedPaths.find([project], live);
     const newcomers = new NewRepositories(paths, { quarantine });
     const first = await newcomers.look(live);
-    mkdirSync(project + "/closed2");
-    chmodSync(project + "/closed2", 0);
+    for (const name of ["deep", "deep/er"]) {
+      mkdirSync(project + "/" + name + "/.git", { recursive: true });
+      writeFileSync(project + "/" + name + "/.git/config", "[core]\\npager = evil\\n");
+    }
+    for (const name of ["deep/er", "deep"]) chmodSync(project + "/" + name, 0o300);
+    const glance = await newcomers.look(live, { isGlance: true });
     const second = await newcomers.look(live);
-    const third = await newcomers.look(live);
-    const answer = [paths.unreadable.length, first.length, second.map(({ kind }) => kind), third.length];`);
-  expect(answer).toEqual([2, 0, ["failed"], 0]);
+    const kinds = second.map(({ kind, path }) => kind + " " + path.slice(project.length + 1)).sort();
+    const answer = [first.length, glance.length, kinds, statSync(project + "/closed").mode & 0o777];`);
+  expect(answer).toEqual([0, 0, ["quarantined deep/.git", "quarantined deep/er/.git"], 0]);
 });
 
 test("a directory that may be listed and not entered hides nothing", async () => {

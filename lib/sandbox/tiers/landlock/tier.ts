@@ -27,8 +27,6 @@ export async function openLandlockTier(policy: Policy, options: TierOptions): Pr
     ownProcesses: false,
     channel: supervisorAt + 1,
     reportsStatus: false,
-    // The guard, which restores them, has the list too.
-    protect: () => {},
     viewer: (each) => () => reachOf(each),
     connectRules: (each) => connectRulesOf(each, endpoints),
     plan: (source) => planFor(source, options),

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { asInDocker, programWithout } from "../support/denied.ts";
+import { binary, checkLines, finished, type RanExec, using } from "../support/koda.ts";
+import { call, say } from "../support/model-reply.ts";
+import { startModelServer, type ModelServer } from "../support/model-server.ts";
+import { makePlace, type Place } from "../support/place.ts";
+import { until } from "../support/until.ts";
+import { runGit } from "../support/worktree.ts";
+
+/** What git and koda would obey in a project stays as it was, in the strongest sandbox and in the one without mounts. */
+const tiers: readonly { name: string; prefix: (place: Place) => readonly string[] }[] = [
+  { name: "namespaces", prefix: () => [] },
+  { name: "landlock", prefix: (place) => [programWithout(asInDocker, dirname(place.project))] },
+];
+
+describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
+  const start = (place: Place, server: ModelServer, ...flags: string[]) =>
+    Bun.spawn([...prefix(place), binary, "exec", "--json", ...using(server), ...flags, "hi"], {
+      cwd: place.project,
+      env: place.env,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+
+  async function run(place: Place, ...commands: readonly (string | ReturnType<typeof call>)[]): Promise<RanExec> {
+    const calls = commands.map((each) => (typeof each === "string" ? call("Bash", { command: each }) : each));
+    await using server = await startModelServer([...calls, say("Done.")]);
+    const ran = await finished(start(place, server));
+    const checked = { ...ran, ...checkLines(ran) };
+    expect(checked.events[0]).toMatchObject({ sandbox: { backend: name } });
+    return checked;
+  }
+
+  const notices = ({ events }: RanExec) =>
+    events.flatMap((event) => (event.type === "notice" && event.code === "repository" ? [event.message] : []));
+  const outcomes = ({ events }: RanExec) => events.flatMap((event) => (event.type === "tool.end" ? [event.ok] : []));
+
+  test("a repository is begun at the top of an empty project, and gets its first commits", async () => {
+    await using place = makePlace();
+    const who = "git config user.name a; git config user.email a@example.com";
+    const ran = await run(
+      place,
+      "git init -q",
+      `${who}; echo a > a; git add a; git commit -qm one`,
+      "git log --oneline",
+    );
+    expect(outcomes(ran)).toEqual([true, true, true]);
+    expect(runGit(place.project, place.env, ["log", "--format=%s"])).toBe("one\n");
+    expect(notices(ran)).toEqual(['A command made ".git", a repository; nothing in it runs by itself.']);
+  });
+
+  test("a trap is quarantined while the command that laid it still runs", async () => {
+    const lay = "mkdir -p t/.git; printf '[core]\\n\\tfsmonitor = ./evil\\n' > t/.git/config";
+    await using place = makePlace({ "lay.sh": `${lay}; while test -e t/.git; do sleep 0.1; done` });
+    const ran = await run(place, "sh lay.sh");
+    expect(outcomes(ran)).toEqual([true]);
+    expect(notices(ran)).toEqual([expect.stringContaining('Quarantined "t/.git"')]);
+  });
+
+  test("a task in the background changes nothing that lasts, whenever it does", async () => {
+    await using place = makePlace({ "src/a": "" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    const config = readFileSync(join(place.project, ".git/config"), "utf8");
+    const task = "while :; do git config core.fsmonitor ./evil; touch tried; sleep 0.01; done 2>/dev/null";
+    const wait = "rm -f tried; while ! test -e tried; do sleep 0.01; done";
+    const background = call("Bash", { command: task, background: true });
+    const ran = await run(place, background, wait, wait, "true");
+    expect(outcomes(ran)).toEqual([true, true, true, true]);
+    expect(readFileSync(join(place.project, ".git/config"), "utf8")).toBe(config);
+  });
+
+  test("the paths that the user's configuration of git names stay as they are, there or not", async () => {
+    await using place = makePlace({
+      ".husky/_/pre-commit": "mine\n",
+      "tools/clean.sh": "mine\n",
+      more: "[user]\n",
+      src: "",
+    });
+    runGit(place.project, place.env, ["init", "-q"]);
+    for (const [key, value] of [
+      ["core.hooksPath", ".husky/_"],
+      ["include.path", "../more"],
+      ["filter.x.clean", "sh 'tools/clean.sh' %f"],
+    ])
+      runGit(place.project, place.env, ["config", key ?? "", value ?? ""]);
+    writeFileSync(join(place.home, ".gitconfig"), '[includeIf "gitdir:/"]\n\tpath = ../project/missing\n');
+    const written = [".husky/_/pre-commit", ".husky/_/post-commit", "tools/clean.sh", "more", "missing", "src"];
+    const ran = await run(place, written.map((path) => `echo changed > ${path}`).join("; "));
+    const now = written.map((path) => {
+      const file = join(place.project, path);
+      return existsSync(file) ? readFileSync(file, "utf8").trim() : "nothing";
+    });
+    expect(now).toEqual(["mine", "nothing", "mine", "[user]", "nothing", "changed"]);
+    expect(notices(ran)).toHaveLength(4);
+  });
+
+  test("a protected directory that is not called .git is closed to file tools too", async () => {
+    await using place = makePlace({ "plain/config": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q", "--bare", "store"]);
+    const before = readFileSync(join(place.project, "store/config"), "utf8");
+    const tools = (path: string) => [
+      call("Read", { path }),
+      call("Write", { path, content: "changed" }),
+      call("Delete", { path }),
+    ];
+    const ran = await run(place, "true", ...tools("store/config"), ...tools("plain/config"));
+    expect(outcomes(ran)).toEqual([true, true, false, false, true, true, true]);
+    expect(readFileSync(join(place.project, "store/config"), "utf8")).toBe(before);
+    expect(existsSync(join(place.project, "plain/config"))).toBe(false);
+  });
+
+  test("what a killed run left unjudged is not taken for the user's own", async () => {
+    await using place = makePlace();
+    const lay = (path: string) => {
+      mkdirSync(join(place.project, path), { recursive: true });
+      writeFileSync(join(place.project, path, "config"), "[core]\n\tpager = less\n");
+    };
+    lay("mine/.git");
+    await using server = await startModelServer([call("Bash", { command: "echo > begun; exec sleep 60" })]);
+    const child = start(place, server);
+    await until(() => existsSync(join(place.project, "begun")));
+    child.kill("SIGKILL");
+    await child.exited;
+    lay("left/.git");
+    const ran = await run(place, "true");
+    expect(notices(ran)).toEqual([expect.stringContaining('Quarantined "left/.git"')]);
+    lay("later/.git");
+    expect(notices(await run(place, "true"))).toEqual([]);
+  });
+});
