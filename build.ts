@@ -8,14 +8,7 @@ import { embedSupervisor, supervisorWorker } from "./lib/sandbox/supervisor/embe
 import { embedSearch } from "./lib/tools/search/embed.ts";
 import { version } from "./package.json";
 
-const targets = [
-  "linux-x64",
-  "linux-x64-musl",
-  "linux-arm64",
-  "linux-arm64-musl",
-  "darwin-x64",
-  "darwin-arm64",
-] as const;
+const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl"] as const;
 type Target = (typeof targets)[number];
 
 const { values: options } = parseArgs({

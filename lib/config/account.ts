@@ -6,8 +6,7 @@ import { userInfo } from "node:os";
  * that must stay hidden may be there. Undefined where the system does not list the user.
  */
 export function accountHome(list = "/etc/passwd"): string | undefined {
-  const { uid, username } = userInfo();
-  if (process.platform === "darwin") return username === "root" ? "/var/root" : `/Users/${username}`;
+  const { uid } = userInfo();
   const home = readAccounts(list).find(([, , id]) => id === String(uid))?.[5];
   return home?.startsWith("/") ? home : undefined;
 }

@@ -7,7 +7,8 @@ import { livingProcesses, type ProcessStat, statOf } from "../system/procstat.ts
  * A number that the processes of a command carry wherever they go, so that they are found again when they have left
  * their group and their parents are gone. It stands in their environment, and is their soft limit of real-time CPU
  * time too: at least 146,000 years, so nothing else depends on it. The limit survives `env -i`, new sessions and most
- * changes of the user; `su`, which sets limits itself, keeps the environment.
+ * changes of the user; `su`, which sets limits itself, keeps the environment. In a sandbox the filter refuses every
+ * change of the limit (lib/sandbox/filter/limits.ts), so a command cannot take off its mark or forge another.
  */
 export type Mark = bigint;
 

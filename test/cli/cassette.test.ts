@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { linkSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { checkLines, exec, koda, type Line, using } from "../support/koda.ts";
+import { checkLines, exec, koda, type Line } from "../support/koda.ts";
 import { call, problem, say, status } from "../support/model-reply.ts";
 import { startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";

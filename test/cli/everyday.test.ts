@@ -2,10 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
-import { binary, checkLines, finished, using } from "../support/koda.ts";
+import { binary, checkLines, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { finished, spawnIn } from "../support/run.ts";
 
 /** What developers type: it leaves the project, or has values that only the shell knows. */
 const everyday = [
@@ -97,13 +98,7 @@ async function runAll(tier: Tier, place: Place, commands: readonly string[]) {
   await using server = await startModelServer([commands.map((command) => call("Bash", { command })), say("Done.")]);
   const before = tier === "landlock" ? [programWithout(asInDocker, dirname(place.project))] : [];
   const args = ["exec", "--json", "--net", "none", ...using(server), "go"];
-  const child = Bun.spawn([...before, binary, ...args], {
-    cwd: place.project,
-    env: { ...place.env, SHELL: "/bin/sh" },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  const child = spawnIn(place, [...before, binary, ...args], { env: { SHELL: "/bin/sh" } });
   const { events, end } = checkLines(await finished(child));
   const [start] = events;
   const ended = events.flatMap((event) => (event.type === "tool.end" ? [event] : []));

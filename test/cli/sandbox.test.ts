@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { constants, copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary, koda } from "../support/koda.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -23,6 +23,32 @@ test("a shell that the sandbox hides is passed over", async () => {
   const env = { PATH: `${place.home}:${place.env.PATH}` };
   const { exit, stdout } = await koda(place, ["sandbox", "--", "bash", "-c", "echo yes"], { env });
   expect({ exit, stdout }).toEqual({ exit: 0, stdout: "yes\n" });
+});
+
+test("koda's own program and git's settings are read-only in the project too", async () => {
+  await using place = makePlace({ "xdg/git/config": "", global: "", ".jj/repo": "" }, "/var/tmp");
+  const at = (path: string) => join(place.project, path);
+  for (const directory of ["tools", "node_modules/.bin"]) mkdirSync(at(directory), { recursive: true });
+  copyFileSync(binary, at("tools/koda"), constants.COPYFILE_FICLONE);
+  symlinkSync("../../tools/koda", at("node_modules/.bin/koda"));
+  const attack = `for f in tools/koda node_modules/.bin/koda; do rm -f $f && echo "$f is gone"; done
+for f in xdg/git/config global .jj/repo tools/other; do echo evil >> $f && echo "$f is written"; done; true`;
+  const run = async (args: readonly string[]) => {
+    const env = { ...place.env, XDG_CONFIG_HOME: at("xdg"), GIT_CONFIG_GLOBAL: at("global") };
+    const child = Bun.spawn([at("tools/koda"), "sandbox", ...args, "--", "sh", "-c", attack], {
+      cwd: place.project,
+      env,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    return await child.stdout.text();
+  };
+  expect(await run([])).toBe("tools/other is written\n");
+  expect(await run(["--no-sandbox"])).toBe(
+    ["tools/koda is gone", "node_modules/.bin/koda is gone"]
+      .concat(["xdg/git/config", "global", ".jj/repo", "tools/other"].map((path) => `${path} is written`))
+      .map((line) => `${line}\n`)
+      .join(""),
+  );
 });
 
 describe("the exit code is the command's", () => {

@@ -3,7 +3,7 @@ import { userInfo } from "node:os";
 import { accountHome } from "../../lib/config/account.ts";
 import { makePlace } from "../support/place.ts";
 
-test.skipIf(process.platform === "darwin")("the account's home is the one in the system's list", async () => {
+test("the account's home is the one in the system's list", async () => {
   await using place = makePlace();
   const me = `me:x:${userInfo().uid}:1:Me:/home/of/me:/bin/sh`;
   const list = place.write("passwd", ["other:x:999999:1::/home/other:/bin/sh", me, ""].join("\n"));

@@ -4,14 +4,13 @@ import { unlessRefused } from "../../lib/errors.ts";
 import type { PipedProgram, ProgramOutput } from "../../lib/shell/piped.ts";
 import { type OpenOptions, Shell } from "../../lib/shell/shell.ts";
 import { livingProcesses } from "../../lib/system/procstat.ts";
-import { findTiers, openBackend } from "../support/backends.ts";
+import { findTiers, type HeldTier, openBackend } from "../support/backends.ts";
 import { makePlace } from "../support/place.ts";
 import { isAlive } from "../support/shell.ts";
-import type { TierName } from "../support/tiers.ts";
 import { until } from "../support/until.ts";
 
 /** A shell in a tier, in a project of its own; what is opened in it tells its stderr. */
-async function shellIn(tier: TierName) {
+async function shellIn(tier: HeldTier) {
   await using held = new AsyncDisposableStack();
   const place = held.use(makePlace({}, "/var/tmp"));
   const { backend, policy } = await openBackend(tier, place);

@@ -24,23 +24,36 @@ const [onlyOther, none] = [
   [false, false],
 ];
 
-const rows: readonly [name: string, line: string, lives: readonly boolean[][]][] = [
-  ["in a session of its own", sleeper, [both, onlyOther, none]],
-  ["without an environment", bare, [both, onlyOther, none]],
-  ["that looks like a zombie", headless, [both, onlyOther, none]],
-  ["with another limit", `ulimit -R unlimited; ${sleeper}`, [both, onlyOther, none]],
-  ["that cannot be told apart", `ulimit -R unlimited; ${bare}`, [both, both, none]],
-  ["with a mark of its own making", `ulimit -R unlimited; export KODA_CALL=1; ${sleeper}`, [both, both, none]],
+/** `unconfined`: without a sandbox, where a command can take off or forge all that it carries. */
+type Row = { name: string; line: string; unconfined?: readonly boolean[][] };
+
+const rows: readonly Row[] = [
+  { name: "in a session of its own", line: sleeper },
+  { name: "without an environment", line: bare },
+  { name: "that looks like a zombie", line: headless },
+  { name: "with another limit", line: `ulimit -R unlimited; ${sleeper}` },
+  { name: "that drops all that it carries", line: `ulimit -R unlimited; ${bare}`, unconfined: [both, both, none] },
+  {
+    name: "with a mark of its own making",
+    line: `ulimit -R unlimited; export KODA_CALL=1; ${sleeper}`,
+    unconfined: [both, both, none],
+  },
+  {
+    name: "with a mark like those of another shell",
+    line: `ulimit -SR $((KODA_CALL ^ (1 << 30))); export KODA_CALL=$((KODA_CALL ^ (1 << 30))); ${sleeper}`,
+    unconfined: [both, both, none],
+  },
 ];
 
 for (const [tier, missing] of await findTiers()) {
   // In the others no process outlives its command.
-  if (tier !== "landlock" && tier !== "none") continue;
+  if (tier === "namespaces" || tier === "bwrap") continue;
   describe.skipIf(missing !== undefined)(`two shells in one process, ${tier}: a stray`, () => {
     for (const stop of ["stopAll", "killNow"] as const)
       test.concurrent.each(rows)(
-        `%s is ended by ${stop} of its own shell, or of the last one`,
-        async (_, line, lives) => {
+        `$name is ended by ${stop} of its own shell, or of the last one`,
+        async ({ line, unconfined }) => {
+          const lives = (tier === "none" ? unconfined : undefined) ?? [both, onlyOther, none];
           await using place = makePlace({}, "/var/tmp");
           const { home, project, env } = place;
           const order: StraysOrder = { tier, place: { home, project, env }, line, stop, lives };

@@ -11,8 +11,13 @@ import { makePlace, type Place } from "./place.ts";
 import { policyOf } from "./policy.ts";
 import { type TierName, whyMissing } from "./tiers.ts";
 
-const openers: Record<TierName, (policy: Policy, options: TierOptions) => Promise<Backend>> = {
+/** The strongest tier has a form for machines where no /proc can be mounted. */
+export type HeldTier = TierName | "namespaces, without one of processes";
+
+const openers: Record<HeldTier, (policy: Policy, options: TierOptions) => Promise<Backend>> = {
   namespaces: (policy, options) => openNamespacesTier(policy, options, { processes: true }),
+  "namespaces, without one of processes": (policy, options) =>
+    openNamespacesTier(policy, options, { processes: false }),
   bwrap: openBwrapTier,
   landlock: openLandlockTier,
   none: async () => unconfined,
@@ -20,7 +25,7 @@ const openers: Record<TierName, (policy: Policy, options: TierOptions) => Promis
 
 /** A tier that this very process holds, for what has to be looked at from inside koda; `tiers.ts` opens them for any user. */
 export async function openBackend(
-  tier: TierName,
+  tier: HeldTier,
   place: Pick<Place, "home" | "project" | "env">,
   rules: Partial<Policy> = {},
 ): Promise<{ backend: Backend; policy: Policy }> {
@@ -32,8 +37,12 @@ export async function openBackend(
 }
 
 /** The tiers of this machine by their names, and those that it does not have, with the reasons. */
-export async function findTiers(): Promise<readonly (readonly [tier: TierName, missing: string | undefined])[]> {
+export async function findTiers(): Promise<readonly (readonly [tier: HeldTier, missing: string | undefined])[]> {
   await using place = makePlace();
-  const names = Object.keys(openers) as TierName[];
-  return await Promise.all(names.map(async (name) => [name, await whyMissing(name, place)] as const));
+  const names = Object.keys(openers) as HeldTier[];
+  return await Promise.all(names.map(async (name) => [name, await whyMissing(nearest(name), place)] as const));
+}
+
+function nearest(tier: HeldTier): TierName {
+  return tier === "namespaces, without one of processes" ? "namespaces" : tier;
 }

@@ -3,7 +3,7 @@ export type Call = { audit: number; number: number; args?: readonly number[] };
 
 export function judge(filter: Uint8Array, { audit, number, args = [] }: Call): number {
   const view = new DataView(filter.buffer, filter.byteOffset, filter.byteLength);
-  const data = [number, audit, 0, 0, ...[0, 1, 2, 3, 4, 5].flatMap((index) => [args[index] ?? 0, 0])];
+  const data = [number, audit, 0, 0, ...[0, 1, 2, 3, 4, 5].flatMap((index) => halvesOf(args[index] ?? 0))];
   let accumulator = 0;
   for (let at = 0; at * 8 < filter.byteLength; at++) {
     const code = view.getUint16(at * 8, true);
@@ -32,4 +32,8 @@ export function judge(filter: Uint8Array, { audit, number, args = [] }: Call): n
     }
   }
   throw new Error("The kernel would refuse a filter that ends without a verdict");
+}
+
+function halvesOf(argument: number): [lower: number, upper: number] {
+  return [argument % 2 ** 32, Math.floor(argument / 2 ** 32)];
 }

@@ -4,11 +4,10 @@ import type { GrepFault, GrepQuery, GrepResult } from "../../lib/tools/search/fo
 import { searchWithRipgrep } from "../../lib/tools/search/ripgrep.ts";
 import { scopeOf } from "../../lib/tools/search/scope.ts";
 import { resolvePath } from "../../lib/trust/path.ts";
-import { openBackend } from "./backends.ts";
+import { type HeldTier, openBackend } from "./backends.ts";
 import { evaluateUnder } from "./nobody.ts";
 import type { Place } from "./place.ts";
 import { shellIn } from "./shell.ts";
-import type { TierName } from "./tiers.ts";
 
 export type Wanted = Partial<Omit<GrepQuery, "scope">> & {
   path?: string;
@@ -21,7 +20,7 @@ export type Wanted = Partial<Omit<GrepQuery, "scope">> & {
 
 /** One search in a tier of its own. */
 export async function answer(
-  tier: TierName,
+  tier: HeldTier,
   place: Place,
   { path = ".", file, rules, signal = new AbortController().signal, meanwhile, ...wanted }: Wanted = {},
 ): Promise<GrepResult | GrepFault> {
@@ -67,7 +66,7 @@ export async function linesFound(...asked: Parameters<typeof answer>): Promise<s
  * the link was followed; at most so many times. Answers how often it took, 0 when it never was.
  */
 export async function roundsUntilFollowed(
-  tier: TierName,
+  tier: HeldTier,
   place: Place,
   { rules, secret, most }: { rules: Partial<Policy>; secret: string; most: number },
 ): Promise<number> {
@@ -93,7 +92,7 @@ export async function roundsUntilFollowed(
 }
 
 /** The same search in a process of its own, whose command line begins with a prefix. */
-export async function searchUnder(prefix: readonly string[], tier: TierName, place: Place): Promise<unknown> {
+export async function searchUnder(prefix: readonly string[], tier: HeldTier, place: Place): Promise<unknown> {
   const script = `
     const { search } = await import(${JSON.stringify(import.meta.path)});
     const answer = search(input.tier, input.place);`;

@@ -7,14 +7,13 @@ import { join } from "node:path";
 import { keyFromCommand } from "../../lib/model/keycommand.ts";
 import { Reaper } from "../../lib/shell/reaper.ts";
 import { Shell } from "../../lib/shell/shell.ts";
-import { openBackend } from "./backends.ts";
+import { type HeldTier, openBackend } from "./backends.ts";
 import type { Place } from "./place.ts";
 import { isAlive } from "./shell.ts";
-import type { TierName } from "./tiers.ts";
 import { until } from "./until.ts";
 
 export type StraysOrder = {
-  tier: TierName;
+  tier: HeldTier;
   place: Pick<Place, "home" | "project" | "env">;
   /** Starts a process that writes its pid to the file `$PID`. */
   line: string;

@@ -1,9 +1,11 @@
-import { join } from "node:path";
+import { existsSync, realpathSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
 import { accountHomes } from "../../config/account.ts";
-import { KodaError } from "../../errors.ts";
+import { KodaError, unlessRefused } from "../../errors.ts";
 import { cachedRealPaths } from "../../files/real.ts";
 import { leadsTo } from "../../git/places.ts";
 import { type Backend, unconfined } from "../../sandbox/backend.ts";
+import { automountsIn } from "../../sandbox/layout/host.ts";
 import { detect, type Detected } from "../../sandbox/detect.ts";
 import { describeMissed, mergeMissed } from "../../sandbox/missed.ts";
 import { holdsSecrets } from "../../sandbox/policy/defaults.ts";
@@ -91,21 +93,43 @@ function policiesOf(
   const { copies, unclear } = settings.sandboxed
     ? copySettings({ ...settings, directory, resolve })
     : { copies: [], unclear: [] };
+  const { places: automounts, mounted } = automountsIn();
   const isOthers = ownersBeside({ write: [settings.root, ...allowance.write] }).length > 0;
   const shared = {
     ...settings,
     ...allowance,
     // ssh reaches its proxy through this very program.
-    read: [...allowance.read, process.execPath],
+    read: [...allowance.read, process.execPath, ...mounted],
+    automounts,
     tmp,
     network: allowance.egress.mode,
-    gitPlaces: leadsTo(join(settings.root, ".git")),
+    gitPlaces: [...leadsTo(join(settings.root, ".git")), ...otherRepositories(settings.root)],
+    keep: [...ownProgram(settings), ...gitConfiguration(settings.env)],
     // Commands that run as root could otherwise read the other homes.
     otherHomes: isOthers && process.getuid?.() === 0 ? accountHomes().filter(holdsSecrets) : [],
     copies,
     resolve,
   };
   return { policyFor: (privateTmp) => policyOf({ ...shared, privateTmp }), unclear };
+}
+
+/** Jujutsu and Mercurial run what stands in theirs, as git does. */
+function otherRepositories(root: string): string[] {
+  return [".jj", ".hg"].map((name) => join(root, name)).filter((path) => existsSync(path));
+}
+
+/** The program that runs, and the links by which the user's next command finds it. */
+function ownProgram({ root, env }: Pick<Settings, "root" | "env">): string[] {
+  const program = process.execPath;
+  const directories = [...(env.PATH ?? "").split(delimiter), join(root, "node_modules/.bin")].filter(isAbsolute);
+  const links = directories.map((directory) => join(directory, "koda"));
+  return [program, ...links.filter((link) => unlessRefused(() => realpathSync(link)) === program)];
+}
+
+/** Named by variables; what git finds in a home is protected by default. */
+function gitConfiguration({ XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM }: Settings["env"]): string[] {
+  const inConfiguration = XDG_CONFIG_HOME && join(XDG_CONFIG_HOME, "git");
+  return [inConfiguration, GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM].flatMap((path = "") => (isAbsolute(path) ? path : []));
 }
 
 /** The ways to the proxies; none without a network. */

@@ -5,8 +5,10 @@
 export type Rule = { call: number; cases?: readonly Case[]; otherwise: number };
 /** All checks must hold. */
 export type Case = { when: readonly Check[]; verdict: number };
-/** Of an argument only the lower 32 bits are looked at: all that is checked here is an int for the kernel. */
-export type Check = { argument: number; mask?: number } & ({ is: number } | { isNot: number } | { hasAny: number });
+/** Of an argument the lower 32 bits are looked at, which are all that an int has for the kernel, or the upper ones. */
+export type Check = { argument: number; isUpper?: boolean; mask?: number } & (
+  { is: number } | { isNot: number } | { hasAny: number }
+);
 
 export const allow = 0x7fff0000;
 export const kill = 0x80000000;
@@ -65,7 +67,8 @@ export function compileFilter({ audit, otherCallsFrom }: Architecture, rules: re
 const noSuchCall = 38;
 
 function compileCheck(check: Check, fails: Label): Instruction[] {
-  const load: Instruction[] = [{ code: loadWord, value: argumentAt(check.argument) }];
+  const { argument, isUpper = false } = check;
+  const load: Instruction[] = [{ code: loadWord, value: argumentAt(argument) + (isUpper ? 4 : 0) }];
   if (check.mask !== undefined) load.push({ code: and, value: check.mask });
   if ("is" in check) return [...load, { code: jumpIfEqual, value: check.is, ifNot: fails }];
   if ("isNot" in check) return [...load, { code: jumpIfEqual, value: check.isNot, ifSo: fails }];

@@ -22,6 +22,11 @@ export function notAllowed(...when: readonly Check[]): Case {
   return { when, verdict: refuse(notPermitted) };
 }
 
+/** A case of a call in which the program is told that it succeeded, and nothing is done. */
+export function pretended(...when: readonly Check[]): Case {
+  return { when, verdict: refuse(0) };
+}
+
 /** A case of a call in which it is allowed. */
 export function allowed(...when: readonly Check[]): Case {
   return { when, verdict: allow };

@@ -2,6 +2,7 @@ import { type Arch, processors } from "../assembly/processors.ts";
 import { type Syscall, syscalls } from "../assembly/syscalls.ts";
 import { type Architecture, type Check, compileFilter, type Rule } from "./bpf.ts";
 import { forbidden, obsolete, opaque } from "./forbidden.ts";
+import { limitRules } from "./limits.ts";
 import { type NeighbourOptions, neighbourRules } from "./neighbours.ts";
 import { requestRules } from "./requests.ts";
 import { type NamedRule, noSuchCall, notAllowed, notPermitted, refusing, refusingAll } from "./rule.ts";
@@ -26,6 +27,7 @@ function rulesFor(arch: Arch, options: FilterOptions): Rule[] {
     ...refusingAll(forbidden, notPermitted),
     ...refusingAll([...opaque, ...obsolete], noSuchCall),
     ...processRules,
+    ...limitRules,
     ...requestRules,
     ...setIdRules,
     ...neighbourRules(options),
@@ -42,14 +44,11 @@ const anyNamespace = 0x7e02_0000;
 const timeNamespace = 0x80;
 /** CLONE_PARENT: a process that its parent's parent has to look after. */
 const siblingOfParent = 0x8000;
-const itself = 0;
 const newListener = 8;
 
 const processRules: readonly NamedRule[] = [
   refusing("unshare", { argument: 0, hasAny: anyNamespace | timeNamespace }),
   refusing("clone", { argument: 0, hasAny: anyNamespace | siblingOfParent }),
-  // Of another process: it could put a limit on koda itself.
-  refusing("prlimit64", { argument: 0, isNot: itself }),
   // Of two supervisors the later one is asked: a command's own would let through what koda's is there to refuse.
   refusing("seccomp", { argument: 1, hasAny: newListener }),
 ];

@@ -4,10 +4,8 @@ import { allowed, type NamedRule, noSuchFamily, noSuchProtocol, notAllowed, notP
 export type SocketOptions = {
   /** "tcp": TCP and what looks names up; "none": no sockets but those of this machine. */
   network: "tcp" | "none";
-  /** Asks the supervisor about every connect(). */
-  superviseConnect: boolean;
-  /** And about every listen(): in the machine's own network others would be let in. */
-  superviseListen: boolean;
+  /** Asks the supervisor about every connect() and listen(). */
+  supervise: boolean;
 };
 
 const [unix, inet, inet6, netlink] = [1, 2, 10, 16] as const;
@@ -20,14 +18,14 @@ const isFamily = (is: number): Check => ({ argument: 0, is });
 const isType = (is: number): Check => ({ argument: 1, mask: typeBits, is });
 const isProtocol = (is: number): Check => ({ argument: 2, is });
 
-export function socketRules({ superviseConnect, superviseListen, ...options }: SocketOptions): NamedRule[] {
+export function socketRules({ supervise, ...options }: SocketOptions): NamedRule[] {
   return [
     // It connects without a connect() that anything else would see.
     refusing("sendto", { argument: 3, hasAny: fastOpen }),
     refusing("sendmsg", { argument: 2, hasAny: fastOpen }),
     refusing("sendmmsg", { argument: 3, hasAny: fastOpen }),
-    { call: "connect", otherwise: superviseConnect ? notify : allow },
-    { call: "listen", otherwise: superviseListen ? notify : allow },
+    { call: "connect", otherwise: supervise ? notify : allow },
+    { call: "listen", otherwise: supervise ? notify : allow },
     socketPairs,
     sockets(options),
   ];

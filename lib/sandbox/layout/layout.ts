@@ -12,6 +12,11 @@ export type Layout = {
   /** False only where the whole tree is a writable root. */
   readonlyTree: boolean;
   mounts: readonly Mount[];
+  /**
+   * The trees and files that Landlock lets commands read: everything but what is hidden, also when that is replaced or
+   * first appears while a command runs, which no mount can cover. Absent where mounts alone have to hide.
+   */
+  readable?: readonly string[];
   /** Places to make in the new `/dev`, for roots that lie there (in shared memory). */
   inDevices: readonly Inside[];
 };

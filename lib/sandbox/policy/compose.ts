@@ -22,6 +22,7 @@ export function compose(parent: Policy, child: Policy): Policy {
     privateTmp,
     write: deeperRoots(parent, child).filter(isWritable),
     readonly: unique([...parent.readonly, ...child.readonly]),
+    ...((parent.held ?? child.held) && { held: unique([...(parent.held ?? []), ...(child.held ?? [])]) }),
     repositories: parent.repositories,
     hide,
     // A tier may hide more than the policies say.

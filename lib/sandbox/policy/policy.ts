@@ -23,6 +23,8 @@ export type Policy = {
   readonly write: readonly string[];
   /** Paths that stay read-only even below a writable root. */
   readonly readonly: readonly string[];
+  /** Those of them that nobody restores: a tier that cannot hold them is none. Absent where there are none. */
+  readonly held?: readonly string[];
   /** The repositories and settings of koda below the roots, which stay as they are like those. */
   readonly repositories: RepositoryPaths;
   /** Paths that may not even be read. */
@@ -73,6 +75,8 @@ export type Grants = {
   readonly accountHome: string | undefined;
   /** Homes of other accounts, where commands may have the right to read what their owners alone may read. */
   readonly otherHomes?: readonly string[];
+  /** Directories in which looking up a name makes the machine ask the network for it. Go through `resolve`. */
+  readonly automounts?: readonly string[];
   readonly tmp: string;
   /** Commands will find `tmp` in the place of `/tmp`. */
   readonly privateTmp: boolean;
@@ -87,8 +91,10 @@ export type Grants = {
    */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
-  /** The place that the project's `.git` leads to (`leadsTo` in lib/git). Goes through `resolve`. */
+  /** Places of the project's repository, as where its `.git` leads to (`leadsTo` in lib/git). Go through `resolve`. */
   readonly gitPlaces: readonly string[];
+  /** koda's own program, and the configuration that git has elsewhere: never written. Go through `resolve`. */
+  readonly keep?: readonly string[];
   /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
   readonly copies: readonly SettingsCopy[];
   readonly allowGit: boolean;
@@ -109,7 +115,7 @@ export function policyOf(grants: Grants): Policy {
   const denied = unique([...state, ...all(grants.hide)]);
   // Headers and commands of providers may hold keys.
   const configFile = present(grants.configDirectory).map(configFileIn);
-  const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants)])]);
+  const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants), ...(grants.automounts ?? [])])]);
   // Writable paths are readable, but for those that the user hides by name.
   const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));
   refuseState([root, ...grants.write, ...all(grants.read)], state);
@@ -118,7 +124,9 @@ export function policyOf(grants: Grants): Policy {
   const write = unique([root, tmp, ...grants.write]);
   // A copy that a command replaced by a symlink would show the next command the link's target.
   const places = unique(grants.copies.map(({ copy }) => dirname(copy)));
-  const fixed = all([...grants.gitPlaces, ...present(grants.configDirectory), ...readonlyByDefault(grants), ...places]);
+  const kept = all([...present(grants.configDirectory), ...readonlyByDefault(grants), ...(grants.keep ?? [])]);
+  const held = kept.filter((path) => isIn(path, write));
+  const fixed = all([...grants.gitPlaces, ...kept, ...places]);
   const covered = hiddenFrom({ hide, privateTmp });
   const policy: Policy = {
     root,
@@ -127,6 +135,7 @@ export function policyOf(grants: Grants): Policy {
     privateTmp,
     write,
     readonly: fixed.filter((path) => isIn(path, write)),
+    ...(held.length > 0 && { held }),
     repositories: { paths: [] },
     hide,
     show: unique([root, ...read]).filter((path) => isIn(path, covered)),

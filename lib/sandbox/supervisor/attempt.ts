@@ -5,7 +5,14 @@ import type { Socket } from "./socket.ts";
 
 const { EAGAIN, EALREADY, EINPROGRESS, EISCONN } = constants.errno;
 
-type AttemptOptions = { socket: Socket; address: Uint8Array; from?: Uint8Array | undefined; holds: DisposableStack };
+type AttemptOptions = {
+  socket: Socket;
+  address: Uint8Array;
+  from?: Uint8Array | undefined;
+  /** Asked once it is connected: a negative errno keeps it from the command. */
+  refusal?: (() => number) | undefined;
+  holds: DisposableStack;
+};
 
 /** A connection that is being made for a command. */
 export class Attempt implements Disposable {
@@ -13,17 +20,19 @@ export class Attempt implements Disposable {
   readonly #socket: Socket;
   readonly #address: Uint8Array;
   readonly #from: Uint8Array | undefined;
+  readonly #refusal: (() => number) | undefined;
   /** Held until it is over: the socket, and the file that the address names by its descriptor. */
   readonly #holds: DisposableStack;
   #tries = 0;
   /** The next try waits for an answer from the other side, or for a while, in which its queue may get room. */
   #waitsFor: "answer" | "while" = "answer";
 
-  constructor(call: Call, { socket, address, from, holds }: AttemptOptions) {
+  constructor(call: Call, { socket, address, from, refusal, holds }: AttemptOptions) {
     this.call = call;
     this.#socket = socket;
     this.#address = address;
     this.#from = from;
+    this.#refusal = refusal;
     this.#holds = holds;
   }
 
@@ -41,7 +50,7 @@ export class Attempt implements Disposable {
     // A socket that the command itself gave an address keeps that one.
     if (isFirst && this.#from !== undefined) bind(this.#socket.descriptor, this.#from);
     const result = connect(this.#socket.descriptor, this.#address);
-    if (result === 0 || (result === -EISCONN && !isFirst)) return this.#socket.deliver();
+    if (result === 0 || (result === -EISCONN && !isFirst)) return this.#refusal?.() || this.#socket.deliver();
     if (!this.#socket.waits) return result;
     const isOnItsWay = result === -EINPROGRESS || result === -EALREADY;
     if (!isOnItsWay && result !== -EAGAIN) return result;

@@ -152,6 +152,15 @@ export function socketType(socket: number): number {
   return result < 0 ? result : (value[0] ?? 0);
 }
 
+const [SO_PEERCRED, ucredBytes] = [17, 12] as const;
+
+/** The process that listens where a unix socket is connected, by its number here; 0 for one that has none. */
+export function peerOf(socket: number): number {
+  const [credentials, length] = [new Int32Array(ucredBytes / 4), new Int32Array([ucredBytes])];
+  const result = outcome(library().getsockopt(socket, SOL_SOCKET, SO_PEERCRED, credentials, length));
+  return result < 0 ? 0 : (credentials[0] ?? 0);
+}
+
 /** How many bytes could be read of another process's memory. */
 export function readMemory(pid: number, { address, into }: { address: bigint; into: Uint8Array }): number {
   const length = BigInt(into.length);

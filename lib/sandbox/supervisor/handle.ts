@@ -3,11 +3,11 @@ import { constants } from "node:os";
 import { unlessRefused } from "../../errors.ts";
 import type { Address } from "./address.ts";
 import { Attempt } from "./attempt.ts";
-import { close } from "./calls.ts";
+import { close, peerOf } from "./calls.ts";
 import { type Decision, decide, mayConnectTo, readable } from "./decide.ts";
 import { locate } from "./locate.ts";
 import { listenFor } from "./listening.ts";
-import type { Call, ConnectCall } from "./notification.ts";
+import type { CallResult, Call, ConnectCall } from "./notification.ts";
 import { targetAddress, directoryOf } from "./process.ts";
 import type { ConnectRules } from "./rules.ts";
 import { socketFor } from "./socket.ts";
@@ -16,8 +16,11 @@ const { EACCES, ECONNREFUSED, ENOENT, EPERM } = constants.errno;
 
 export type Report = (call: Call, what: string) => void;
 
-/** Deals with a call: either with its result, a negative errno or zero, or with an attempt that has yet to be made. */
-export function handle(call: Call, rules: ConnectRules, report: Report): number | Attempt {
+/**
+ * Deals with a call: with its result, a negative errno or zero, with an attempt that has yet to be made, or by leaving
+ * it to the command itself.
+ */
+export function handle(call: Call, rules: ConnectRules, report: Report): CallResult | Attempt {
   switch (call.name) {
     case "connect":
       return attempt(call, rules, report);
@@ -50,14 +53,38 @@ function attempt(call: ConnectCall, rules: ConnectRules, report: Report): number
   if (typeof socket === "number") return socket;
   holds.use(socket);
   if (decision.types !== undefined && !decision.types.includes(socket.type)) return -EPERM;
-  return new Attempt(call, { socket, ...target, holds: holds.move() });
+  const { descriptor } = socket;
+  return new Attempt(call, {
+    socket,
+    ...target,
+    refusal:
+      target.held === undefined ? undefined : () => whyNotServed(call, { descriptor, path: target.path }, report),
+    holds: holds.move(),
+  });
+}
+
+/**
+ * Whoever listens at a file may act outside of the sandbox, wherever that lies. Sockets of commands listen by koda's
+ * own hand (listening.ts), and the kernel remembers who did that for as long as they do.
+ */
+function whyNotServed(
+  call: ConnectCall,
+  { descriptor, path }: { descriptor: number; path: string },
+  report: Report,
+): number {
+  if (peerOf(descriptor) === process.pid) return 0;
+  report(call, `${socketAt(path)}, where no command of this run listens`);
+  return -EACCES;
 }
 
 function isRelative(address: Address): boolean {
   return address.family === "path" && !address.path.startsWith("/");
 }
 
-type Target = { address: Uint8Array; from?: Uint8Array | undefined; held?: number } | { errno: number; what?: string };
+type Target =
+  | { address: Uint8Array; from?: Uint8Array | undefined; held?: undefined }
+  | { address: Uint8Array; held: number; path: string }
+  | { errno: number; what?: string };
 
 function targetOf(decision: Exclude<Decision, { do: "refuse" }>, call: ConnectCall, rules: ConnectRules): Target {
   if (decision.do === "connect") return { address: decision.bytes, from: decision.from };
@@ -65,7 +92,7 @@ function targetOf(decision: Exclude<Decision, { do: "refuse" }>, call: ConnectCa
   const isAllowed = mayConnectTo(located.real, rules);
   if ("errno" in located && isAllowed) return { errno: located.errno };
   if ("held" in located && isAllowed && isSocket(located.held))
-    return { address: addressOfHeld(located.held), held: located.held };
+    return { address: addressOfHeld(located.held), held: located.held, path: located.real };
 
   // Every program that looks up a user asks for a service that seldom exists: that is refused without a word.
   if ("errno" in located) return { errno: EACCES, ...(located.errno !== ENOENT && { what: socketAt(located.real) }) };

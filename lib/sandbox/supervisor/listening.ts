@@ -10,14 +10,20 @@ import { duplicateOf } from "./socket.ts";
 const { EACCES, EINVAL, ENOSYS, EPERM, ESRCH } = constants.errno;
 
 /**
- * Listens with a command's socket, if the rules allow it; zero or a negative errno. It is done to a duplicate, to the
+ * Listens with a command's socket, if the rules allow it: zero or a negative errno, or "itself" where the command is to
+ * do so because koda cannot, and no rule is against it. It is done to a duplicate, to the
  * very socket that was looked at: by the number of the call the command may have another one by then.
  */
-export function listenFor(call: ListenCall, rules: ConnectRules, report: Report): number {
+export function listenFor(call: ListenCall, rules: ConnectRules, report: Report): number | "itself" {
   const socket = rules.borrow === false ? -EPERM : duplicateOf(call);
-  // A socket in its place would have another address.
-  if (socket === -EPERM || socket === -ENOSYS) report(call, "listening, where the kernel lets koda have no duplicate");
-  if (socket < 0) return socket === -ENOSYS ? -EPERM : socket;
+  if (socket === -EPERM || socket === -ENOSYS) {
+    // In a network of its own it may listen anywhere; but at a file no command will be let to it.
+    if (rules.tcp === "any" && rules.abstract) return "itself";
+    // A socket in its place would have another address.
+    report(call, "listening, where the kernel lets koda have no duplicate");
+    return -EPERM;
+  }
+  if (socket < 0) return socket;
   try {
     const refused = whyNotListen(addressOf(socket), rules);
     if (refused?.what !== undefined) report(call, refused.what);

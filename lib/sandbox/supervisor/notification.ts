@@ -54,12 +54,17 @@ export function stillWaits({ listener, id }: Asked): boolean {
   return ioctl(listener, ID_VALID, new Uint8Array(new BigUint64Array([id]).buffer)) === 0;
 }
 
-/** Ends the call as the kernel would: with zero or a negative errno. False when it no longer waits. */
-export function answer({ listener, id }: Asked, result: number): boolean {
+/** Zero or a negative errno; "itself" has the kernel do the call, of which nothing may lie in the command's memory. */
+export type CallResult = number | "itself";
+const continues = 1;
+
+/** Ends the call as the kernel would. False when it no longer waits. */
+export function answer({ listener, id }: Asked, result: CallResult): boolean {
   const bytes = new Uint8Array(answerBytes);
   const view = new DataView(bytes.buffer);
   view.setBigUint64(0, id, true);
-  view.setInt32(16, result, true);
+  if (result === "itself") view.setUint32(20, continues, true);
+  else view.setInt32(16, result, true);
   return ioctl(listener, SEND, bytes) === 0;
 }
 

@@ -26,9 +26,12 @@ export type Socket = Disposable & {
   deliver(): number;
 };
 
-/** The command's own socket, or where the kernel keeps that from koda, another to take its place. */
+/**
+ * The command's own socket, or where the kernel keeps that from koda, another to take its place. At a file another
+ * always does: only when it is connected is it known who listens, and until then the command must not send.
+ */
 export function socketFor(call: ConnectCall, address: Address, rules: ConnectRules): Socket | number {
-  const borrowed = rules.borrow === false ? -EPERM : borrow(call);
+  const borrowed = rules.borrow === false || address.family === "path" ? -EPERM : borrow(call);
   return borrowed === -EPERM || borrowed === -ENOSYS ? substitute(call, address, rules) : borrowed;
 }
 

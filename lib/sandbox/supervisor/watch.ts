@@ -1,9 +1,9 @@
 import { constants } from "node:os";
 import { receive } from "../../system/descriptors.ts";
-import type { Attempt } from "./attempt.ts";
+import { Attempt } from "./attempt.ts";
 import { close, nowhere, poll, pollEnd, POLLIN, POLLOUT, readLink } from "./calls.ts";
 import { handle, type Report } from "./handle.ts";
-import { answer, type Call, stillWaits, takeCall } from "./notification.ts";
+import { type CallResult, answer, type Call, stillWaits, takeCall } from "./notification.ts";
 import type { ConnectRules } from "./rules.ts";
 
 const { EACCES, EAGAIN } = constants.errno;
@@ -107,7 +107,7 @@ export class Watch {
   #take(call: Call, rules: ConnectRules): void {
     const isTooMany = call.name === "connect" && this.#attempts.size >= mostAttempts;
     const result = isTooMany ? -EAGAIN : this.#handle(call, rules);
-    if (typeof result === "number") {
+    if (!(result instanceof Attempt)) {
       answer(call, result);
       return;
     }
@@ -116,7 +116,7 @@ export class Watch {
   }
 
   /** A defect here must neither allow anything nor end the supervision of all other commands. */
-  #handle(call: Call, rules: ConnectRules): number | Attempt {
+  #handle(call: Call, rules: ConnectRules): CallResult | Attempt {
     try {
       return handle(call, rules, this.#reports.report);
     } catch {

@@ -7,8 +7,7 @@ export function ownNetworkFilter({ network }: Pick<Source<unknown>, "network">, 
   return {
     // The proxies listen in the shared network: only the filter keeps a command without a network from them.
     network: network === "none" && ports.length > 0 ? "none" : "tcp",
-    superviseConnect: true,
-    superviseListen: false,
+    supervise: true,
     foreignIpc: false,
   } as const;
 }

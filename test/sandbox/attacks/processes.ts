@@ -106,6 +106,32 @@ except (OSError, ValueError) as error: print("refused")`,
       confined: { says: /^refused$/ },
     },
     {
+      that: "no program takes off the mark by which koda finds what a command leaves behind",
+      run: python`
+import resource
+before = resource.getrlimit(15)
+other = struct.pack("QQ", 1, before[1] & (1 << 64) - 1)
+# An address whose lower half is zero, and so looks like none to who reads only that.
+place = 1 << 32
+libc.mmap.restype = ctypes.c_long
+libc.mmap(ctypes.c_long(place), ctypes.c_long(4096), 3, 0x100022, -1, ctypes.c_long(0))
+ctypes.memmove(place, other, 16)
+print(tried(call, "prlimit64", 0, 15, other, 0), tried(call, "setrlimit", 15, other), tried(call, "prlimit64", 0, 15, place, 0))
+print(resource.getrlimit(15) == before)`,
+      confined: { says: /^EPERM EPERM EPERM\nTrue$/ },
+      unconfined: { says: /^done done done\nFalse$/ },
+    },
+    {
+      that: "no program that crashes starts the machine's handler of crashes, and none minds",
+      // One byte: the kernel starts no handler for it. Where the hard limit is lower from the start, it stays.
+      run: python`
+import resource
+print(tried(resource.setrlimit, 4, (0, 0)), tried(call, "prlimit64", 0, 4, struct.pack("QQ", 0, 0), bytes(16)))
+print(resource.getrlimit(4))`,
+      confined: { says: /^done EPERM\n\(1, 1\)$/ },
+      unconfined: { says: /^done done\n\(0, 0\)$/ },
+    },
+    {
       that: "everybody is oneself: kill -1 ends one's own processes and nobody else",
       // Never where it would mean the machine: the numbers are looked at first.
       run: `sleep 60 & [ "$(cut -d' ' -f1 < /proc/self/stat)" -lt 100 ] && [ ! -e "/proc/$KODA" ] && kill -TERM -1 || kill $!; wait; echo over`,

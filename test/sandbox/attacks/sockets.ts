@@ -17,6 +17,35 @@ print(reach("socket"), reach(f"/proc/self/fd/{there}/socket"), reach(f"/proc/sel
       unconfined: { says: /^reached reached reached reached\nreached reached reached$/ },
     },
     {
+      that: "a socket in the project is reached where a command listens, and says nothing to anybody else who does",
+      run: python`
+import threading
+def says(s, path):
+    def hurry():
+        while s.fileno() >= 0 and tried(s.send, b"run this") != "done": pass
+    threading.Thread(target=hurry, daemon=True).start()
+    reached = tried(s.connect, path)
+    answer = reached if reached != "done" else s.recv(16).decode()
+    s.close()
+    return answer
+def serve(path):
+    server = socket.socket(socket.AF_UNIX); server.bind(path); server.listen()
+    # As daemons do: who began to listen is gone.
+    if os.fork() == 0:
+        os.setsid()
+        for _ in range(2):
+            peer, _ = server.accept(); peer.recv(16); peer.send(b"own"); peer.close()
+        os._exit(0)
+    os._exit(0)
+first = os.fork()
+if first == 0: serve("own")
+os.waitpid(first, 0)
+print([says(socket.socket(socket.AF_UNIX), path) for path in ("own", P + "/own")])
+print({says(socket.socket(socket.AF_UNIX), path) for path in ("served", P + "/served") for _ in range(20)})`,
+      confined: { says: /^\['own', 'own'\]\n\{'EACCES'\}$/ },
+      unconfined: { says: /^\['own', 'own'\]\n\{'reached'\}$/ },
+    },
+    {
       that: "nor one that keeps messages apart",
       run: python`print(connects(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET), OUT + "/messages"))`,
       confined: { says: /^EACCES$/ },

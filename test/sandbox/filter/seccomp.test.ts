@@ -9,8 +9,7 @@ import { judge } from "../../support/bpf.ts";
 const column = hereArch === "x64" ? 0 : 1;
 const usual: FilterOptions = {
   network: "tcp",
-  superviseConnect: true,
-  superviseListen: false,
+  supervise: true,
   foreignProcesses: false,
   foreignIpc: false,
 };
@@ -43,6 +42,16 @@ const rows: Row[] = [
   ["unshare of the time namespace", "unshare", [0x80], EPERM],
   ["one's own limits", "prlimit64", [0], allow],
   ["another's limits", "prlimit64", [1234], EPERM],
+  ["asking for one's mark", "prlimit64", [0, 15, 0, 4096], allow],
+  ["another mark", "prlimit64", [0, 15, 4096], EPERM],
+  ["another mark, at an address that is round", "prlimit64", [0, 15, 2 ** 32], EPERM],
+  ["another mark by the older call", "setrlimit", [15, 4096], EPERM],
+  ["another limit by the older call", "setrlimit", [7, 4096], allow],
+  ["asking for the limit of core dumps", "prlimit64", [0, 4, 0, 4096], allow],
+  ["core dumps", "prlimit64", [0, 4, 4096], refuse(0)],
+  ["core dumps, at an address that is round", "prlimit64", [0, 4, 2 ** 32], refuse(0)],
+  ["core dumps, and what they were", "prlimit64", [0, 4, 4096, 2 ** 32], EPERM],
+  ["core dumps by the older call", "setrlimit", [4, 4096], refuse(0)],
   ["the size of a terminal", "ioctl", [0, 0x5413], allow],
   ["typing into a terminal", "ioctl", [0, 0x5412], EPERM],
   ["controlling the console", "ioctl", [0, 0x541c], EPERM],
@@ -95,9 +104,9 @@ const rows: Row[] = [
   ["sending messages that connect", "sendmsg", [3, 0, 0x20000000], EPERM],
   ["sending many messages that connect", "sendmmsg", [3, 0, 1, 0x20004000], EPERM],
   ["connect under supervision", "connect", [3], notify],
-  ["connect without", "connect", [3], allow, { superviseConnect: false }],
-  ["listen in a network of one's own", "listen", [3, 16], allow],
-  ["listen in the machine's network", "listen", [3, 16], notify, { superviseListen: true }],
+  ["connect without", "connect", [3], allow, { supervise: false }],
+  ["listen under supervision", "listen", [3, 16], notify],
+  ["listen without", "listen", [3, 16], allow, { supervise: false }],
   ["another's priority, where there are none", "setpriority", [0, 1234, 7], allow],
   ["one's own priority", "setpriority", [0, 0, 7], allow, beside],
   ["another's priority", "setpriority", [0, 1234, 7], EPERM, beside],
@@ -146,11 +155,10 @@ const rows: Row[] = [
   ["a pair of another family", "socketpair", [2, 1, 0], EAFNOSUPPORT],
 ];
 
-const everythingAllowed: FilterOptions = { ...usual, superviseConnect: false };
+const everythingAllowed: FilterOptions = { ...usual, supervise: false };
 const narrowings: readonly Partial<FilterOptions>[] = [
   { network: "none" },
-  { superviseConnect: true },
-  { superviseListen: true },
+  { supervise: true },
   { foreignProcesses: true },
   { foreignIpc: true },
 ];
@@ -222,7 +230,7 @@ function programOf(assembly: Assembly, filter: Uint8Array): number {
 
 /** The filter, put on for real by a program of ours, before it executes a shell. */
 function filtered(command: string, options: Partial<FilterOptions> = {}) {
-  const filter = seccompFilter(hereArch, { ...usual, superviseConnect: false, ...options });
+  const filter = seccompFilter(hereArch, { ...usual, supervise: false, ...options });
   return runAfter((assembly) => putOn(assembly, filter), command);
 }
 
@@ -282,7 +290,7 @@ describe.skipIf(process.platform !== "linux")("under the filter, for real", () =
   ];
   test.each(harmless)("%s", (_name, call, args, without, under) => {
     const step = (assembly: Assembly) => assembly.step(call, args);
-    const filter = seccompFilter(hereArch, { ...usual, superviseConnect: false });
+    const filter = seccompFilter(hereArch, { ...usual, supervise: false });
     expect([errnoOf(step), errnoOf(step, filter)]).toEqual([without, under]);
   });
 

@@ -10,8 +10,7 @@ const { EACCES, EINVAL } = constants.errno;
 /** Programs that are asked about it: in the machine's network. */
 async function surroundings(...changes: Parameters<typeof usual>) {
   const here = await usual(...changes);
-  const run: typeof here.run = (program, options = { filter: "sharing" }) =>
-    here.run(`${prelude}\n${program}`, options);
+  const run: typeof here.run = (program, options = { filter: "whole" }) => here.run(`${prelude}\n${program}`, options);
   return { ...here, run };
 }
 

@@ -111,20 +111,18 @@ function programFile(directory: string, filter: FilterName): string {
 /** Writing a program that runs is refused: each is written once. */
 const written = new Set<string>();
 
-/** Those of the tiers, in a network of the commands' own and in the machine's; and one that refuses nothing by itself. */
-type FilterName = "whole" | "sharing" | "asking";
+/** That of the tiers, and one that refuses nothing by itself. */
+type FilterName = "whole" | "asking";
 
 const numberOf = (call: Syscall) => syscalls[call][hereArch === "x64" ? 0 : 1];
 const usual: FilterOptions = {
   network: "tcp",
-  superviseConnect: true,
-  superviseListen: false,
+  supervise: true,
   foreignProcesses: false,
   foreignIpc: false,
 };
 const filters: Record<FilterName, Uint8Array> = {
   whole: seccompFilter(hereArch, usual),
-  sharing: seccompFilter(hereArch, { ...usual, superviseListen: true }),
   asking: compileFilter({ audit: hereArch === "x64" ? 0xc000003e : 0xc00000b7 }, [
     { call: numberOf("connect"), otherwise: notify },
     { call: numberOf("listen"), otherwise: notify },

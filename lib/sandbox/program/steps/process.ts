@@ -42,14 +42,21 @@ export function closeFrom(program: Assembly, first: Value, last: number = 0xffff
 }
 
 const resources = { cpuSeconds: 0, memoryBytes: 9, openFiles: 7, processes: 6 } as const;
+const coreDumps = 4;
+/** The kernel writes no core dump of one byte, and by this number it also knows not to start a handler of crashes. */
+const noCoreDump = 1;
 
-/** A limit that the kernel finds too high for us is one that holds already. */
 export function limitResources(program: Assembly, limits: ResourceLimits): void {
+  limitResource(program, coreDumps, noCoreDump);
   for (const [name, resource] of Object.entries(resources) as [keyof ResourceLimits, number][]) {
     const limit = limits[name];
-    if (limit === undefined) continue;
-    const kept = program.label(`${name} is as it was`);
-    program.step("prlimit64", [0, resource, program.words(limit, limit), 0], { onError: kept });
-    program.place(kept);
+    if (limit !== undefined) limitResource(program, resource, limit);
   }
+}
+
+/** A limit that the kernel finds too high for us is one that holds already. */
+function limitResource(program: Assembly, resource: number, limit: number): void {
+  const kept = program.label(`limit ${resource} is as it was`);
+  program.step("prlimit64", [0, resource, program.words(limit, limit), 0], { onError: kept });
+  program.place(kept);
 }

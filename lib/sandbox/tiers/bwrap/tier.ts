@@ -38,7 +38,7 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
   const rights = held.use(rightsInNamespace(policy));
   const listeners = rights.maps === undefined ? firstOther : firstOther + 1;
   const tier: Tier<Layout> = {
-    ...viewsIn({ cover: rights.cover, followsLinks: true }),
+    ...viewsIn({ hasLandlock: abi > 0, cover: rights.cover, followsLinks: true }),
     name: "bwrap",
     notes: [...gaps, ...processLimitNotes()],
     rights,
@@ -56,7 +56,7 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
 
 const gaps = [
   "what a command leaves running ends with it, and commands do not reach each other's servers",
-  "a .git or .koda that is a symlink is protected only where it leads to",
+  "a .git, a .koda or a koda that is a symlink is protected only where it leads to",
 ];
 
 function planFor(source: Source<Layout>, { arch, abi, ports }: TierOptions, listeners: number): TierPlan {

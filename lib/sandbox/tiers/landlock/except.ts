@@ -14,7 +14,10 @@ export const mostRules = 3_000;
  * directory what was allowed for it, so each directory on the way to something hidden is replaced by what lies in it.
  * Directories are listed for each command: files that came since the last one are to be read like the rest.
  */
-export function everythingExcept({ hide, show }: Pick<Policy, "hide" | "show">): readonly string[] {
+export function everythingExcept(
+  { hide, show }: Pick<Policy, "hide" | "show">,
+  most: number = mostRules,
+): readonly string[] {
   const hidden = new Set(hide.map(folded));
   const onTheWay = new Set(hide.flatMap(directoriesAbove).map(folded));
   const shown = new Set(show);
@@ -24,9 +27,9 @@ export function everythingExcept({ hide, show }: Pick<Policy, "hide" | "show">):
 
   function visit(path: string): void {
     if (hidden.has(folded(path)) && !shown.has(path)) return outermostIn(path).forEach(visit);
-    if (onTheWay.has(folded(path))) return entriesOf(path).forEach(visit);
+    if (onTheWay.has(folded(path))) return entriesOf(path, most).forEach(visit);
     found.push(path);
-    if (found.length > mostRules) throw tooMany(path);
+    if (found.length > most) throw tooMany(path, most);
   }
 
   /** The exceptions in something hidden. A rule about a symlink would be about whatever it leads to by then. */
@@ -49,9 +52,9 @@ function directoriesAbove(path: string): readonly string[] {
 }
 
 /** Of a directory that koda may not list nothing is allowed. */
-function entriesOf(directory: string): readonly string[] {
+function entriesOf(directory: string, most: number): readonly string[] {
   const entries = unlessRefused(() => readdirSync(directory, { withFileTypes: true })) ?? [];
-  if (entries.length > mostRules) throw tooMany(directory);
+  if (entries.length > most) throw tooMany(directory, most);
   return entries.filter((entry) => !isLink(directory, entry)).map(({ name }) => join(directory, name));
 }
 
@@ -61,8 +64,8 @@ function isLink(directory: string, entry: Dirent): boolean {
   return entry.isSymbolicLink() || !isThere(join(directory, entry.name));
 }
 
-function tooMany(path: string): Unavailable {
+function tooMany(path: string, most: number): Unavailable {
   return new Unavailable(
-    `more than ${mostRules} files lie beside hidden ones, in "${path}" for one, and Landlock needs a rule for each`,
+    `more than ${most} files lie beside hidden ones, in "${path}" for one, and Landlock needs a rule for each`,
   );
 }

@@ -6,6 +6,7 @@ export const gaps: readonly string[] = [
   "commands cannot run servers over TCP, only at unix sockets in the project; in most containers not even there",
   "other processes can be seen, and yours be given fewer processors",
   "no shared memory, semaphores or message queues of System V, which PostgreSQL and fakeroot need, nor POSIX queues",
+  "names that are looked up in an automounter's directory are asked of its daemon, and so of the network",
   "what a command leaves running is looked for, and may go on when koda is killed",
   "/tmp and /dev/shm are closed: no POSIX semaphores, no pseudo-terminals",
 ];

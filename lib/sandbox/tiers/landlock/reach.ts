@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { unlessRefused } from "../../../errors.ts";
 import { folded, isBelow } from "../../../files/path.ts";
-import { kernelMounts } from "../../layout/host.ts";
+import { kernelMounts, look } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { isHidden } from "../../policy/reach.ts";
 import { listing, reading, type Restriction, usingDevice, writing } from "../../program/steps/landlock.ts";
@@ -22,6 +22,7 @@ const shared = ["/dev", "/dev/shm", "/tmp"] as const;
 export function reachOf(policy: Policy): Reach {
   const writable = outermost(policy.write.filter((root) => !isHidden(root, policy)));
   refuseHiddenInside(writable, policy);
+  refuseHeldInside(writable, policy);
   refuseKernelInside(writable);
   const copies = policy.copies.flatMap(({ at, copy, isWhole }) => (isWhole ? [copy, at] : [copy]));
   const hide = [...policy.hide, ...shared.flatMap(realPath)].filter((path) => !isIn(path, writable));
@@ -46,6 +47,16 @@ function refuseHiddenInside(roots: readonly string[], policy: Policy): void {
   throw new Unavailable(
     `"${inside}" is hidden and lies where commands may write, of which Landlock can except nothing`,
     "work in a directory that holds nothing hidden, or open it with --allow-read",
+  );
+}
+
+/** In a tree that can be written nothing stays as it is, and nobody restores these. */
+function refuseHeldInside(roots: readonly string[], { held = [] }: Policy): void {
+  const inside = held.find((path) => isIn(path, roots) && look(path) !== undefined);
+  if (inside === undefined) return;
+  throw new Unavailable(
+    `"${inside}" decides what koda or git runs and lies where commands may write, of which Landlock can except nothing`,
+    "keep it outside of the project and of what --allow-write opens",
   );
 }
 

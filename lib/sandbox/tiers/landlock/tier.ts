@@ -58,8 +58,7 @@ function planFor({ view, network }: Source<Reach>, { arch, abi }: TierOptions): 
     landlock: restrictionTo(view, abi),
     filter: seccompFilter(arch, {
       network: network === "none" ? "none" : "tcp",
-      superviseConnect: true,
-      superviseListen: true,
+      supervise: true,
       foreignProcesses: true,
       foreignIpc: true,
     }),

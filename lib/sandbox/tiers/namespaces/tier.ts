@@ -33,7 +33,7 @@ export async function openNamespacesTier(policy: Policy, options: TierOptions, {
   using held = new DisposableStack();
   const rights = held.use(rightsInNamespace(policy));
   const tier: Tier<Layout> = {
-    ...viewsIn({ cover: rights.cover, followsLinks: false }),
+    ...viewsIn({ hasLandlock: abi > 0, cover: rights.cover, followsLinks: false }),
     name: "namespaces",
     notes: notesOf(abi, processes),
     rights,
