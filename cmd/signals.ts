@@ -11,7 +11,7 @@ export type Stopper = {
   relay?: (signal: NodeJS.Signals) => void;
 };
 
-/** Signals this close together are one: `timeout` sends its signal to koda and then to its group, npm passes Ctrl-C on. */
+/** Signals this close together are one: `timeout` signals koda and then its group, npm passes Ctrl-C on. */
 const togetherMs = 300;
 
 /**

@@ -15,6 +15,8 @@ export type Project = {
   findGit: () => Git | undefined;
   /** A directory of koda's own, where no command can write. */
   scratch: string;
+  /** How many more bytes of indexes may be copied. */
+  room: { bytes: number };
   copies: Copies;
   /** The repositories in the project, by the directory that is listed, as they were when first seen. */
   repositories: Map<string, FrozenRepository>;
@@ -69,9 +71,9 @@ async function list(
 }
 
 async function listFrozen(project: Project, base: string, signal: AbortSignal): Promise<Differing | undefined> {
-  const { findGit, scratch, repositories, policy, notes } = project;
+  const { findGit, scratch, room, repositories, policy, notes } = project;
   try {
-    const repository = await freezeRepository(base, { findGit, scratch, above: base === policy.root }, signal);
+    const repository = await freezeRepository(base, { findGit, scratch, room, above: base === policy.root }, signal);
     if (repository === undefined) return undefined;
     const found = await differing(repository, signal);
     repositories.set(base, repository);

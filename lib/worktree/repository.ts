@@ -38,12 +38,16 @@ type FreezeOptions = {
   scratch: string;
   /** A repository may begin above `base`. */
   above: boolean;
+  room: IndexRoom;
 };
+
+/** How many more bytes of indexes may be copied. */
+type IndexRoom = { bytes: number };
 
 /** Undefined when `base` is in no repository or in a part of one that is ignored, or there is no git. */
 export async function freezeRepository(
   base: string,
-  { findGit, scratch, above }: FreezeOptions,
+  { findGit, scratch, above, room }: FreezeOptions,
   signal: AbortSignal,
 ): Promise<FrozenRepository | undefined> {
   const origin = originOf(base, above);
@@ -51,7 +55,7 @@ export async function freezeRepository(
   const git = findGit();
   if (git === undefined) return undefined;
   const directory = mkdtempSync(join(scratch, "git-"));
-  makeGitDirectory(directory, origin);
+  makeGitDirectory(directory, origin, room);
   const repository = { base, top: origin.top, git, directory };
   const isIgnored = base !== origin.top && (await ignores(repository, signal));
   return isIgnored ? undefined : repository;
@@ -67,7 +71,7 @@ function originOf(base: string, above: boolean): Origin | undefined {
   return undefined;
 }
 
-function makeGitDirectory(directory: string, origin: Origin): void {
+function makeGitDirectory(directory: string, origin: Origin, room: IndexRoom): void {
   for (const part of ["objects/info", "refs", "info"]) mkdirSync(join(directory, part), { recursive: true });
   const files: Record<string, string> = {
     HEAD: "ref: refs/heads/none\n",
@@ -79,7 +83,7 @@ function makeGitDirectory(directory: string, origin: Origin): void {
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
   const parts = readdirSync(origin.directory).filter((name) => name === "index" || name.startsWith("sharedindex."));
-  for (const name of parts) copyIndex(join(origin.directory, name), join(directory, name));
+  for (const name of parts) copyIndex(join(origin.directory, name), join(directory, name), room);
 }
 
 const shortHashes = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
@@ -89,14 +93,18 @@ function usesLongHashes(commonDirectory: string): boolean {
   return /^\s*objectformat\s*=\s*sha256\s*$/im.test(readSmallText(join(commonDirectory, "config")));
 }
 
-/** A million files take a fifth of it. A command may have made one of any size, which need not be on the disk. */
-const largestIndex = 512 * 1024 * 1024;
+/**
+ * How many bytes of indexes a snapshot copies: a million files take a fifth of it. A command may have made some of any
+ * size, which need not be on the disk.
+ */
+export const mostIndexBytes: number = 512 * 1024 * 1024;
 
 /** With its time: git looks closer at files that are no older than the index, and that must not change. */
-function copyIndex(from: string, to: string): void {
+function copyIndex(from: string, to: string, room: IndexRoom): void {
   const stats = statSync(from);
   if (!stats.isFile()) return;
-  if (stats.size > largestIndex) throw new Error("its index is larger than 512 MiB");
+  if (stats.size > room.bytes) throw new Error("the indexes of all repositories are larger than 512 MiB");
+  room.bytes -= stats.size;
   copyFileSync(from, to);
   const seconds = Math.floor(stats.mtimeMs) / 1000;
   utimesSync(to, seconds, seconds);

@@ -8,6 +8,7 @@ import type { Policy } from "../sandbox/policy/policy.ts";
 import type { Project } from "./listing.ts";
 import { diffChanges, type WorkDiff } from "./patch.ts";
 import { changesSince, rememberProject, type IsOwn, type Past } from "./past.ts";
+import { mostIndexBytes } from "./repository.ts";
 import { restoreFiles } from "./restore.ts";
 
 /**
@@ -67,6 +68,7 @@ export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal
       policy,
       findGit: () => findGit(searchPath, [policy.root, ...policy.write]),
       scratch,
+      room: { bytes: mostIndexBytes },
       copies,
       repositories: new Map(),
       notes: [],

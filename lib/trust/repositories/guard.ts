@@ -10,6 +10,7 @@ import type { RepositoryFinding } from "./finding.ts";
 import { findByIdentity, identityAt } from "./identity.ts";
 import { isLock, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
+import { missingObjects, objectsIn } from "./objects.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
@@ -104,13 +105,13 @@ export class Guard {
   }
 
   /** Nothing that a command wrote is thrown away. */
-  async #clear({ directory, name }: HeldEntry): Promise<void> {
+  #clear({ directory, name }: HeldEntry): void {
     const path = join(directory.path, name);
     const identity = identityAt(path);
     if (identity === undefined) return;
     if (this.#paths.isKnown(identity)) throw new Unrestorable({ kind: "refused", reason: `"${path}" was moved there` });
     const suspect = { path, identity, reason: "it was not there before" };
-    const moved = await moveToQuarantine(suspect, this.#options.quarantine);
+    const moved = moveToQuarantine(suspect, this.#options.quarantine);
     if (moved.kind === "failed") throw new Unrestorable({ kind: "refused", reason: moved.error ?? moved.problem });
   }
 }
@@ -126,19 +127,22 @@ type Watch = {
   identity: string | undefined;
   /** Of the directory that it lies in; undefined when there was none. */
   parent: string | undefined;
+  /** As of the last look. */
+  objects: ReadonlySet<string>;
 };
 
 async function watch(path: string, look: (parent: HeldDirectory, name: string) => Promise<Memory>): Promise<Watch> {
   const parent = identityAt(dirname(path));
   const name = basename(path);
-  if (parent === undefined) return { path, memory: new Map(), kind: "missing", identity: undefined, parent };
+  const objects = objectsIn(path);
+  if (parent === undefined) return { path, memory: new Map(), kind: "missing", identity: undefined, parent, objects };
   using directory = HeldDirectory.open(dirname(path));
   const memory = await look(directory, name);
   const kind = memory.get(name)?.kind ?? "missing";
-  return { path, memory, kind, identity: kind === "missing" ? undefined : identityAt(path), parent };
+  return { path, memory, kind, identity: kind === "missing" ? undefined : identityAt(path), parent, objects };
 }
 
-type RestoreOptions = { roots: readonly string[]; clear: (target: HeldEntry) => Promise<void> };
+type RestoreOptions = { roots: readonly string[]; clear: (target: HeldEntry) => void };
 
 async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Promise<readonly Restoration[]> {
   const { memory, path } = watch;
@@ -152,10 +156,19 @@ async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Pro
     const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
     const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true });
     restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
+    restorations.push(...lostObjects(watch, now));
   } catch (error) {
     restorations.push({ path, problem: problemOf(error) });
   }
   return restorations;
+}
+
+/** Told once. */
+function lostObjects(watch: Watch, path: string): readonly Restoration[] {
+  const before = watch.objects;
+  watch.objects = objectsIn(path);
+  if (missingObjects(before, watch.objects).length === 0) return [];
+  return [{ path: join(path, "objects"), problem: { kind: "lost", reason: "git's objects are not kept" } }];
 }
 
 /** Finds where to restore: at its place, to which it is moved back, or below a directory that was renamed with it. */
@@ -170,7 +183,7 @@ async function settle({ kind, path, identity, parent }: Watch, { roots, clear }:
     return { now: found, isMoved: false };
   using from = HeldDirectory.open(dirname(found));
   using to = HeldDirectory.open(dirname(path), { create: true });
-  await clear({ directory: to, name: basename(path) });
+  clear({ directory: to, name: basename(path) });
   renameSync(from.at(basename(found)), to.at(basename(path)));
   return { now: path, isMoved: true };
 }

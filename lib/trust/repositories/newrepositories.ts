@@ -55,9 +55,9 @@ export class NewRepositories {
   async #look(signal: AbortSignal, isGlance: boolean): Promise<readonly RepositoryFinding[]> {
     await this.#paths.look(signal);
     const findings = isGlance ? [] : await this.#openBlind(signal);
-    for (const danger of this.#openDangers()) findings.push(...(await this.#close(danger)));
+    for (const danger of this.#openDangers()) findings.push(...this.#close(danger));
     for (const [index, found] of this.#arrivals().entries()) {
-      findings.push(...(await this.#receive(found, index < mostArrivals)));
+      findings.push(...this.#receive(found, index < mostArrivals));
       await yieldToEventLoop(signal);
     }
     return findings.filter((finding) => this.#isUnreported(finding));
@@ -73,8 +73,7 @@ export class NewRepositories {
       const closed = this.#paths.unreadable.filter((path) => !this.#blind.has(path));
       findings.push(...odd);
       const opened = closed.filter(makeReadable);
-      for (const path of closed)
-        if (!opened.includes(path)) findings.push(...(await this.#quarantine(path, unreadable)));
+      for (const path of closed) if (!opened.includes(path)) findings.push(...this.#quarantine(path, unreadable));
       if (odd.length + closed.length === 0) break;
       await this.#paths.look(signal);
     }
@@ -98,7 +97,7 @@ export class NewRepositories {
   }
 
   /** One that comes after too many others is not judged, and not trusted either. */
-  async #receive(found: FoundRepository, isJudged: boolean): Promise<readonly RepositoryFinding[]> {
+  #receive(found: FoundRepository, isJudged: boolean): readonly RepositoryFinding[] {
     // It may have been in something that was moved away just now.
     if (identityAt(found.path) !== found.identity) return [];
     const { roots, known } = this.#paths;
@@ -127,16 +126,16 @@ export class NewRepositories {
       .filter(({ path }) => !this.#guarded.some((guarded) => isBelow(path, guarded)));
   }
 
-  async #close(danger: OpenDanger): Promise<readonly RepositoryFinding[]> {
+  #close(danger: OpenDanger): readonly RepositoryFinding[] {
     if (this.#reported.has(keyOf(danger))) return [];
     const { path, reason } = danger;
     if (path !== this.#options.open) return this.#quarantine(path, reason);
     return [{ kind: "failed", path, reason, problem: "does not move a whole repository away" }];
   }
 
-  async #quarantine(path: string, reason: string): Promise<readonly RepositoryFinding[]> {
+  #quarantine(path: string, reason: string): readonly RepositoryFinding[] {
     const identity = identityAt(path);
-    return identity === undefined ? [] : [await moveToQuarantine({ path, identity, reason }, this.#options.quarantine)];
+    return identity === undefined ? [] : [moveToQuarantine({ path, identity, reason }, this.#options.quarantine)];
   }
 }
 

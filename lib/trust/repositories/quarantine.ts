@@ -1,9 +1,7 @@
-import { renameSync, unlinkSync } from "node:fs";
+import { renameSync, rmdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { errnoOf, reasonOf } from "../../errors.ts";
+import { errnoOf, reasonOf, unlessRefused } from "../../errors.ts";
 import { HeldDirectory, Replaced } from "../../files/held.ts";
-import { removeTree } from "../../files/remove.ts";
-import { copyEntry } from "./copy.ts";
 import type { RepositoryFinding } from "./finding.ts";
 import { identityOf } from "./identity.ts";
 
@@ -19,15 +17,12 @@ type Suspect = {
  * Moves an entry into the quarantine, where no one uses git. Every step is taken in directories that are held, so that
  * a symlink put in the way at the same time leads nowhere.
  */
-export async function moveToQuarantine(
-  { path, identity, reason }: Suspect,
-  quarantine: string,
-): Promise<RepositoryFinding> {
+export function moveToQuarantine({ path, identity, reason }: Suspect, quarantine: string): RepositoryFinding {
   const id = crypto.randomUUID().slice(0, 8);
   try {
     using parent = HeldDirectory.open(dirname(path));
     const entry = { parent, name: basename(path), identity };
-    const movedTo = await moveAway(entry, { quarantine, id });
+    const movedTo = moveAway(entry, { quarantine, id });
     return { kind: "quarantined", path, reason, movedTo };
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
@@ -38,16 +33,17 @@ export async function moveToQuarantine(
 type Entry = { parent: HeldDirectory; name: string; identity: string };
 type Goal = { quarantine: string; id: string };
 
-async function moveAway(entry: Entry, goal: Goal): Promise<string> {
+/** Nothing is copied: an entry can be of any size. On another file system it stays, and git takes it for nothing. */
+function moveAway(entry: Entry, goal: Goal): string {
   try {
-    return await carryToQuarantine(entry, goal);
+    return carryToQuarantine(entry, goal);
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     return disarm(entry, goal);
   }
 }
 
-async function carryToQuarantine(entry: Entry, { quarantine, id }: Goal): Promise<string> {
+function carryToQuarantine(entry: Entry, { quarantine, id }: Goal): string {
   const { parent, name } = entry;
   const day = new Date().toISOString().slice(0, 10);
   using goal = HeldDirectory.open(join(quarantine, `${day}-${id}`), { create: true });
@@ -56,8 +52,8 @@ async function carryToQuarantine(entry: Entry, { quarantine, id }: Goal): Promis
   try {
     renameSync(parent.at(name), goal.at(name));
   } catch (error) {
-    if (errnoOf(error) !== "EXDEV") throw error;
-    await carryOver(entry, goal);
+    unlessRefused(() => rmdirSync(goal.path));
+    throw error;
   }
   return join(goal.path, name);
 }
@@ -69,26 +65,6 @@ function letMove({ parent, name }: Entry): void {
   using directory = parent.child(name);
   directory.chmod(Number(stats.mode & 0o7777n) | 0o700);
 }
-
-/** The quarantine is on another file system. */
-async function carryOver({ parent, name }: Entry, goal: HeldDirectory): Promise<void> {
-  try {
-    await copyEntry(parent, name, goal);
-  } catch (error) {
-    await remove(goal, name);
-    throw error;
-  }
-  await remove(parent, name);
-}
-
-async function remove(directory: HeldDirectory, name: string): Promise<void> {
-  const stats = directory.look(name);
-  if (stats?.isDirectory()) await removeTree(directory, name, { keep: () => undefined, signal: never });
-  else if (stats !== undefined) unlinkSync(directory.at(name));
-}
-
-/** A move that was begun is finished, even when the run is being stopped. */
-const never = new AbortController().signal;
 
 /** Renames an entry that cannot be moved away, without what makes git take it for a repository. */
 function disarm(entry: Entry, { id }: Goal): string {

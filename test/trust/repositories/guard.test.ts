@@ -411,3 +411,18 @@ describe("where commands may commit", () => {
     expect(git("log", "--oneline")).toContain(" a");
   });
 });
+
+test("objects that a command removed are told of, once, and those that git packed are not", async () => {
+  const packs = { ".git/objects/pack/pack-1.pack": "x", ".git/objects/aa/bb": "x" };
+  await using run = await guarded((at) => rmSync(at(".git/objects/aa"), { recursive: true }), {
+    ...repository,
+    ...packs,
+  });
+  expect(run.findings).toMatchObject([{ kind: "restored", parts: [], lost: ["objects"] }]);
+  expect(run.findings.map(levelOf)).toEqual(["error"]);
+  await run.guard.begin();
+  expect(await run.guard.restore()).toEqual([]);
+  rmSync(run.at(".git/objects/pack/pack-1.pack"));
+  writeFileSync(run.at(".git/objects/pack/pack-2.pack"), "x");
+  expect(await run.guard.end()).toEqual([]);
+});
