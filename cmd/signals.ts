@@ -12,7 +12,7 @@ export type Stopper = {
 };
 
 /** Signals this close together are one: `timeout` signals koda and then its group, npm passes Ctrl-C on. */
-const togetherMs = 300;
+const togetherMs = 100;
 
 /**
  * The first signal stops the run, which reports it in its end event. Another one later kills everything and exits at

@@ -24,8 +24,9 @@ function inMemory(name: string, content: Uint8Array): number | undefined {
   let file = make(sealable | executable);
   if (file < 0) file = make(sealable);
   if (file < 0) return undefined;
-  writeAll(file, content);
-  const mayRun = (fstatSync(file).mode & 0o111) !== 0;
+  // A limit on the size of files holds in memory too.
+  const isWhole = unlessRefused(() => (writeAll(file, content), true)) ?? false;
+  const mayRun = isWhole && (fstatSync(file).mode & 0o111) !== 0;
   if (mayRun && libc()?.fcntl(file, F_ADD_SEALS, everySeal) === 0) return file;
   closeSync(file);
   return undefined;

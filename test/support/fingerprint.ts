@@ -13,7 +13,7 @@ export function fingerprint(base: string, paths: readonly string[], { times }: O
 }
 
 /** Files that koda quarantined, its records of repositories, and objects that nothing in their repository refers to. */
-const harmless = /\/koda-(quarantine|runs)|\.git\/objects\/[0-9a-f]{2}(\/|$)/;
+const harmless = /\/koda-(quarantine|run-)|\.git\/objects\/[0-9a-f]{2}(\/|$)/;
 
 function entriesAt(base: string, path: string, times: boolean): [path: string, state: string][] {
   const full = join(base, path);

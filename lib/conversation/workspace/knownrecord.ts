@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { parseJson } from "../../config/json.ts";
 import { unlessRefused } from "../../errors.ts";
@@ -16,8 +16,7 @@ export class KnownRecord implements Disposable {
   readonly left: ReadonlySet<string> | undefined;
 
   constructor(directory: string, roots: readonly string[]) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const prefix = `${Bun.hash(roots.join("\0")).toString(36)}-`;
+    const prefix = `koda-run-${Bun.hash(roots.join("\0")).toString(36)}-`;
     const others = readdirSync(directory).filter((name) => name.startsWith(prefix));
     this.#path = join(directory, `${prefix}${crypto.randomUUID()}`);
     this.#file = openSync(this.#path, "wx", 0o600);

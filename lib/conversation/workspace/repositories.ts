@@ -134,7 +134,7 @@ class RepositoryWatch implements Repositories {
     const { policy, dataDirectory } = this.#options;
     const lasting = policy.write.filter((root) => root !== policy.tmp);
     if (dataDirectory === undefined || !existsSync(dataDirectory) || !isHidden(dataDirectory, policy)) return undefined;
-    return unlessRefused(() => new KnownRecord(join(dataDirectory, "koda-runs"), lasting));
+    return unlessRefused(() => new KnownRecord(dataDirectory, lasting));
   }
 
   async #look({ paths, newcomers }: Watched): Promise<void> {

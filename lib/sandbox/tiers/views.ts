@@ -7,7 +7,7 @@ import type { Tier } from "./tier.ts";
 import { Unavailable } from "./unavailable.ts";
 
 /** More rules than this would cost every command a millisecond; mounts hide by themselves then. */
-const mostRules = 500;
+const mostRules = 200;
 
 type ViewOptions = {
   /** Landlock is there to hide as well. */
