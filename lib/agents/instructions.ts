@@ -18,10 +18,17 @@ type Block = { readonly path: string; readonly text: string };
 
 export const noInstructions: Instructions = { blocks: [], notices: [] };
 
-type Request = { cwd: string; user?: Owner; limitBytes?: number };
+type Request = {
+  cwd: string;
+  /** Is a real path hidden from the run? */
+  isHidden?: (real: string) => boolean;
+  user?: Owner;
+  limitBytes?: number;
+};
 
 /** The instructions of each directory from the repository's root down to `cwd`, which is absolute and real. */
-export function loadInstructions({ cwd, user = process.getuid?.(), limitBytes = 32 * 1024 }: Request): Instructions {
+export function loadInstructions(request: Request): Instructions {
+  const { cwd, isHidden = () => false, user = process.getuid?.(), limitBytes = 32 * 1024 } = request;
   const repository = findRepository(cwd, user);
   const root = repository?.trusted ? repository.root : undefined;
   const blocks: Block[] = [];
@@ -33,7 +40,7 @@ export function loadInstructions({ cwd, user = process.getuid?.(), limitBytes = 
   for (const directory of directoriesBetween(root ?? cwd, cwd)) {
     const path = firstOf(directory);
     if (path === undefined) continue;
-    const { text, cut, problem } = readInstructions(path, root ?? cwd, room);
+    const { text, cut, problem } = readInstructions(path, { root: root ?? cwd, isHidden }, room);
     if (problem !== undefined) notices.push(`The instructions "${path}" are not read: ${problem}`);
     if (cut) notices.push(`The instructions "${path}" are cut: all together may have ${limitBytes / 1024} KiB`);
     if (text.trim() !== "") blocks.push({ path, text });
@@ -63,16 +70,18 @@ function isThere(path: string): boolean {
   return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
 }
 
+type Rules = { root: string; isHidden: (real: string) => boolean };
 type Read = { text: string; cut: boolean; problem?: string };
 
 const nothing = { text: "", cut: false };
 
 /** At most `room` bytes of a file. A link out of the repository may lead to a private file. */
-function readInstructions(path: string, root: string, room: number): Read {
+function readInstructions(path: string, { root, isHidden }: Rules, room: number): Read {
   // If it leads nowhere, opening it fails with the reason.
   const real = unlessRefused(() => realpathSync(path));
   if (real !== undefined && isOutside(root, real)) return { ...nothing, problem: `it is a link out of "${root}"` };
-  const bytes = readRegularFile(real ?? path, room + 1);
+  if (real !== undefined && isHidden(real)) return { ...nothing, problem: "it is hidden from the run" };
+  const bytes = readRegularFile(real ?? path, room + 1, { isReal: real !== undefined });
   if (bytes === undefined) return nothing;
   if ("problem" in bytes) return { ...nothing, problem: bytes.problem };
   const cut = bytes.length > room;

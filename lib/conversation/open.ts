@@ -6,6 +6,7 @@ import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
+import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import { builtInTools } from "../tools/registry.ts";
@@ -40,7 +41,6 @@ export async function openConversation(
   const { config } = settings.loaded;
   assertUsable(settings);
   const wanted = wantedOf(config);
-  const instructions = settings.bare ? noInstructions : loadInstructions({ cwd: settings.root });
 
   const store = host.store(settings.database);
   const recorded = await recordedIn(store, settings.session, settings.root);
@@ -55,6 +55,10 @@ export async function openConversation(
   const workspace = held.use(
     await openWorkspace({ settings, allowance, keyVariables, post, reaper: host.reaper, stop: host.signal }),
   );
+  const isHiddenHere = (real: string) => isHidden(real, workspace.policy);
+  const instructions = settings.bare
+    ? noInstructions
+    : loadInstructions({ cwd: settings.root, isHidden: isHiddenHere });
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
 
   const tools = offeredTools(builtInTools, settings.tools, workspace.backend.filesystem === "no commands");

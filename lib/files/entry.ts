@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync } from "node:fs";
-import { openRegular } from "./held.ts";
-import { readUpTo } from "./read.ts";
+import { openRegular, Replaced } from "./held.ts";
+import { isAt, readUpTo } from "./read.ts";
 import { kindOf, type FileKind } from "./walk.ts";
 
 const fields = ["mode", "uid", "gid", "size", "modifiedMs", "changedMs", "device", "inode"] as const;
@@ -37,10 +37,14 @@ export function entryAt(path: string): Entry {
   return { kind: kindOf(stats), mode, signature };
 }
 
-/** The content of a file or symlink, and no more of it than there is at this moment. */
-export function bytesAt(path: string, { kind }: PresentEntry): Uint8Array {
+/**
+ * The content of a file or symlink, and no more of it than there is at this moment. With `isReal` it throws when a
+ * symlink has been put on the way to the file.
+ */
+export function bytesAt(path: string, { kind }: PresentEntry, { isReal = false } = {}): Uint8Array {
   if (kind === "symlink") return readlinkSync(path, "buffer");
   using file = openRegular(path);
+  if (isReal && !isAt(file.descriptor, path)) throw new Replaced(path);
   const limit = Number(file.stats.size);
   return readUpTo(file.descriptor, { limit, atOnce: limit });
 }

@@ -1,5 +1,5 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
-import { errnoOf, errnoWords } from "../errors.ts";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync } from "node:fs";
+import { errnoOf, errnoWords, unlessRefused } from "../errors.ts";
 import { describeKind, kindOf } from "./walk.ts";
 
 /** Why a file cannot be used, to follow `Cannot read config "…": `. */
@@ -7,23 +7,36 @@ type FileProblem = { problem: string };
 
 /**
  * The first `limit` bytes of a regular file, or undefined when there is no file. Never waits: a named pipe or a device
- * is a problem, not a hang.
+ * is a problem, not a hang. With `isReal` so is a file that a symlink leads to, on the way or at the end.
  */
-export function readRegularFile(path: string, limit: number): Uint8Array | FileProblem | undefined {
+export function readRegularFile(
+  path: string,
+  limit: number,
+  { isReal = false } = {},
+): Uint8Array | FileProblem | undefined {
   let fd: number;
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (isReal ? constants.O_NOFOLLOW : 0));
   } catch (error) {
     return isAbsence(error, path) ? undefined : { problem: problemOf(error) };
   }
   try {
     const stats = fstatSync(fd);
+    if (isReal && !isAt(fd, path)) return { problem: "a symbolic link leads to it" };
     return stats.isFile() ? readUpTo(fd, { limit }) : { problem: `it is ${describeKind(kindOf(stats))}, not a file` };
   } catch (error) {
     return { problem: problemOf(error) };
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * Is this open file the one at a real path? Before it was opened a command may have put a symlink in the place of a
+ * directory on the way. Without /proc there is no telling.
+ */
+export function isAt(fd: number, path: string): boolean {
+  return (unlessRefused(() => readlinkSync(`/proc/self/fd/${fd}`)) ?? path) === path;
 }
 
 /** Far more than a file written by hand has. */
@@ -33,8 +46,8 @@ const largestText = 1024 * 1024;
  * The text of a small file that a command may have written; empty when it is missing, too large or not a regular
  * file.
  */
-export function readSmallText(path: string): string {
-  const bytes = readRegularFile(path, largestText + 1);
+export function readSmallText(path: string, options?: { isReal: boolean }): string {
+  const bytes = readRegularFile(path, largestText + 1, options);
   return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";
 }
 

@@ -50,7 +50,7 @@ async function keepFiles(paths: Iterable<string>, copies: Copies, signal: AbortS
   for (const path of paths) {
     const entry = look(path);
     const isSmall = entry.kind !== "missing" && (entry.signature?.size ?? 0) <= largestCopy;
-    const bytes = isSmall ? unlessRefused(() => bytesAt(path, entry)) : undefined;
+    const bytes = isSmall ? unlessRefused(() => bytesAt(path, entry, { isReal: true })) : undefined;
     const content = bytes && copies.add(bytes);
     kept.set(path, entry.kind === "missing" ? entry : { ...entry, content, isSettled: isOlder(entry, settledMs) });
     if (kept.size % 200 === 0) await yieldToEventLoop(signal);
@@ -95,7 +95,10 @@ function withModeOf(now: Entry, indexed: PresentEntry | undefined): PresentEntry
 
 function readable(entry: Entry, path: string): Entry {
   if (entry.kind === "missing") return entry;
-  return { ...entry, content: { length: entry.signature?.size ?? 0, read: () => bytesAt(path, entry) } };
+  return {
+    ...entry,
+    content: { length: entry.signature?.size ?? 0, read: () => bytesAt(path, entry, { isReal: true }) },
+  };
 }
 
 /** Files as the repositories' indexes had them. */

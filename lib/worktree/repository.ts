@@ -77,7 +77,7 @@ function makeGitDirectory(directory: string, origin: Origin, room: IndexRoom): v
     HEAD: "ref: refs/heads/none\n",
     config: usesLongHashes(origin.common) ? longHashes : shortHashes,
     "objects/info/alternates": `${join(origin.common, "objects")}\n`,
-    "info/exclude": readSmallText(join(origin.common, "info/exclude")),
+    "info/exclude": readSmallText(join(origin.common, "info/exclude"), { isReal: true }),
     // Contents are compared byte for byte: nothing is converted, and no filter could be run.
     "info/attributes": "* -text -ident -filter -working-tree-encoding\n",
   };

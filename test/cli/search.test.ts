@@ -37,3 +37,24 @@ test("Grep reads what commands may read, in every mode, and nothing of it may be
     expect(events.find(({ type }) => type === "tool.end")).toMatchObject({ ok: true, summary: "open.txt\n1:needle" });
   }
 });
+
+test("a hidden file is no source of instructions or ignore rules, whatever leads to it", async () => {
+  const secret = "needle-*\n!needle-x\n";
+  await using place = makePlace({ "hidden.txt": secret, "needle-1": "", "plain-1": "" });
+  symlinkSync("hidden.txt", join(place.project, "AGENTS.md"));
+  symlinkSync("hidden.txt", join(place.project, ".gitignore"));
+  const listed = async (...flags: string[]) => {
+    await using server = await startModelServer([call("Glob", { pattern: "*-1" }), say("Done.")]);
+    const { events, stderr } = await exec(place, server, [...flags, "go"]);
+    const found = events.flatMap((event) => (event.type === "tool.end" ? [event.summary] : [])).join("");
+    return { found, sent: server.requests[0]?.raw ?? "", stderr };
+  };
+  const closed = await listed("--deny-read", "hidden.txt");
+  expect(closed.sent).not.toContain("needle-*");
+  expect(closed.stderr).toContain('AGENTS.md" are not read: it is hidden from the run');
+  expect(closed.found).toMatch(/needle-1[^]*plain-1/);
+  // The control: instructions may be a link within the project. git itself reads no ignore rules through one.
+  const open = await listed();
+  expect(open.sent).toContain("needle-*");
+  expect(open.found).toMatch(/needle-1[^]*plain-1/);
+});

@@ -120,7 +120,7 @@ function excludedPatterns(directory: string, names: readonly string[]): string[]
 }
 
 function readPatterns(file: string): string[] {
-  return readSmallText(file)
+  return readSmallText(file, { isReal: true })
     .split(/\r?\n/)
     .filter((line) => !line.startsWith("#"))
     .map(withoutBlanks)
