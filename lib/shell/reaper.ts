@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { unlessRefused } from "../errors.ts";
 import { becomeSubreaper } from "../system/libc.ts";
-import { livingProcesses, type ProcessStat } from "../system/procstat.ts";
+import { livingProcesses, type ProcessStat, statOf } from "../system/procstat.ts";
 import { isUsers } from "./marks.ts";
 
 /**
@@ -38,10 +38,36 @@ export class Reaper {
 
   /** False only where it is certain: an adopting process without children has nothing below it. */
   mayHaveChildren(): boolean {
-    if (!this.adopts) return true;
-    const children = unlessRefused(() => readFileSync(`/proc/self/task/${process.pid}/children`, "latin1"));
-    return children === undefined || children.length > 0;
+    return !this.adopts || (childrenOfKoda()?.length ?? 1) > 0;
   }
+
+  /**
+   * A process that forks and ends all the time is missed by most looks at all processes, but each of its children
+   * becomes koda's. True when one lives, or has come since, as long as no shell may have started it.
+   */
+  keepsAdopting(): boolean {
+    if (!this.adopts || this.#shells.size > 0) return false;
+    const own = statOf(process.pid);
+    const isStray = (process: ProcessStat) => !process.isDead && process.session !== own?.session && !isUsers(process);
+    for (let look = 0; look < looks; look++) {
+      const before = childrenOfKoda() ?? [];
+      if (before.some((pid) => [statOf(pid)].some((found) => found !== undefined && isStray(found)))) return true;
+      if ((childrenOfKoda() ?? []).some((pid) => !before.includes(pid))) return true;
+    }
+    return false;
+  }
+}
+
+/** The kernel lists children while they come and go. */
+const looks = 5;
+
+/** Dead ones too. Undefined where that cannot be seen. */
+function childrenOfKoda(): number[] | undefined {
+  const children = unlessRefused(() => readFileSync(`/proc/self/task/${process.pid}/children`, "latin1"));
+  return children
+    ?.split(" ")
+    .filter((pid) => pid !== "")
+    .map(Number);
 }
 
 function descendants(all: readonly ProcessStat[], root: number): ProcessStat[] {

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import type { Backend, Confined, Manner } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isSeen } from "../sandbox/policy/seen.ts";
@@ -39,6 +40,9 @@ export type ShellOptions = {
   /** Finds what a command has stripped of every mark; shared by all shells of the process. */
   reaper?: Reaper | undefined;
 };
+
+/** Each round ends most processes that fork without a pause. */
+const mostRounds = 100;
 
 /** The one place where commands are started. Of several in one process each stops only what it has started itself. */
 export class Shell implements AsyncDisposable {
@@ -97,7 +101,12 @@ export class Shell implements AsyncDisposable {
     await Promise.all([...this.#running.values()].map(async (job) => job.stop()));
     const { reaper } = this.#options;
     reaper?.leave(this);
-    if (this.#count > 0 && (reaper?.mayHaveChildren() ?? true)) await terminate(() => this.#strays());
+    if (this.#count === 0 || reaper?.mayHaveChildren() === false) return;
+    await terminate(() => this.#strays());
+    for (let round = 0; round < mostRounds && reaper?.keepsAdopting() === true; round++) {
+      killNow(() => this.#strays());
+      await yieldToEventLoop();
+    }
   }
 
   /** The same with KILL and without waiting, for a process that is about to exit. */

@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { findTiers } from "../support/backends.ts";
 import { makePlace } from "../support/place.ts";
 import { shellIn, watch } from "../support/shell.ts";
+import type { ChainOrder } from "../support/chain-program.ts";
 import type { StraysOrder } from "../support/strays-program.ts";
 
 const program = join(import.meta.dir, "../support/strays-program.ts");
+const chainProgram = join(import.meta.dir, "../support/chain-program.ts");
 
 /** Two processes on, in a session of its own, without streams. */
 const sleeper = `setsid sh -c 'setsid sh -c "echo \\$\\$ > $PID; exec sleep 1000" & exit' >/dev/null 2>&1 </dev/null`;
@@ -45,10 +47,25 @@ const rows: readonly Row[] = [
   },
 ];
 
+/** Each of a chain of processes lives for a moment: it forks, and its child begins a session. It ends by itself. */
+const chain = `$0 = $name; $end = time + 20; while (time < $end) { exit if fork; setsid; }`;
+
 for (const [tier, missing] of await findTiers()) {
   // In the others no process outlives its command.
   if (tier === "namespaces" || tier === "bwrap") continue;
   describe.skipIf(missing !== undefined)(`two shells in one process, ${tier}: a stray`, () => {
+    test.skipIf(Bun.which("perl") === null)("a chain of forks is ended with the last shell", async () => {
+      await using place = makePlace({}, "/var/tmp");
+      const name = `chain-${Bun.randomUUIDv7()}`;
+      const line = `perl -MPOSIX=setsid -se '${chain}' -- -name=${name} >/dev/null 2>&1 & sleep 0.3`;
+      const { home, project, env } = place;
+      const order: ChainOrder = { tier, place: { home, project, env }, line, name };
+      await using shell = shellIn(place);
+      const { ended, heard } = watch(shell, [process.execPath, chainProgram, JSON.stringify(order)]);
+      expect(await ended).toMatchObject({ exitCode: 0 });
+      expect(JSON.parse(heard.stdout)).toEqual({ before: true, after: false });
+    });
+
     for (const stop of ["stopAll", "killNow"] as const)
       test.concurrent.each(rows)(
         `$name is ended by ${stop} of its own shell, or of the last one`,
