@@ -299,7 +299,7 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
 
   test("silence within the stream is an error after its limit, and the connection is closed", async () => {
     await using server = await startModelServer([reply(say("a"), silence())]);
-    const error = await errorOf(connectTo(server.url, wire, { streamIdleMs: 30 }));
+    const error = await errorOf(connectTo(server.url, wire, { streamIdleMs: 300 }));
     expect(error).toMatchObject({ code: "silence", retryable: true });
     expect(await server.requests[0]?.ended).toBe("gone");
   });

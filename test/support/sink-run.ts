@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Event } from "../../lib/engine/event.ts";
 import { openSink } from "../../lib/sink/open.ts";
@@ -37,9 +37,8 @@ export async function sinkRun(
     stderr: new OutputStream(stderr, "stderr"),
   });
   for (const event of events) await sink.write(event);
+  // Both stay open: a spinner that goes on would otherwise be drawn into what another test opens by the same number.
   await sink.flush();
-  closeSync(stdout);
-  closeSync(stderr);
 
   const read = (name: string) => readFileSync(path(name), "utf8");
   if (isOneTerminal) return { stdout: "", stderr: "", both: read("both") };
