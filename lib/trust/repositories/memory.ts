@@ -4,6 +4,7 @@ import { errnoOf } from "../../errors.ts";
 import { bytesAt, entryAt, isSameSignature, type Entry, type PresentEntry } from "../../files/entry.ts";
 import type { HeldDirectory } from "../../files/held.ts";
 import { isBelow } from "../../files/path.ts";
+import { tickMs } from "./identity.ts";
 
 /** A protected path and all that is in it, by paths that begin with its name. A directory comes before its entries. */
 export type Memory = ReadonlyMap<string, Entry>;
@@ -64,9 +65,6 @@ export function isLock(directory: HeldDirectory, name: string): boolean {
 
 /** Of a larger file it can be told that it changed, but not what it was. */
 const mostFileBytes = 8 * 1024 * 1024;
-
-/** The coarsest clock of a file system in use ticks every two seconds. */
-const tickMs = 2000;
 
 function withContent(entry: PresentEntry, { at, path, last, room }: Remembering & { at: string; path: string }): Entry {
   const { size = 0, changedMs = Infinity } = entry.signature ?? {};
