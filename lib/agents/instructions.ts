@@ -1,9 +1,9 @@
-import { lstatSync, realpathSync } from "node:fs";
+import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
 import { unlessRefused } from "../errors.ts";
+import { ancestors } from "../files/path.ts";
 import { readRegularFile } from "../files/read.ts";
-import { findRepository, type Owner } from "./repository.ts";
 
 /** A project's instructions for the model, the most general first. */
 export type Instructions = {
@@ -17,6 +17,9 @@ export type Instructions = {
 type Block = { readonly path: string; readonly text: string };
 
 export const noInstructions: Instructions = { blocks: [], notices: [] };
+
+/** The user whom koda runs for; undefined on a system without user ids. */
+type Owner = number | undefined;
 
 type Request = {
   cwd: string;
@@ -49,6 +52,27 @@ export function loadInstructions(request: Request): Instructions {
   return { blocks, notices, ...(root !== undefined && { repository: root }) };
 }
 
+/** The instructions of a repository that is not trusted are ignored, as git ignores its configuration. */
+type EnclosingRepository = { root: string; trusted: boolean };
+
+/**
+ * The nearest directory, from `cwd` upwards, that has a `.git`. Another user could put one above ours, in /tmp for
+ * example, to instruct the model: the `.git` has to belong to this user, to root, or to the owner of `cwd`.
+ */
+function findRepository(cwd: string, user: Owner): EnclosingRepository | undefined {
+  const trusted = new Set([user, 0, statOf(cwd)?.uid]);
+  for (const root of ancestors(cwd)) {
+    const git = statOf(join(root, ".git"));
+    if (git !== undefined) return { root, trusted: trusted.has(git.uid) };
+  }
+  return undefined;
+}
+
+/** A path that may not be looked at counts as missing. */
+function statOf(path: string): Stats | undefined {
+  return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false }));
+}
+
 function directoriesBetween(root: string, cwd: string): string[] {
   const directories = [cwd];
   for (let directory = cwd; directory !== root;) {
@@ -62,12 +86,7 @@ export const instructionNames = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"]
 
 /** The first that exists, usable or not: another file must not take the place of one that was meant to count. */
 function firstOf(directory: string): string | undefined {
-  return instructionNames.map((name) => join(directory, name)).find(isThere);
-}
-
-/** A file in a directory that may not be searched counts as missing. */
-function isThere(path: string): boolean {
-  return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
+  return instructionNames.map((name) => join(directory, name)).find((path) => statOf(path) !== undefined);
 }
 
 type Rules = { root: string; isHidden: (real: string) => boolean };

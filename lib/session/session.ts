@@ -129,7 +129,9 @@ export class Session implements AsyncDisposable {
     if (this.#closed) return;
     this.#closed = true;
     try {
-      if (this.#isNew && this.#items.length === this.#lengthAtStart) this.#delete();
+      // Unless another process has taken it meanwhile, and has perhaps added to it.
+      if (this.#isNew && this.#isMade && this.#items.length === this.#lengthAtStart)
+        this.#write(() => deleteSession(this.#db, this.id));
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
     }
@@ -141,23 +143,16 @@ export class Session implements AsyncDisposable {
     return Promise.resolve();
   }
 
-  /** Unless another process has taken it meanwhile, and has perhaps added to it. */
-  #delete(): void {
-    if (this.#isMade) this.#write(() => deleteSession(this.#db, this.id));
-  }
-
   #write(steps: () => void): void {
     this.#db.write(() => {
       if (this.#isMade) this.#lease.assertHeld();
-      else this.#make();
+      else {
+        insertSession(this.#db, this.#info);
+        this.#lease.claim();
+      }
       steps();
     });
     this.#isMade = true;
-  }
-
-  #make(): void {
-    insertSession(this.#db, this.#info);
-    this.#lease.claim();
   }
 
   #remember(item: LoggedItem): void {

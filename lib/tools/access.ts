@@ -1,16 +1,22 @@
-import type { Policy } from "../sandbox/policy/policy.ts";
 import { noEffect, type Claim } from "../trust/claim.ts";
 import { resolvePath, type ResolvedPath } from "../trust/path.ts";
 import { deniedOutside, notAFile } from "./refusal.ts";
-import { failed, type ToolResult } from "./tool.ts";
+import { failed, type ClaimContext, type ToolResult } from "./tool.ts";
 
 /** A place that is hidden from the run is refused by the gate. */
-export function claimRead(path: string, policy: Policy): Claim {
+export function claimRead({ path = "." }: { path?: string }, { policy }: Pick<ClaimContext, "policy">): Claim {
   const { hidden } = resolvePath(path, policy);
   return hidden === undefined ? noEffect : { ...noEffect, outside: hidden };
 }
 
-export function claimWrite({ real, outside }: ResolvedPath): Claim {
+export function claimWrite<Input extends { path: string }>(
+  { path }: Input,
+  { policy }: Pick<ClaimContext, "policy">,
+): Claim {
+  return claimChange(resolvePath(path, policy));
+}
+
+export function claimChange({ real, outside }: ResolvedPath): Claim {
   return { effect: "write", writes: [real], ...(outside !== undefined && { outside }) };
 }
 

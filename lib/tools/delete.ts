@@ -8,7 +8,7 @@ import about from "./delete.md" with { type: "text" };
 import { missingText } from "./missing.ts";
 import { deniedDestructive, deniedOutside, notAFile, systemFailure } from "./refusal.ts";
 import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import { claimWrite } from "./access.ts";
+import { claimChange } from "./access.ts";
 
 type Input = { path: string; recursive?: boolean };
 type Context = Pick<ToolContext, "policy" | "files" | "signal">;
@@ -21,7 +21,7 @@ export const deleteTool = { name: "Delete", about, input, claim, run } satisfies
 function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
   const place = resolveEntry(path, policy);
   const reason = whyUndeletable(place.real, policy);
-  return reason === undefined ? claimWrite(place) : { ...claimWrite(place), effect: "destructive", reason };
+  return reason === undefined ? claimChange(place) : { ...claimChange(place), effect: "destructive", reason };
 }
 
 async function run({ path, recursive = false }: Input, context: Context): Promise<ToolResult> {

@@ -3,7 +3,6 @@ import { counted } from "../counted.ts";
 import { HeldDirectory, openFile, type OpenFile } from "../files/held.ts";
 import { replaceFile } from "../files/save.ts";
 import { shortened } from "../session/graphemes.ts";
-import type { Claim } from "../trust/claim.ts";
 import { resolvePath, type ResolvedPath } from "../trust/path.ts";
 import { maxWholeBytes, readWhole } from "./bytes.ts";
 import { diffOf } from "./diff.ts";
@@ -13,16 +12,7 @@ import { explainMistakes } from "./mistakes.ts";
 import { missingText } from "./missing.ts";
 import { systemFailure } from "./refusal.ts";
 import { replaceIn, type Edit } from "./replace.ts";
-import {
-  failed,
-  inputOf,
-  succeeded,
-  type ClaimContext,
-  type Tool,
-  resultText,
-  type ToolContext,
-  type ToolResult,
-} from "./tool.ts";
+import { failed, inputOf, succeeded, type Tool, resultText, type ToolContext, type ToolResult } from "./tool.ts";
 import { claimWrite, refuseWrite } from "./access.ts";
 
 type Input = { path: string; edits: Edit[] };
@@ -40,11 +30,7 @@ const input = inputOf(
   ["path", "edits"],
 );
 
-export const editTool = { name: "Edit", about, input, claim, preview, run } satisfies Tool<Input>;
-
-function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  return claimWrite(resolvePath(path, policy));
-}
+export const editTool = { name: "Edit", about, input, claim: claimWrite, preview, run } satisfies Tool<Input>;
 
 async function preview(input: Input, context: Context): Promise<string> {
   const planned = await plan(input, context);

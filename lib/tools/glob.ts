@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path";
 import { counted } from "../counted.ts";
+import type { Claim } from "../trust/claim.ts";
 import { claimRead } from "./access.ts";
 import about from "./glob.md" with { type: "text" };
 import { globMatcher, splitGlob, tooManyAlternatives } from "./search/glob.ts";
@@ -12,13 +13,11 @@ type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
 
 const input = inputOf({ pattern: { type: "string" }, path: { type: "string" } }, ["pattern"]);
 
-export const globTool = {
-  name: "Glob",
-  about,
-  input,
-  claim: (input: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(splitPattern(input).directory, policy),
-  run,
-} satisfies Tool<Input>;
+export const globTool = { name: "Glob", about, input, claim, run } satisfies Tool<Input>;
+
+function claim(input: Input, context: Pick<ClaimContext, "policy">): Claim {
+  return claimRead({ path: splitPattern(input).directory }, context);
+}
 
 const mostFiles = 200;
 

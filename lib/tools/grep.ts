@@ -6,7 +6,7 @@ import type { Searching } from "./search/launch.ts";
 import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.ts";
 import { fileReport, lineReport } from "./search/report.ts";
 import { startSearch } from "./search/start.ts";
-import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = {
   pattern: string;
@@ -30,13 +30,7 @@ const input = inputOf(
   ["pattern"],
 );
 
-export const grepTool = {
-  name: "Grep",
-  about,
-  input,
-  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(path, policy),
-  run,
-} satisfies Tool<Input>;
+export const grepTool = { name: "Grep", about, input, claim: claimRead, run } satisfies Tool<Input>;
 
 /** Matches with their lines, or files when only files are asked for. */
 const mostMatches = 100;

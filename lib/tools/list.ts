@@ -5,20 +5,14 @@ import { outOfTime, scaled, unreadableNote, withinTime } from "./search/limits.t
 import type { Tree, TreeBranch } from "./search/listing.ts";
 import { startSearch } from "./search/start.ts";
 import type { WalkEntry } from "./search/walk.ts";
-import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Input = { path?: string; depth?: number };
 type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
 
 const input = inputOf({ path: { type: "string" }, depth: { type: "integer", minimum: 1 } });
 
-export const listTool = {
-  name: "List",
-  about,
-  input,
-  claim: ({ path = "." }: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(path, policy),
-  run,
-} satisfies Tool<Input>;
+export const listTool = { name: "List", about, input, claim: claimRead, run } satisfies Tool<Input>;
 
 const mostEntries = 200;
 const defaultDepth = 2;

@@ -7,7 +7,7 @@ import { sniff } from "./magic.ts";
 import { missingText } from "./missing.ts";
 import about from "./read.md" with { type: "text" };
 import { deniedOutside, notAFile, systemFailure } from "./refusal.ts";
-import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import { LineWindow, type Shown, type WindowLimits } from "./window.ts";
 
 type Input = { path: string; start_line?: number; num_lines?: number };
@@ -22,13 +22,7 @@ const input = inputOf(
   ["path"],
 );
 
-export const readTool = {
-  name: "Read",
-  about,
-  input,
-  claim: ({ path }: Input, { policy }: Pick<ClaimContext, "policy">) => claimRead(path, policy),
-  run,
-} satisfies Tool<Input>;
+export const readTool = { name: "Read", about, input, claim: claimRead, run } satisfies Tool<Input>;
 
 const limits = { lines: 2000, bytes: 50 * 1024, lineBytes: 2000 };
 const maxImageBytes = 5 * 1024 * 1024;

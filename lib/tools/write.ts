@@ -3,10 +3,9 @@ import { counted } from "../counted.ts";
 import { HeldDirectory, Replaced } from "../files/held.ts";
 import { createFile, replaceFile, type HeldEntry } from "../files/save.ts";
 import { kindOf } from "../files/walk.ts";
-import type { Claim } from "../trust/claim.ts";
 import { resolvePath } from "../trust/path.ts";
 import { systemFailure } from "./refusal.ts";
-import { failed, inputOf, succeeded, type ClaimContext, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 import { claimWrite, refuseWrite } from "./access.ts";
 import about from "./write.md" with { type: "text" };
 
@@ -14,11 +13,7 @@ type Input = { path: string; content: string };
 
 const input = inputOf({ path: { type: "string" }, content: { type: "string" } }, ["path", "content"]);
 
-export const writeTool = { name: "Write", about, input, claim, run } satisfies Tool<Input>;
-
-function claim({ path }: Input, { policy }: Pick<ClaimContext, "policy">): Claim {
-  return claimWrite(resolvePath(path, policy));
-}
+export const writeTool = { name: "Write", about, input, claim: claimWrite, run } satisfies Tool<Input>;
 
 async function run({ path, content }: Input, context: Pick<ToolContext, "policy" | "files">): Promise<ToolResult> {
   const { policy, files } = context;

@@ -3,7 +3,16 @@ import type { Claim } from "./claim.ts";
 import { deeper, worsen, type Judgement } from "./command/judgement.ts";
 import { holdsSubstitution, judgeLine, steers } from "./command/line.ts";
 import { judgeWrites, type CommandSurroundings } from "./command/paths.ts";
-import { expand, expandValue, inputFrom, isLiteral, printed, printedInside, withoutGuess } from "./command/words.ts";
+import {
+  expand,
+  expandArguments,
+  expandValue,
+  inputFrom,
+  isLiteral,
+  printed,
+  printedInside,
+  withoutGuess,
+} from "./command/words.ts";
 
 /** Linux takes no longer argument, so a longer command cannot even be started. */
 const longest = 128 * 1024;
@@ -79,11 +88,8 @@ function walk(node: SyntaxNode, input: string | undefined, judgement: Judgement)
 function judgeCommand({ name, args }: Command, input: string | undefined, judgement: Judgement): void {
   if (name === undefined) return;
   const { home } = judgement.around;
-  const words = args.flatMap((arg) =>
-    arg.type === "Word" ? expand(arg, home) : expandValue(arg.value, home).map((text) => `${arg.name}=${text}`),
-  );
   const fed = args.map((arg) => printedInside(arg, home)).find((text) => text !== undefined);
-  judgeLine([...expand(name, home), ...words], fed ?? input, judgement);
+  judgeLine([...expand(name, home), ...expandArguments(args, home)], fed ?? input, judgement);
 }
 
 /** Sets a variable that steers programs, or has quoted text that arithmetic would run when it meets it as an index. */
@@ -105,15 +111,10 @@ function judgeRedirection(redirection: Extract<Redirection, { type: "Redirect" }
   const { operator, target } = redirection;
   for (const word of target === undefined ? [] : expand(target, judgement.around.home)) {
     if (/^\/dev\/(tcp|udp)\//.test(word)) worsen(judgement, "remote");
-    else if (operator !== "<" && operator !== "<&" && !isOpenFile(operator, word)) {
-      worsen(judgement, "write");
-      judgeWrites([word], judgement);
-    }
+    // `>&2` and `>&-` are about open files; these devices keep nothing.
+    if (operator === "<" || operator === "<&" || (operator === ">&" && /^(\d+-?|-)$/.test(word))) continue;
+    if (/^\/dev\/(null|zero|full|stdin|stdout|stderr|tty|fd\/\d+)$/.test(word)) continue;
+    worsen(judgement, "write");
+    judgeWrites([word], judgement);
   }
-}
-
-/** `>&2` and `>&-` are about open files; these devices keep nothing. */
-function isOpenFile(operator: string, word: string): boolean {
-  if (operator === ">&" && /^(\d+-?|-)$/.test(word)) return true;
-  return /^\/dev\/(null|zero|full|stdin|stdout|stderr|tty|fd\/\d+)$/.test(word);
 }

@@ -1,6 +1,5 @@
 import { counted } from "../../counted.ts";
-import { excerpt } from "./excerpt.ts";
-import type { FileLines, FileMatches, GrepResult, GrepLine } from "./found.ts";
+import { type FileLines, type FileMatches, type GrepLine, type GrepResult, lineLimit } from "./found.ts";
 
 /** `most` is the room there is; `named` is a path as the model knows it. */
 type ReportLimits = { most: number; named: (path: string) => string };
@@ -51,6 +50,20 @@ function linesWithGaps(lines: readonly GrepLine[]): string[] {
     const hasContext = line.column === undefined || before?.column === undefined;
     return before !== undefined && hasContext && line.number > before.number + 1 ? ["--", text] : [text];
   });
+}
+
+/** Characters that are shown of a longer line, and how many of them may come before its match. */
+const shownLength = 300;
+const lead = 100;
+
+/** A line as the model sees it: of a long one the part around the match. */
+function excerpt({ text, column = 0 }: GrepLine): string {
+  if (text.length <= shownLength) return text;
+  const isBeyond = column >= lineLimit;
+  const from = isBeyond || column + lead < shownLength ? 0 : column - lead;
+  const part = text.slice(from, from + shownLength).replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, "");
+  const note = isBeyond ? ` [the match is beyond character ${lineLimit}]` : "";
+  return `${from > 0 ? "…" : ""}${part}${from + shownLength < text.length ? "…" : ""}${note}`;
 }
 
 type Shown = { shown: ReadonlyMap<string, number>; named: (path: string) => string };

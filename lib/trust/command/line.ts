@@ -27,19 +27,15 @@ function isSystemProgram(path: string): boolean {
 
 function judgeProgram(inside: Inside): void {
   const { line, input, judgement } = inside;
-  const rule =
-    matchIn("destructive", line) ?? (input === undefined ? undefined : matchIn("destructive", fed(line, input)));
+  // The client of a database reads from its input what it may also be given as an argument.
+  const fed = { ...line, operands: [...line.operands, { text: input ?? "", at: Infinity, loose: true }] };
+  const rule = matchIn("destructive", line) ?? (input === undefined ? undefined : matchIn("destructive", fed));
   if (rule !== undefined) worsen(judgement, "destructive", rule.effect);
   if (!judgement.around.confined) judgePaths(line, judgement);
   for (const { name, value } of line.options)
     if (value !== undefined && scriptOptionsOf(line.program).has(name)) judgement.read(value);
   expandAliases(inside);
   if (!runsScript(inside) && !runsOthers(inside)) judgeItself(inside);
-}
-
-/** The client of a database reads from its input what it may also be given as an argument. */
-function fed(line: Invocation, input: string): Invocation {
-  return { ...line, operands: [...line.operands, { text: input, at: Infinity, loose: true }] };
 }
 
 function judgeItself({ line, args, judgement }: Inside): void {

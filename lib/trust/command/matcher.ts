@@ -1,12 +1,11 @@
-import { means, readArguments, type Arguments } from "./options.ts";
+import { readArguments, type Arguments } from "./options.ts";
 import { patterns, scriptOptions, table, valued } from "./table.ts";
 import { shownWord, withoutGuess } from "./words.ts";
 
 type OptionSpec = { readonly shown: string; readonly name: string; readonly value: RegExp };
 type Operand = RegExp | "**" | "$";
 type Row = Readonly<{ effect: string; words: Operand[]; wants: OptionSpec[][]; lacks: OptionSpec[] }>;
-type TableName = (typeof tableNames)[number];
-const tableNames = ["destructive", "running", "interpreting", "reading", "remote"] as const;
+type TableName = keyof typeof table;
 
 /** One command as the table sees it. */
 export type Invocation = Arguments & { readonly program: string };
@@ -44,14 +43,14 @@ export function matchIn(name: TableName, line: Invocation): { effect: string; le
   return undefined;
 }
 
-function hasOption(
-  { options }: Invocation,
-  spec: OptionSpec,
-  { before, isWhole }: { before: number; isWhole: boolean },
-) {
+type Seeking = { before: number; isWhole: boolean };
+
+function hasOption({ options }: Invocation, spec: OptionSpec, { before, isWhole }: Seeking): boolean {
   const isNamed = (written: string) => {
     if (spec.name.endsWith("*")) return written.startsWith(spec.name.slice(0, -1));
-    return isWhole ? written === spec.name : means(written, spec.name);
+    // GNU programs take any beginning of a long option for it.
+    const isBeginning = !isWhole && written.length > 3 && written.startsWith("--") && spec.name.startsWith(written);
+    return written === spec.name || isBeginning;
   };
   return options.some(({ name, at, value = "" }) => at < before && isNamed(name) && spec.value.test(value));
 }
@@ -106,11 +105,13 @@ const [takenBy, scriptsBy] = [valued, scriptOptions].map((text) => {
   return new Map<string, ReadonlySet<string>>(entries);
 });
 
-const rowsIn = new Map(tableNames.map((name) => [name, rowsOf(name)]));
+const rowsIn: ReadonlyMap<string, ReadonlyMap<string, readonly Row[]>> = new Map(
+  Object.entries(table).map(([name, text]) => [name, rowsOf(name, text)]),
+);
 
-function rowsOf(name: TableName): ReadonlyMap<string, readonly Row[]> {
+function rowsOf(name: string, whole: string): ReadonlyMap<string, readonly Row[]> {
   const rows = new Map<string, Row[]>();
-  for (const text of table[name].split(";")) {
+  for (const text of whole.split(";")) {
     const tokens = text.trim().split(/\s+/);
     const effect = name === "running" || name === "interpreting" ? (tokens.shift() ?? "") : name;
     const row = rowOf(effect, tokens.slice(1));

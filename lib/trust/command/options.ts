@@ -59,8 +59,3 @@ function optionsIn(arg: string, at: number, takes: ReadonlySet<string>): Option[
   }
   return found;
 }
-
-/** GNU programs take any beginning of a long option for it. */
-export function means(written: string, name: string): boolean {
-  return written === name || (written.length > 3 && written.startsWith("--") && name.startsWith(written));
-}

@@ -16,25 +16,18 @@ export type CommandSurroundings = Pick<Policy, "root" | "write" | "home"> &
 export function judgePaths({ program, operands, options }: Invocation, judgement: Judgement): void {
   const has = (...names: readonly string[]) => options.some(({ name }) => names.includes(name));
   const words = operands.map(({ text }) => text);
-  const isDeleting = writers.delete.includes(program);
-  if (program === "cd" || program === "pushd") enter(words[0] ?? judgement.around.home, judgement);
-  else if (program === "dd")
-    judgeWrites(
-      words.flatMap((word) => /^of=(.*)/s.exec(word)?.[1] ?? []),
-      judgement,
-    );
-  else if (program === "find" && has("-delete"))
-    judgeWrites(
-      words.slice(0, 1).map((start) => `${start}/${something}`),
-      judgement,
-      { deletes: true, whole: true },
-    );
-  else if (isDeleting) judgeWrites(words, judgement, { deletes: true, whole: has("-r", "-R", "--recursive") });
-  else if (writers.all.includes(program)) judgeWrites(words, judgement);
+  const [first] = words;
+  const write = (paths: readonly string[], how?: Deletion) => judgeWrites(paths, judgement, how);
+  if (program === "cd" || program === "pushd") enter(first ?? judgement.around.home, judgement);
+  else if (program === "dd") write(words.flatMap((word) => /^of=(.*)/s.exec(word)?.[1] ?? []));
+  else if (program === "find" && has("-delete") && first !== undefined)
+    write([`${first}/${something}`], { deletes: true, whole: true });
+  else if (writers.delete.includes(program)) write(words, { deletes: true, whole: has("-r", "-R", "--recursive") });
+  else if (writers.all.includes(program)) write(words);
   else if (writers.last.includes(program)) {
     const isInto = has("-t", "--target-directory", "-d");
-    judgeWrites(isInto ? words : words.slice(1).slice(-1), judgement);
-    if (program === "mv") judgeWrites(isInto ? words : words.slice(0, -1), judgement, { deletes: true });
+    write(isInto ? words : words.slice(1).slice(-1));
+    if (program === "mv") write(isInto ? words : words.slice(0, -1), { deletes: true });
   }
 }
 
@@ -54,8 +47,7 @@ export function judgeWrites(words: readonly string[], judgement: Judgement, how:
     const isAbsolute = word.startsWith("/");
     const isUnknown =
       word.startsWith(anything) || word !== withoutGuess(word) || (judgement.places === undefined && !isAbsolute);
-    const outside = how.whole === true && isUnknown ? "a directory to delete that is not known beforehand" : undefined;
-    if (outside !== undefined) judgement.outside ??= outside;
+    if (how.whole === true && isUnknown) judgement.outside ??= "a directory to delete that is not known beforehand";
     for (const place of isUnknown ? [] : isAbsolute ? ["/"] : places) judgeWrite(word, place, { judgement, ...how });
   }
 }

@@ -1,5 +1,5 @@
-import { forEachChild, type ArrayValue, type Command, type Redirection, type SyntaxNode } from "./parse.ts";
-import type { Word, WordPart } from "./parse.ts";
+import { forEachChild } from "./parse.ts";
+import type { ArrayValue, Command, Redirection, SyntaxNode, Word, WordPart } from "./parse.ts";
 
 /* A word is a text in which marks stand for what is not literal; a script may have such characters itself, and is then
  * taken for less literal than it is. */
@@ -23,6 +23,13 @@ export function expand(word: Word, home: string): readonly string[] {
   if (word.parts === undefined) return [atHome(word.value, word.text, home)];
   const texts = product(word.parts.map((part, index) => partTexts(part, home, index === 0)));
   return /^(Command|Parameter)Expansion$/.test(word.parts[0]?.type ?? "") ? texts.flatMap(fields) : texts;
+}
+
+/** The arguments of a command; those of `export` and its like may be assignments. */
+export function expandArguments(args: Command["args"], home: string): readonly string[] {
+  return args.flatMap((arg) =>
+    arg.type === "Word" ? expand(arg, home) : expandValue(arg.value, home).map((text) => `${arg.name}=${text}`),
+  );
 }
 
 export function expandValue(value: Word | ArrayValue, home: string): readonly string[] {
@@ -132,27 +139,20 @@ export function printedInside(word: SyntaxNode | undefined, home: string): strin
 
 function printedBy({ name, args }: Command, home: string, input: string | undefined): string | undefined {
   const [program = ""] = name === undefined ? [] : expand(name, home);
-  const words = args.flatMap((arg) => (arg.type === "Word" ? expand(arg, home) : expandValue(arg.value, home)));
+  const words = expandArguments(args, home);
   const operands = words.filter((word) => !/^-\w+$/.test(word));
-  switch (program) {
-    case "echo": {
-      const text = words.slice(words.findIndex((word) => !/^-[neE]+$/.test(word))).join(" ");
-      return words.some((word) => /^-[nE]*e/.test(word)) ? unescaped(text) : text;
-    }
-    case "printf": {
-      const [format = "", ...rest] = words;
-      const text = unescaped(format).replaceAll(/%[-\d.]*[sbqd]/g, () => rest.shift() ?? "");
-      // The format is used again for the arguments that are left.
-      return [text, rest.join(" "), ...rest].join("\n");
-    }
-    case "which":
-    case "command":
-      return operands[0];
-    case "git":
-      return operands[0] === "merge-base" ? something : input;
-    default:
-      return input;
+  if (program === "echo") {
+    const text = words.slice(words.findIndex((word) => !/^-[neE]+$/.test(word))).join(" ");
+    return words.some((word) => /^-[nE]*e/.test(word)) ? unescaped(text) : text;
   }
+  if (program === "printf") {
+    const [format = "", ...rest] = words;
+    const text = unescaped(format).replaceAll(/%[-\d.]*[sbqd]/g, () => rest.shift() ?? "");
+    // The format is used again for the arguments that are left.
+    return [text, rest.join(" "), ...rest].join("\n");
+  }
+  if (program === "which" || program === "command") return operands[0];
+  return program === "git" && operands[0] === "merge-base" ? something : input;
 }
 
 function unescaped(text: string): string {

@@ -4,9 +4,7 @@ import { reasonOf, unlessRefused } from "../../errors.ts";
 import { folded } from "../../files/path.ts";
 import { HeldDirectory } from "../../files/held.ts";
 import type { RepositoryFinding } from "./finding.ts";
-import { bytesOf } from "./listing.ts";
 import { formOfName, isLaidOutBare } from "./names.ts";
-import type { OddName } from "./tree.ts";
 
 /** Directories that a command made and that koda cannot look into as they are. */
 
@@ -30,13 +28,13 @@ const mostEntries = 10_000;
  * Renames a directory with a name that is not UTF-8 when there are repositories in it: then they lie at a path, and can
  * be judged. Undefined when there are none.
  */
-export function renameOdd({ parent, name }: OddName): RepositoryFinding | undefined {
-  if (!holdsRepository(bytesOf(parent, name), { entries: mostEntries })) return undefined;
-  const path = join(parent, name.toString());
+export function renameOdd(odd: Buffer): RepositoryFinding | undefined {
+  if (!holdsRepository(odd, { entries: mostEntries })) return undefined;
+  const path = odd.toString();
   const reason = "its name is not UTF-8, and there may be repositories in it";
-  const movedTo = join(parent, `not-utf-8-${crypto.randomUUID().slice(0, 8)}`);
+  const movedTo = join(dirname(path), `not-utf-8-${crypto.randomUUID().slice(0, 8)}`);
   try {
-    renameSync(bytesOf(parent, name), movedTo);
+    renameSync(odd, movedTo);
     return { kind: "quarantined", path, reason, movedTo };
   } catch (error) {
     return { kind: "failed", path, reason, problem: "could not rename it", error: reasonOf(error) };

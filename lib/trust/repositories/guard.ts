@@ -8,9 +8,8 @@ import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../..
 import type { HeldEntry } from "../../files/save.ts";
 import type { RepositoryFinding } from "./finding.ts";
 import { findByIdentity, identityAt } from "./identity.ts";
-import { isLock, remember, rememberPlace, type Memory } from "./memory.ts";
+import { isLock, missingObjects, objectsIn, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
-import { missingObjects, objectsIn } from "./objects.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";

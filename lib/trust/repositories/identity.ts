@@ -12,9 +12,16 @@ export function identityOf({ dev, ino, birthtimeNs }: Pick<BigIntStats, "dev" | 
 }
 
 export function identityAt(path: string): string | undefined {
-  const stats = unlessRefused(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }));
+  const stats = unlessRefused(() => statsAt(path));
   return stats && identityOf(stats);
 }
+
+export function statsAt(path: string): BigIntStats | undefined {
+  return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+}
+
+/** The coarsest clock of a file system in use ticks every two seconds: after that no change can have the same time. */
+export const tickMs = 2000;
 
 /**
  * Finds a renamed entry below some directories: everything there is looked at, in git directories too. Only for when an

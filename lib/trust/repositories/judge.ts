@@ -82,23 +82,21 @@ function fileDangers(path: string, real: string, whole: Case): readonly Danger[]
 }
 
 function directoryDangers(real: string, whole: Case): readonly Danger[] {
-  const checks: ((directory: HeldDirectory) => Generator<Danger>)[] = [
-    (directory) => entryDangers(directory, whole.left),
-    (directory) => pointerDangers(directory, whole),
-    (directory) => configDangers(directory, "config", whole),
-    (directory) => configDangers(directory, "config.worktree", whole),
-    (directory) => hookDangers(directory),
-    (directory) => alternatesDangers(directory, whole.roots),
-    (directory) => stepDangers(directory),
-    (directory) => innerDangers(directory, "modules", whole),
-    (directory) => innerDangers(directory, "worktrees", whole),
-  ];
-  return checks.flatMap((check) =>
-    unlessUnreadable(function* () {
-      using directory = HeldDirectory.open(real);
-      yield* check(directory);
-    }),
-  );
+  return unlessUnreadable(function* () {
+    using directory = HeldDirectory.open(real);
+    const checks = [
+      entryDangers(directory, whole.left),
+      pointerDangers(directory, whole),
+      configDangers(directory, "config", whole),
+      configDangers(directory, "config.worktree", whole),
+      hookDangers(directory),
+      alternatesDangers(directory, whole.roots),
+      stepDangers(directory),
+      innerDangers(directory, "modules", whole),
+      innerDangers(directory, "worktrees", whole),
+    ];
+    for (const check of checks) yield* unlessUnreadable(() => check);
+  });
 }
 
 /** A check's dangers, and one more when the system, or what was put there, let it see no further. */

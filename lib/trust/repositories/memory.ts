@@ -1,9 +1,11 @@
+import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
-import { errnoOf } from "../../errors.ts";
+import { errnoOf, unlessRefused } from "../../errors.ts";
 import { bytesAt, entryAt, isSameSignature, type Entry, type PresentEntry } from "../../files/entry.ts";
 import type { HeldDirectory } from "../../files/held.ts";
 import { isBelow } from "../../files/path.ts";
+import { tickMs } from "./identity.ts";
 
 /** A protected path and all that is in it, by paths that begin with its name. A directory comes before its entries. */
 export type Memory = ReadonlyMap<string, Entry>;
@@ -65,9 +67,6 @@ export function isLock(directory: HeldDirectory, name: string): boolean {
 /** Of a larger file it can be told that it changed, but not what it was. */
 const mostFileBytes = 8 * 1024 * 1024;
 
-/** The coarsest clock of a file system in use ticks every two seconds. */
-const tickMs = 2000;
-
 function withContent(entry: PresentEntry, { at, path, last, room }: Remembering & { at: string; path: string }): Entry {
   const { size = 0, changedMs = Infinity } = entry.signature ?? {};
   const looked = { ...entry, isSettled: changedMs < Date.now() - tickMs };
@@ -84,4 +83,21 @@ function withContent(entry: PresentEntry, { at, path, last, room }: Remembering 
 export function rememberPlace(parent: HeldDirectory, name: string): Memory {
   const entry = entryAt(parent.at(name));
   return new Map([[name, entry.kind === "directory" ? { ...entry, isOpen: true } : { kind: "missing" as const }]]);
+}
+
+/**
+ * The packs of a repository and its directories of loose objects, by name. They are too much to keep, so no guard can
+ * restore them; but a history must not be lost without a word.
+ */
+export function objectsIn(gitDirectory: string): ReadonlySet<string> {
+  const objects = join(gitDirectory, "objects");
+  const names = (path: string) => unlessRefused(() => readdirSync(path)) ?? [];
+  const loose = names(objects).filter((name) => /^[0-9a-f]{2}$/.test(name));
+  return new Set([...loose, ...names(join(objects, "pack")).filter((name) => name.endsWith(".pack"))]);
+}
+
+/** Those that are gone. A new pack may hold what was in them: git itself removes the old ones then. */
+export function missingObjects(before: ReadonlySet<string>, now: ReadonlySet<string>): readonly string[] {
+  const isRepacked = [...now].some((name) => name.endsWith(".pack") && !before.has(name));
+  return isRepacked ? [] : [...before].filter((name) => !now.has(name));
 }

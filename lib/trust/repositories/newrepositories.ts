@@ -11,7 +11,7 @@ import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
 import { identityAt } from "./identity.ts";
 import { makeReadable, renameOdd } from "./blind.ts";
-import type { FoundRepository, OddName } from "./tree.ts";
+import type { FoundRepository } from "./tree.ts";
 
 export type RepositoryOptions = {
   /** The directory that dangerous entries are moved to: out of every command's reach, best on the same file system. */
@@ -41,7 +41,7 @@ export class NewRepositories {
     this.#options = options;
     this.#guarded = options.open === undefined ? [] : guardedParts(options.open);
     this.#reported = new Set(this.#openDangers().map(keyOf));
-    this.#blind = new Set([...paths.unreadable, ...paths.odd.map(keyOfOdd)]);
+    this.#blind = new Set([...paths.unreadable, ...paths.odd.map(bytewise)]);
   }
 
   /**
@@ -67,13 +67,12 @@ export class NewRepositories {
   async #openBlind(signal: AbortSignal): Promise<RepositoryFinding[]> {
     const findings: RepositoryFinding[] = [];
     for (let round = 0; round < mostRounds; round++) {
-      const odd = this.#paths.odd
-        .filter((each) => !this.#blind.has(keyOfOdd(each)))
-        .flatMap((each) => renameOdd(each) ?? []);
-      const closed = this.#paths.unreadable.filter((path) => !this.#blind.has(path));
+      const { unreadable, odd: unnamed } = this.#paths;
+      const odd = unnamed.filter((path) => !this.#blind.has(bytewise(path))).flatMap((path) => renameOdd(path) ?? []);
+      const closed = unreadable.filter((path) => !this.#blind.has(path));
       findings.push(...odd);
       const opened = closed.filter(makeReadable);
-      for (const path of closed) if (!opened.includes(path)) findings.push(...this.#quarantine(path, unreadable));
+      for (const path of closed) if (!opened.includes(path)) findings.push(...this.#quarantine(path, unseen));
       if (odd.length + closed.length === 0) break;
       await this.#paths.look(signal);
     }
@@ -153,8 +152,8 @@ const tooMany = `commands made more than ${mostArrivals} repositories`;
 
 /** Directories in directories, each of which can be seen only when the one above it can be read. */
 const mostRounds = 100;
-const unreadable = "koda cannot look into it, and there may be repositories in it";
+const unseen = "koda cannot look into it, and there may be repositories in it";
 
-function keyOfOdd({ parent, name }: OddName): string {
-  return `${parent}/${name.toString("latin1")}`;
+function bytewise(path: Buffer): string {
+  return path.toString("latin1");
 }

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { isBelow } from "../../files/path.ts";
 import { isInside } from "./pointers.ts";
-import { RepositoryTree, type FoundRepository, type OddName, type TreeLook } from "./tree.ts";
+import { RepositoryTree, type FoundRepository, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 /**
@@ -74,6 +74,11 @@ export class ProtectedPaths {
     return this.#last.unreadable;
   }
 
+  /** Directories whose names are not UTF-8, which are not looked into either. */
+  get odd(): readonly Buffer[] {
+    return this.#last.odd;
+  }
+
   isKnown(identity: string): boolean {
     return this.#identities.has(identity);
   }
@@ -81,11 +86,6 @@ export class ProtectedPaths {
   /** Does everything that is protected still lie where it was at the last look? */
   areInPlace(): boolean {
     return this.known.every(({ path, identity }) => identityAt(path) === identity);
-  }
-
-  /** Directories whose names are not UTF-8, which are not looked into either. */
-  get odd(): readonly OddName[] {
-    return this.#last.odd;
   }
 
   /** Was this directory there at the beginning, whatever it is now? */

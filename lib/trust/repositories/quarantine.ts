@@ -22,7 +22,8 @@ export function moveToQuarantine({ path, identity, reason }: Suspect, quarantine
   try {
     using parent = HeldDirectory.open(dirname(path));
     const entry = { parent, name: basename(path), identity };
-    const movedTo = moveAway(entry, { quarantine, id });
+    // Nothing is copied: an entry can be of any size. On another file system it stays, and git takes it for nothing.
+    const movedTo = unlessRefused(() => carryToQuarantine(entry, quarantine, id)) ?? disarm(entry, id);
     return { kind: "quarantined", path, reason, movedTo };
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
@@ -31,19 +32,8 @@ export function moveToQuarantine({ path, identity, reason }: Suspect, quarantine
 }
 
 type Entry = { parent: HeldDirectory; name: string; identity: string };
-type Goal = { quarantine: string; id: string };
 
-/** Nothing is copied: an entry can be of any size. On another file system it stays, and git takes it for nothing. */
-function moveAway(entry: Entry, goal: Goal): string {
-  try {
-    return carryToQuarantine(entry, goal);
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return disarm(entry, goal);
-  }
-}
-
-function carryToQuarantine(entry: Entry, { quarantine, id }: Goal): string {
+function carryToQuarantine(entry: Entry, quarantine: string, id: string): string {
   const { parent, name } = entry;
   const day = new Date().toISOString().slice(0, 10);
   using goal = HeldDirectory.open(join(quarantine, `${day}-${id}`), { create: true });
@@ -67,7 +57,7 @@ function letMove({ parent, name }: Entry): void {
 }
 
 /** Renames an entry that cannot be moved away, without what makes git take it for a repository. */
-function disarm(entry: Entry, { id }: Goal): string {
+function disarm(entry: Entry, id: string): string {
   const { parent, name } = entry;
   checkIdentity(entry);
   letMove(entry);

@@ -2,8 +2,8 @@ import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { kindOf } from "../../files/walk.ts";
 import { leadsTo } from "../../git/places.ts";
-import { identityOf } from "./identity.ts";
-import { listDirectory, statsAt, type Listing, type RepositoryMark } from "./listing.ts";
+import { identityOf, statsAt } from "./identity.ts";
+import { listDirectory, type Listing, type RepositoryMark } from "./listing.ts";
 import type { Form } from "./names.ts";
 import { isInside } from "./pointers.ts";
 
@@ -22,13 +22,11 @@ export type TreeLook = {
   found: readonly FoundRepository[];
   /** Directories that could not be looked into. */
   unreadable: readonly string[];
-  /** Directories whose names are not UTF-8, with the directory that they lie in. */
-  odd: readonly OddName[];
+  /** Directories whose names are not UTF-8, which are not looked into either. */
+  odd: readonly Buffer[];
   /** The identities of those that could. */
   directories: ReadonlySet<string>;
 };
-
-export type OddName = { parent: string; name: Buffer };
 
 /**
  * Finds the repositories below some directories, again and again: the second look asks of each directory only whether
@@ -51,20 +49,21 @@ export class RepositoryTree {
     const pending = [...this.roots];
     for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
       if (listings.has(path) || notFiles.has(path) || this.except.includes(path)) continue;
-      const listing = listDirectory(path, this.#listings.get(path));
+      const known = this.#listings.get(path);
+      const listing = listDirectory(path, known);
       if (listing === undefined) {
         unreadable.push(path);
         continue;
       }
       listings.set(path, listing);
       pending.push(...listing.directories);
-      if (!listing.isCached || listings.size % cachedAtOnce === 0) await yieldToEventLoop(signal);
+      if (listing !== known || listings.size % cachedAtOnce === 0) await yieldToEventLoop(signal);
     }
     this.#listings = listings;
     const all = [...listings.values()];
     const marks = all.flatMap((listing) => listing.marks);
     const directories = new Set(all.map(({ identity }) => identity));
-    const odd = [...listings].flatMap(([parent, { oddNames }]) => oddNames.map((name) => ({ parent, name })));
+    const odd = all.flatMap((listing) => listing.odd);
     return { found: withTargets(marks, this.roots), unreadable, odd, directories };
   }
 }

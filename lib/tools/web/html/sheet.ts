@@ -1,5 +1,4 @@
-import type { WebUrl } from "../url.ts";
-import { linkAddress } from "./address.ts";
+import { resolveReference, type WebUrl } from "../url.ts";
 import { Verbatim } from "./verbatim.ts";
 import { HtmlLineWriter } from "./writer.ts";
 
@@ -193,4 +192,15 @@ export class Sheet {
     if (address === undefined) return words;
     return address === words ? address : `[${words}](${address})`;
   }
+}
+
+const longestAddress = 2048;
+
+/** The address that a page's reference leads to, as text; undefined when that is no other page. */
+function linkAddress(reference: string, base: WebUrl): string | undefined {
+  const written = reference.trim().replace(/[\t\n\r]/g, "");
+  if (written === "" || written.startsWith("#") || written.length > longestAddress) return undefined;
+  const address = resolveReference(written, base);
+  if (!/^(?:https?:\/\/|mailto:)/i.test(address)) return undefined;
+  return address.replace(/[\s()<>"]/g, (sign) => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
