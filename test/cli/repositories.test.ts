@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, type RanExec, using } from "../support/koda.ts";
@@ -92,6 +92,43 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(notices(ran)).toHaveLength(4);
   });
 
+  test("what a hook or the repository around the project leads to stays as it is", async () => {
+    await using place = makePlace({
+      "scripts/pre-commit": "mine\n",
+      "app/.husky/_/h": "mine\n",
+      "app/clean.sh": "mine\n",
+    });
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", "app/.husky/_"]);
+    runGit(place.project, place.env, ["config", "filter.x.clean", "sh app/clean.sh"]);
+    symlinkSync("../../scripts/pre-commit", join(place.project, ".git/hooks/pre-commit"));
+    const app = { ...place, project: join(place.project, "app") };
+    for (const [where, path] of [
+      [place, "scripts/pre-commit"],
+      [app, ".husky/_/h"],
+      [app, "clean.sh"],
+    ] as const) {
+      const ran = await run(where, `echo changed > ${path}; echo changed > plain`);
+      expect(readFileSync(join(where.project, path), "utf8")).toBe("mine\n");
+      expect(readFileSync(join(where.project, "plain"), "utf8")).toBe("changed\n");
+      expect(notices(ran)).toEqual([expect.stringContaining("A command changed protected files")]);
+    }
+  });
+
+  test("a new repository in which the user's own configuration would run something is quarantined", async () => {
+    // Elsewhere than in /tmp, where git could not read its configuration without mounts.
+    await using place = makePlace({}, "/var/tmp");
+    writeFileSync(join(place.home, ".gitconfig"), "[core]\n\thooksPath = .githooks\n");
+    const ran = await run(
+      place,
+      "git init -q plain; git init -q sub; mkdir sub/.githooks; echo > sub/.githooks/pre-commit",
+    );
+    expect(notices(ran).sort()).toEqual([
+      expect.stringContaining('A command made "plain/.git"'),
+      expect.stringMatching(/^Quarantined "sub\/\.git".*your own configuration of git names/),
+    ]);
+  });
+
   test("a protected directory that is not called .git is closed to file tools too", async () => {
     await using place = makePlace({ "plain/config": "mine\n" });
     runGit(place.project, place.env, ["init", "-q", "--bare", "store"]);
@@ -120,8 +157,11 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     child.kill("SIGKILL");
     await child.exited;
     lay("left/.git");
-    const ran = await run(place, "true");
-    expect(notices(ran)).toEqual([expect.stringContaining('Quarantined "left/.git"')]);
+    const inside = { ...place, project: join(place.project, "left") };
+    const ran = await run(inside, "true");
+    expect(notices(ran)).toEqual([expect.stringContaining('Quarantined ".git"')]);
+    lay("left/.git");
+    expect(notices(await run(place, "true"))).toEqual([expect.stringContaining('Quarantined "left/.git"')]);
     lay("later/.git");
     expect(notices(await run(place, "true"))).toEqual([]);
   });

@@ -1,39 +1,66 @@
-import { closeSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, futimesSync, openSync, readdirSync, readFileSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { parseJson } from "../../config/json.ts";
+import { isRecord, parseJson } from "../../config/json.ts";
 import { unlessRefused } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import { tryLock } from "../../system/descriptors.ts";
+import { bornMs } from "../../trust/repositories/identity.ts";
+import type { FoundRepository } from "../../trust/repositories/tree.ts";
+
+const prefix = "koda-run-";
+
+/** A command may outlive the last sign of life of a run that is killed. */
+const slackMs = 5_000;
 
 /**
  * A record of the repositories that were there before any command of a run. A killed run leaves it behind, and the next
- * run of the same roots knows by it that everything else was never judged.
+ * run knows by it what else appeared below the same roots in that time, and was never judged.
  */
 export class KnownRecord implements Disposable {
   readonly #path: string;
   readonly #file: number;
-  readonly #abandoned: readonly string[];
-  /** The identities that every killed run of these roots knew; undefined when there was none. */
-  readonly left: ReadonlySet<string> | undefined;
+  readonly #left: readonly { path: string; record: Left | undefined }[];
 
-  constructor(directory: string, roots: readonly string[]) {
-    const prefix = `koda-run-${Bun.hash(roots.join("\0")).toString(36)}-`;
+  constructor(directory: string) {
     const others = readdirSync(directory).filter((name) => name.startsWith(prefix));
     this.#path = join(directory, `${prefix}${crypto.randomUUID()}`);
     this.#file = openSync(this.#path, "wx", 0o600);
     tryLock(this.#file, "alone");
     const abandoned = others.map((name) => join(directory, name)).filter(isAbandoned);
-    this.#abandoned = abandoned;
-    const [first, ...rest] = abandoned.map(identitiesIn);
-    this.left = first && new Set([...first].filter((identity) => rest.every((each) => each.has(identity))));
+    this.#left = abandoned.map((path) => ({ path, record: unlessRefused(() => readLeft(path)) }));
   }
 
-  write(identities: readonly string[]): void {
-    writeSync(this.#file, JSON.stringify(identities), 0);
+  /** Did a run of these roots get killed? */
+  isNeeded(roots: readonly string[]): boolean {
+    const overlap = (one: string) => roots.some((root) => isBelow(root, one) || isBelow(one, root));
+    return this.#left.some(({ record }) => record?.roots.some(overlap));
   }
 
-  /** Forgets the killed runs: what they left has been judged. */
-  settle(): void {
-    for (const path of this.#abandoned) unlessRefused(() => unlinkSync(path));
+  /** Was it there before the commands of every killed run, or did it come after all of them? */
+  isKnown({ path, identity }: Pick<FoundRepository, "path" | "identity">): boolean {
+    return this.#left.every(
+      ({ record }) =>
+        record === undefined ||
+        !record.roots.some((root) => isBelow(path, root)) ||
+        record.known.has(identity) ||
+        bornMs(identity) > record.diedMs + slackMs,
+    );
+  }
+
+  write(roots: readonly string[], found: readonly FoundRepository[]): void {
+    writeSync(this.#file, JSON.stringify({ roots, known: found.map(({ identity }) => identity) }), 0);
+  }
+
+  /** A sign of life. */
+  touch(): void {
+    futimesSync(this.#file, new Date(), new Date());
+  }
+
+  /** Forgets the killed runs of these roots: what they left has been judged. */
+  settle(roots: readonly string[]): void {
+    const isCovered = (root: string) => roots.some((own) => isBelow(root, own));
+    for (const { path, record } of this.#left)
+      if (record === undefined || record.roots.every(isCovered)) unlessRefused(() => unlinkSync(path));
   }
 
   [Symbol.dispose](): void {
@@ -53,8 +80,15 @@ function isAbandoned(path: string): boolean {
   }
 }
 
-/** A record that was not written to its end says that nothing was known. */
-function identitiesIn(path: string): ReadonlySet<string> {
-  const written = parseJson(unlessRefused(() => readFileSync(path, "utf8")) ?? "");
-  return new Set(Array.isArray(written) ? written.filter((each) => typeof each === "string") : []);
+type Left = { roots: readonly string[]; known: ReadonlySet<string>; diedMs: number };
+
+/** Undefined when it was not written to its end: then no command had run yet. */
+function readLeft(path: string): Left | undefined {
+  const written = parseJson(readFileSync(path, "utf8"));
+  if (!isRecord(written)) return undefined;
+  return { roots: texts(written.roots), known: new Set(texts(written.known)), diedMs: statSync(path).mtimeMs };
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
 }

@@ -46,8 +46,9 @@ type Watched = { paths: ProtectedPaths; guard: Guard; newcomers: NewRepositories
 /** New repositories are judged at least this often while a command runs, for the prompts and editors of the user. */
 const patrolMs = 1_000;
 
-/** Looking takes at most this share of the time. */
+/** Looking takes no larger share of the time, as long as the tree is not so large that it would be seldom. */
 const patrolShare = 0.1;
+const longestRestMs = 3_000;
 
 /**
  * Guards repositories: those that exist when the run starts are protected in every command, and new ones are judged
@@ -81,6 +82,7 @@ class RepositoryWatch implements Repositories {
     this.#isUsed = true;
     if (this.#options.isBusy() || !watched.paths.areInPlace()) await this.#look(watched);
     this.#findings.push(...(await watched.guard.begin()));
+    watched.record?.touch();
     this.#calls++;
     this.#patrol ??= this.#walkRounds(watched).catch((error: unknown) => void (this.#failure ??= { error }));
   }
@@ -114,27 +116,26 @@ class RepositoryWatch implements Repositories {
     const place = ownPlace(policy, dataDirectory, { lasting: true });
     const quarantine = join(place, "koda-quarantine");
     const record = this.#record();
-    const left = record?.left;
-    const found = { except: [quarantine], ...(left && { known: left }) };
+    const found = { except: [quarantine], ...(record && { isKnown: record.isKnown.bind(record) }) };
     const paths = await ProtectedPaths.find(policy.write, this.#life.signal, found);
-    record?.write(paths.known.map(({ identity }) => identity));
+    const lasting = policy.write.filter((root) => root !== policy.tmp);
+    record?.write(lasting, paths.known);
     this.#protect(paths);
     const held = policy.readonly.filter((path) => backend.guards || !isThere(path));
     const also = [...held, ...pathsNamedByGit(paths.known, policy.write, git)];
-    const options = { quarantine, open: this.#open };
+    const options = { quarantine, open: this.#open, git };
     const guard = new Guard(paths, { ...options, isMounted: !backend.guards, isBusy, also });
     const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record };
-    if (left !== undefined) await this.#look(watched);
-    record?.settle();
+    if (record?.isNeeded(lasting) === true) await this.#look(watched);
+    record?.settle(lasting);
     return watched;
   }
 
   /** Without a directory for it only a killed run goes unnoticed. */
   #record(): KnownRecord | undefined {
     const { policy, dataDirectory } = this.#options;
-    const lasting = policy.write.filter((root) => root !== policy.tmp);
     if (dataDirectory === undefined || !existsSync(dataDirectory) || !isHidden(dataDirectory, policy)) return undefined;
-    return unlessRefused(() => new KnownRecord(dataDirectory, lasting));
+    return unlessRefused(() => new KnownRecord(dataDirectory));
   }
 
   async #look({ paths, newcomers }: Watched): Promise<void> {
@@ -154,10 +155,11 @@ class RepositoryWatch implements Repositories {
     for (let restMs = patrolMs; this.#calls > 0 || this.#options.isBusy();) {
       await sleep(restMs, undefined, { signal, ref: false }).catch(() => undefined);
       if (signal.aborted) return;
+      watched.record?.touch();
       const startedAt = performance.now();
       this.#findings.push(...(await watched.guard.restore()));
       this.#findings.push(...(await watched.newcomers.look(this.#limit, { isGlance: true })));
-      restMs = Math.max(patrolMs, (performance.now() - startedAt) / patrolShare);
+      restMs = Math.min(Math.max(patrolMs, (performance.now() - startedAt) / patrolShare), longestRestMs);
     }
     this.#patrol = undefined;
   }

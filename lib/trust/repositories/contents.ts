@@ -13,7 +13,7 @@ type EntryBudget = { entries: number };
 
 /** Files at the top by which git does nothing: those in capitals (`ORIG_HEAD`) among them, and its locks. */
 const harmlessFile =
-  /^([A-Z]+(_[A-Z]+)*|description|index|sharedindex\.[0-9a-f]+|packed-refs(\.new)?|shallow|gc\.(log|pid)|locked|next-index-\d+|index\.stash\.\d+)$/;
+  /^([A-Z]+(_[A-Z]+)*|description|index|sharedindex\.[0-9a-f]+|packed-refs(\.new)?|shallow|gc\.(log|pid)|locked|next-index-\d+|index\.stash\.\d+|(shallow|sharedindex)_\w{6}|fast_import_crash_\d+|ADD_EDIT\.patch|addp-hunk-edit\.diff|\.[A-Z_]+\.sw[a-p])$/;
 
 /** Directories of which git follows nothing but symlinks. */
 const harmlessDirectories: ReadonlySet<string> = new Set(["refs", "logs", "info", "reftable", "rr-cache"]);

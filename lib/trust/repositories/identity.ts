@@ -11,6 +11,11 @@ export function identityOf({ dev, ino, birthtimeNs }: Pick<BigIntStats, "dev" | 
   return `${dev}:${ino}:${birthtimeNs}`;
 }
 
+/** Unlike the times of its last change nobody can set it. */
+export function bornMs(identity: string): number {
+  return Number(identity.split(":")[2]) / 1e6;
+}
+
 export function identityAt(path: string): string | undefined {
   const stats = unlessRefused(() => statsAt(path));
   return stats && identityOf(stats);

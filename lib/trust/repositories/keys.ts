@@ -46,6 +46,11 @@ function isHarmlessAddress(text: string): boolean {
   return scheme === undefined ? !text.includes("://") : /^(https?|ssh|git|file)$/i.test(scheme);
 }
 
+/** The rest of an address is added to it: what ends within a scheme could become another one. */
+function isWholeAddress(text: string): boolean {
+  return /^(https?|ssh|git|file):\/\/[^-@]|^[\w.-]+@[\w.-]+:(?!:)/i.test(text) && isHarmlessAddress(text);
+}
+
 /** `section.variable`, in whatever subsection; `*` is any variable. */
 const table: readonly [keys: string, check: Check][] = [
   ["core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.symlinks", any],
@@ -57,12 +62,16 @@ const table: readonly [keys: string, check: Check][] = [
   ["core.worktree", inside],
   ["extensions.worktreeconfig extensions.objectformat extensions.refstorage extensions.relativeworktrees", any],
   ["extensions.preciousobjects extensions.noop", any],
+  ["remote.promisor remote.partialclonefilter extensions.partialclone remote.skipdefaultupdate", any],
+  ["remote.followremotehead submodule.alternatelocation submodule.alternateerrorstrategy submodule.shallow", any],
+  ["branch.vscode-merge-base branch.gh-merge-base branch.gk-merge-base core.sharedrepository", any],
+  ["receive.denynonfastforwards gui.wmstate gui.geometry gitflow.*", any],
   ["remote.fetch remote.push remote.tagopt remote.mirror remote.prune remote.prunetags remote.gh-resolved", any],
   ["remote.url remote.pushurl remote.pushdefault branch.remote branch.pushremote submodule.url", address],
   ["branch.merge branch.rebase branch.description branch.autosetupmerge branch.autosetuprebase branch.sort", any],
   ["submodule.active submodule.branch submodule.ignore submodule.fetchrecursesubmodules submodule.recurse", any],
   ["submodule.update", textMatching(/^(checkout|rebase|merge|none)$/)],
-  ["url.insteadof url.pushinsteadof", ({ subsection }) => isHarmlessAddress(subsection)],
+  ["url.insteadof url.pushinsteadof", ({ subsection }) => isWholeAddress(subsection)],
   ["user.name user.email user.useconfigonly user.signingkey author.* committer.* color.* column.* advice.*", any],
   ["status.* log.* tag.sort i18n.* blame.* init.defaultbranch rerere.* versionsort.* grep.*", any],
   ["diff.algorithm diff.renames diff.renamelimit diff.context diff.colormoved diff.colormovedws diff.submodule", any],

@@ -1,10 +1,13 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
 import { ancestors, isBelow } from "../../files/path.ts";
 import { realPaths } from "../../files/real.ts";
+import { followPath } from "../../files/walk.ts";
 import { gitPlaces } from "../../git/places.ts";
 import { parseConfig, type GitSetting } from "./config.ts";
 import { whySettingDangerous } from "./keys.ts";
+import { innerRepositories } from "./parts.ts";
 import { isInside, textAt } from "./pointers.ts";
 import type { FoundRepository } from "./tree.ts";
 
@@ -13,40 +16,75 @@ export type GitConfigurations = { home: string; files: readonly string[] };
 
 /** The files of `git config --global` and `--system`, as git finds them. */
 export function gitConfigurations(env: Readonly<Record<string, string | undefined>>, home: string): GitConfigurations {
-  const { GIT_CONFIG_GLOBAL: named, XDG_CONFIG_HOME: base = join(home, ".config") } = env;
+  const { GIT_CONFIG_GLOBAL: named, GIT_CONFIG_SYSTEM: system = "/etc/gitconfig" } = env;
+  const { XDG_CONFIG_HOME: base = join(home, ".config") } = env;
   const own = named === undefined ? [join(base, "git/config"), join(home, ".gitconfig")] : [named];
-  return { home, files: ["/etc/gitconfig", ...own].filter(isAbsolute) };
+  return { home, files: [system, ...own].filter(isAbsolute) };
 }
 
 /**
- * Paths below the roots that an existing configuration of git names: a directory of hooks, files that it includes,
- * programs. git runs and obeys what lies there as if it lay in `.git`.
+ * Paths below the roots that an existing configuration of git names or a repository links to: a directory of hooks,
+ * files that it includes, programs. git runs and obeys what lies there as if it lay in `.git`.
  */
 export function pathsNamedByGit(
   repositories: readonly FoundRepository[],
   roots: readonly string[],
-  { home, files }: GitConfigurations,
+  configurations: GitConfigurations,
 ): readonly string[] {
-  const tops = repositories.filter(({ form }) => form === "git").map(({ path }) => dirname(path));
-  const named = new Set<string>();
-  for (const top of [...tops, ...roots]) {
-    const places = gitPlaces(top);
-    const own = places === undefined ? [] : [join(places.common, "config"), join(places.directory, "config.worktree")];
-    const read = new Set<string>();
-    const pending = [...own, ...files];
-    for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
-      if (read.size > mostFiles || read.has(file)) continue;
-      read.add(file);
-      for (const setting of settingsIn(file)) {
-        const paths = pathsIn(setting, { top, file, home }).flatMap(realPaths);
-        if (isInclude(setting)) pending.push(...paths);
-        for (const path of paths) if (isInside(path, roots)) named.add(path);
-      }
-    }
-  }
+  const below = repositories.filter(({ form }) => form === "git").map(({ path }) => dirname(path));
+  const tops = [...new Set([...below, ...roots.flatMap(topAbove), ...roots])];
+  const named = new Set(
+    tops.flatMap((top) => {
+      const places = gitPlaces(top);
+      const own = places === undefined ? [] : [places.common, places.directory, ...innerRepositories(places.common)];
+      const files = own.flatMap((directory) => ["config", "config.worktree"].map((name) => join(directory, name)));
+      return [...namedIn(top, files, configurations), ...own.flatMap(linkedFrom)];
+    }),
+  );
   // Protecting a root, or a directory above the repositories, would protect the whole project.
   const isTooMuch = (path: string) => [...roots, ...tops].some((top) => ancestors(top).includes(path));
-  return [...named].filter((path) => !isTooMuch(path) && !repositories.some((found) => isBelow(path, found.path)));
+  const isOwn = (path: string) => repositories.some((found) => isBelow(path, found.path));
+  return [...named].filter((path) => isInside(path, roots) && !isTooMuch(path) && !isOwn(path));
+}
+
+/** The top of the work tree in which a directory lies. */
+function topAbove(directory: string): readonly string[] {
+  return ancestors(directory)
+    .filter((above) => gitPlaces(above) !== undefined)
+    .slice(0, 1);
+}
+
+/** The goals of symlinks in the place of what git runs and obeys in its directory. */
+function linkedFrom(gitDirectory: string): readonly string[] {
+  const hooks = join(gitDirectory, "hooks");
+  const inside = (unlessRefused(() => readdirSync(hooks)) ?? []).map((name) => join(hooks, name));
+  const parts = ["hooks", "config", "config.worktree", "info"].map((name) => join(gitDirectory, name));
+  return [...parts, ...inside].flatMap((path) => {
+    const { real, followed, kind } = followPath(path, { follow: true });
+    return followed.length === 0 ? [] : [real, ...followed].filter((each) => each !== path || kind === "missing");
+  });
+}
+
+/** The paths that the user's own configuration names for a repository, wherever they are, and that are there. */
+export function namedByUser(top: string, configurations: GitConfigurations): readonly string[] {
+  return namedIn(top, [], configurations).filter((path) => isBelow(path, top) && existsSync(path));
+}
+
+/** For a work tree, by its own configuration files and those of the user. */
+function namedIn(top: string, own: readonly string[], { home, files }: GitConfigurations): readonly string[] {
+  const named = new Set<string>();
+  const read = new Set<string>();
+  const pending = [...own, ...files];
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (read.size > mostFiles || read.has(file)) continue;
+    read.add(file);
+    for (const setting of settingsIn(file)) {
+      const paths = pathsIn(setting, { top, file, home }).flatMap(realPaths);
+      if (isInclude(setting)) pending.push(...paths);
+      for (const path of paths) named.add(path);
+    }
+  }
+  return [...named];
 }
 
 /** Files that include each other. */
@@ -66,12 +104,24 @@ type Base = { top: string; file: string; home: string };
 /** Hooks and commands are relative to the top of the work tree, includes to the file that they stand in. */
 function pathsIn(setting: GitSetting, { top, file, home }: Base): string[] {
   const { section, variable, value } = setting;
-  if (value === true || value === "") return [];
+  // An alias is run by who names it, and the project's own scripts are the commands' to change.
+  if (value === true || value === "" || section === "alias") return [];
   if (whySettingDangerous(setting, { gitDirectory: dirname(file), roots: [] }) === undefined) return [];
   const base = isInclude(setting) ? dirname(file) : top;
   const isPath = isInclude(setting) || (section === "core" && variable === "hookspath");
-  const words = isPath ? [value] : value.split(/[\s'"=;|&()]+/).filter((word) => word.includes("/"));
+  const absolute = (word: string) => {
+    const path = word.replace(/^~(?=\/)/, home);
+    return isAbsolute(path) ? path : join(base, path);
+  };
+  if (isPath) return [absolute(value)];
+  // Of the words of a command those that name a file; a directory may be anything to it.
+  const words = value.replace(/^!/, "").split(/[\s'"=;|&()]+/);
   return words
-    .map((word) => word.replace(/^!/, "").replace(/^~(?=\/)/, home))
-    .map((word) => (isAbsolute(word) ? word : join(base, word)));
+    .filter((word) => word !== "")
+    .map(absolute)
+    .filter(isFile);
+}
+
+function isFile(path: string): boolean {
+  return unlessRefused(() => statSync(path).isFile()) ?? false;
 }

@@ -1,10 +1,11 @@
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
 import type { RepositoryFinding } from "./finding.ts";
+import { type GitConfigurations, namedByUser } from "./named.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
@@ -18,7 +19,14 @@ export type RepositoryOptions = {
   quarantine: string;
   /** The git directory in which commands may commit, if there is one. */
   open?: string | undefined;
+  /** The user's own configuration, which holds for new repositories too. */
+  git?: GitConfigurations;
 };
+
+type Reception = { isJudged: boolean; isGlance: boolean };
+
+/** Reasons that may come of a file that git is still writing. */
+const unfinished = /could not parse|cannot be parsed|does not exist|cannot be read/;
 
 /**
  * Repositories that appear during a run: legal work, and a trap for the user's next `git status`. After each command
@@ -30,6 +38,8 @@ export class NewRepositories {
   readonly #guarded: readonly string[];
   /** Findings that were reported, or that were so before any command. */
   readonly #reported: Set<string>;
+  /** Those that were perhaps only half written at the last glance. */
+  readonly #suspects = new Set<string>();
   /** Paths where koda could not look before any command, and no command either. */
   readonly #blind: ReadonlySet<string>;
   readonly #queue = new SerialQueue();
@@ -54,22 +64,22 @@ export class NewRepositories {
 
   async #look(signal: AbortSignal, isGlance: boolean): Promise<readonly RepositoryFinding[]> {
     await this.#paths.look(signal);
-    const findings = isGlance ? [] : await this.#openBlind(signal);
+    const findings = await this.#openBlind(signal, isGlance);
     for (const danger of this.#openDangers()) findings.push(...this.#close(danger));
     for (const [index, found] of this.#arrivals().entries()) {
-      findings.push(...this.#receive(found, index < mostArrivals));
+      findings.push(...this.#receive(found, { isJudged: index < mostArrivals, isGlance }));
       await yieldToEventLoop(signal);
     }
     return findings.filter((finding) => this.#isUnreported(finding));
   }
 
   /** Directories that commands made so that koda cannot look into them, and what is in those, are made readable. */
-  async #openBlind(signal: AbortSignal): Promise<RepositoryFinding[]> {
+  async #openBlind(signal: AbortSignal, isGlance: boolean): Promise<RepositoryFinding[]> {
     const findings: RepositoryFinding[] = [];
     for (let round = 0; round < mostRounds; round++) {
       const { unreadable, odd: unnamed } = this.#paths;
       const odd = unnamed.filter((path) => !this.#blind.has(bytewise(path))).flatMap((path) => renameOdd(path) ?? []);
-      const closed = unreadable.filter((path) => !this.#blind.has(path));
+      const closed = isGlance ? [] : unreadable.filter((path) => !this.#blind.has(path));
       findings.push(...odd);
       const opened = closed.filter(makeReadable);
       for (const path of closed) if (!opened.includes(path)) findings.push(...this.#quarantine(path, unseen));
@@ -96,15 +106,26 @@ export class NewRepositories {
   }
 
   /** One that comes after too many others is not judged, and not trusted either. */
-  #receive(found: FoundRepository, isJudged: boolean): readonly RepositoryFinding[] {
+  #receive(found: FoundRepository, { isJudged, isGlance }: Reception): readonly RepositoryFinding[] {
     // It may have been in something that was moved away just now.
     if (identityAt(found.path) !== found.identity) return [];
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path));
     const judge = () => (isJudged ? judgeRepository(found.path, { roots, trusted }) : tooMany);
-    const reason = found.form === "koda" ? settings : judge();
+    const reason = found.form === "koda" ? settings : (judge() ?? this.#whyUsers(found));
     if (reason === undefined) return [{ kind: "new", path: found.path }];
+    if (isGlance && unfinished.test(reason) && !this.#suspects.has(found.identity)) {
+      this.#suspects.add(found.identity);
+      return [];
+    }
     return this.#quarantine(this.#leastOf(found), reason);
+  }
+
+  /** Why the user's own configuration makes it dangerous, as with a relative path of hooks for all repositories. */
+  #whyUsers({ path, form }: FoundRepository): string | undefined {
+    const { git } = this.#options;
+    const [named] = form === "git" && git !== undefined ? namedByUser(dirname(path), git) : [];
+    return named && `your own configuration of git names ${JSON.stringify(named)}, which git would run or obey`;
   }
 
   /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */

@@ -8,7 +8,7 @@ import { HeldDirectory } from "../../files/held.ts";
  * may appear (symlinks, steps of a rebase, new submodules) are for `NewRepositories` to judge.
  */
 export function guardedParts(gitDirectory: string): readonly string[] {
-  return [gitDirectory, ...innerRepositories(gitDirectory, 0)].flatMap((directory) =>
+  return [gitDirectory, ...innerRepositories(gitDirectory)].flatMap((directory) =>
     parts.map((part) => join(directory, part)),
   );
 }
@@ -17,7 +17,8 @@ const parts = ["config", "config.worktree", "commondir", "gitdir", "hooks", "obj
 
 const deepest = 10;
 
-function innerRepositories(gitDirectory: string, depth: number): readonly string[] {
+/** The git directories of submodules and work trees. */
+export function innerRepositories(gitDirectory: string, depth = 0): readonly string[] {
   return ["modules", "worktrees"].flatMap((name) => repositoriesBelow(join(gitDirectory, name), depth + 1));
 }
 

@@ -4,6 +4,8 @@ import { isInside } from "./pointers.ts";
 import { RepositoryTree, type FoundRepository, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
+type IsKnown = (found: FoundRepository) => boolean;
+
 /**
  * The paths below the writable roots that decide which code git and koda will run, as they were when the run began:
  * none of them is a command's to change. Later ones are not protected, since they may be what the command is for; see
@@ -15,25 +17,24 @@ export class ProtectedPaths {
   readonly #directories: ReadonlySet<string>;
   #last: TreeLook;
 
-  private constructor(tree: RepositoryTree, first: TreeLook, known?: ReadonlySet<string>) {
+  private constructor(tree: RepositoryTree, first: TreeLook, isKnown: IsKnown) {
     this.#tree = tree;
-    const identities = first.found.map(({ identity }) => identity);
-    this.#identities = new Set(identities.filter((identity) => known?.has(identity) ?? true));
+    this.#identities = new Set(first.found.filter(isKnown).map(({ identity }) => identity));
     this.#directories = first.directories;
     this.#last = first;
   }
 
   /**
-   * Looks through the roots, but for directories in them that commands cannot reach. All paths are real. With `known`
+   * Looks through the roots, but for directories in them that commands cannot reach. All paths are real. With `isKnown`
    * only those were there at the beginning: the rest came with commands of an earlier run.
    */
   static async find(
     roots: readonly string[],
     signal: AbortSignal,
-    { except = [], known }: { except?: readonly string[]; known?: ReadonlySet<string> } = {},
+    { except = [], isKnown = () => true }: { except?: readonly string[]; isKnown?: IsKnown } = {},
   ): Promise<ProtectedPaths> {
     const tree = new RepositoryTree(roots, except);
-    return new ProtectedPaths(tree, await tree.look(signal), known);
+    return new ProtectedPaths(tree, await tree.look(signal), isKnown);
   }
 
   get roots(): readonly string[] {

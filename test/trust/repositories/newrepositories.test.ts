@@ -188,7 +188,7 @@ describe("a repository that appears", () => {
     const before = await ProtectedPaths.find([run.project], live);
     const known = new Set(before.known.map(({ identity }) => identity));
     run.write({ "evil/.git/config": pager });
-    const paths = await ProtectedPaths.find([run.project], live, { known });
+    const paths = await ProtectedPaths.find([run.project], live, { isKnown: ({ identity }) => known.has(identity) });
     expect(paths.paths).toEqual([run.at("mine/.git")]);
     const found = await new NewRepositories(paths, { quarantine: run.quarantine }).look(live);
     expect(found.map(({ kind, path }) => [kind, path])).toEqual([["quarantined", run.at("evil/.git")]]);
