@@ -1,12 +1,12 @@
 import { within } from "../async/within.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
 import type { Totals } from "../engine/end.ts";
-import type { Event, EventOf } from "../engine/event.ts";
+import type { Event, EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
 import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
-import { type CallContext, type Events, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";

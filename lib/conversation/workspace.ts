@@ -10,7 +10,7 @@ import { Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import type { Reaper } from "../shell/reaper.ts";
 import { Shell } from "../shell/shell.ts";
-import type { Allowance } from "./resume.ts";
+import type { Allowance } from "./allowance.ts";
 import type { Settings } from "./settings.ts";
 import { gitConfigurations } from "../trust/repositories/named.ts";
 import { type Confinement, type ConfinementOptions, openConfinement } from "./workspace/confinement.ts";

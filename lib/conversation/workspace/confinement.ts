@@ -12,7 +12,7 @@ import { holdsSecrets } from "../../sandbox/policy/defaults.ts";
 import { ownersBeside } from "../../sandbox/policy/owner.ts";
 import { type Policy, policyOf } from "../../sandbox/policy/policy.ts";
 import { copySettings, type SettingsCopies } from "../../sandbox/settings/copies.ts";
-import type { Allowance } from "../resume.ts";
+import type { Allowance } from "../allowance.ts";
 import type { Settings } from "../settings.ts";
 import { removeAbandoned } from "./abandoned.ts";
 import type { ConnectionLog } from "./connectionlog.ts";
