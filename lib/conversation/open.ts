@@ -21,6 +21,7 @@ import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
 import { openWorkspace } from "./workspace.ts";
+import { assertSandbox } from "./workspace/confinement.ts";
 
 type ConversationOptions = {
   settings: Settings;
@@ -53,7 +54,15 @@ export async function openConversation(
   const moved = directoryChange(session.environment, settings.root);
   for (const notice of [...moved, ...changed, ...kept]) post(notice);
   const workspace = held.use(
-    await openWorkspace({ settings, allowance, keyVariables, post, reaper: host.reaper, stop: host.signal }),
+    await openWorkspace({
+      settings,
+      allowance,
+      accept: (confinement) => assertSandbox(confinement, allowance),
+      keyVariables,
+      post,
+      reaper: host.reaper,
+      stop: host.signal,
+    }),
   );
   const isHiddenHere = (real: string) => isHidden(real, workspace.policy);
   const instructions = settings.bare
