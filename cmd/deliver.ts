@@ -14,8 +14,8 @@ export type Conclude = (outcome: Outcome, totals: Totals) => Promise<Outcome>;
 type Delivery = { sink: Sink; stop: AbortController; conclude?: Conclude | undefined };
 
 /**
- * Writes the events of a run and returns the exit code of its `end`. A sink that fails stops the run, which is still followed to its
- * end: its outcome is recorded and its processes are stopped.
+ * Writes the events of a run and returns the exit code of its `end`. A sink that fails stops the run, which is still
+ * followed to its end: its outcome is recorded and its processes are stopped.
  */
 export async function deliver(
   events: (conclude: Conclude) => AsyncIterable<Event>,
