@@ -4,16 +4,14 @@ import { wantedOf } from "../lib/conversation/allowance.ts";
 import { type Confinement, isMissing, sandboxMissing } from "../lib/conversation/workspace/confinement.ts";
 import { openWorkspace, type Workspace } from "../lib/conversation/workspace.ts";
 import type { Event } from "../lib/engine/event.ts";
-import { KodaError } from "../lib/errors.ts";
 import { secretVariables } from "../lib/model/headers.ts";
 import { providersOf } from "../lib/model/providers.ts";
 import { inMemory } from "../lib/session/database.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
 import { describeEgress } from "../lib/sink/egress.ts";
-import { OutputStream } from "../lib/sink/output.ts";
-import { visibleLine } from "../lib/visible.ts";
 import { groundOf } from "./ground.ts";
+import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { report } from "./print.ts";
 import type { Stopper } from "./signals.ts";
@@ -33,11 +31,11 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
       allowance: wantedOf(config),
       accept: async (confinement) => {
         if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
-        await say(await introduction(confinement, options));
-        await say(skipped.map((setting) => `koda: warning: ${describeSkipped(setting)}`));
+        await printNote(...(await introduction(confinement, options)));
+        await printNote(...skipped.map((setting) => `koda: warning: ${describeSkipped(setting)}`));
       },
       keyVariables: providersOf(config.providers, process.env).flatMap(secretVariables),
-      post: (event) => void lines.run(() => say(linesOf(event))),
+      post: (event) => void lines.run(() => printNote(...linesOf(event))),
       reaper,
       stop: stopper.controller.signal,
     });
@@ -67,7 +65,7 @@ async function attend(command: SandboxOptions["command"], workspace: Workspace, 
     await report(error);
     return error.shellExit;
   } finally {
-    await say((await repositories.after()).flatMap(linesOf));
+    await printNote(...(await repositories.after()).flatMap(linesOf));
   }
 }
 
@@ -99,16 +97,4 @@ function linesOf(event: Event): string[] {
   if (event.type !== "notice") return [];
   const weight = { info: "", warn: "warning: ", error: "error: " }[event.level];
   return [`koda: ${weight}${event.message}`];
-}
-
-async function say(lines: readonly string[]): Promise<void> {
-  if (lines.length === 0) return;
-  const stderr = new OutputStream(2, "stderr");
-  try {
-    await stderr.write(lines.map((line) => `${visibleLine(line)}\n`).join(""));
-    await stderr.flush();
-  } catch (error) {
-    // A broken stderr is the command's own business.
-    if (!(error instanceof KodaError)) throw error;
-  }
 }
