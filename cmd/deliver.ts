@@ -1,8 +1,11 @@
-import { endEvent, noTotals, type Totals, undelivered } from "../lib/engine/end.ts";
-import type { Event } from "../lib/engine/event.ts";
-import { exitOf, failedAfterwards, type Outcome, outcomeOfError } from "../lib/engine/outcome.ts";
+import { runTask } from "../lib/conversation/exec.ts";
+import { Host } from "../lib/conversation/host.ts";
+import { type Totals, undelivered, undeliveredEnd } from "../lib/engine/end.ts";
+import type { Event, EventOf } from "../lib/engine/event.ts";
+import { exitOf, failedAfterwards, type Outcome } from "../lib/engine/outcome.ts";
 import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
 import type { Sink } from "../lib/sink/sink.ts";
+import { report } from "./print.ts";
 import { sinkFor } from "./stdio.ts";
 
 /** The last step before the end event; it may change the outcome. */
@@ -11,36 +14,34 @@ export type Conclude = (outcome: Outcome, totals: Totals) => Promise<Outcome>;
 type Delivery = { sink: Sink; stop: AbortController; conclude?: Conclude | undefined };
 
 /**
- * Writes the events of a run and returns its exit code. A sink that fails stops the run, which is still followed to its
- * end: its outcome is recorded and its processes are stopped.
+ * Writes the events of a run and returns the exit code of its `end`. A sink that fails stops the run, which is still
+ * followed to its end: its outcome is recorded and its processes are stopped.
  */
 export async function deliver(
   events: (conclude: Conclude) => AsyncIterable<Event>,
   { sink, stop, conclude }: Delivery,
 ): Promise<number> {
   let broken: KodaError | undefined;
-  // stderr may still work when stdout does not, so every event is written.
-  const stopped = (error: unknown) => {
-    broken ??= error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
-    stop.abort(broken);
-  };
+  let end: EventOf<"end"> | undefined;
   const concluded: Conclude = async (outcome, totals) => {
     const delivered = broken === undefined ? outcome : undelivered(outcome, broken, totals);
     return (await conclude?.(delivered, totals)) ?? delivered;
   };
 
-  let exit: number = exitByCode.internal;
+  // stderr may still work when stdout does not, so every event is written.
   for await (const event of events(concluded)) {
-    if (event.type === "end") ({ exit } = event);
+    if (event.type === "end") end = event;
     try {
       await sink.write(event);
     } catch (error) {
-      stopped(error);
+      broken ??= error instanceof KodaError ? error : new KodaError("output", messageOf(error), { cause: error });
+      stop.abort(broken);
+      if (end !== undefined) await sink.write((end = undeliveredEnd(end, broken)));
     }
   }
-  await sink.flush().catch(stopped);
-  // The sink has reported this on stderr with the end.
-  return broken === undefined ? exit : exitByCode[broken.code];
+  // A stdout that failed was told of with the end.
+  await sink.flush().catch(() => undefined);
+  return end?.exit ?? exitByCode.internal;
 }
 
 type AnswerTarget = { file: string; writable: readonly string[]; signal: AbortSignal };
@@ -71,12 +72,15 @@ export async function answerInto({ file, writable, signal }: AnswerTarget): Prom
 
 /** The end of a command line that could not be parsed, in the format that it seems to ask for. */
 export async function endUnread(error: unknown, argv: readonly string[], stop: AbortController): Promise<number> {
-  const end = endEvent(outcomeOfError(error, stop.signal, ""), { ...noTotals(), durationMs: 0 });
-  return await deliver(() => only(end), { sink: await sinkFor({ output: outputIn(argv) }), stop });
-}
-
-async function* only(event: Event): AsyncGenerator<Event, void> {
-  yield event;
+  const host = new Host({ stop, cassette: { loose: false } });
+  const task = {
+    async open() {
+      throw error;
+    },
+    report: async (bug: unknown) => void (await report(bug)),
+  };
+  const sink = await sinkFor({ output: outputIn(argv) });
+  return await deliver((conclude) => runTask(host, { ...task, conclude }), { sink, stop });
 }
 
 function outputIn(argv: readonly string[]): "text" | "json" | "jsonl" {

@@ -13,7 +13,7 @@ import type { CommandOptions } from "./options.ts";
 type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json">;
 
 /** Settings of every command, whether a model or the user runs it. */
-export type Ground = Pick<
+type Ground = Pick<
   Settings,
   "root" | "home" | "accountHome" | "env" | "loaded" | "dataDirectory" | "configDirectory" | "sandboxed" | "bare"
 >;

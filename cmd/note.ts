@@ -8,9 +8,9 @@ export function openNote({ quiet = false }: { quiet?: boolean } = {}): Note {
   return quiet ? () => {} : (text) => void printNote(`koda: ${text}`);
 }
 
-/** Prints a line for people on stderr; no command depends on it, so errors are ignored. */
-export async function printNote(line: string): Promise<void> {
+/** Prints lines for people on stderr; no command depends on them, so errors are ignored. */
+export async function printNote(...lines: readonly string[]): Promise<void> {
   const stderr = new OutputStream(2, "stderr");
-  await stderr.write(`${visibleLine(line)}\n`).catch(() => undefined);
+  await stderr.write(lines.map((line) => `${visibleLine(line)}\n`).join("")).catch(() => undefined);
   await stderr.flush().catch(() => undefined);
 }

@@ -6,21 +6,11 @@ import type { ImagePart, TextPart } from "../lib/model/message.ts";
 import type { InputSource } from "./bytes.ts";
 import { decodeInput } from "./decode.ts";
 import { openNote } from "./note.ts";
-import { readStdin, type StdinMode, type StdinRole } from "./stdin.ts";
+import type { ExecOptions } from "./options.ts";
+import { readStdin, type StdinRole } from "./stdin.ts";
 
-type PromptOptions = {
-  /** The argument; `-` means stdin. */
-  readonly prompt?: string;
-  /** The file of -f; `-` means stdin. */
-  readonly file?: string;
-  readonly image: readonly string[];
-  readonly stdin?: StdinMode;
-  readonly model?: string;
-  readonly quiet?: boolean;
-  /** Continue a session, which needs no prompt. */
-  readonly resume?: string;
-  readonly last?: boolean;
-};
+type PromptOptions = Pick<ExecOptions, "image"> &
+  Partial<Pick<ExecOptions, "prompt" | "file" | "stdin" | "model" | "quiet" | "resume" | "last">>;
 
 type ReadOptions = {
   signal: AbortSignal;

@@ -1,24 +1,17 @@
 import { SerialQueue } from "../lib/async/serialqueue.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
-import {
-  type Confinement,
-  findConfinement,
-  isMissing,
-  sandboxMissing,
-} from "../lib/conversation/workspace/confinement.ts";
-import { ConnectionLog } from "../lib/conversation/workspace/connectionlog.ts";
-import { Workspace } from "../lib/conversation/workspace.ts";
+import { type Confinement, isMissing, sandboxMissing } from "../lib/conversation/workspace/confinement.ts";
+import { openWorkspace, type Workspace } from "../lib/conversation/workspace.ts";
 import type { Event } from "../lib/engine/event.ts";
-import { KodaError } from "../lib/errors.ts";
 import { secretVariables } from "../lib/model/headers.ts";
 import { providersOf } from "../lib/model/providers.ts";
-import { Reaper } from "../lib/shell/reaper.ts";
+import { inMemory } from "../lib/session/database.ts";
 import { CannotStart } from "../lib/shell/program.ts";
+import { Reaper } from "../lib/shell/reaper.ts";
 import { describeEgress } from "../lib/sink/egress.ts";
-import { OutputStream } from "../lib/sink/output.ts";
-import { visibleLine } from "../lib/visible.ts";
-import { type Ground, groundOf } from "./ground.ts";
+import { groundOf } from "./ground.ts";
+import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { report } from "./print.ts";
 import type { Stopper } from "./signals.ts";
@@ -29,34 +22,28 @@ type SandboxOptions = CommandOptions<"sandbox">;
 /** `koda sandbox`: runs a command as an agent's commands run, but with koda's own streams and exit code. */
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
   const reaper = new Reaper();
-  const settings = await groundOf(options);
+  const settings = { ...(await groundOf(options)), database: inMemory };
+  const { config, skipped } = settings.loaded;
   const lines = new SerialQueue();
-  const post = (event: Event) => void lines.run(() => say(linesOf(event)));
   try {
-    await using workspace = await openWorkspace(options, { settings, post, reaper, stop: stopper.controller.signal });
+    await using workspace = await openWorkspace({
+      settings,
+      allowance: wantedOf(config),
+      accept: async (confinement) => {
+        if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
+        await printNote(...(await introduction(confinement, options)));
+        await printNote(...skipped.map((setting) => `koda: warning: ${describeSkipped(setting)}`));
+      },
+      keyVariables: providersOf(config.providers, process.env).flatMap(secretVariables),
+      post: (event) => void lines.run(() => printNote(...linesOf(event))),
+      reaper,
+      stop: stopper.controller.signal,
+    });
     return await attend(options.command, workspace, stopper);
   } finally {
     // Closing the workspace posts the last notices.
     await lines.run(async () => {});
   }
-}
-
-type Opening = { settings: Ground; post: (event: Event) => void; reaper: Reaper; stop: AbortSignal };
-
-/** Opens the workspace after printing what it enforces. */
-async function openWorkspace(options: SandboxOptions, { settings, ...opening }: Opening): Promise<Workspace> {
-  const { config } = settings.loaded;
-  await using held = new AsyncDisposableStack();
-  const connections = new ConnectionLog(undefined, opening.post);
-  const confinement = held.use(await findConfinement({ settings, allowance: wantedOf(config), connections }));
-  if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
-  await say(await introduction(confinement, options));
-  await say(settings.loaded.skipped.map((skipped) => `koda: warning: ${describeSkipped(skipped)}`));
-
-  const keyVariables = providersOf(config.providers, process.env).flatMap(secretVariables);
-  const workspace = new Workspace(confinement, { settings, connections, keyVariables, ...opening });
-  held.move();
-  return workspace;
 }
 
 /** A signal before the command starts ends koda; later ones are passed on to the command. */
@@ -78,7 +65,7 @@ async function attend(command: SandboxOptions["command"], workspace: Workspace, 
     await report(error);
     return error.shellExit;
   } finally {
-    await say((await repositories.after()).flatMap(linesOf));
+    await printNote(...(await repositories.after()).flatMap(linesOf));
   }
 }
 
@@ -110,16 +97,4 @@ function linesOf(event: Event): string[] {
   if (event.type !== "notice") return [];
   const weight = { info: "", warn: "warning: ", error: "error: " }[event.level];
   return [`koda: ${weight}${event.message}`];
-}
-
-async function say(lines: readonly string[]): Promise<void> {
-  if (lines.length === 0) return;
-  const stderr = new OutputStream(2, "stderr");
-  try {
-    await stderr.write(lines.map((line) => `${visibleLine(line)}\n`).join(""));
-    await stderr.flush();
-  } catch (error) {
-    // A broken stderr is the command's own business.
-    if (!(error instanceof KodaError)) throw error;
-  }
 }

@@ -2,7 +2,7 @@ import { accountHome } from "../lib/config/account.ts";
 import type { Config } from "../lib/config/config.ts";
 import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
-import { findConfinement, isMissing } from "../lib/conversation/workspace/confinement.ts";
+import { openConfinement, isMissing } from "../lib/conversation/workspace/confinement.ts";
 import type { BackendName } from "../lib/sandbox/backend.ts";
 import type { Detected } from "../lib/sandbox/detect.ts";
 import { mergeMissed, type Missed } from "../lib/sandbox/missed.ts";
@@ -26,7 +26,7 @@ export async function checkSandbox(config: Config, project: CurrentProject): Pro
     accountHome: accountHome(),
     sandboxed: true,
   };
-  await using found = await findConfinement({ settings, allowance: wantedOf(config), connections: noLog });
+  await using found = await openConfinement({ settings, allowance: wantedOf(config), connections: noLog });
   const { backend, missed, gaps } = found;
   return {
     status: statusOf(found, config),

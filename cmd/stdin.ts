@@ -4,9 +4,8 @@ import { formatDuration } from "../lib/config/units.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 import { readUpTo } from "../lib/files/read.ts";
 import { cancel, openReader, readToEnd, tooLarge, type ByteReader } from "./bytes.ts";
+import type { ExecOptions } from "./options.ts";
 import { findHolder, type Holder } from "./pipe.ts";
-
-export type StdinMode = "auto" | "append" | "require" | "ignore";
 
 /** The kind of file on stdin; `terminal` is any device but /dev/null. */
 type StdinKind = "nothing" | "terminal" | "file" | "pipe" | "socket";
@@ -21,7 +20,7 @@ export type StdinRole = "asked" | "prompt" | "addition" | "optional";
 type Plan = "read" | "wait" | "skip";
 
 type StdinRequest = {
-  mode: StdinMode;
+  mode: NonNullable<ExecOptions["stdin"]>;
   role: StdinRole;
   /** Prints a note about the wait; silent with --quiet. */
   note: (text: string) => void;

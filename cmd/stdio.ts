@@ -2,18 +2,12 @@ import { fstatSync, writeSync } from "node:fs";
 import { errnoOf } from "../lib/errors.ts";
 import { openSink } from "../lib/sink/open.ts";
 import { OutputStream } from "../lib/sink/output.ts";
-import type { OutputMode, Sink } from "../lib/sink/sink.ts";
+import type { Sink } from "../lib/sink/sink.ts";
 import { wantsColor } from "../lib/sink/style.ts";
+import type { ExecOptions } from "./options.ts";
 import { isTerminal } from "./terminal.ts";
 
-type SinkChoice = {
-  output?: OutputMode;
-  stream?: boolean;
-  outputSchema?: string;
-  quiet?: boolean;
-  verbose?: boolean;
-  color?: "auto" | "always" | "never";
-};
+type SinkChoice = Partial<Pick<ExecOptions, "output" | "stream" | "outputSchema" | "quiet" | "verbose" | "color">>;
 
 /** The sink for this process's streams. */
 export async function sinkFor(choice: SinkChoice): Promise<Sink> {

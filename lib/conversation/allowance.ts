@@ -1,9 +1,21 @@
 import { realpathSync } from "node:fs";
-import type { Config } from "../config/config.ts";
+import type { Config, EgressConfig, Mode } from "../config/config.ts";
 import { KodaError, reasonOf } from "../errors.ts";
 import { realPaths } from "../files/real.ts";
-import type { Allowance } from "./resume.ts";
 import type { Settings } from "./settings.ts";
+
+/** Permissions of a run that a session records. All paths are real. */
+export type Allowance = {
+  mode: Mode;
+  /** Writable roots in addition to the project. */
+  write: readonly string[];
+  /** Readable paths that are hidden by default. */
+  read: readonly string[];
+  /** Paths that are hidden in addition to the default. */
+  hide: readonly string[];
+  allowGit: boolean;
+  egress: EgressConfig;
+};
 
 /** The allowance that the configuration and the flags ask for, with real paths. */
 export function wantedOf({ mode, sandbox, egress }: Config): Allowance {

@@ -1,4 +1,3 @@
-import { IdleTimer } from "../async/idle.ts";
 import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
 
@@ -41,5 +40,31 @@ export class Clocks {
 
   #stop(code: "timeout" | "idle_timeout", message: string): void {
     this.#controller.abort(new KodaError(code, message, { retryable: true }));
+  }
+}
+
+/** Calls back once, after this time without a call of `heard`. */
+class IdleTimer {
+  readonly #ms: number;
+  readonly #timer: ReturnType<typeof setInterval>;
+  #heardAt = performance.now();
+
+  constructor(ms: number, onSilence: () => void) {
+    this.#ms = ms;
+    // `heard` is called for every delta, so it must not restart a timer.
+    const every = Math.max(10, Math.min(1000, ms / 10));
+    this.#timer = setInterval(() => {
+      if (performance.now() - this.#heardAt < this.#ms) return;
+      this.stop();
+      onSilence();
+    }, every);
+  }
+
+  heard(): void {
+    this.#heardAt = performance.now();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
   }
 }

@@ -1,4 +1,4 @@
-import type { Notice } from "../engine/turn.ts";
+import type { Notice } from "../engine/event.ts";
 import { KodaError } from "../errors.ts";
 import { endpointOf } from "../model/address.ts";
 import { type Cassette, recordedModel } from "../model/cassette.ts";

@@ -1,12 +1,12 @@
 import { within } from "../async/within.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
 import type { Totals } from "../engine/end.ts";
-import type { Event, EventOf } from "../engine/event.ts";
+import type { Event, EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
 import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
-import { type CallContext, type Events, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
@@ -31,6 +31,7 @@ type ConversationParts = {
   workspace: Workspace;
   ledger: Ledger;
   events: Events;
+  /** The first event. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
   environment: () => ItemOf<"environment"> | undefined;
@@ -43,13 +44,7 @@ type ConversationParts = {
 
 /** One conversation with a model, turn after turn. Closing it stops everything that it started. */
 export class Conversation implements AsyncDisposable {
-  readonly session: Session;
-  readonly workspace: Workspace;
-  readonly ledger: Ledger;
-  readonly events: Events;
-  /** The first event. */
-  readonly start: EventOf<"session.start">;
-  readonly #parts: ConversationParts;
+  readonly parts: ConversationParts;
   readonly #hands: Hands;
   readonly #changed = new Set<string>();
   readonly #life = new AbortController();
@@ -57,19 +52,14 @@ export class Conversation implements AsyncDisposable {
 
   /** Takes ownership of the session and the workspace. */
   constructor(parts: ConversationParts) {
-    this.#parts = parts;
-    this.session = parts.session;
-    this.workspace = parts.workspace;
-    this.ledger = parts.ledger;
-    this.events = parts.events;
-    this.start = parts.start;
+    this.parts = parts;
     this.#hands = parts.workspace.open();
     parts.host.add(this);
   }
 
   /** One turn. The signal ends this turn only. */
   async *run(request: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
-    if (this.#running !== undefined) throw new Error(`a turn of session ${this.session.id} is running`);
+    if (this.#running !== undefined) throw new Error(`a turn of session ${this.parts.session.id} is running`);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#running = promise;
     await using changes = this.#newChanges();
@@ -85,8 +75,7 @@ export class Conversation implements AsyncDisposable {
 
   /** The totals of all turns so far. */
   get totals(): Omit<Totals, "durationMs"> {
-    const { ledger, session } = this;
-    const { stance, resume } = this.#parts;
+    const { ledger, session, stance, resume } = this.parts;
     const cost = costOf(ledger, stance.info.price);
     return {
       session: session.id,
@@ -99,17 +88,17 @@ export class Conversation implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await using closing = new AsyncDisposableStack();
-    closing.defer(() => this.#parts.host.delete(this));
-    closing.use(this.session);
-    closing.use(this.workspace);
+    const { host, session, workspace } = this.parts;
+    closing.defer(() => host.delete(this));
+    closing.use(session);
+    closing.use(workspace);
     this.#life.abort(new KodaError("reader_gone", "the conversation was closed"));
     // Its reader may have stopped reading, and then it never ends.
     if (this.#running !== undefined) await within(graceMs, this.#running);
   }
 
   #turn({ schema }: TurnRequest, changes: Changes): Turn {
-    const { session, ledger, events, workspace } = this;
-    const { stance, host, watchKey } = this.#parts;
+    const { session, ledger, events, workspace, stance, host, watchKey } = this.parts;
     return {
       ...stance,
       system,
@@ -128,21 +117,21 @@ export class Conversation implements AsyncDisposable {
   }
 
   #opening({ prompt }: TurnRequest): Item[] {
-    const environment = this.#parts.environment();
+    const environment = this.parts.environment();
     const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
     return environment === undefined ? [request] : [environment, request];
   }
 
   #newChanges(): Changes {
-    const { policy } = this.workspace;
-    const { own, settings } = this.#parts;
+    const { own, settings, workspace } = this.parts;
+    const { policy } = workspace;
     const temporary = () => ownPlace(policy, settings.dataDirectory, { lasting: false });
     return new Changes({ policy, searchPath: settings.env.PATH, own, temporary });
   }
 
   #contextOf(call: string): CallContext {
-    const { files, outputs, recall, todo } = this.session;
-    const { workspace } = this;
+    const { session, workspace, stance } = this.parts;
+    const { files, outputs, recall, todo } = session;
     const { policy, egress, connections } = workspace;
     return {
       ...this.#hands,
@@ -154,7 +143,7 @@ export class Conversation implements AsyncDisposable {
       outputs,
       recall,
       todo,
-      contextWindow: this.#parts.stance.info.contextWindow,
+      contextWindow: stance.info.contextWindow,
     };
   }
 }

@@ -3,7 +3,7 @@ import type { Instructions } from "../agents/instructions.ts";
 import type { ModelInfo } from "../model/model.ts";
 import type { ConnectionFacts, EnvironmentFacts, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
-import type { Allowance } from "./resume.ts";
+import type { Allowance } from "./allowance.ts";
 import type { Settings } from "./settings.ts";
 import type { Workspace } from "./workspace.ts";
 

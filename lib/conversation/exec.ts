@@ -29,10 +29,10 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   try {
     const opened = await task.open();
     ({ conversation } = opened);
-    yield conversation.start;
-    yield* conversation.events.drain();
+    yield conversation.parts.start;
+    yield* conversation.parts.events.drain();
     outcome = yield* conversation.run(opened.request, host.signal);
-    outcome = withFailOn(outcome, opened.failOn, conversation.ledger);
+    outcome = withFailOn(outcome, opened.failOn, conversation.parts.ledger);
   } catch (error) {
     if (!(error instanceof KodaError)) await task.report(error);
     outcome = outcomeOfError(error, host.signal, "");
@@ -41,7 +41,7 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   try {
     const closing = host[Symbol.asyncDispose]();
     if (conversation === undefined) await closing;
-    else yield* conversation.events.until(closing);
+    else yield* conversation.parts.events.until(closing);
   } catch (error) {
     if (!(error instanceof KodaError)) await task.report(error);
     outcome = failedAfterwards(outcome, error);

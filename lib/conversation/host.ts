@@ -46,7 +46,7 @@ export class Host implements AsyncDisposable {
 
   /** Kills every command without waiting, for a process that is about to exit. */
   killNow(): void {
-    for (const { workspace } of this.#conversations) workspace.killNow();
+    for (const { parts } of this.#conversations) parts.workspace.killNow();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

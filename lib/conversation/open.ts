@@ -21,6 +21,7 @@ import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
 import { openWorkspace } from "./workspace.ts";
+import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
 
 type ConversationOptions = {
   settings: Settings;
@@ -52,9 +53,9 @@ export async function openConversation(
   const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
   const moved = directoryChange(session.environment, settings.root);
   for (const notice of [...moved, ...changed, ...kept]) post(notice);
-  const workspace = held.use(
-    await openWorkspace({ settings, allowance, keyVariables, post, reaper: host.reaper, stop: host.signal }),
-  );
+  const accept = (confinement: Confinement) => assertSandbox(confinement, allowance);
+  const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
+  const workspace = held.use(await openWorkspace(options));
   const isHiddenHere = (real: string) => isHidden(real, workspace.policy);
   const instructions = settings.bare
     ? noInstructions

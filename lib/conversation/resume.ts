@@ -1,20 +1,8 @@
-import { type EgressConfig, type Mode, networks } from "../config/config.ts";
+import { type EgressConfig, networks } from "../config/config.ts";
+import type { Notice } from "../engine/event.ts";
 import type { EnvironmentFacts } from "../session/item.ts";
 import { lowerMode } from "../trust/mode.ts";
-import type { Notice } from "../engine/turn.ts";
-
-/** Permissions of a run that a session records. All paths are real. */
-export type Allowance = {
-  mode: Mode;
-  /** Writable roots in addition to the project. */
-  write: readonly string[];
-  /** Readable paths that are hidden by default. */
-  read: readonly string[];
-  /** Paths that are hidden in addition to the default. */
-  hide: readonly string[];
-  allowGit: boolean;
-  egress: EgressConfig;
-};
+import type { Allowance } from "./allowance.ts";
 
 /** Permissions that this command line itself grants, as opposed to files and variables. */
 export type Explicit = {

@@ -10,7 +10,7 @@ import { Tasks } from "../shell/background.ts";
 import { childEnv } from "../shell/env.ts";
 import type { Reaper } from "../shell/reaper.ts";
 import { Shell } from "../shell/shell.ts";
-import type { Allowance } from "./resume.ts";
+import type { Allowance } from "./allowance.ts";
 import type { Settings } from "./settings.ts";
 import { gitConfigurations } from "../trust/repositories/named.ts";
 import { type Confinement, type ConfinementOptions, openConfinement } from "./workspace/confinement.ts";
@@ -31,16 +31,19 @@ type WorkspaceOptions = {
 type OpenOptions = Omit<WorkspaceOptions, "settings" | "connections"> & {
   settings: ConfinementOptions["settings"] & Pick<Settings, "loaded" | "database">;
   allowance: Allowance;
+  /** Called before anything can run; it throws when this confinement will not do. */
+  accept: (confinement: Confinement) => void | Promise<void>;
 };
 
-/** The workspace of a conversation, in the strongest sandbox that works here. */
-export async function openWorkspace({ settings, allowance, ...options }: OpenOptions): Promise<Workspace> {
+/** The workspace in the strongest sandbox that works here. */
+export async function openWorkspace({ settings, allowance, accept, ...options }: OpenOptions): Promise<Workspace> {
   const keeps = settings.database === inMemory ? undefined : settings.dataDirectory;
   const connections = new ConnectionLog(keeps, options.post);
-  await using confinement = new AsyncDisposableStack();
-  const opened = confinement.use(await openConfinement({ settings, allowance, connections }));
-  const workspace = new Workspace(opened, { settings, connections, ...options });
-  confinement.move();
+  await using held = new AsyncDisposableStack();
+  const confinement = held.use(await openConfinement({ settings, allowance, connections }));
+  await accept(confinement);
+  const workspace = new Workspace(confinement, { settings, connections, ...options });
+  held.move();
   return workspace;
 }
 

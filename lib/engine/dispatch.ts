@@ -1,9 +1,15 @@
 import type { CallPart } from "../model/message.ts";
 import { perform } from "./call.ts";
-import type { Event } from "./event.ts";
+import type { Event, Notice } from "./event.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { waves } from "./schedule.ts";
-import type { Notice, Turn } from "./turn.ts";
+import type { Turn } from "./turn.ts";
+
+/** Guards the files that git and koda execute or obey: `before` calls that may write, and `after` them. */
+export type RepositoryGuard = {
+  before(signal: AbortSignal): Promise<void>;
+  after(): Promise<readonly Notice[]>;
+};
 
 /**
  * Makes the calls of a reply. Every result is committed before its `tool.end` is announced; the history puts results

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Mailbox } from "../async/mailbox.ts";
 import { modes, networks, wires } from "../config/config.ts";
 import { exitByCode } from "../errors.ts";
 import { todoStates } from "../session/todo.ts";
@@ -199,7 +200,11 @@ const eventSchema = z.discriminatedUnion("type", events);
 
 export type Event = z.infer<typeof eventSchema>;
 export type EventOf<T extends Event["type"]> = Extract<Event, { type: T }>;
+export type Notice = EventOf<"notice">;
 export type Figures = z.infer<typeof figures>;
+
+/** Events that no step of the loop yields itself: tool output, notices, connections. */
+export type Events = Mailbox<Event>;
 
 const envelope = { v: z.literal(1), seq: count, at: z.iso.datetime() };
 

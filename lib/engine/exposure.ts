@@ -1,5 +1,5 @@
 import { type ApiKey, keySource } from "../model/providers.ts";
-import type { Notice } from "./turn.ts";
+import type { Notice } from "./event.ts";
 
 /** Looks for the provider's key in a tool's result; returns the warning the first time. */
 export type KeyWatch = (tool: string, text: string) => Notice | undefined;

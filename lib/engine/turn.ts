@@ -1,4 +1,3 @@
-import type { Mailbox } from "../async/mailbox.ts";
 import { KodaError } from "../errors.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema, Model, ModelInfo } from "../model/model.ts";
@@ -8,9 +7,9 @@ import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
 import { AnswerJudge, schemaRequest } from "./answer.ts";
 import type { Changes } from "./changes.ts";
-import { dispatch } from "./dispatch.ts";
+import { dispatch, type RepositoryGuard } from "./dispatch.ts";
 import { failureField } from "./end.ts";
-import type { Event, EventOf, Figures } from "./event.ts";
+import type { Event, Events, Figures } from "./event.ts";
 import type { KeyWatch } from "./exposure.ts";
 import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
 import type { LoopGuard } from "./loop.ts";
@@ -20,19 +19,8 @@ import { ask } from "./request.ts";
 /** The user's request; an empty one continues the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
 
-export type Notice = EventOf<"notice">;
-
-/** Events that no step of the loop yields itself: tool output, notices, connections. */
-export type Events = Mailbox<Event>;
-
 /** The part of a call's context that the conversation provides. */
 export type CallContext = Omit<ToolContext, "call" | "signal" | "report">;
-
-/** Guards the files that git and koda execute or obey: `before` calls that may write, and `after` them. */
-export type RepositoryGuard = {
-  before(signal: AbortSignal): Promise<void>;
-  after(): Promise<readonly Notice[]>;
-};
 
 /** A frozen view of one turn. All state that changes lives in the objects that it refers to. */
 export type Turn = {

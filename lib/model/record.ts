@@ -24,31 +24,40 @@ export type Track = {
  * nothing. Traffic that cannot be written ends the run: the user asked for it.
  */
 export class Recorder {
-  readonly #tape: Tape;
+  readonly #file: string;
+  readonly #place: OutputPlace;
   readonly #cwd: string | undefined;
+  #fd: number | undefined;
+  /** The header and failed requests, until there is a reply: without one an old cassette stays. */
+  #waiting: string[] = [];
+  #secrets: string[] = [];
+  readonly #queues = new Set<Taking[]>();
+  #failure: KodaError | undefined;
 
   /** `writable`: the directories below which commands may write. */
   constructor(file: string, header: Omit<Header, "koda_cassette" | "recorded_at">, writable: readonly string[]) {
-    this.#tape = new Tape(file, writable);
+    this.#file = file;
+    this.#place = this.#try(() => outputPlaceOf(file, writable));
     this.#cwd = header.cwd;
+    this.#fd = this.#try(() => openAtOnce(this.#place));
     const { version, ...recorded } = header;
-    this.#tape.begin({ koda_cassette: 1, version, recorded_at: new Date().toISOString(), ...recorded });
+    this.#waiting.push(this.#lineOf({ koda_cassette: 1, version, recorded_at: new Date().toISOString(), ...recorded }));
+    if (this.#fd !== undefined) this.#flush();
   }
 
   /** The same fetch, with all that goes through it recorded. */
   record({ name, cwd, secrets, fetch }: Track): Fetch {
-    const tape = this.#tape;
     const queue: Taking[] = [];
     const origin = { ...(name !== undefined && { track: name }), ...(cwd !== this.#cwd && { cwd }) };
-    for (const secret of secrets) tape.hide(secret);
+    for (const secret of secrets) this.#hide(secret);
     return async (url, init) => {
       const path = new URL(url).pathname;
       const wire = wireOfPath(path);
       if (wire === undefined) return fetch(url, init);
       // A key that was renewed is known by the request alone.
-      tape.hide(init.headers.authorization?.replace(/^Bearer /, "") ?? "");
-      const request = { wire, path, body: parseJson(tape.clean(init.body ?? "")) ?? {} };
-      const taking = tape.take({ ...origin, request }, queue);
+      this.#hide(init.headers.authorization?.replace(/^Bearer /, "") ?? "");
+      const request = { wire, path, body: parseJson(this.#clean(init.body ?? "")) ?? {} };
+      const taking = this.#take({ ...origin, request }, queue);
       try {
         return taking.listen(await fetch(url, init));
       } catch (error) {
@@ -60,42 +69,22 @@ export class Recorder {
 
   /** Writes incomplete exchanges as far as they came; throws when anything could not be written. */
   close(): void {
-    this.#tape.close();
-  }
-}
-
-/** The values of variables with the name of a secret. */
-export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
-  return Object.entries(env).flatMap(([name, value]) =>
-    value && value.length >= shortestSecret && isNamedSecret(name) ? [value] : [],
-  );
-}
-
-/** The recorded headers. All others are left out, since any of them may hold a key. */
-const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
-
-class Tape {
-  #file: string;
-  #place: OutputPlace;
-  #fd: number | undefined;
-  /** The header and failed requests, until there is a reply: without one an old cassette stays. */
-  #waiting: string[] = [];
-  #secrets: string[] = [];
-  readonly #queues = new Set<Taking[]>();
-  #failure: KodaError | undefined;
-
-  constructor(file: string, writable: readonly string[]) {
-    this.#file = file;
-    this.#place = this.#try(() => outputPlaceOf(file, writable));
-    this.#fd = this.#try(() => openAtOnce(this.#place));
+    try {
+      for (const taking of [...this.#queues].flat()) taking.end("ECONNRESET");
+      const isNew = this.#place.kind === "file" && this.#place.mode === undefined;
+      if (isNew && this.#fd === undefined) this.#flush();
+    } finally {
+      if (this.#fd !== undefined) closeSync(this.#fd);
+    }
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
-  hide(secret: string): void {
+  #hide(secret: string): void {
     // A shorter secret would match unrelated text.
     if (secret.length > 4 && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 
-  take(asked: Omit<Exchange, "response">, queue: Taking[]): Taking {
+  #take(asked: Omit<Exchange, "response">, queue: Taking[]): Taking {
     if (this.#failure !== undefined) throw this.#failure;
     const taking = new Taking(asked, () => this.#writeEnded(queue));
     this.#queues.add(queue);
@@ -103,13 +92,8 @@ class Tape {
     return taking;
   }
 
-  clean(text: string): string {
+  #clean(text: string): string {
     return this.#secrets.reduce((cleaned, secret) => cleaned.replaceAll(secret, "[key]"), text);
-  }
-
-  begin(header: Header): void {
-    this.#waiting.push(this.#lineOf(header));
-    if (this.#fd !== undefined) this.#flush();
   }
 
   #add(exchange: Exchange): void {
@@ -119,7 +103,7 @@ class Tape {
   }
 
   #lineOf(value: Header | Exchange): string {
-    return `${this.clean(JSON.stringify(value))}\n`;
+    return `${this.#clean(JSON.stringify(value))}\n`;
   }
 
   #flush(): void {
@@ -128,17 +112,6 @@ class Tape {
       if (this.#fd === undefined) this.#fd = beginCassette(this.#place, bytes);
       else writeWhole(this.#fd, bytes);
     });
-  }
-
-  close(): void {
-    try {
-      for (const taking of [...this.#queues].flat()) taking.end("ECONNRESET");
-      const isNew = this.#place.kind === "file" && this.#place.mode === undefined;
-      if (isNew && this.#fd === undefined) this.#flush();
-    } finally {
-      if (this.#fd !== undefined) closeSync(this.#fd);
-    }
-    if (this.#failure !== undefined) throw this.#failure;
   }
 
   /** In the order of a track's requests: a stream may be read to its end while the next request is out. */
@@ -160,6 +133,16 @@ class Tape {
     }
   }
 }
+
+/** The values of variables with the name of a secret. */
+export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(env).flatMap(([name, value]) =>
+    value && value.length >= shortestSecret && isNamedSecret(name) ? [value] : [],
+  );
+}
+
+/** The recorded headers. All others are left out, since any of them may hold a key. */
+const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
 
 /** A pipe or a device is opened at once: it has nothing to lose, and a mistake shows. */
 function openAtOnce(place: OutputPlace): number | undefined {

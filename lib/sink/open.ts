@@ -1,6 +1,4 @@
-import { undeliveredEnd } from "../engine/end.ts";
 import type { Event, EventOf } from "../engine/event.ts";
-import { KodaError } from "../errors.ts";
 import { jsonlWriter, jsonWriter } from "./jsonl.ts";
 import { alreadyWritten } from "./output.ts";
 import { openProgress } from "./progress.ts";
@@ -30,14 +28,13 @@ export function openSink(options: SinkOptions): Sink {
     clearLine: () => screen.clearLine(),
   };
 
-  /** stderr reports success only after the answer has left the process. */
+  /** stderr reports success only after the answer has left the process; of a lost one it gets the end that follows. */
   async function writeEnd(event: EventOf<"end">): Promise<void> {
     try {
       await toStdout(event);
       await options.stdout.flush();
     } catch (error) {
       isStdoutLost = true;
-      await toStderr(error instanceof KodaError ? undeliveredEnd(event, error) : event);
       throw error;
     }
     await toStderr(event);

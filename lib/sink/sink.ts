@@ -13,7 +13,7 @@ export type Sink = {
 /** One part of a sink: the output mode on stdout, or the progress on stderr. */
 export type EventWriter = (event: Event) => Promise<void> | undefined;
 
-export type OutputMode = "text" | "json" | "jsonl";
+type OutputMode = "text" | "json" | "jsonl";
 
 export type SinkOptions = {
   mode: OutputMode;

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type Allowance, type Explicit, keepToRecord } from "../../lib/conversation/resume.ts";
+import type { Allowance } from "../../lib/conversation/allowance.ts";
+import { type Explicit, keepToRecord } from "../../lib/conversation/resume.ts";
 import { itemSchema } from "../../lib/session/item.ts";
 import { facts } from "../support/sessions.ts";
 

@@ -18,7 +18,7 @@ test("each turn has the changes of its own, and numbers go on", async () => {
   const run = () => diffOf(conversation.run({ prompt }, stop.signal));
   expect([await run(), await run(), await run()]).toEqual([["add a.txt"], ["add b.txt"], []]);
   expect(conversation.totals.filesChanged).toBe(2);
-  const turns = conversation.session.items().flatMap((item) => (item.kind === "turn_end" ? [item.turn] : []));
+  const turns = conversation.parts.session.items().flatMap((item) => (item.kind === "turn_end" ? [item.turn] : []));
   expect(turns).toEqual([1, 2, 3]);
 });
 
@@ -85,9 +85,9 @@ test("a reader that leaves while the model is silent does not wait for it", asyn
   const { conversation, stop } = scene;
   for await (const event of conversation.run({ prompt }, stop.signal)) {
     if (event.type === "notice") break;
-    setImmediate(() => conversation.events.post({ type: "notice", level: "info", code: "test", message: "now" }));
+    setImmediate(() => conversation.parts.events.post({ type: "notice", level: "info", code: "test", message: "now" }));
   }
-  expect(conversation.session.items().at(-1)).toMatchObject({ kind: "turn_end", reason: "cancelled" });
+  expect(conversation.parts.session.items().at(-1)).toMatchObject({ kind: "turn_end", reason: "cancelled" });
 });
 
 test("only one turn runs at a time", async () => {

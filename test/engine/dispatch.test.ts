@@ -79,7 +79,7 @@ test("calls that wait for others are not begun when the turn is stopped, and the
   const events = await Array.fromAsync(scene.events());
   expect(done).toEqual(["stop"]);
   expect(startsOf(events)).toEqual(["call_1"]);
-  const results = scene.conversation.session.history().filter((message) => message.role === "tool");
+  const results = scene.conversation.parts.session.history().filter((message) => message.role === "tool");
   expect(results.map(({ call, parts }) => [call, parts])).toEqual([
     ["call_1", [{ type: "text", text: "[interrupted: Stopped by SIGINT]" }]],
     ["call_2", [{ type: "text", text: "[interrupted: no result was recorded]" }]],
@@ -95,7 +95,7 @@ test("a denied call is not run, and the model reads the rule", async () => {
   const events = await Array.fromAsync(scene.events());
   expect(runs).toBe(0);
   expect(endsOf(events)).toMatchObject([{ ok: false, denied: "not on Sundays" }]);
-  expect(JSON.stringify(scene.conversation.session.history())).toContain("not on Sundays");
+  expect(JSON.stringify(scene.conversation.parts.session.history())).toContain("not on Sundays");
   expect(events.at(-1)).toMatchObject({ tools: { ok: 0, failed: 0, denied: 1 } });
 });
 
@@ -107,7 +107,9 @@ test("what a command left for git to run is told to people at once and to the mo
     event.type === "notice" && event.message.includes("sub/.git") ? [event] : [],
   );
   expect(told).toMatchObject([{ level: "warn" }]);
-  const kinds = scene.conversation.session.items().map(({ kind }) => kind);
+  const kinds = scene.conversation.parts.session.items().map(({ kind }) => kind);
   expect(kinds.slice(kinds.indexOf("result"))).toEqual(["result", "note", "assistant", "turn_end"]);
-  expect(JSON.stringify(scene.conversation.session.history())).toContain(JSON.stringify(told[0]?.message).slice(1, -1));
+  expect(JSON.stringify(scene.conversation.parts.session.history())).toContain(
+    JSON.stringify(told[0]?.message).slice(1, -1),
+  );
 });

@@ -50,7 +50,7 @@ test("a reader that leaves early closes the model's stream, and the turn has its
   const { signal } = scene.stop;
   for await (const event of scene.conversation.run({ prompt }, signal)) if (event.type === "text.delta") break;
   expect(closed).toBe(true);
-  expect(scene.conversation.session.items().at(-1)).toMatchObject({ kind: "turn_end", reason: "cancelled" });
+  expect(scene.conversation.parts.session.items().at(-1)).toMatchObject({ kind: "turn_end", reason: "cancelled" });
 });
 
 test("the signal's reason says how a run was stopped, whatever broke because of it", async () => {
@@ -64,7 +64,7 @@ test("the signal's reason says how a run was stopped, whatever broke because of 
   stop.resolve(scene.stop);
   const events = await all(scene.events());
   expect(events.at(-1)).toMatchObject({ status: "limit", exit: 124, text: "Half", error: { code: "timeout" } });
-  const [cut] = scene.conversation.session.items().filter((item) => item.kind === "assistant");
+  const [cut] = scene.conversation.parts.session.items().filter((item) => item.kind === "assistant");
   expect(cut).toMatchObject({ finish: "cut", parts: [{ text: "Half" }] });
 });
 
@@ -77,7 +77,7 @@ test("a call that is cut off has its end, its result and its place in the totals
   const events = await all(scene.events());
   expect(events.filter(({ type }) => type === "tool.end")).toHaveLength(1);
   expect(events.at(-1)).toMatchObject({ exit: 130, tools: { ok: 0, failed: 1, denied: 0 } });
-  const results = scene.conversation.session.items().filter((item) => item.kind === "result");
+  const results = scene.conversation.parts.session.items().filter((item) => item.kind === "result");
   expect(results).toMatchObject([{ ok: false, parts: [{ text: "[interrupted: Stopped by SIGINT]" }] }]);
 });
 
@@ -93,7 +93,7 @@ test("a call that ignores the signal is given up after two seconds, and is not h
   const events = await all(scene.events());
   expect(performance.now() - started).toBeWithin(1_900, 10_000);
   wake.resolve();
-  const { session } = scene.conversation;
+  const { session } = scene.conversation.parts;
   const length = session.items().length;
   await new Promise((turn) => setImmediate(turn));
   expect(session.items()).toHaveLength(length);
@@ -105,7 +105,7 @@ test("a call that ignores the signal is given up after two seconds, and is not h
 
 test("a log that takes no more at the end fails the run, and the answer is not lost", async () => {
   await using scene = await openScene(scripted(said("The answer.")));
-  const { session } = scene.conversation;
+  const { session } = scene.conversation.parts;
   const events: Event[] = [];
   for await (const event of scene.events()) {
     events.push(event);
@@ -140,14 +140,14 @@ test("results are announced as they come and told to the model in the order of t
   await using scene = await openScene(scripted(called("Slow", "Fast"), said("ok")), { tools: [slow, fast] });
   const events = await all(scene.events());
   expect(events.filter((event) => event.type === "tool.end").map((event) => event.tool)).toEqual(["Fast", "Slow"]);
-  const results = scene.conversation.session.history().filter((message) => message.role === "tool");
+  const results = scene.conversation.parts.session.history().filter((message) => message.role === "tool");
   expect(results.map((message) => message.tool)).toEqual(["Slow", "Fast"]);
 });
 
 test("nothing is announced before it is in the log", async () => {
   await using scene = await openScene(scripted(called("Look"), said("Done.")), { tools: [tool("Look", () => {})] });
   for await (const event of scene.events()) {
-    const kinds = scene.conversation.session.items().map(({ kind }) => kind);
+    const kinds = scene.conversation.parts.session.items().map(({ kind }) => kind);
     if (event.type === "tool.end") expect(kinds).toContain("result");
     if (event.type === "text.done") expect(kinds.filter((kind) => kind === "assistant")).toHaveLength(2);
     if (event.type === "turn.end") expect(kinds.at(-1)).toBe("turn_end");
@@ -157,7 +157,7 @@ test("nothing is announced before it is in the log", async () => {
 test("a gate may ask first: the call starts after the verdict, and its question is told while it waits", async () => {
   const answer = Promise.withResolvers<void>();
   const gate = async () => {
-    scene.conversation.events.post({ type: "notice", level: "info", code: "question", message: "May it look?" });
+    scene.conversation.parts.events.post({ type: "notice", level: "info", code: "question", message: "May it look?" });
     await answer.promise;
     return { allow: true } as const;
   };

@@ -6,6 +6,7 @@ import { Host } from "../../lib/conversation/host.ts";
 import { runTask } from "../../lib/conversation/exec.ts";
 import { wantedOf } from "../../lib/conversation/allowance.ts";
 import { openWorkspace } from "../../lib/conversation/workspace.ts";
+import { assertSandbox } from "../../lib/conversation/workspace/confinement.ts";
 import type { Event } from "../../lib/engine/event.ts";
 import { openLedger } from "../../lib/engine/ledger.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
@@ -71,6 +72,7 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
   const workspace = await openWorkspace({
     settings,
     allowance,
+    accept: (confinement) => assertSandbox(confinement, allowance),
     keyVariables: [],
     post,
     reaper: host.reaper,

@@ -105,7 +105,7 @@ async function live(member: Member, signal: AbortSignal): Promise<void> {
   check(member, events);
   await pause();
   const survivors = processesOf(member);
-  const { session } = conversation;
+  const { session } = conversation.parts;
   report.sessions.push({ database, session: session.id, token, items: session.items().length });
   member.isClosed = true;
   await conversation[Symbol.asyncDispose]();

@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import type { Upstream } from "../../lib/egress/route/upstream.ts";
 import type { Resolver } from "../../lib/egress/rules/resolve.ts";
-import { parseRules, type EgressMode } from "../../lib/egress/rules/rules.ts";
+import type { Network } from "../../lib/config/config.ts";
+import { parseRules } from "../../lib/egress/rules/rules.ts";
 import type { EgressRequest, WayOut } from "../../lib/egress/wayout.ts";
 import { fetchPage, type FetchLimits, type FetchedPage } from "../../lib/tools/web/fetch.ts";
 import { parseUrl } from "../../lib/tools/web/url.ts";
@@ -53,7 +54,7 @@ export const redirect = (location: string, status = "302 Found") =>
 type Given = {
   allow?: readonly string[];
   deny?: readonly string[];
-  mode?: EgressMode;
+  mode?: Network;
   resolver?: Resolver;
   upstream?: Upstream;
 };

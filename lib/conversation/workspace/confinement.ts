@@ -12,7 +12,7 @@ import { holdsSecrets } from "../../sandbox/policy/defaults.ts";
 import { ownersBeside } from "../../sandbox/policy/owner.ts";
 import { type Policy, policyOf } from "../../sandbox/policy/policy.ts";
 import { copySettings, type SettingsCopies } from "../../sandbox/settings/copies.ts";
-import type { Allowance } from "../resume.ts";
+import type { Allowance } from "../allowance.ts";
 import type { Settings } from "../settings.ts";
 import { removeAbandoned } from "./abandoned.ts";
 import type { ConnectionLog } from "./connectionlog.ts";
@@ -34,13 +34,11 @@ export type ConfinementOptions = {
   connections: Pick<ConnectionLog, "add" | "addRefusedCall" | "addFailure">;
 };
 
-/** The strongest sandbox that works here. Without one, mode auto is refused unless the user passed --no-sandbox. */
-export async function openConfinement(options: ConfinementOptions): Promise<Confinement> {
-  const confinement = await findConfinement(options);
-  if (!isMissing(confinement) || options.allowance.mode !== "auto") return confinement;
-  await confinement[Symbol.asyncDispose]();
+/** In mode auto a sandbox is needed, unless the user passed --no-sandbox. */
+export function assertSandbox(detected: Detected, { mode }: Allowance): void {
+  if (!isMissing(detected) || mode !== "auto") return;
   const what = 'Cannot run in mode "auto"';
-  throw sandboxMissing(confinement, { what, other: "or use --mode plan, which runs no commands here" });
+  throw sandboxMissing(detected, { what, other: "or use --mode plan, which runs no commands here" });
 }
 
 /** True when no sandbox works here and --no-sandbox was not passed, so no command will run. */
@@ -49,7 +47,7 @@ export function isMissing({ backend }: Detected): boolean {
 }
 
 /** The strongest sandbox that works here, and why stronger ones do not. */
-export async function findConfinement(options: ConfinementOptions): Promise<Confinement> {
+export async function openConfinement(options: ConfinementOptions): Promise<Confinement> {
   const { settings, allowance, connections } = options;
   await using held = new AsyncDisposableStack();
   const egress = held.use(

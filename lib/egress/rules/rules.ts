@@ -1,3 +1,4 @@
+import type { EgressConfig, Network } from "../../config/config.ts";
 import { KodaError } from "../../errors.ts";
 import { developmentHosts, gitHosts } from "./allowlist.ts";
 import { parsePattern, type Pattern } from "./pattern.ts";
@@ -6,18 +7,14 @@ import { parsePattern, type Pattern } from "./pattern.ts";
  * `none` reaches nothing, `allowlist` what a pattern allows, `open` every public host. In each of them a denial beats
  * an allowance, and an address that is not public needs a pattern of its own.
  */
-export type EgressMode = "allowlist" | "none" | "open";
-
 export type EgressRules = {
-  readonly mode: EgressMode;
+  readonly mode: Network;
   readonly allow: readonly Pattern[];
   readonly deny: readonly Pattern[];
 };
 
-export type RulesGiven = { mode: EgressMode; allow: readonly string[]; deny: readonly string[] };
-
 /** Makes rules of patterns. In the mode `allowlist` the hosts of development are allowed beside the given ones. */
-export function parseRules({ mode, allow, deny }: RulesGiven): EgressRules {
+export function parseRules({ mode, allow, deny }: EgressConfig): EgressRules {
   const given = allow.map((text) => patternOf(text, "allow"));
   return {
     mode,
