@@ -155,21 +155,9 @@ describe("where nothing may be written", () => {
     context.files.saw(join(outside.project, "o"), "theirs");
     const paths = [
       join(outside.project, "new"),
-      "out/new",
-      "out/o",
-      "dangling-out",
-      "../new",
       `${project}-evil/x`,
-      ".git/config",
-      ".git/hooks/pre-commit",
-      ".git",
-      "vendor/lib/.git/config",
-      "brand-new/.git/config",
-      ".koda/config.json",
-      "sub/.koda",
-      "frozen/x",
-      "hidden/x",
-      "~/x",
+      ..."out/new out/o dangling-out ../new .git/config .git/hooks/pre-commit .git vendor/lib/.git/config".split(" "),
+      ..."brand-new/.git/config .koda/config.json sub/.koda frozen/x hidden/x ~/x".split(" "),
     ];
     for (const path of paths) {
       const claim = writeTool.claim({ path, content: "" }, context);

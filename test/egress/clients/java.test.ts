@@ -37,16 +37,8 @@ public class Probe {
 async function java(world: World, ...urls: string[]): Promise<string> {
   const source = world.place.write("Probe.java", program);
   const store = ["-keystore", "trusted.p12", "-storetype", "PKCS12", "-storepass", "changeit"];
-  const told = await world.run([
-    "keytool",
-    "-importcert",
-    "-noprompt",
-    "-alias",
-    "own",
-    "-file",
-    world.caFile,
-    ...store,
-  ]);
+  const imported = "keytool -importcert -noprompt -alias own -file".split(" ");
+  const told = await world.run([...imported, world.caFile, ...store]);
   expect(told.exit, told.stderr).toBe(0);
   const trust = ["-Djavax.net.ssl.trustStore=trusted.p12", "-Djavax.net.ssl.trustStorePassword=changeit"];
   const { stdout, stderr } = await world.run(["java", ...trust, source, ...urls]);

@@ -3,43 +3,13 @@ import { KodaError } from "../../../lib/errors.ts";
 import { reached, refusal, rulesOf } from "../../support/reach.ts";
 
 const bad = [
+  ..."* *:443 *. *.* *foo.com foo.* foo.*:80 a.*.b *.*.x.com **.x.com *.x.* http://x.com".split(" "),
+  ..."https://x.com:443/ x.com/y user@x.com x.com:0 x.com:65536 x.com: x.com:* x.com:80-90 x.com,y.com".split(" "),
+  ..."x..com .x.com 10.0.0.0/8 *.10.0.0.1 10.0.0 0x7f.1 ::1 ::1:80 [::1 [::1%lo] [*.x.com] ｘ.com".split(" "),
   "",
-  "*",
-  "*:443",
-  "*.",
-  "*.*",
-  "*foo.com",
-  "foo.*",
-  "foo.*:80",
-  "a.*.b",
-  "*.*.x.com",
-  "**.x.com",
-  "*.x.*",
-  "http://x.com",
-  "https://x.com:443/",
-  "x.com/y",
-  "user@x.com",
-  "x.com:0",
-  "x.com:65536",
-  "x.com:",
-  "x.com:*",
-  "x.com:80-90",
-  "x.com,y.com",
   "x com",
   " x.com",
-  "x..com",
-  ".x.com",
-  "10.0.0.0/8",
-  "*.10.0.0.1",
-  "10.0.0",
-  "0x7f.1",
-  "::1",
-  "::1:80",
-  "[::1",
-  "[::1%lo]",
-  "[*.x.com]",
   "x.com\n",
-  "ｘ.com",
 ];
 
 test.each(bad)("%j is no pattern", (text) => {
@@ -87,18 +57,8 @@ test("patterns are compared as hosts are: without capitals, without the last dot
 test("a denial beats every allowance, at any depth and at every port", async () => {
   const deny = ["bad.test", "*.x.test", "odd.test:8080", "8.8.8.8"];
   const targets = [
-    "bad.test:443",
-    "BAD.test.:81",
-    "sub.bad.test:443",
-    "a.x.test:443",
-    "b.a.x.test:443",
-    "x.test:443",
-    "odd.test:443",
-    "odd.test:8080",
-    "8.8.8.8:53",
-    "[::ffff:8.8.8.8]:53",
-    "[64:ff9b::8.8.8.8]:53",
-    "8.8.4.4:53",
+    ..."bad.test:443 BAD.test.:81 sub.bad.test:443 a.x.test:443 b.a.x.test:443 x.test:443 odd.test:443".split(" "),
+    ..."odd.test:8080 8.8.8.8:53 [::ffff:8.8.8.8]:53 [64:ff9b::8.8.8.8]:53 8.8.4.4:53".split(" "),
   ];
   const allowed = ["sub.bad.test:443", "x.test:443", "odd.test:443", "8.8.4.4:53"];
   expect(await reached(targets, { mode: "open", deny })).toEqual(allowed);
@@ -108,13 +68,8 @@ test("a denial beats every allowance, at any depth and at every port", async () 
 test("an address is reached only by a pattern that is this address", async () => {
   const allow = ["10.1.2.3", "[2606:4700::1]:8443", "*.1.test", "1.test"];
   const targets = [
-    "10.1.2.3:443",
-    "10.1.2.3:8080",
-    "10.1.2.4:443",
-    "[::ffff:10.1.2.3]:443",
-    "[2606:4700:0::1]:8443",
-    "[2606:4700::1]:443",
-    "8.8.8.8:443",
+    ..."10.1.2.3:443 10.1.2.3:8080 10.1.2.4:443 [::ffff:10.1.2.3]:443 [2606:4700:0::1]:8443".split(" "),
+    ..."[2606:4700::1]:443 8.8.8.8:443".split(" "),
   ];
   expect(await reached(targets, { allow })).toEqual(["10.1.2.3:443", "[2606:4700:0::1]:8443"]);
 });

@@ -68,42 +68,34 @@ const files: readonly Attempt[] = [
 
 const guarded = /\.git|\.koda/;
 
+const [readOnly, busy, noLock] = [
+  /: Read-only file system$/,
+  /: Device or resource busy$/,
+  /^error: could not lock config file .*: Read-only file system$/,
+];
+/** What git and koda would obey; Landlock cannot hold it. */
+const obeyed: readonly [that: string, run: string, says: RegExp, exit: number, change: string][] = [
+  ["git's configuration stays as it is", "git config a.b c", noLock, 255, ".git/config"],
+  ["git gets no hook", "echo x > .git/hooks/h", readOnly, 1, ".git/hooks/h"],
+  ["git is not sent elsewhere for its configuration", "echo ../e > .git/commondir", readOnly, 1, ".git/commondir"],
+  ["the repository stays where it is", "mv .git .git2", busy, 1, ".git"],
+  [
+    "koda's settings in the project stay as they are",
+    "echo '{ }' > .koda/settings.json",
+    readOnly,
+    1,
+    ".koda/settings.json",
+  ],
+];
+
 const repositories: readonly Attempt[] = [
-  {
-    that: "git's configuration stays as it is",
-    run: "git config a.b c",
-    confined: { says: /^error: could not lock config file .*: Read-only file system$/, exit: 255 },
+  ...obeyed.map(([that, run, says, exit, change]) => ({
+    that,
+    run,
+    confined: { says, exit },
     in: { landlock: { says: /^$/, gap: guarded } },
-    unconfined: { says: /^$/, changes: ["project/.git/config"] },
-  },
-  {
-    that: "git gets no hook",
-    run: "echo x > .git/hooks/h",
-    confined: { says: /: Read-only file system$/, exit: 1 },
-    in: { landlock: { says: /^$/, gap: guarded } },
-    unconfined: { says: /^$/, changes: ["project/.git/hooks/h"] },
-  },
-  {
-    that: "git is not sent elsewhere for its configuration",
-    run: "echo ../e > .git/commondir",
-    confined: { says: /: Read-only file system$/, exit: 1 },
-    in: { landlock: { says: /^$/, gap: guarded } },
-    unconfined: { says: /^$/, changes: ["project/.git/commondir"] },
-  },
-  {
-    that: "the repository stays where it is",
-    run: "mv .git .git2",
-    confined: { says: /: Device or resource busy$/, exit: 1 },
-    in: { landlock: { says: /^$/, gap: guarded } },
-    unconfined: { says: /^$/, changes: ["project/.git"] },
-  },
-  {
-    that: "koda's settings in the project stay as they are",
-    run: "echo '{ }' > .koda/settings.json",
-    confined: { says: /: Read-only file system$/, exit: 1 },
-    in: { landlock: { says: /^$/, gap: guarded } },
-    unconfined: { says: /^$/, changes: ["project/.koda/settings.json"] },
-  },
+    unconfined: { says: /^$/, changes: [`project/${change}`] },
+  })),
   {
     that: "git's answers are to be had",
     // Without that it would write down what it has learned.

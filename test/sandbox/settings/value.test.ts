@@ -2,22 +2,12 @@ import { expect, test } from "bun:test";
 import { withoutCredentials } from "../../../lib/sandbox/settings/value.ts";
 
 const unchanged = [
-  "https://npm.corp.example/repo/",
-  "https://npm.corp.example",
-  "sparse+https://cargo.corp.example/index/",
-  "https://pkgs.corp.example/550e8400-e29b-41d4-a716-446655440000/_packaging/feed/npm/registry/",
-  "ssh://git@git.corp.example/index.git",
-  "git@git.corp.example:index.git",
-  "https://one.example/a,https://two.example/b,direct",
-  "https://one.example|off",
-  "corp=https://one.example/simple",
-  "${NPM_REGISTRY}",
-  "/home/me@corp/wheels",
-  "react@18.2.0",
-  "@corp/*",
-  "-Wl,@list",
-  "proxy.corp.example:3128",
-  "true",
+  ..."https://npm.corp.example/repo/ https://npm.corp.example sparse+https://cargo.corp.example/index/".split(" "),
+  ..."https://pkgs.corp.example/550e8400-e29b-41d4-a716-446655440000/_packaging/feed/npm/registry/".split(" "),
+  ..."ssh://git@git.corp.example/index.git git@git.corp.example:index.git".split(" "),
+  ..."https://one.example/a,https://two.example/b,direct https://one.example|off".split(" "),
+  ..."corp=https://one.example/simple ${NPM_REGISTRY} /home/me@corp/wheels react@18.2.0 @corp/* -Wl,@list".split(" "),
+  ..."proxy.corp.example:3128 true".split(" "),
   "",
 ];
 test.each(unchanged)("%j stays as it is", (value) => expect(withoutCredentials(value)).toBe(value));

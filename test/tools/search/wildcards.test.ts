@@ -11,24 +11,7 @@ import { seeded } from "../../support/random.ts";
 
 const projects = 25;
 const letters = [..."aaabbc", "-", ".", "A", "[", "!", "#", " ", "\\", "*"];
-const wild = [
-  "*",
-  "*",
-  "**",
-  "?",
-  "[ab]",
-  "[!a]",
-  "[a-c]",
-  "[]a]",
-  "[[:alpha:]]",
-  "[",
-  "\\a",
-  "\\*",
-  "\\",
-  "{",
-  "a",
-  "b",
-];
+const wild = "* * ** ? [ab] [!a] [a-c] []a] [[:alpha:]] [ \\a \\* \\ { a b".split(" ");
 
 /** A project of random names with random rules; each seed always makes the same one. */
 function fill(place: Place, seed: number): void {
