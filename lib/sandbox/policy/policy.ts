@@ -86,9 +86,7 @@ export type Grants = {
   readonly read: readonly string[];
   /** `--deny-read`: hidden too. Goes through `resolve`. */
   readonly hide: readonly string[];
-  /**
-   * koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`.
-   */
+  /** koda's own state, which is hidden, and the user's configuration, never written. Go through `resolve`. */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
   /** Places of the project's repository, as where its `.git` leads to (`leadsTo` in lib/git). Go through `resolve`. */

@@ -60,10 +60,7 @@ function depthOf(path: string): number {
   return path === "/" ? 0 : path.split("/").length - 1;
 }
 
-/**
- * Commands have directories of their own in these places, so no rule keeps them away; file tools would see the
- * host's.
- */
+/** Commands have their own directories in these places, so no rule keeps them away; file tools would see the host's. */
 const sharedMemory = "/dev/shm";
 export const hostTmp = "/tmp";
 

@@ -35,9 +35,7 @@ export type Plan = {
   capabilities?: readonly Capability[];
   landlock?: Restriction;
   limits: ResourceLimits;
-  /**
-   * Ports of its network's loopback on which to listen for koda, and the socket through which those are handed over.
-   */
+  /** Ports of its network's loopback to listen on for koda, and the socket through which those are handed over. */
   listen?: { ports: readonly number[]; socket: number };
   filter: Uint8Array;
   /** The socket to the supervisor of connections. */

@@ -9,10 +9,7 @@ import { devices } from "../access.ts";
 import { Unavailable } from "../unavailable.ts";
 import { everythingExcept, isThere } from "./except.ts";
 
-/**
- * A command's reach in the file system, as data: trees and files that it can read, and those of them that it can
- * write.
- */
+/** A command's reach in the file system, as data: trees and files that it can read, and those that it can write too. */
 export type Reach = { readable: readonly string[]; writable: readonly string[] };
 
 /** Other tiers replace these directories: here they are the host's, with files of the user's other programs. */
@@ -79,10 +76,7 @@ function realPath(path: string): readonly string[] {
   return real === undefined ? [] : [real];
 }
 
-/**
- * Nothing that is not named can be read or written; but names can be listed everywhere, or no directory on the way
- * could.
- */
+/** Only what is named can be read or written; but names can be listed everywhere, or no directory on the way could. */
 export function restrictionTo({ readable, writable }: Reach, abi: number): Restriction {
   return {
     abi,
