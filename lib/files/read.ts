@@ -48,7 +48,7 @@ export function readSmallText(path: string, options?: { isReal: boolean }): stri
   return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";
 }
 
-/** Reads from the current offset. One read may return less than there is, and stat's size is wrong for files in /proc. */
+/** Reads from the current offset. One read may give less than there is, and stat's size is wrong for files in /proc. */
 export function readUpTo(fd: number, { limit, atOnce = 64 * 1024 }: { limit: number; atOnce?: number }): Uint8Array {
   const pieces: Uint8Array[] = [];
   let room = limit;
