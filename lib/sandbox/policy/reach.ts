@@ -34,7 +34,8 @@ export function writeRefusal(real: string, policy: Policy): WriteRefusal | undef
   return isInKernelTree(real) && !roots.some(isInKernelTree) ? { kind: "kernel" } : undefined;
 }
 
-function isInKernelTree(path: string): boolean {
+/** Every sandbox replaces these, whatever the host has there. */
+export function isInKernelTree(path: string): boolean {
   return ["/proc", "/sys", "/dev"].some((tree) => isBelow(path, tree));
 }
 

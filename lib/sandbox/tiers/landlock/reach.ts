@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { unlessRefused } from "../../../errors.ts";
-import { folded, isBelow } from "../../../files/path.ts";
+import { isBelow, isInFolded } from "../../../files/path.ts";
 import { kernelMounts, look } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { isHidden } from "../../policy/reach.ts";
@@ -22,7 +22,7 @@ export function reachOf(policy: Policy): Reach {
   refuseHeldInside(writable, policy);
   refuseKernelInside(writable);
   const copies = policy.copies.flatMap(({ at, copy, isWhole }) => (isWhole ? [copy, at] : [copy]));
-  const hide = [...policy.hide, ...shared.flatMap(realPath)].filter((path) => !isIn(path, writable));
+  const hide = [...policy.hide, ...shared.flatMap(realPath)].filter((path) => !isInFolded(path, writable));
   return {
     readable: everythingExcept({ hide, show: [...policy.show, ...copies, policy.root, ...writable] }),
     writable,
@@ -38,7 +38,7 @@ function outermost(roots: readonly string[]): readonly string[] {
 function refuseHiddenInside(roots: readonly string[], policy: Policy): void {
   const isHarmless = (path: string) => policy.copies.some(({ at, isWhole }) => isWhole && at === path);
   const inside = policy.hide.find(
-    (path) => isIn(path, roots) && isHidden(path, policy) && isThere(path) && !isHarmless(path),
+    (path) => isInFolded(path, roots) && isHidden(path, policy) && isThere(path) && !isHarmless(path),
   );
   if (inside === undefined) return;
   throw new Unavailable(
@@ -49,7 +49,7 @@ function refuseHiddenInside(roots: readonly string[], policy: Policy): void {
 
 /** In a tree that can be written nothing stays as it is, and nobody restores these. */
 function refuseHeldInside(roots: readonly string[], { held = [] }: Policy): void {
-  const inside = held.find((path) => isIn(path, roots) && look(path) !== undefined);
+  const inside = held.find((path) => isInFolded(path, roots) && look(path) !== undefined);
   if (inside === undefined) return;
   throw new Unavailable(
     `"${inside}" decides what koda or git runs and lies where commands may write, of which Landlock can except nothing`,
@@ -59,16 +59,12 @@ function refuseHeldInside(roots: readonly string[], { held = [] }: Policy): void
 
 /** As user 0 a command could change the machine through one, whatever else it may not do. */
 function refuseKernelInside(roots: readonly string[]): void {
-  const inside = kernelMounts().find((place) => isIn(place, roots));
+  const inside = kernelMounts().find((place) => isInFolded(place, roots));
   if (inside === undefined) return;
   throw new Unavailable(
     `a file system of the kernel is mounted at "${inside}", where commands may write, and Landlock can except nothing`,
     "work in a directory in which none is mounted",
   );
-}
-
-function isIn(path: string, directories: readonly string[]): boolean {
-  return directories.some((directory) => isBelow(folded(path), folded(directory)));
 }
 
 function realPath(path: string): readonly string[] {
