@@ -1,4 +1,4 @@
-import { accessSync, constants, type Stats, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { errnoOf } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
@@ -33,7 +33,7 @@ export function outputPlaceOf(file: string, writable: readonly string[]): Output
       `"${visibleLine(planted)}" is a symbolic link that a command could have made, and leads to "${visibleLine(real)}": remove it, or name that file`,
     );
 
-  const stats = statOf(real);
+  const stats = statSync(real, { throwIfNoEntry: false });
   if (stats?.isDirectory() || (stats === undefined && file.endsWith("/"))) throw new Error("it is a directory");
   if (stats?.isSocket()) throw new Error("it is a socket");
   if (fd !== undefined && stats === undefined) throw new Error(`file descriptor ${fd} is not open`);
@@ -56,8 +56,4 @@ function checkDirectory(path: string): void {
     if (errnoOf(error) === "ENOENT") throw new Error(`no such directory "${path}"`, { cause: error });
     throw error;
   }
-}
-
-function statOf(path: string): Stats | undefined {
-  return statSync(path, { throwIfNoEntry: false });
 }

@@ -13,6 +13,11 @@ export function folded(path: string): string {
   return path.normalize("NFC").toLowerCase();
 }
 
+/** Is it one of the directories or in one, by names that are folded? */
+export function isInFolded(path: string, directories: readonly string[]): boolean {
+  return directories.some((directory) => isBelow(folded(path), folded(directory)));
+}
+
 /** The directory itself, its parent, and so on up to the root. */
 export function ancestors(directory: string): string[] {
   const parent = dirname(directory);

@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { unlessRefused } from "../errors.ts";
 import { isBelow } from "./path.ts";
@@ -16,8 +16,17 @@ export function findProgram(
   directories: readonly string[],
   writable: readonly string[],
 ): string | undefined {
-  const found = directories.map((directory) => Bun.which(join(directory, name)));
-  return found.find((program) => program !== null && !isWritable(program, writable)) ?? undefined;
+  const programs = directories.map((directory) => join(directory, name));
+  return programs.find((program) => isExecutable(program) && !isWritable(program, writable));
+}
+
+/** Not Bun.which(), which throws at a path that is too long for the system. */
+export function isExecutable(path: string): boolean {
+  const isFile = unlessRefused(() => {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  });
+  return isFile ?? false;
 }
 
 /** Both the path itself and the place that its symlinks lead to must be out of reach. */

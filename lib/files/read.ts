@@ -42,19 +42,13 @@ export function isAt(fd: number, path: string): boolean {
 /** Far more than a file written by hand has. */
 const largestText = 1024 * 1024;
 
-/**
- * The text of a small file that a command may have written; empty when it is missing, too large or not a regular
- * file.
- */
+/** The text of a small file that a command may have written; empty when it is missing, too large or no regular file. */
 export function readSmallText(path: string, options?: { isReal: boolean }): string {
   const bytes = readRegularFile(path, largestText + 1, options);
   return bytes instanceof Uint8Array && bytes.length <= largestText ? new TextDecoder().decode(bytes) : "";
 }
 
-/**
- * Reads from the current offset. One read may return less than there is, and the size from stat is wrong for files in
- * /proc.
- */
+/** Reads from the current offset. One read may give less than there is, and stat's size is wrong for files in /proc. */
 export function readUpTo(fd: number, { limit, atOnce = 64 * 1024 }: { limit: number; atOnce?: number }): Uint8Array {
   const pieces: Uint8Array[] = [];
   let room = limit;

@@ -8,10 +8,7 @@ const [createRuleset] = syscalls.landlock_create_ruleset;
 
 let known: number | undefined;
 
-/**
- * The version of this kernel's Landlock; 0 where there is none, it is switched off, or the C library cannot be
- * called.
- */
+/** The version of this kernel's Landlock; 0 where there is none, it is off, or the C library cannot be called. */
 export function landlockAbi(): number {
   known ??= Math.max(0, Number(libc()?.syscall(createRuleset, null, 0, askVersion) ?? 0));
   return known;

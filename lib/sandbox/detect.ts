@@ -63,7 +63,10 @@ const tiers: readonly Tier[] = [
 /** The strongest sandbox that can be had here, and why it is no stronger. */
 export async function detect({ policyFor, openEndpoints, ...given }: DetectOptions): Promise<Detected> {
   const arch = process.arch === "x64" || process.arch === "arm64" ? process.arch : undefined;
-  if (process.platform !== "linux" || arch === undefined) return nothing(policyFor, [notHere()]);
+  if (process.platform !== "linux" || arch === undefined) {
+    const reason = `koda confines commands on Linux on x86-64 and arm64, this is ${process.platform} on ${process.arch}`;
+    return nothing(policyFor, [{ tier: "every tier", reason }]);
+  }
   const options: TierOptions = { ...given, arch, abi: landlockAbi() };
   const missed: Missed[] = [];
   const shared = policyFor(false);
@@ -73,7 +76,7 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
       const given = replacesTmp ? replacing : shared;
       const backend = await open(given, options, openEndpoints);
       const { policy = given, notes: gaps } = backend;
-      return { backend: withReasons(backend, missed), policy, missed, gaps };
+      return { backend: { ...backend, notes: [...gaps, ...reasonsOf(missed)] }, policy, missed, gaps };
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
       const { message: reason, fix } = error;
@@ -84,18 +87,9 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
 }
 
 function nothing(policyFor: DetectOptions["policyFor"], missed: readonly Missed[]): Detected {
-  return { backend: noCommands(mergeMissed(missed).map(describeMissed)), policy: policyFor(false), missed, gaps: [] };
+  return { backend: noCommands(reasonsOf(missed)), policy: policyFor(false), missed, gaps: [] };
 }
 
-function withReasons(backend: Backend, missed: readonly Missed[]): Backend {
-  return missed.length === 0
-    ? backend
-    : { ...backend, notes: [...backend.notes, ...mergeMissed(missed).map(describeMissed)] };
-}
-
-function notHere(): Missed {
-  return {
-    tier: "every tier",
-    reason: `koda confines commands on Linux on x86-64 and arm64, this is ${process.platform} on ${process.arch}`,
-  };
+function reasonsOf(missed: readonly Missed[]): string[] {
+  return mergeMissed(missed).map(describeMissed);
 }

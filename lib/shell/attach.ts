@@ -89,22 +89,14 @@ function whyNotBegun(line: ProgramLine, { step, errno }: { step: string; errno: 
 
 /** It was there when koda looked; commands may see less, and the kernel sees more. */
 function whyNotStarted(line: ProgramLine, errno: string): CannotStart {
-  switch (errno) {
-    case "ENOENT":
-      return cannotStart(line, "commands find no such program, or not the interpreter that it names", {
-        shellExit: 127,
-      });
-    case "EACCES":
-      return cannotStart(line, "commands may not execute it");
-    case "ENOEXEC":
-      return cannotStart(
-        line,
-        "it is neither a program for this machine nor a script whose first line names an interpreter",
-      );
-    default:
-      return cannotStart(line, errno);
-  }
+  return cannotStart(line, reasons[errno] ?? errno, { shellExit: errno === "ENOENT" ? 127 : 126 });
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "commands find no such program, or not the interpreter that it names",
+  EACCES: "commands may not execute it",
+  ENOEXEC: "it is neither a program for this machine nor a script whose first line names an interpreter",
+};
 
 function isInFront(): boolean {
   const terminal = terminalOf(process.pid);

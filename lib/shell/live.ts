@@ -12,9 +12,7 @@ const longestPart = 16 * 1024;
 /** More text at once than this is shown as one block: it is too much to be read line by line. */
 const blockFrom = 2 * 1024;
 
-/**
- * Shows output as it comes, for people: whole lines where possible, and never more than anyone could want to follow.
- */
+/** Shows output as it comes, for people: whole lines where possible, and no more than anyone could want to follow. */
 export class LiveOutput {
   readonly #show: (text: string) => void;
   readonly #clock: () => number;

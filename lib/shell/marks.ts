@@ -69,14 +69,12 @@ function limitMark(pid: number): Mark | undefined {
   return found !== undefined && isMark(found) && found !== realTimeLimit(process.pid) ? found : undefined;
 }
 
+const markInEnvironment = new RegExp(`(?:^|\0)${markVariable}=([^\0]*)`);
+
 /** The mark in the environment that a process was started with; 0 when something else stands there. */
 function environmentMark(pid: number): Mark | undefined {
-  const start = `${markVariable}=`;
-  const environment = unlessRefused(() => readFileSync(`/proc/${pid}/environ`, "latin1"));
-  const value = environment
-    ?.split("\0")
-    .find((entry) => entry.startsWith(start))
-    ?.slice(start.length);
+  const environment = unlessRefused(() => readFileSync(`/proc/${pid}/environ`, "latin1")) ?? "";
+  const [, value] = markInEnvironment.exec(environment) ?? [];
   if (value === undefined) return undefined;
   return /^\d+$/.test(value) ? BigInt(value) : 0n;
 }

@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { KodaError, unlessRefused } from "../errors.ts";
+import { isExecutable } from "../files/program.ts";
 import type { Command } from "../sandbox/backend.ts";
 
 /** A line for the shell to interpret, or a program with its arguments, where nothing is interpreted. */
@@ -77,14 +78,6 @@ function find(program: string, lookup: ProgramLookup): string | undefined {
 function placesOf(program: string, { env: { PATH: path = usualPath }, isSeen }: ProgramLookup): string[] {
   const directories = path.split(":").filter((directory) => isAbsolute(directory));
   return directories.map((directory) => join(directory, program)).filter(isSeen);
-}
-
-function isExecutable(path: string): boolean {
-  const isFile = unlessRefused(() => {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  });
-  return isFile ?? false;
 }
 
 function isDirectory(path: string): boolean {

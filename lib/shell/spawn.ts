@@ -4,10 +4,7 @@ import { closePipe, openPipe, type Pipe, type Reader, readerOf, writerOf } from 
 import { cannotStart, type CommandLine } from "./program.ts";
 import { readStatus, type StatusReport } from "./status.ts";
 
-/**
- * A process that has just been started. Its output has to be read in the same tick: Bun buffers a socket's without
- * bound.
- */
+/** A process just after its start. Its output has to be read in the same tick: Bun buffers a socket's without bound. */
 export type Spawned = {
   process: Bun.Subprocess;
   stdin: Bun.FileSink | undefined;

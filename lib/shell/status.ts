@@ -11,10 +11,7 @@ export function statusOf({ exitCode, signalCode }: Bun.Subprocess): ExitStatus {
   return endedBy(constants.signals[signalCode]);
 }
 
-/**
- * The report of a command that outlives its own end: its status, undefined when it ends without, and when all is
- * gone.
- */
+/** The report of a command that outlives its end: its status, undefined when it ends without, and when all is gone. */
 export type StatusReport = { status: Promise<ExitStatus | undefined>; gone: Promise<void> };
 
 /** Reads the report of a command that has just been started. */

@@ -19,9 +19,7 @@ export function softOpenFiles(limits: string): number {
   return Number.isSafeInteger(soft) && soft > 0 ? soft : usualOpenFiles;
 }
 
-/**
- * A process's soft limit of real-time CPU time, in microseconds; undefined without a limit, or where it is not shown.
- */
+/** A process's soft limit of real-time CPU time, in microseconds; undefined without one, or where it is not shown. */
 export function realTimeLimit(pid: number): bigint | undefined {
   const [, soft] = /^Max realtime timeout\s+(\d+)/m.exec(limitsOf(pid) ?? "") ?? [];
   return soft === undefined ? undefined : BigInt(soft);

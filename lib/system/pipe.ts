@@ -12,9 +12,7 @@ export type Reader = {
 const O_CLOEXEC = 0o2000000;
 const F_SETPIPE_SZ = 1031;
 
-/**
- * A real pipe that no other program inherits, of the usual size or another; undefined where the C library is missing.
- */
+/** A real pipe that no other program inherits, of the usual size or another; undefined without the C library. */
 export function openPipe({ bytes }: { bytes?: number } = {}): Pipe | undefined {
   const ends = new Int32Array(2);
   if (libc()?.pipe2(ends, O_CLOEXEC) !== 0) return undefined;

@@ -125,10 +125,7 @@ function textOf(entry: Entry): string | undefined {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
 
-/**
- * All of the old lines against all of the new ones: where there are only some, or a shorter way takes too long to
- * find.
- */
+/** All old lines against all new ones: where only one side has some, or a shorter way takes too long to find. */
 function replacement(old: string, now: string) {
   const [removed, added] = [linesOf(old), linesOf(now)];
   const range = (lines: readonly string[]) => `${lines.length === 0 ? 0 : 1},${lines.length}`;

@@ -7,10 +7,7 @@ import { type Syscall, syscalls } from "./syscalls.ts";
 export type Variable = { readonly address: number };
 /** A place in the code; it may be jumped to before it is placed. */
 type Label = { readonly name: string };
-/**
- * Four bytes at an address within data, where the kernel left a file descriptor or another number of 32 bits, not
- * negative.
- */
+/** Four bytes within data, by their address: a file descriptor or another number that the kernel left, not negative. */
 type Half = { readonly half: number };
 /** An argument: a number, the address of data, or what a variable holds when the step is reached. */
 export type Value = number | bigint | Variable | Half;
@@ -51,10 +48,7 @@ export class Assembly {
   readonly argv: Variable;
   readonly environment: Variable;
 
-  /**
-   * `complaints` is the descriptor to which a failed step is told: that of stderr, or one that the command never
-   * sees.
-   */
+  /** `complaints` is the descriptor to which a failed step is told: stderr's, or one that the command never sees. */
   constructor(processor: Processor, { complaints = 2 } = {}) {
     this.#processor = processor;
     this.#complaints = complaints;

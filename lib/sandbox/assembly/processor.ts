@@ -5,10 +5,7 @@
  */
 export type Register = "result" | "number" | 0 | 1 | 2 | 3 | 4 | 5;
 
-/**
- * When a branch is taken: always, or by the last result, which may be compared with what is at an address, or with a
- * number.
- */
+/** When a branch is taken: always, or by the last result, also compared with what is at an address or with a number. */
 export type Condition = "always" | "zero" | "nonzero" | "negative" | { equals: number } | { is: number };
 
 /** Instructions that end in a jump, whose target is put in when it is known. */

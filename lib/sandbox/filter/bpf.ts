@@ -75,10 +75,7 @@ function compileCheck(check: Check, fails: Label): Instruction[] {
   return [...load, { code: jumpIfAny, value: check.hasAny, ifNot: fails }];
 }
 
-/**
- * struct sock_filter: a code, how many instructions to skip if so and if not, and a value; two words, lowest byte
- * first.
- */
+/** struct sock_filter: a code, how many instructions to skip if so and if not, a value; two words, low byte first. */
 function encode(program: readonly Instruction[]): Uint8Array {
   const words = new Uint32Array(program.length * 2);
   for (const [index, { code, value, ifSo, ifNot }] of program.entries()) {

@@ -9,10 +9,7 @@ const request = (is: number): Check => ({ argument: 1, is });
 const ofAnyLength = (is: number): Check => ({ argument: 1, mask: anyLength, is });
 const family = (letter: number): Check => ({ argument: 1, mask: anyOfFamily, is: letter << 8 });
 
-/**
- * A copy that shares its blocks with the original (cp --reflink) has its requests in btrfs's family, on every file
- * system.
- */
+/** The requests for a copy that shares its blocks (cp --reflink) are of btrfs's family, on every file system. */
 const [clone, cloneRange, dedupeRange] = [0x40049409, 0x4020940d, 0xc0189436] as const;
 const [btrfs, bcachefs, keyboard] = [0x94, 0xbc, 0x4b] as const;
 

@@ -31,10 +31,7 @@ export function socketRules({ supervise, ...options }: SocketOptions): NamedRule
   ];
 }
 
-/**
- * Of the types, only those that must connect before they can send: for unix sockets, raw is another word for
- * datagram.
- */
+/** Only the types that must connect before they can send: for unix sockets, raw is another word for datagram. */
 const connectedUnix: readonly Case[] = [stream, wholeMessages].map((type) => allowed(isFamily(unix), isType(type)));
 
 /** A pair stays within the process and its children; but datagram ones can be connected again, to anything. */

@@ -1,6 +1,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { unlessRefused } from "../../errors.ts";
 import { isBelow } from "../../files/path.ts";
+import { isInKernelTree } from "../policy/reach.ts";
 import type { Kind } from "./layout.ts";
 
 /** The kind of file at a path of the host, a symlink not followed. */
@@ -35,7 +36,7 @@ export function automountsIn(mounts: readonly MountPoint[] = readMounts()): Auto
   const ofType = (isAutomount: boolean) =>
     [...seen].flatMap(([place, type]) => ((type === "autofs") === isAutomount ? [place] : []));
   // systemd has one in /proc, of which commands have their own.
-  const places = ofType(true).filter((place) => !["/proc", "/sys", "/dev"].some((tree) => isBelow(place, tree)));
+  const places = ofType(true).filter((place) => !isInKernelTree(place));
   return { places, mounted: ofType(false).filter((path) => places.some((place) => isBelow(path, place))) };
 }
 

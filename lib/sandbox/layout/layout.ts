@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { KodaError } from "../../errors.ts";
 import { isBelow } from "../../files/path.ts";
 import type { Policy, SettingsCopy } from "../policy/policy.ts";
-import { isHidden } from "../policy/reach.ts";
+import { isHidden, isInKernelTree } from "../policy/reach.ts";
 
 /**
  * A command's view of the file system, as data: the host's tree, read-only, and over it, in this order, what is
@@ -55,9 +55,6 @@ type LayoutContext = {
   cover?: string | undefined;
 };
 
-/** Directories that a sandbox replaces, whatever the host has there. */
-const replaced = ["/dev", "/proc", "/sys"];
-
 export function layoutOf(policy: Policy, { look, kernelMounts, ways, cover }: LayoutContext): Layout {
   const { paths: repositories } = policy.repositories;
   refuseMissing(repositories, look);
@@ -73,7 +70,7 @@ export function layoutOf(policy: Policy, { look, kernelMounts, ways, cover }: La
   if (policy.privateTmp) trees.push(privateTmpOf(policy));
   const copies = policy.copies.filter(({ at }) => look(at) === "file").map(copyOf);
   const covers = policy.hide
-    .filter((path) => !policy.show.includes(path) && !isReplaced(path) && !copies.some(({ at }) => at === path))
+    .filter((path) => !policy.show.includes(path) && !isInKernelTree(path) && !copies.some(({ at }) => at === path))
     .flatMap((at) => coverOf(at, look(at)));
   const lost = [...covers.map(({ at }) => at), ...(policy.privateTmp ? ["/tmp"] : [])];
   const shown = policy.show
@@ -172,10 +169,6 @@ function copyOf({ at, copy }: SettingsCopy): Placed {
 function coverOf(at: string, kind: Kind | undefined): Placed[] {
   if (kind === "directory") return [{ kind: "cover", at, rank: 1 }];
   return kind === "file" ? [{ kind: "sealed", at, rank: 1 }] : [];
-}
-
-function isReplaced(path: string): boolean {
-  return replaced.some((directory) => isBelow(path, directory));
 }
 
 /** A directory comes before the places in it. */

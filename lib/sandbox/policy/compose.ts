@@ -1,6 +1,6 @@
 import { type Network, networks } from "../../config/config.ts";
 import { isBelow } from "../../files/path.ts";
-import type { Policy, ResourceLimits } from "./policy.ts";
+import { type Policy, type ResourceLimits, unique } from "./policy.ts";
 import { isHidden, writeRefusal } from "./reach.ts";
 
 /**
@@ -54,8 +54,4 @@ function lowest(a: ResourceLimits, b: ResourceLimits): ResourceLimits {
     const limit = Math.min(a[name] ?? Infinity, b[name] ?? Infinity);
     return limit === Infinity ? limits : { ...limits, [name]: limit };
   }, {});
-}
-
-function unique(paths: readonly string[]): readonly string[] {
-  return [...new Set(paths)];
 }

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import type { Mode, Network } from "../../config/config.ts";
 import { configFileIn } from "../../config/paths.ts";
 import { KodaError } from "../../errors.ts";
-import { folded, isBelow } from "../../files/path.ts";
+import { folded, isInFolded } from "../../files/path.ts";
 import { hiddenByDefault, readonlyByDefault, shownByDefault } from "./defaults.ts";
 import { hiddenFrom, isHiddenBy } from "./reach.ts";
 
@@ -86,9 +86,7 @@ export type Grants = {
   readonly read: readonly string[];
   /** `--deny-read`: hidden too. Goes through `resolve`. */
   readonly hide: readonly string[];
-  /**
-   * koda's own state and the user's configuration: the one is hidden, the other never written. Go through `resolve`.
-   */
+  /** koda's own state, which is hidden, and the user's configuration, never written. Go through `resolve`. */
   readonly dataDirectory: string | undefined;
   readonly configDirectory: string | undefined;
   /** Places of the project's repository, as where its `.git` leads to (`leadsTo` in lib/git). Go through `resolve`. */
@@ -125,7 +123,7 @@ export function policyOf(grants: Grants): Policy {
   // A copy that a command replaced by a symlink would show the next command the link's target.
   const places = unique(grants.copies.map(({ copy }) => dirname(copy)));
   const kept = all([...present(grants.configDirectory), ...readonlyByDefault(grants), ...(grants.keep ?? [])]);
-  const held = kept.filter((path) => isIn(path, write));
+  const held = kept.filter((path) => isInFolded(path, write));
   const fixed = all([...grants.gitPlaces, ...kept, ...places]);
   const covered = hiddenFrom({ hide, privateTmp });
   const policy: Policy = {
@@ -134,13 +132,13 @@ export function policyOf(grants: Grants): Policy {
     tmp,
     privateTmp,
     write,
-    readonly: fixed.filter((path) => isIn(path, write)),
+    readonly: fixed.filter((path) => isInFolded(path, write)),
     ...(held.length > 0 && { held }),
     repositories: { paths: [] },
     hide,
-    show: unique([root, ...read]).filter((path) => isIn(path, covered)),
+    show: unique([root, ...read]).filter((path) => isInFolded(path, covered)),
     copies: grants.copies.filter(
-      ({ at }) => !isIn(at, denied) && isHiddenBy(at, { hide: hide.map(folded), show: read, write }),
+      ({ at }) => !isInFolded(at, denied) && isHiddenBy(at, { hide: hide.map(folded), show: read, write }),
     ),
     allowGit,
     network,
@@ -152,11 +150,11 @@ export function policyOf(grants: Grants): Policy {
 /** The same policy as mode plan has it: nothing but the private directory for temporary files can be written. */
 export function readOnly(policy: Policy): Policy {
   const write = [policy.tmp];
-  return { ...policy, write, readonly: policy.readonly.filter((path) => isIn(path, write)) };
+  return { ...policy, write, readonly: policy.readonly.filter((path) => isInFolded(path, write)) };
 }
 
 function refuseState(opened: readonly string[], state: readonly string[]): void {
-  const inside = opened.find((path) => isIn(path, state));
+  const inside = opened.find((path) => isInFolded(path, state));
   if (inside === undefined) return;
   const message = `Cannot open "${inside}" to a run: koda keeps its own state there. Choose another directory, or another KODA_HOME.`;
   throw new KodaError("usage", message);
@@ -171,10 +169,6 @@ function refuseHiddenRoot(root: string, { hide, show, denied }: Rules): void {
   throw new KodaError("usage", `Cannot work in "${root}": it is hidden from every run. ${way}`);
 }
 
-function isIn(path: string, directories: readonly string[]): boolean {
-  return directories.some((directory) => isBelow(folded(path), folded(directory)));
-}
-
 function isOneOf(path: string, paths: readonly string[]): boolean {
   return paths.some((other) => folded(other) === folded(path));
 }
@@ -183,6 +177,6 @@ function present(path: string | undefined): readonly string[] {
   return path === undefined ? [] : [path];
 }
 
-function unique(paths: readonly string[]): readonly string[] {
+export function unique(paths: readonly string[]): readonly string[] {
   return [...new Set(paths)];
 }

@@ -34,7 +34,8 @@ export function writeRefusal(real: string, policy: Policy): WriteRefusal | undef
   return isInKernelTree(real) && !roots.some(isInKernelTree) ? { kind: "kernel" } : undefined;
 }
 
-function isInKernelTree(path: string): boolean {
+/** Every sandbox replaces these, whatever the host has there. */
+export function isInKernelTree(path: string): boolean {
   return ["/proc", "/sys", "/dev"].some((tree) => isBelow(path, tree));
 }
 
@@ -60,10 +61,7 @@ function depthOf(path: string): number {
   return path === "/" ? 0 : path.split("/").length - 1;
 }
 
-/**
- * Commands have directories of their own in these places, so no rule keeps them away; file tools would see the
- * host's.
- */
+/** Commands have their own directories in these places, so no rule keeps them away; file tools would see the host's. */
 const sharedMemory = "/dev/shm";
 export const hostTmp = "/tmp";
 

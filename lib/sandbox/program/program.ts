@@ -3,7 +3,6 @@ import { type Arch, processors } from "../assembly/processors.ts";
 import type { Layout } from "../layout/layout.ts";
 import type { ResourceLimits } from "../policy/policy.ts";
 import { type Capability, keepOnly } from "./steps/capabilities.ts";
-import { rememberDirectory } from "./steps/directory.ts";
 import { filterCalls, sendDescriptors } from "./steps/filter.ts";
 import { restrict, type Restriction } from "./steps/landlock.ts";
 import { listen } from "./steps/listen.ts";
@@ -36,9 +35,7 @@ export type Plan = {
   capabilities?: readonly Capability[];
   landlock?: Restriction;
   limits: ResourceLimits;
-  /**
-   * Ports of its network's loopback on which to listen for koda, and the socket through which those are handed over.
-   */
+  /** Ports of its network's loopback to listen on for koda, and the socket through which those are handed over. */
   listen?: { ports: readonly number[]; socket: number };
   filter: Uint8Array;
   /** The socket to the supervisor of connections. */
@@ -50,6 +47,7 @@ export type Plan = {
 const [CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC] = [0x20000, 0x4000000, 0x8000000] as const;
 const [CLONE_NEWUSER, CLONE_NEWNET] = [0x10000000, 0x40000000] as const;
 const firstDescriptor = 3;
+const longestPath = 4096;
 
 /** The program that confines itself as planned and then becomes the command that its arguments name. */
 export function confiningProgram(plan: Plan): Uint8Array {
@@ -80,19 +78,16 @@ function enterNamespaces(
   program: Assembly,
   { user, network, layout, processes }: NonNullable<Plan["namespaces"]>,
 ): void {
-  const directory = rememberDirectory(program);
+  const directory = program.bytes(new Uint8Array(longestPath));
+  program.step("getcwd", [directory, longestPath], { must: "getcwd" });
   program.step("setns", [user, CLONE_NEWUSER], { must: "setns(user)" });
   program.step("setns", [network, CLONE_NEWNET], { must: "setns(net)" });
   program.step("unshare", [CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS], { must: "unshare(mnt, ipc, uts)" });
   arrange(program, layout);
   // By its old name, on what is mounted now: the old place is on the old, read-only tree.
-  directory.goBack();
+  program.step("chdir", [directory], { must: "chdir to the command's directory" });
   // Joining a user namespace may have taken that back.
   dieWithParent(program);
   if (processes === undefined) return;
-  const { report, most } = processes;
-  inOwnProcessTree(program, {
-    ...(report !== undefined && { report }),
-    ...(most !== undefined && { mostProcesses: most }),
-  });
+  inOwnProcessTree(program, processes);
 }

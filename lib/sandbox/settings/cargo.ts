@@ -1,5 +1,5 @@
 import { isRecord } from "../../config/json.ts";
-import { harmlessValue, mayHoldSecrets, type Redact, words } from "./redacted.ts";
+import { harmlessValue, mayHoldSecrets, parsedBy, type Redact, words } from "./redacted.ts";
 
 /** Keys of cargo's settings; `*` stands for a name, and a last `**` for everything below. */
 const harmless = words(`
@@ -14,8 +14,8 @@ const harmless = words(`
 
 /** `config.toml`. What is kept is written as one line a value; variables for programs (`env`) are left out. */
 export const redactCargoConfig: Redact = (text) => {
-  const table = parsed(text);
-  if (table === undefined) return undefined;
+  const table = parsedBy(Bun.TOML.parse, text);
+  if (!isRecord(table)) return undefined;
   const found = leavesOf(table, []);
   const lines: string[] = [];
   let isWhole = !commentsIn(text).some(mayHoldSecrets);
@@ -31,15 +31,6 @@ export const redactCargoConfig: Redact = (text) => {
   }
   return { text: lines.join(""), isWhole };
 };
-
-function parsed(text: string): object | undefined {
-  try {
-    return Bun.TOML.parse(text);
-  } catch {
-    // Cargo itself says what is wrong with it, outside of the sandbox.
-    return undefined;
-  }
-}
 
 /** No setting of cargo's is below more tables. */
 const deepest = 8;

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "../../config/json.ts";
-import { mayHoldSecrets, type Redact, words } from "./redacted.ts";
+import { mayHoldSecrets, parsedBy, type Redact, words } from "./redacted.ts";
 
 /** Of `config.yml`; programs that gh would start are left out. */
 const ofProgram = new Set(
@@ -27,20 +27,11 @@ function accountsOf(settings: unknown): Record<string, object> {
 }
 
 function redacted(text: string, choose: (settings: JsonRecord) => unknown): ReturnType<Redact> {
-  const settings = parsed(text);
+  const settings = parsedBy(Bun.YAML.parse, text);
   const isWhole = !mayHoldSecrets(text.replaceAll(/\busers?:/g, ""));
   if (settings === null) return { text: "", isWhole };
   // YAML reads JSON too.
   return isRecord(settings) ? { text: `${JSON.stringify(choose(settings), null, 2)}\n`, isWhole } : undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return Bun.YAML.parse(text);
-  } catch {
-    // gh itself says what is wrong with it, outside of the sandbox.
-    return undefined;
-  }
 }
 
 function only(settings: unknown, names: ReadonlySet<string>): Record<string, unknown> {

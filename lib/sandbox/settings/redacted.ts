@@ -26,6 +26,15 @@ export function mayHoldSecrets(comment: string): boolean {
   return /token|key|secret|passw|credential|auth|login|user|@|:\/\/|[A-Za-z\d+/_-]{20,}/i.test(comment);
 }
 
+/** Undefined for what cannot be read: outside of the sandbox the tool itself says what is wrong with it. */
+export function parsedBy(parse: (text: string) => unknown, text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 export function words(text: string): readonly string[] {
   return text.trim().split(/\s+/);
 }

@@ -18,10 +18,7 @@ const familyBytes = 2;
 /** The family, and a path of up to 108 bytes. */
 const mostUnixBytes = 110;
 const inetBytes = 16;
-/**
- * The kernel takes an address without a scope, which is the older form, and reads no further than the newer one's
- * end.
- */
+/** The kernel takes an address without a scope, the older form, and reads no further than the newer one's end. */
 const [fewestInet6Bytes, inet6Bytes] = [24, 28] as const;
 
 /** Reads a sockaddr as the kernel would; a negative errno where it would not. */

@@ -23,12 +23,11 @@ const functions = {
 } as const;
 
 type Libc = NonNullable<ReturnType<typeof openLibrary<typeof functions>>>;
-type Loaded = { libc: Libc; errno: NonNullable<ReturnType<Libc["__errno_location"]>> };
 
-let loaded: Loaded | undefined;
+let loaded: ReturnType<typeof load> | undefined;
 
 /** Once a thread: where errno lies is the thread's own. */
-function load(): Loaded {
+function load() {
   const libc = openLibrary(functions);
   const errno = libc?.__errno_location();
   if (libc === undefined || errno === undefined || errno === null)
@@ -144,21 +143,25 @@ export function shutDown(socket: number): void {
   library().shutdown(socket, 2);
 }
 
-const [SOL_SOCKET, SO_TYPE] = [1, 3] as const;
+const SOL_SOCKET = 1;
+const [type, credentials] = [
+  { option: 3, bytes: 4 },
+  { option: 17, bytes: 12 },
+] as const;
 
 export function socketType(socket: number): number {
-  const [value, length] = [new Int32Array(1), new Int32Array([4])];
-  const result = outcome(library().getsockopt(socket, SOL_SOCKET, SO_TYPE, value, length));
-  return result < 0 ? result : (value[0] ?? 0);
+  return firstWordOf(socket, type);
 }
-
-const [SO_PEERCRED, ucredBytes] = [17, 12] as const;
 
 /** The process that listens where a unix socket is connected, by its number here; 0 for one that has none. */
 export function peerOf(socket: number): number {
-  const [credentials, length] = [new Int32Array(ucredBytes / 4), new Int32Array([ucredBytes])];
-  const result = outcome(library().getsockopt(socket, SOL_SOCKET, SO_PEERCRED, credentials, length));
-  return result < 0 ? 0 : (credentials[0] ?? 0);
+  return Math.max(0, firstWordOf(socket, credentials));
+}
+
+function firstWordOf(socket: number, { option, bytes }: typeof type | typeof credentials): number {
+  const [value, length] = [new Int32Array(bytes / 4), new Int32Array([bytes])];
+  const result = outcome(library().getsockopt(socket, SOL_SOCKET, option, value, length));
+  return result < 0 ? result : (value[0] ?? 0);
 }
 
 /** How many bytes could be read of another process's memory. */

@@ -1,7 +1,6 @@
 import { fstatSync } from "node:fs";
 import { constants } from "node:os";
 import { unlessRefused } from "../../errors.ts";
-import type { Address } from "./address.ts";
 import { Attempt } from "./attempt.ts";
 import { close, peerOf } from "./calls.ts";
 import { type Decision, decide, mayConnectTo, readable } from "./decide.ts";
@@ -21,20 +20,14 @@ export type Report = (call: Call, what: string) => void;
  * it to the command itself.
  */
 export function handle(call: Call, rules: ConnectRules, report: Report): CallResult | Attempt {
-  switch (call.name) {
-    case "connect":
-      return attempt(call, rules, report);
-    case "listen":
-      return listenFor(call, rules, report);
-    default:
-      return call satisfies never;
-  }
+  return call.name === "listen" ? listenFor(call, rules, report) : attempt(call, rules, report);
 }
 
 function attempt(call: ConnectCall, rules: ConnectRules, report: Report): number | Attempt {
   const address = targetAddress(call);
   if (typeof address === "number") return address;
-  const cwd = isRelative(address) ? directoryOf(call.pid) : "/";
+  const isRelative = address.family === "path" && !address.path.startsWith("/");
+  const cwd = isRelative ? directoryOf(call.pid) : "/";
   if (cwd === undefined) return -EACCES;
   const decision = decide(address, { cwd }, rules);
   if (decision.do === "refuse") {
@@ -54,13 +47,8 @@ function attempt(call: ConnectCall, rules: ConnectRules, report: Report): number
   holds.use(socket);
   if (decision.types !== undefined && !decision.types.includes(socket.type)) return -EPERM;
   const { descriptor } = socket;
-  return new Attempt(call, {
-    socket,
-    ...target,
-    refusal:
-      target.held === undefined ? undefined : () => whyNotServed(call, { descriptor, path: target.path }, report),
-    holds: holds.move(),
-  });
+  const refusal = target.held === undefined ? undefined : () => whyNotServed(call, { descriptor, ...target }, report);
+  return new Attempt(call, { socket, ...target, refusal, holds: holds.move() });
 }
 
 /**
@@ -75,10 +63,6 @@ function whyNotServed(
   if (peerOf(descriptor) === process.pid) return 0;
   report(call, `${socketAt(path)}, where no command of this run listens`);
   return -EACCES;
-}
-
-function isRelative(address: Address): boolean {
-  return address.family === "path" && !address.path.startsWith("/");
 }
 
 type Target =

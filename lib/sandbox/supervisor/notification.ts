@@ -1,10 +1,7 @@
 import { syscalls } from "../assembly/syscalls.ts";
 import { ioctl } from "./calls.ts";
 
-/**
- * A call that waits for its answer, with its arguments: a descriptor of the command's, and what is to be done with
- * it.
- */
+/** A call that waits for its answer, and its arguments: a descriptor of the command's, and what to do with it. */
 export type Call = ConnectCall | ListenCall;
 /** The address lies in the command's memory. */
 export type ConnectCall = Asked & { name: "connect"; address: bigint; length: number };

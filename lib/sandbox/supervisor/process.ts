@@ -22,14 +22,6 @@ export function directoryOf(pid: number): string | undefined {
   return readLink(nowhere, `/proc/${pid}/cwd`);
 }
 
-/** Zero when it is gone. */
-export function sessionOf(pid: number): number {
-  const stat = read(`/proc/${pid}/stat`);
-  // The program's name stands in parentheses, and may contain some; then come state, parent, group and session.
-  const [, , , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return Number(session ?? 0);
-}
-
 /** The number of the process that a thread belongs to. */
 export function processOf(thread: number): number {
   return Number(/^Tgid:\s*(\d+)$/m.exec(read(`/proc/${thread}/status`))?.[1] ?? thread);

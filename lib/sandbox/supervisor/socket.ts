@@ -58,10 +58,7 @@ function borrow(call: ConnectCall): Socket | number {
   };
 }
 
-/**
- * A descriptor of the file that the call is about, whatever the command has by that number later; or a negative
- * errno.
- */
+/** A descriptor of the file that the call is about, whatever the command has there later; or a negative errno. */
 export function duplicateOf({ pid, descriptor }: Call): number {
   let holder = openProcess(pid, ofThread);
   // Kernels before 6.9 know processes only.

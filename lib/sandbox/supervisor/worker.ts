@@ -1,6 +1,6 @@
+import { statOf } from "../../system/procstat.ts";
 import type { Report } from "./handle.ts";
 import { stillWaits } from "./notification.ts";
-import { sessionOf } from "./process.ts";
 import type { Refusal } from "./rules.ts";
 import { type RuledSocket, Watch } from "./watch.ts";
 
@@ -35,7 +35,7 @@ function limited(report: (refusal: Refusal) => void): Report {
     if (!stillWaits(call)) return;
     const now = Math.floor(performance.now() / 1000);
     if (now !== second) [second, count] = [now, 0];
-    if (++count <= mostPerSecond) report({ pid: call.pid, session: sessionOf(call.pid), what });
+    if (++count <= mostPerSecond) report({ pid: call.pid, session: statOf(call.pid)?.session ?? 0, what });
   };
 }
 

@@ -27,14 +27,11 @@ export class PreparedPolicies<View> {
     const known = this.#known.get(given);
     if (known !== undefined) return known;
     const composed = compose(this.own.policy, given);
-    const made = this.#prepare({ ...composed, network: this.#networkOf(composed) });
+    // The proxies go by the workspace's rules, so a stricter network is none.
+    const network = composed.network === this.own.policy.network ? composed.network : "none";
+    const made = this.#prepare({ ...composed, network });
     this.#known.set(given, made);
     return made;
-  }
-
-  /** The proxies go by the workspace's rules, so a stricter network is none. */
-  #networkOf({ network }: Policy): Policy["network"] {
-    return network === this.own.policy.network ? network : "none";
   }
 
   #prepare(policy: Policy): PreparedPolicy<View> {

@@ -1,4 +1,4 @@
-import { folded, isBelow } from "../../files/path.ts";
+import { isInFolded } from "../../files/path.ts";
 import { kernelMounts, look } from "../layout/host.ts";
 import { type Layout, layoutOf, waysToHidden } from "../layout/layout.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -38,7 +38,7 @@ export function viewsIn({ hasLandlock, cover, followsLinks }: ViewOptions): Pick
 
 /** Hidden paths in a writable root are left to mounts: of a tree that can be written Landlock can except nothing. */
 function readableIn({ hide, show, copies, root, write }: Policy): Pick<Layout, "readable"> {
-  const isWritten = (path: string) => write.some((root) => isBelow(folded(path), folded(root)));
+  const isWritten = (path: string) => isInFolded(path, write);
   const shown = [...show, ...copies.map(({ at }) => at), root, ...write];
   try {
     return { readable: everythingExcept({ hide: hide.filter((path) => !isWritten(path)), show: shown }, mostRules) };

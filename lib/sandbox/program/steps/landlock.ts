@@ -49,11 +49,7 @@ export function handledBy(abi: number): { files: bigint; network: bigint; scope:
  * since commands get no UDP socket: of a newer kernel no more is asked.
  */
 function knownBits(abi: number): number {
-  if (abi < 1) return 0;
-  if (abi < 2) return 13;
-  if (abi < 3) return 14;
-  if (abi < 5) return 15;
-  return abi < 9 ? 16 : 17;
+  return [0, 13, 14, 15, 15, 16, 16, 16, 16][abi] ?? bits.length;
 }
 
 export type PathRule = { path: string; access: bigint };

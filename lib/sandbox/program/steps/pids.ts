@@ -17,7 +17,7 @@ type ProcessTree = {
    * is killed.
    */
   report?: number;
-  mostProcesses?: number;
+  most?: number;
 };
 
 /**
@@ -26,7 +26,7 @@ type ProcessTree = {
  * it; its child becomes the command. The outer one is killed with koda, the first one with the outer one, and all
  * others with the first.
  */
-export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: ProcessTree): void {
+export function inOwnProcessTree(program: Assembly, { report, most }: ProcessTree): void {
   const [first, command] = [program.label("first process"), program.label("command")];
   const ends = program.bytes(new Uint8Array(8));
   const [status, namespace] = [program.variable(), program.variable()];
@@ -38,7 +38,7 @@ export function inOwnProcessTree(program: Assembly, { report, mostProcesses }: P
 
   program.place(first);
   dieWithParent(program);
-  showOwnProcesses(program, mostProcesses);
+  showOwnProcesses(program, most);
   const child = program.variable();
   program.step("clone", [SIGCHLD, 0, 0, 0, 0], { must: "clone", into: child });
   program.jump("zero", command);

@@ -15,10 +15,7 @@ type Circumstances = {
   capabilities: readonly Capability[];
 };
 
-/**
- * The layout in bubblewrap's words. Its options are carried out in their order, and it makes the places that it
- * needs.
- */
+/** The layout in bubblewrap's words. It carries out its options in their order, and makes the places that it needs. */
 export function bwrapArguments({ readonlyTree, mounts }: Layout, { cwd, user, capabilities }: Circumstances): string[] {
   const covers = mounts.flatMap((mount) => (mount.kind === "cover" && mount.from === undefined ? [mount.at] : []));
   return [

@@ -6,10 +6,7 @@ import { Unavailable } from "../unavailable.ts";
 /** How often it is looked whether a command's program has come so far: a few times, it starts in some milliseconds. */
 const lookMs = 2;
 
-/**
- * The sockets that a command's program opens in the command's own network: awaited, and held until the command is
- * over.
- */
+/** The sockets that a command's program opens in the command's own network: awaited, and held until its end. */
 export class Listeners implements Disposable {
   readonly #pair: SocketPair;
   readonly #onSockets: TierOptions["onSockets"];

@@ -1,3 +1,4 @@
+import { findProgram, safeSearchPath } from "../../../files/program.ts";
 import { Assembly } from "../../assembly/assembly.ts";
 import { type Arch, processors } from "../../assembly/processors.ts";
 import type { Backend } from "../../backend.ts";
@@ -14,9 +15,9 @@ import { ownEndpoints, ownNetworkFilter, ownNetworkRules } from "../ownnetwork.t
 import { type OwnerRights, rightsInNamespace } from "../ownerrights.ts";
 import type { TierSession, Source, Tier, TierOptions, TierPlan } from "../tier.ts";
 import { processLimitNotes } from "../processlimit.ts";
+import { Unavailable } from "../unavailable.ts";
 import { viewsIn } from "../views.ts";
 import { bwrapArguments } from "./arguments.ts";
-import { findBwrap } from "./find.ts";
 import { Listeners } from "./listeners.ts";
 
 /**
@@ -52,6 +53,15 @@ export async function openBwrapTier(policy: Policy, options: TierOptions): Promi
     open: async () => await openSession(bwrap, options, rights),
   };
   return await openTier(tier, policy, { options, held });
+}
+
+const usual = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
+
+/** bubblewrap, where the system has it; never one that lies where commands can write, as a project's own tools do. */
+function findBwrap(searchPath = "", writable: readonly string[]): string {
+  const found = findProgram("bwrap", [...usual, ...safeSearchPath(searchPath, writable)], writable);
+  if (found !== undefined) return found;
+  throw new Unavailable("bubblewrap is not installed", "install the package bubblewrap");
 }
 
 const gaps = [

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { unlessRefused } from "../../../errors.ts";
-import { folded, isBelow } from "../../../files/path.ts";
+import { isBelow, isInFolded } from "../../../files/path.ts";
 import { kernelMounts, look } from "../../layout/host.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { isHidden } from "../../policy/reach.ts";
@@ -9,10 +9,7 @@ import { devices } from "../access.ts";
 import { Unavailable } from "../unavailable.ts";
 import { everythingExcept, isThere } from "./except.ts";
 
-/**
- * A command's reach in the file system, as data: trees and files that it can read, and those of them that it can
- * write.
- */
+/** A command's reach in the file system, as data: trees and files that it can read, and those that it can write too. */
 export type Reach = { readable: readonly string[]; writable: readonly string[] };
 
 /** Other tiers replace these directories: here they are the host's, with files of the user's other programs. */
@@ -25,7 +22,7 @@ export function reachOf(policy: Policy): Reach {
   refuseHeldInside(writable, policy);
   refuseKernelInside(writable);
   const copies = policy.copies.flatMap(({ at, copy, isWhole }) => (isWhole ? [copy, at] : [copy]));
-  const hide = [...policy.hide, ...shared.flatMap(realPath)].filter((path) => !isIn(path, writable));
+  const hide = [...policy.hide, ...shared.flatMap(realPath)].filter((path) => !isInFolded(path, writable));
   return {
     readable: everythingExcept({ hide, show: [...policy.show, ...copies, policy.root, ...writable] }),
     writable,
@@ -41,7 +38,7 @@ function outermost(roots: readonly string[]): readonly string[] {
 function refuseHiddenInside(roots: readonly string[], policy: Policy): void {
   const isHarmless = (path: string) => policy.copies.some(({ at, isWhole }) => isWhole && at === path);
   const inside = policy.hide.find(
-    (path) => isIn(path, roots) && isHidden(path, policy) && isThere(path) && !isHarmless(path),
+    (path) => isInFolded(path, roots) && isHidden(path, policy) && isThere(path) && !isHarmless(path),
   );
   if (inside === undefined) return;
   throw new Unavailable(
@@ -52,7 +49,7 @@ function refuseHiddenInside(roots: readonly string[], policy: Policy): void {
 
 /** In a tree that can be written nothing stays as it is, and nobody restores these. */
 function refuseHeldInside(roots: readonly string[], { held = [] }: Policy): void {
-  const inside = held.find((path) => isIn(path, roots) && look(path) !== undefined);
+  const inside = held.find((path) => isInFolded(path, roots) && look(path) !== undefined);
   if (inside === undefined) return;
   throw new Unavailable(
     `"${inside}" decides what koda or git runs and lies where commands may write, of which Landlock can except nothing`,
@@ -62,7 +59,7 @@ function refuseHeldInside(roots: readonly string[], { held = [] }: Policy): void
 
 /** As user 0 a command could change the machine through one, whatever else it may not do. */
 function refuseKernelInside(roots: readonly string[]): void {
-  const inside = kernelMounts().find((place) => isIn(place, roots));
+  const inside = kernelMounts().find((place) => isInFolded(place, roots));
   if (inside === undefined) return;
   throw new Unavailable(
     `a file system of the kernel is mounted at "${inside}", where commands may write, and Landlock can except nothing`,
@@ -70,19 +67,12 @@ function refuseKernelInside(roots: readonly string[]): void {
   );
 }
 
-function isIn(path: string, directories: readonly string[]): boolean {
-  return directories.some((directory) => isBelow(folded(path), folded(directory)));
-}
-
 function realPath(path: string): readonly string[] {
   const real = unlessRefused(() => realpathSync(path));
   return real === undefined ? [] : [real];
 }
 
-/**
- * Nothing that is not named can be read or written; but names can be listed everywhere, or no directory on the way
- * could.
- */
+/** Only what is named can be read or written; but names can be listed everywhere, or no directory on the way could. */
 export function restrictionTo({ readable, writable }: Reach, abi: number): Restriction {
   return {
     abi,

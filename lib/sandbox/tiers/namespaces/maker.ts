@@ -13,10 +13,7 @@ type MakerOptions = {
   socket: number;
 };
 
-/**
- * The texts of uid_map and gid_map. More than a user's own entry only a process outside may write, with the rights
- * to.
- */
+/** Texts of uid_map and gid_map. More than a user's own entry only a process outside may write, with the rights to. */
 type Maps = { users: string; groups: string; fromOutside: boolean };
 
 const here = -100;
