@@ -90,14 +90,21 @@ const destructive: readonly (readonly [command: string, rule: RegExp])[] = [
   ["terraform -chdir=infra destroy -auto-approve", /terraform destroy/],
   ["kubectl -n prod delete pod x", /kubectl delete/],
   ["sudo -n true", /sudo/],
+  ["script -qc 'git push -f' /dev/null", /git push --force/],
+  ["cargo +nightly publish", /cargo/],
+  ["gradle :lib:publish", /gradle/],
+  ["gh pr close 7 --delete-branch", /gh pr close/],
+  ["eksctl delete cluster prod", /eksctl delete/],
+  ["gcloud storage rm -r gs://x", /gcloud storage rm/],
+  ["kubectl apply --prune -f .", /kubectl apply --prune/],
 ];
 
 type Tier = "namespaces" | "landlock";
 
-async function runAll(tier: Tier, place: Place, commands: readonly string[]) {
+async function runAll(tier: Tier, place: Place, commands: readonly string[], ...flags: string[]) {
   await using server = await startModelServer([commands.map((command) => call("Bash", { command })), say("Done.")]);
   const before = tier === "landlock" ? [programWithout(asInDocker, dirname(place.project))] : [];
-  const args = ["exec", "--json", "--net", "none", ...using(server), "go"];
+  const args = ["exec", "--json", "--net", "none", ...flags, ...using(server), "go"];
   const child = spawnIn(place, [...before, binary, ...args], { env: { SHELL: "/bin/sh" } });
   const { events, end } = checkLines(await finished(child));
   const [start] = events;
@@ -139,3 +146,18 @@ describe.each<Tier>(["namespaces", "landlock"])("in mode auto, confined by %s,",
     expect(ended.at(-1)).toMatchObject({ exit_code: 128 });
   }, 120_000);
 });
+
+test.each(["namespaces", "landlock"] as const)(
+  "in mode safe a command that only seems to read writes nothing, %s",
+  async (tier) => {
+    await using place = makePlace({ f: "a[$(touch hit)]", evil: "" });
+    const seeming = ["read x < f; echo $((x))", "mapfile -t a < f; echo $((a))", "ls"];
+    const { end, ended } = await runAll(tier, place, seeming, "--mode", "safe");
+    expect(end.tools).toMatchObject({ denied: 0 });
+    expect(ended).toHaveLength(3);
+    expect(readdirSync(place.project).sort()).toEqual(["evil", "f"]);
+    // The control: the same writes in mode auto.
+    await runAll(tier, place, seeming);
+    expect(readdirSync(place.project)).toContain("hit");
+  },
+);

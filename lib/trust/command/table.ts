@@ -27,23 +27,28 @@ const destructive = `
 
   pnpm|bun|yarn|cargo|deno|jsr|uv|poetry|flit|hatch|pdm|rye publish ${dry}; npm pub* ${dry}; npm|pnpm unpub* ${dry};
   npm|pnpm dist-tag|dist-tags rm; yarn npm publish ${dry}; yarn workspace ?* publish ${dry};
-  yarn workspaces foreach publish ${dry}; cargo|gem yank; gem push; twine upload; dotnet nuget push|delete;
-  mvn|mvnw ** deploy|deploy:deploy|release:perform; gradle|gradlew ** publish*|upload*; nuget push|delete;
+  yarn workspace ?* npm publish ${dry}; yarn workspaces foreach publish ${dry}; cargo|gem yank; cargo +* publish ${dry};
+  npm deprecate; npm owner rm; npm access|token revoke; cargo owner --remove|-r; gem push; twine upload;
+  dotnet nuget push|delete;
+  mvn|mvnw ** deploy|deploy:deploy|release:perform; gradle|gradlew ** publish*|upload*|*:publish*; nuget push|delete;
   mix hex.publish; pod trunk push|delete; luarocks|cabal upload; lerna|changeset|vsce|ovsx publish|unpublish;
   semantic-release|release-it ${dry}; goreleaser release;
 
-  gh * delete*; gh repo sync --force; glab * delete; hub release delete;
+  gh * delete*; gh repo sync --force; gh repo archive; gh pr close --delete-branch|-d; glab * delete;
+  hub release delete;
   gh|glab|hub api -X=DELETE|--method=DELETE;
   gh api graphql -f=*mutation*delete*|-F=*mutation*delete*|--raw-field=*mutation*delete*|--field=*mutation*delete*;
 
   terraform|tofu|terragrunt|pulumi|cdk|vagrant|eksctl destroy|destroy-all; terragrunt run-all|run ** destroy;
   terraform|tofu|terragrunt apply -destroy|--destroy; terraform|tofu workspace delete; terraform|tofu state rm;
   serverless|sls remove; kubectl|oc delete !--dry-run; kubectl|oc drain ${dry}; kubectl|oc replace --force;
+  kubectl|oc apply --prune !--dry-run; eksctl ** delete; pulumi stack rm;
   helm uninstall|delete|del|un ${dry}; argocd app delete; flux uninstall|delete; nomad job stop -purge;
   consul kv delete; vault ** delete|destroy; etcdctl del;
 
-  aws s3 rm|rb !--dryrun; aws s3 sync|mv --delete !--dryrun; gcloud ** delete|purge; gsutil ** rm|rb; bq rm;
-  aws ** delete*|terminate*|deregister*|purge*|destroy* ${dry}; az ** delete*|purge; doctl ** delete|rm;
+  aws s3 rm|rb !--dryrun; aws s3 sync|mv --delete !--dryrun; gcloud ** delete|purge|rm; gsutil ** rm|rb; bq rm;
+  aws ** delete*|terminate*|deregister*|purge*|destroy*|batch-delete*|schedule-key-deletion ${dry};
+  az ** delete*|purge; doctl ** delete|rm;
   heroku *destroy|*reset; fly|flyctl ** destroy; vercel|now rm|remove; netlify *delete; wrangler ** delete;
   firebase *delete|*disable; rclone delete|deletefile|purge|cleanup|sync ${dry}; s3cmd del|rm|rb ${dry}; mc rm|rb;
 
@@ -64,7 +69,7 @@ const running = `
   write strace|ltrace|setpriv|nsenter|systemd-run|firejail|bwrap|torsocks|proxychains|proxychains4|numactl|entr|dotenv;
   write poetry|pipenv|uv|pdm|rye|hatch|rbenv|pyenv|op|doppler|infisical|dotenvx run|exec; write git bisect run;
   write bundle|mise|asdf|opam exec|x; write direnv|aws-vault|chamber|conda exec|run ?*; write python|python3|py -m;
-  remote npx|bunx|pnpx|uvx; remote pipx run; remote npm|pnpm|yarn|bun exec|x|dlx;
+  remote npx|bunx|pnpx|uvx; remote pipx run; remote uv tool run; remote npm|pnpm|yarn|bun exec|x|dlx;
   remote docker|podman exec|run ?*; remote docker|podman compose exec|run ?*; remote kubectl|oc exec ?*
 `;
 
@@ -77,28 +82,31 @@ const steered = "!-c=<steering>|--config-env|--exec-path|--paginate|-p";
 const looks = "!-c=<steering>|--config-env|--exec-path|--output|--ext-diff|--open-files-in-pager|--web|--lost-found";
 const renames = `${steered}|-d|-D|--delete|-m|-M|--move|--copy|-u|--set-upstream-to|--unset-upstream|-f|--force|-t|-e`;
 const sets = `${steered}|--unset|--unset-all|--add|--replace-all|-e|--edit|--rename-section|--remove-section`;
-const extracts = "!-I|--use-compress-program|--to-command|--checkpoint-action|--info-script|-F";
+const extracts =
+  "!-I|--use-compress-program|--to-command|--checkpoint-action|--info-script|-F|--index-file|--volno-file|--rsh-command|--new-volume-script|-g|--listed-incremental|-M|-x|--extract";
 
 /** Changing nothing on this machine, and asking no other. */
 const reading = `
   :|[|apropos|arch|b2sum|base32|base64|basename|bzcat|cal|caller|cat|cd|chdir|cksum|cmp|col|colordiff|column|comm|cut;
-  delta|df|diff|diff3|dir|dirname|dirs|du|echo|egrep|exa|expand|expr|eza|factor|false|fgrep|fmt|fold|free|getconf;
-  getent|getopts|grep|groups|head|hexdump|hexyl|hostid|id|join|jq|last|lastlog|let|locale|locate|logname|look|ls|lsblk;
-  lscpu|lsof|lspci|lsusb|md5|md5sum|more|nl|nm|nproc|numfmt|objdump|od|paste|pathchk|pgrep|pidof|pinky|pr|printenv|ps;
-  pstree|ptx|pwd|readelf|readlink|realpath|rev|seq|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|shasum|shellcheck;
-  shopt|size|sleep|stat|strings|sum|tac|tail|test|times|tokei|tput|tr|true|tsort|tty|type|ulimit|umask|uname|unexpand;
+  df|diff|dir|dirname|dirs|du|echo|egrep|exa|expand|expr|eza|factor|false|fgrep|fmt|fold|free|getconf;
+  getent|getopts|grep|groups|head|hexdump|hexyl|hostid|id|join|jq|last|let|locale|locate|logname|look|ls|lsblk;
+  lscpu|lsof|lspci|lsusb|md5|md5sum|more|nl|nproc|numfmt|od|paste|pathchk|pgrep|pidof|pinky|pr|printenv|ps;
+  pstree|pwd|readelf|readlink|realpath|rev|seq|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|shasum|shellcheck;
+  shopt|sleep|stat|sum|tac|tail|test|times|tokei|tput|tr|true|tsort|tty|type|ulimit|umask|uname|unexpand;
   uptime|users|vdir|vmstat|w|wait|wc|whatis|whereis|which|who|whoami|xzcat|xzgrep|yes|zcat|zegrep|zfgrep|zgrep|zipinfo;
   break|continue|declare|exit|export|local|popd|pushd|read|readonly|return|set|shift|typeset|unset|unalias|alias;
-  mapfile|readarray !-C; printf !-v; kill -l $; command -v|-V; ag|bat !--pager; compgen !-C|-F; jobs !-x; tree !-o;
+  nm|objdump|size|strings !--plugin; diff3 !--diff-program; lastlog !-C|-S|--clear|--set; mapfile|readarray !-C;
+  printf !-v; kill -l $; command -v|-V; ag|bat !--pager; jobs !-x; tree !-o;
   date $ !-s|--set; date +* $ !-s|--set; dmesg !-c|-C|--clear|--read-clear|-D|-E|-n; hostname $ !-F|--file|-b;
   fd|fdfind !-x|-X|--exec|--exec-batch; file !-C|--compile; find !-delete|-fprint|-fprint0|-fprintf|-fls;
-  iconv !-o|--output; journalctl !--vacuum-*|--rotate|--flush|--setup-keys|--update-catalog; ss !-K|--kill;
-  less !-o|-O|--log-file|--LOG-FILE; man !-P|--pager|-H|--html; rg !--pre|--hostname-bin; scc !-o|--output;
+  iconv !-o|--output; journalctl !--vacuum-*|--rotate|--flush|--setup-keys|--update-catalog; ss !-K|--kill|-D|--diag;
+  less !-o|-O|--log-file|--LOG-FILE; man !-P|--pager|-H|--html; rg !--pre|--hostname-bin;
+  scc !-o|--output|--format-multi;
   sort !-o|--output|--compress-program; uniq $; uniq ?* $; xxd $ !-r; xxd ?* $ !-r;
   yq !-i|--inplace|--in-place|-s|--split-exp; sed|gsed <edits> !-i|--in-place|-f|--file|-e|--expression;
   sed|gsed -e|--expression !-i|--in-place|-f|--file|-e=<more>|--expression=<more>;
   awk|gawk|mawk|nawk <prints> !-f|--file|-i|--include|-l|--load|-E|--exec|-o|-p|-d|-D|-e|--source;
-  unzip -l|-t|-p|-c|-Z|-v; tar -t|--list ${extracts}; tar t* ${extracts};
+  unzip -l|-t|-p|-c|-Z|-v; tar -t|--list ${extracts}; tar t|tv|tf|tvf|tzf|tzvf|tvzf|tjf|tjvf|tJf|tJvf ${extracts};
   gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd -c|--stdout|--to-stdout|-l|--list|-t|--test !-o;
 
   git $; git --version|--help $; git grep ${looks}|-O; git stash list|show ${looks}; git config get|list ${sets};
@@ -119,7 +127,7 @@ const reading = `
   npm|pnpm|yarn ls|list|root|prefix|bin|explain|why; pip|pip3 list|show|freeze|check; go version; go env !-w|-u;
   cargo tree|metadata|locate-project; docker|podman ps|images|logs|inspect|version|info|top|port|diff|history;
   docker|podman container|image|volume|network ls|list|inspect; crontab $ -l;
-  docker|podman compose ps|logs|ls|images|top|version|config; docker-compose ps|logs|images|top|version|config;
+  docker|podman compose ps|logs|ls|images|top|version; docker-compose ps|logs|images|top|version;
   systemctl status|show|cat|is-active|is-enabled|is-failed|list-*; dpkg -l|-L|-s|-S; rpm -q|-qa|-qi|-ql|-qf|--query
 `;
 
@@ -171,7 +179,8 @@ export const valued = `
   --trace -o --output; tar -C --directory -f --file -X -T -b -I; terraform|tofu -chdir; timeout|gtimeout -k
   --kill-after -s --signal; time|gtime -f --format -o --output; uniq -f -s -w; unzip -d -x -P; uv|uvx --directory
   --project --config-file -p --python --with --from --index; watch -n --interval; wget --method -O -o -P -U --header
-  --post-data --user --password; xargs -a --arg-file -d --delimiter -E -I --replace -L --max-lines -n --max-args -P
+  --post-data --user --password; script -c --command;
+  xargs -a --arg-file -d --delimiter -E -I --replace -L --max-lines -n --max-args -P
   --max-procs -s --max-chars; xxd -c -g -l -s -n
 `;
 
@@ -184,7 +193,7 @@ export const writers = {
 
 /** Variables that make a harmless program do something else: run another, load a library, be found elsewhere. */
 export const steeringVariable =
-  /^(PATH|ENV|BASH_ENV|SHELL|EDITOR|VISUAL|BROWSER|LESS(OPEN|CLOSE)|PROMPT_COMMAND|PS4|(LD|DYLD|GIT)_.*|(.*_)?PAGER|.*_(OPTIONS|CONFIG_PATH)|(PYTHON|PERL5|RUBY).*)$/;
+  /^(PATH|ENV|BASH_ENV|SHELL|EDITOR|VISUAL|BROWSER|LESS(OPEN|CLOSE)|PROMPT_COMMAND|PS4|HOME|MANOPT|GO[A-Z]+|GCONV_PATH|(LD|DYLD|GIT|XDG|CARGO|RUSTC|DOCKER|npm_config|TERMINFO|JQ|LESSKEY)(_.*)?|(.*_)?PAGER|.*_(OPTIONS|CONFIG_PATH)|(PYTHON|PERL5|RUBY).*)$/;
 export const harmlessSetting = /^((.*_)?PAGER=(cat)?|GIT_(OPTIONAL_LOCKS|TERMINAL_PROMPT|CONFIG_NOSYSTEM)=.*)$/s;
 
 const address = String.raw`(\d+|\$|\/[^/\\\0-\x02]*\/)`;
