@@ -1,8 +1,9 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { accountHomes } from "../../config/account.ts";
-import { KodaError, unlessRefused } from "../../errors.ts";
+import { KodaError } from "../../errors.ts";
 import { cachedRealPaths } from "../../files/real.ts";
+import { followPath } from "../../files/walk.ts";
 import { leadsTo } from "../../git/places.ts";
 import { type Backend, unconfined } from "../../sandbox/backend.ts";
 import { automountsIn } from "../../sandbox/layout/host.ts";
@@ -121,7 +122,14 @@ function ownProgram({ root, env }: Pick<Settings, "root" | "env">): string[] {
   const program = process.execPath;
   const directories = [...(env.PATH ?? "").split(delimiter), join(root, "node_modules/.bin")].filter(isAbsolute);
   const links = directories.map((directory) => join(directory, "koda"));
-  return [program, ...links.filter((link) => unlessRefused(() => realpathSync(link)) === program)];
+  // Each link on the way to it could lead elsewhere.
+  return [
+    program,
+    ...links.flatMap((link) => {
+      const { real, followed } = followPath(link, { follow: true });
+      return real === program ? [link, ...followed] : [];
+    }),
+  ];
 }
 
 /** Named by variables; what git finds in a home is protected by default. */
