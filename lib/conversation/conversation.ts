@@ -10,8 +10,10 @@ import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/tur
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
+import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
 import type { Item, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
+import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
@@ -47,6 +49,8 @@ export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
   readonly #hands: Hands;
   readonly #changed = new Set<string>();
+  /** One object: the sandbox prepares each policy once. */
+  #readers: Policy | undefined;
   readonly #life = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -108,7 +112,7 @@ export class Conversation implements AsyncDisposable {
       changes,
       watchKey,
       ...(schema !== undefined && { schema }),
-      contextOf: (call) => this.#contextOf(call),
+      contextOf: (call, claim) => this.#contextOf(call, claim),
       repositories: workspace.repositories,
       loop: new LoopGuard(),
       progress: { text: "", usage: noUsage, work: Promise.resolve() },
@@ -129,10 +133,13 @@ export class Conversation implements AsyncDisposable {
     return new Changes({ policy, searchPath: settings.env.PATH, own, temporary });
   }
 
-  #contextOf(call: string): CallContext {
+  #contextOf(call: string, claim?: Claim): CallContext {
     const { session, workspace, stance } = this.parts;
     const { files, outputs, recall, todo } = session;
-    const { policy, egress, connections } = workspace;
+    const { egress, connections } = workspace;
+    // The classification of a command is a guess, and the modes that depend on it are held by the kernel.
+    const isReader = claim?.effect === "read" && stance.allowance.mode !== "auto";
+    const policy = isReader ? (this.#readers ??= readOnly(workspace.policy)) : workspace.policy;
     return {
       ...this.#hands,
       policy,

@@ -69,7 +69,7 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
   if ("mistake" in call) return failed(call.mistake);
   const { id } = call.call;
   let isOver = false;
-  const context = turn.contextOf(id);
+  const context = turn.contextOf(id, call.claim);
   const work = call.tool.run(call.input as never, {
     ...context,
     egress: { ...context.egress, onRequest: (request) => (isOver ? undefined : context.egress.onRequest(request)) },

@@ -1,4 +1,5 @@
 import { KodaError } from "../errors.ts";
+import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema, Model, ModelInfo } from "../model/model.ts";
 import type { Item } from "../session/item.ts";
@@ -35,7 +36,8 @@ export type Turn = {
   readonly ledger: Ledger;
   readonly events: Events;
   /** The context of the call with this id. */
-  readonly contextOf: (call: string) => CallContext;
+  /** With its claim, once there is one: what claims to read is given no right to write. */
+  readonly contextOf: (call: string, claim?: Claim) => CallContext;
   readonly repositories: RepositoryGuard;
   readonly changes: Changes;
   readonly loop: LoopGuard;

@@ -1,3 +1,4 @@
+import type { Policy } from "../sandbox/policy/policy.ts";
 import { type Capture, beginning, createCapture, endOf, since, type KeptStream } from "./capture.ts";
 import type { Ended, Job } from "./job.ts";
 import type { Shell } from "./shell.ts";
@@ -19,6 +20,7 @@ export type TaskView = {
 type TaskOptions = {
   output: string;
   env?: Readonly<Record<string, string>>;
+  policy?: Policy;
   /** Puts what is kept of its output into the store: now and then while it runs, and when it has ended. */
   save(stdout: KeptStream, stderr: KeptStream): void;
 };
@@ -87,6 +89,7 @@ class BackgroundTask {
       stdout: (bytes) => this.#captures.stdout.add(bytes),
       stderr: (bytes) => this.#captures.stderr.add(bytes),
       ...(given.env !== undefined && { env: given.env }),
+      ...(given.policy !== undefined && { policy: given.policy }),
       leftovers: "await",
     });
     this.#saver = setInterval(() => this.#save(), saveEveryMs);

@@ -73,12 +73,13 @@ function limitOf(timeout: number | undefined, maxSeconds: number): Limit | undef
 }
 
 async function inForeground({ command }: Input, { seconds, notes }: Limit, context: Context): Promise<ToolResult> {
-  const { shell, signal, variables } = context;
+  const { shell, policy, signal, variables } = context;
   const [stdout, stderr] = [watched("stdout", context), watched("stderr", context)];
   const running = shell.start(command, {
     stdout: stdout.add,
     stderr: stderr.add,
     env: variables(),
+    policy,
     timeoutMs: seconds * 1000,
     signal,
   });
@@ -148,11 +149,12 @@ function isRefusal({ exitCode }: Ended, { stderr }: Output): boolean {
   return exitCode === setupFailed && failedStep(Buffer.from(stderr.head).toString("latin1")) !== undefined;
 }
 
-function inBackground({ command, timeout }: Input, { call, variables, tasks, outputs }: Context): ToolResult {
+function inBackground({ command, timeout }: Input, { call, policy, variables, tasks, outputs }: Context): ToolResult {
   const output = outputs.reserve();
   const { id } = tasks.start(command, {
     output,
     env: variables(),
+    policy,
     save: (stdout, stderr) => outputs.save({ id: output, call, stdout, stderr }),
   });
   const remark = timeout === undefined ? "" : "\ntimeout does not apply in the background";

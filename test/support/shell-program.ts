@@ -13,13 +13,9 @@ import { callContext } from "./shell.ts";
 const [command = "", ...flags] = process.argv.slice(2);
 const reaper = flags.includes("--adopt") ? new Reaper() : undefined;
 
-const shell = new Shell({
-  backend: unconfined,
-  policy: policyOf({ home: "/nowhere", project: process.cwd() }),
-  env: { PATH: process.env.PATH ?? "" },
-  reaper,
-});
-const result = await bashTool.run({ command }, callContext(shell));
+const policy = policyOf({ home: "/nowhere", project: process.cwd() });
+const shell = new Shell({ backend: unconfined, policy, env: { PATH: process.env.PATH ?? "" }, reaper });
+const result = await bashTool.run({ command }, { ...callContext(shell), policy });
 await shell.stopAll();
 
 const peakKb = Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1]);

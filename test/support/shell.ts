@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Refusals } from "../../lib/egress/refusals/refusals.ts";
 import { unlessRefused } from "../../lib/errors.ts";
 import { unconfined } from "../../lib/sandbox/backend.ts";
+import type { Policy } from "../../lib/sandbox/policy/policy.ts";
 import type { StoredOutput } from "../../lib/session/outputs.ts";
 import { Tasks } from "../../lib/shell/background.ts";
 import type { Job } from "../../lib/shell/job.ts";
@@ -12,8 +13,14 @@ import { policyOf } from "./policy.ts";
 
 /** A shell in a test's own project, which leaves nothing behind when the test is over. */
 export function shellIn(place: Place, options: Partial<ShellOptions> = {}): Shell {
-  return new Shell({ backend: unconfined, policy: policyOf(place), env: place.env, ...options });
+  const given = { backend: unconfined, policy: policyOf(place), env: place.env, ...options };
+  const shell = new Shell(given);
+  policies.set(shell, given.policy);
+  return shell;
 }
+
+/** Calls have the policy of their conversation's shell. */
+const policies = new WeakMap<Shell, Policy>();
 
 /** The same in a project of its own. */
 export function makeShell(options: Partial<ShellOptions> = {}, files: Record<string, string> = {}): Shell {
@@ -77,7 +84,7 @@ export function callContext(shell: Shell, signal = new AbortController().signal)
     call: "call-1",
     signal,
     refusals: new Refusals(undefined),
-    policy: policyOf({ home: "/nowhere/home", project: "/nowhere/project" }),
+    policy: policies.get(shell) ?? policyOf({ home: "/nowhere/home", project: "/nowhere/project" }),
     shell,
     tasks: new Tasks(shell),
     variables: () => ({}),

@@ -141,7 +141,7 @@ test("what cannot be started is a result that the model can act on", async () =>
 
 test("without a sandbox, and without leave to go without, a command is denied", async () => {
   await using place = makePlace();
-  const shell = new Shell({ backend: noCommands([]), policy: policyOf(place), env: place.env });
+  const shell = shellIn(place, { backend: noCommands([]) });
   const result = await bashTool.run({ command: "touch ran" }, callContext(shell));
   expect(result).toMatchObject({ ok: false, denied: expect.stringContaining("no sandbox") });
   expect(await Bun.file(join(place.project, "ran")).exists()).toBe(false);
