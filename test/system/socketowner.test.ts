@@ -28,7 +28,7 @@ test.each([
   expect(ownerOfSocket({ ...own, port: 1 }, other)).toBeUndefined();
   expect(ownerOfSocket(other, { ...own, port: 1 })).toBeUndefined();
 
-  // What is left of a closed socket would count as root's.
+  // A closed socket would count as root's.
   client.destroy();
   accepted.resume();
   await once(accepted, "end");

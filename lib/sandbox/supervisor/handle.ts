@@ -52,8 +52,8 @@ function attempt(call: ConnectCall, rules: ConnectRules, report: Report): number
 }
 
 /**
- * Whoever listens at a file may act outside of the sandbox, wherever that lies. Sockets of commands listen by koda's
- * own hand (listening.ts), and the kernel remembers who did that for as long as they do.
+ * A server at a socket file may act outside of the sandbox, wherever the file lies. For commands koda itself calls
+ * listen() (listening.ts), and the kernel remembers the process that did.
  */
 function whyNotServed(
   call: ConnectCall,

@@ -96,7 +96,7 @@ function classAt(chars: readonly string[], from: number): CharClass | undefined 
   const first = isNegated ? from + 1 : from;
   const tests: CharTest[] = [];
   let low: string | undefined;
-  // The next bracket that closes: looked for anew at each place, it would take the square of the length.
+  // The next closing bracket is remembered: a search from each place would take the square of the length.
   let close = chars.indexOf("]", first);
   if (close === -1) return undefined;
   for (let at = first; at < chars.length; at++) {

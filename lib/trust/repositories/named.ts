@@ -60,8 +60,8 @@ function linkedFrom(gitDirectory: string): readonly string[] {
   const inside = (unlessRefused(() => readdirSync(hooks)) ?? []).map((name) => join(hooks, name));
   const parts = ["hooks", "config", "config.worktree", "info"].map((name) => join(gitDirectory, name));
   return [...parts, ...inside].flatMap((path) => {
-    const { real, followed, kind } = followPath(path, { follow: true });
-    return followed.length === 0 ? [] : [real, ...followed].filter((each) => each !== path || kind === "missing");
+    const { real, followed } = followPath(path, { follow: true });
+    return followed.length === 0 ? [] : [real, ...followed];
   });
 }
 
@@ -104,7 +104,7 @@ type Base = { top: string; file: string; home: string };
 /** Hooks and commands are relative to the top of the work tree, includes to the file that they stand in. */
 function pathsIn(setting: GitSetting, { top, file, home }: Base): string[] {
   const { section, variable, value } = setting;
-  // An alias is run by who names it, and the project's own scripts are the commands' to change.
+  // Only its user runs an alias, and commands may change the project's own scripts.
   if (value === true || value === "" || section === "alias") return [];
   if (whySettingDangerous(setting, { gitDirectory: dirname(file), roots: [] }) === undefined) return [];
   const base = isInclude(setting) ? dirname(file) : top;
