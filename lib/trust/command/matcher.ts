@@ -27,7 +27,8 @@ export function matchIn(name: TableName, line: Invocation): { effect: string; le
   const rows = rowsIn.get(name);
   // `mkfs.ext4` is a kind of mkfs; what reads has to have its own name.
   const own = rows?.get(line.program) ?? (name === "reading" ? [] : rows?.get(line.program.replace(/\..*$/s, "")));
-  for (const row of own ?? []) {
+  for (const read of own ?? []) {
+    const row = read();
     if (row.wants.length > 0 && line.options.length === 0) continue;
     const length = lengthOf(row.words, line, name === "reading");
     if (length === undefined) continue;
@@ -96,7 +97,6 @@ function ruleOf({ program, operands }: Invocation, { words, wants }: Row, length
 
 const none: ReadonlySet<string> = new Set();
 
-/** This file is loaded for the first command: it may read the tables at once. */
 const [takenBy, scriptsBy] = [valued, scriptOptions].map((text) => {
   const entries = text.split(";").flatMap((entry) => {
     const [programs = "", ...options] = entry.trim().split(/\s+/);
@@ -105,17 +105,21 @@ const [takenBy, scriptsBy] = [valued, scriptOptions].map((text) => {
   return new Map<string, ReadonlySet<string>>(entries);
 });
 
-const rowsIn: ReadonlyMap<string, ReadonlyMap<string, readonly Row[]>> = new Map(
+/** A run has few programs, and its first command waits: a row is read when one of its programs comes up. */
+type UnreadRows = ReadonlyMap<string, readonly (() => Row)[]>;
+
+const rowsIn: ReadonlyMap<string, UnreadRows> = new Map(
   Object.entries(table).map(([name, text]) => [name, rowsOf(name, text)]),
 );
 
-function rowsOf(name: string, whole: string): ReadonlyMap<string, readonly Row[]> {
-  const rows = new Map<string, Row[]>();
+function rowsOf(name: string, whole: string): UnreadRows {
+  const rows = new Map<string, (() => Row)[]>();
   for (const text of whole.split(";")) {
     const tokens = text.trim().split(/\s+/);
     const effect = name === "running" || name === "interpreting" ? (tokens.shift() ?? "") : name;
-    const row = rowOf(effect, tokens.slice(1));
-    for (const program of tokens[0]?.split("|") ?? []) rows.set(program, [...(rows.get(program) ?? []), row]);
+    let row: Row | undefined;
+    const read = () => (row ??= rowOf(effect, tokens.slice(1)));
+    for (const program of tokens[0]?.split("|") ?? []) rows.set(program, [...(rows.get(program) ?? []), read]);
   }
   return rows;
 }
