@@ -1,4 +1,4 @@
-import { isAbsolute, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { KodaError } from "../errors.ts";
 
 /** Environment variables by name. */
@@ -15,6 +15,11 @@ export function databaseFile(user: UserEnvironment): string {
     "Cannot find the directory for sessions: none of KODA_HOME, XDG_DATA_HOME and HOME is an absolute path. " +
       "Set one of them, or store nothing with --ephemeral.",
   );
+}
+
+/** The files that turns changed, as they were before. */
+export function snapshotDirectory(database: string): string {
+  return join(dirname(database), "snapshots");
 }
 
 /**

@@ -7,14 +7,17 @@ import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import { snapshotDirectory } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
 import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
+import { inMemory } from "../session/database.ts";
 import type { Item, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
+import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
 import type { Hands, Workspace } from "./workspace.ts";
@@ -37,7 +40,7 @@ type ConversationParts = {
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
   environment: () => ItemOf<"environment"> | undefined;
-  settings: { env: Readonly<Record<string, string | undefined>>; dataDirectory: string | undefined };
+  settings: Pick<Settings, "env" | "dataDirectory" | "database">;
   own: OwnOutput;
   watchKey: KeyWatch;
   /** The command line that continues the session; null when nothing is kept. */
@@ -127,10 +130,14 @@ export class Conversation implements AsyncDisposable {
   }
 
   #newChanges(): Changes {
-    const { own, settings, workspace } = this.parts;
+    const { own, settings, workspace, session } = this.parts;
     const { policy } = workspace;
+    const { database } = settings;
+    // The turn's start is the next item.
+    const place = { session: session.id, by: "turn" as const, seq: session.info.length + 1 };
+    const keep = database === inMemory ? undefined : { snapshots: snapshotDirectory(database), ...place };
     const temporary = () => ownPlace(policy, settings.dataDirectory, { lasting: false });
-    return new Changes({ policy, searchPath: settings.env.PATH, own, temporary });
+    return new Changes({ policy, searchPath: settings.env.PATH, own, temporary, keep });
   }
 
   #contextOf(call: string, claim?: Claim): CallContext {

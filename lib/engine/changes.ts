@@ -1,6 +1,9 @@
 import { afterGrace } from "../async/aftergrace.ts";
+import { counted } from "../counted.ts";
 import { messageOf } from "../errors.ts";
 import type { IsOwn } from "../worktree/past.ts";
+import type { SnapshotKey } from "../worktree/record.ts";
+import type { WorkDiff } from "../worktree/patch.ts";
 import type { Snapshot, SnapshotOptions } from "../worktree/snapshot.ts";
 import type { Event } from "./event.ts";
 
@@ -15,6 +18,8 @@ type ChangesOptions = Pick<SnapshotOptions, "policy" | "searchPath"> & {
   own: OwnOutput;
   /** Finds a directory for the snapshot's copies. */
   temporary: () => string;
+  /** The place where the files are kept as they were; absent for a run that keeps nothing. */
+  keep?: SnapshotKey | undefined;
 };
 
 /** A turn still reports its changes, but does not delay its end for long; less when it is being stopped. */
@@ -27,6 +32,7 @@ export class Changes implements AsyncDisposable {
   #snapshot: Snapshot | undefined;
   #problem: string | undefined;
   #paths: readonly string[] = [];
+  #count: number | undefined;
 
   constructor(options: ChangesOptions) {
     this.#options = options;
@@ -37,10 +43,15 @@ export class Changes implements AsyncDisposable {
     return this.#paths;
   }
 
+  /** How many files changed until the last look, as far as that is known. */
+  get count(): number | undefined {
+    return this.#snapshot === undefined && this.#problem === undefined ? 0 : this.#count;
+  }
+
   /** Takes the snapshot of the turn, once: before the first call that may write. */
   async watch(signal: AbortSignal): Promise<void> {
     if (this.#snapshot !== undefined || this.#problem !== undefined) return;
-    const { own, temporary, ...options } = this.#options;
+    const { own, temporary, keep: _, ...options } = this.#options;
     try {
       const { takeSnapshot } = await import("../worktree/snapshot.ts");
       own.look();
@@ -58,9 +69,8 @@ export class Changes implements AsyncDisposable {
     if (this.#snapshot === undefined) return [];
     try {
       this.#options.own.look();
-      const { files, patch, notes } = await this.#snapshot.changes(
-        AbortSignal.any([AbortSignal.timeout(collectMs), afterGrace(stop, graceMs)]),
-      );
+      const limit = AbortSignal.any([AbortSignal.timeout(collectMs), afterGrace(stop, graceMs)]);
+      const { files, patch, notes } = await this.#look(this.#snapshot, limit);
       this.#paths = files.map(({ path }) => path);
       const events = notes.map(notice);
       return files.length === 0 ? events : [...events, { type: "diff", files: [...files], patch }];
@@ -69,9 +79,28 @@ export class Changes implements AsyncDisposable {
     }
   }
 
+  async #look(snapshot: Snapshot, limit: AbortSignal): Promise<WorkDiff> {
+    const { keep } = this.#options;
+    if (keep === undefined) return await snapshot.changes(limit);
+    const { count, added, problem, ...diff } = await snapshot.record(keep, limit);
+    this.#count = count;
+    if (problem !== undefined) return { ...diff, notes: [...diff.notes, `${cannotRestore}: ${problem}`] };
+    if (added === 0) return diff;
+    const { makeRoom } = await import("../worktree/sweep.ts");
+    const forgotten = makeRoom(keep.snapshots, added);
+    return forgotten === 0 ? diff : { ...diff, notes: [...diff.notes, forgottenNote(forgotten)] };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#snapshot?.[Symbol.asyncDispose]();
   }
+}
+
+const cannotRestore = "koda session rollback --files will not restore the files of this turn";
+
+function forgottenNote(turns: number): string {
+  const limit = "snapshots take no more than 2 GiB";
+  return `koda session rollback --files can no longer restore the files of the oldest ${counted(turns, "turn")}: ${limit}`;
 }
 
 function cannotTell(problem: string): Event {

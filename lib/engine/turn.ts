@@ -71,12 +71,12 @@ export async function* runTurn(
     const outcome = yield* worked(turn, parent);
     yield* events.drain();
     yield* await turn.changes.collect(parent);
-    recorded = recordEnd(session, outcome, parent);
+    recorded = recordEnd(turn, outcome, parent);
     yield turnEnd(number, recorded);
     return recorded;
   } finally {
     // The reader left.
-    if (recorded === undefined) recordEnd(session, outcomeOfError(readerGone, parent, progress.text), parent);
+    if (recorded === undefined) recordEnd(turn, outcomeOfError(readerGone, parent, progress.text), parent);
   }
 }
 
@@ -152,10 +152,11 @@ function defect(error: unknown): Event {
 const reason = { failed: "error", limit: "limit", cancelled: "cancelled" } as const;
 
 /** A turn whose end cannot be recorded has failed; its text is kept. */
-function recordEnd(session: Session, outcome: Outcome, signal: AbortSignal): Outcome {
+function recordEnd({ session, changes }: Turn, outcome: Outcome, signal: AbortSignal): Outcome {
+  const files = changes.count;
   try {
-    if (outcome.status === "done") session.endTurn("complete");
-    else session.endTurn(reason[outcome.status], { code: outcome.error.code, message: outcome.error.message });
+    if (outcome.status === "done") session.endTurn("complete", { files });
+    else session.endTurn(reason[outcome.status], { files, error: outcome.error });
     return outcome;
   } catch (error) {
     return outcomeOfError(error, signal, outcome.text);

@@ -85,6 +85,8 @@ export const itemSchema = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("turn_end"),
     reason: z.enum(["complete", "cancelled", "limit", "error"]),
+    /** How many files the turn changed; absent when that is not known. */
+    files: z.number().exactOptional(),
     error: z.object({ code: z.string(), message: z.string() }).exactOptional(),
   }),
 ]);

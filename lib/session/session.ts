@@ -21,6 +21,8 @@ export type SessionSource = {
   origin: "found" | "made" | "unmade";
 };
 
+type TurnFacts = { error?: { code: string; message: string }; files?: number | undefined };
+
 /**
  * One open conversation: its log, and everything that belongs to it alone while it is open. It holds the session's
  * lease, so nobody else writes to it; what is appended has been committed when the call returns.
@@ -113,12 +115,12 @@ export class Session implements AsyncDisposable {
     return this.#info.turns;
   }
 
-  endTurn(reason: ItemOf<"turn_end">["reason"], error?: { code: string; message: string }): void {
+  endTurn(reason: ItemOf<"turn_end">["reason"], { error, files }: TurnFacts = {}): void {
     if (!this.#inTurn) throw new Error(`session ${this.id} is in no turn`);
     // Even if this cannot be recorded: a log without it reads like one that was cut off.
     this.#inTurn = false;
     const failure = error && { code: error.code, message: error.message };
-    this.append({ kind: "turn_end", reason, ...(failure && { error: failure }) });
+    this.append({ kind: "turn_end", reason, ...(files !== undefined && { files }), ...(failure && { error: failure }) });
   }
 
   /**

@@ -20,7 +20,7 @@ export type Past = {
   takenAtMs: number;
   /** By absolute path. */
   files: ReadonlyMap<string, Entry>;
-  /** Absent for what was stored: that is all in `files`. */
+  /** Absent when the project is not watched. */
   project?: Project;
   /** Limits that the user should know about. */
   notes: readonly string[];

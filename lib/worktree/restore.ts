@@ -1,49 +1,150 @@
-import { rmdirSync, unlinkSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { unlessRefused } from "../errors.ts";
-import type { Entry } from "../files/entry.ts";
+import { fchmodSync, lchownSync, lstatSync, renameSync, rmdirSync, rmSync, statSync, symlinkSync, unlinkSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
+import { errnoOf, unlessRefused } from "../errors.ts";
 import { HeldDirectory } from "../files/held.ts";
-import { restoreEntries, type Restoration } from "../files/restore.ts";
-import type { HeldEntry } from "../files/save.ts";
-import { whyHidden, whyUnwritable } from "../trust/path.ts";
-import type { Past } from "./past.ts";
+import { keepOwner, putFile, type HeldEntry } from "../files/save.ts";
+import type { Contents } from "./contents.ts";
+import { nearestDirectory, type Restored, type RestorePlan } from "./plan.ts";
 
-/** Makes files of a project what they were, where file tools may write. What was added is deleted. */
-export async function restoreFiles(entries: ReadonlyMap<string, Entry>, past: Past): Promise<readonly Restoration[]> {
-  const { policy, takenAtMs } = past;
-  const refused: Restoration[] = [];
-  const added = new Map<string, Entry>();
-  const others = new Map<string, Entry>();
-  for (const [path, before] of entries) {
-    const real = join(policy.root, path);
-    const reason = whyHidden(real, policy) ?? whyUnwritable(real, policy);
-    if (reason !== undefined) refused.push({ path, problem: { kind: "refused", reason } });
-    else (before.kind === "missing" ? added : others).set(path, before);
+type RestoreOptions = {
+  contents: Contents;
+  /** A name of this session's own: what a killed process left under it is removed. */
+  staging: string;
+};
+
+/**
+ * Writes every content of a plan beside its place, and nothing is touched yet: a full disk is found here. The steps are
+ * taken in directories that are held open: no symlink leads them elsewhere.
+ */
+export async function stageFiles(plan: RestorePlan, options: RestoreOptions): Promise<StagedFiles> {
+  using held = new DisposableStack();
+  const stages: Stage[] = [];
+  for (const [root, files] of Map.groupBy(plan.restored, ({ root }) => root))
+    stages.push(await held.use(new Stage(root, options)).prepare(files));
+  const staged = held.move();
+  return {
+    async apply() {
+      for (const stage of stages) await stage.apply(plan);
+    },
+    [Symbol.dispose]: () => staged.dispose(),
+  };
+}
+
+type StagedFiles = Disposable & { apply(): Promise<void> };
+
+/** New files of one project, in a directory beside their places. */
+class Stage implements Disposable {
+  readonly #base: HeldDirectory;
+  readonly #name: string;
+  readonly #directory: HeldDirectory;
+  readonly #contents: Contents;
+  #files: readonly Restored[] = [];
+
+  constructor(root: string, { contents, staging }: RestoreOptions) {
+    this.#contents = contents;
+    this.#base = HeldDirectory.open(root);
+    this.#name = `.koda-rollback-${staging}`;
+    this.#remove();
+    this.#directory = this.#base.child(this.#name, { create: true });
+    this.#directory.chmod(0o700);
   }
-  using base = HeldDirectory.open(policy.root);
-  const deleted = await restoreEntries(base, added, { clear });
-  // A file comes back only when the directory that was made in its place is gone.
-  for (const { path } of deleted) removeMade(base, { path, sinceMs: takenAtMs });
-  return [...refused, ...deleted, ...(await restoreEntries(base, others, { clear }))];
+
+  async prepare(files: readonly Restored[]): Promise<this> {
+    this.#files = files;
+    for (const [index, file] of files.entries()) {
+      this.#put({ directory: this.#directory, name: String(index) }, file);
+      if (index % 50 === 49) await yieldToEventLoop();
+    }
+    return this;
+  }
+
+  async apply(plan: RestorePlan): Promise<void> {
+    const deleted = this.#files.filter(({ before }) => before.kind === "missing");
+    for (const { path } of deleted) unlinkIn(this.#base, this.#pathOf(path));
+    for (const { path } of deleted) removeMade(this.#base, this.#pathOf(dirname(path)), plan);
+    for (const [index, file] of this.#files.entries()) {
+      if (file.before.kind !== "missing") this.#move(String(index), file);
+      if (index % 50 === 49) await yieldToEventLoop();
+    }
+  }
+
+  /** In one step; a part of the project may lie on another file system. */
+  #move(name: string, file: Restored): void {
+    const path = this.#pathOf(file.path);
+    using parent = this.#base.descend(dirname(path), { create: true });
+    const target = { directory: parent, name: basename(path) };
+    if (parent.look(target.name)?.isDirectory() === true) removeEmptyTree(parent, target.name);
+    try {
+      renameSync(this.#directory.at(name), parent.at(target.name));
+    } catch (error) {
+      if (errnoOf(error) !== "EXDEV") throw error;
+      if (file.before.kind === "symlink") rmSync(parent.at(target.name), { force: true });
+      this.#put(target, file);
+    }
+  }
+
+  #put(target: HeldEntry, { path, root, before }: Restored): void {
+    if (before.kind === "missing" || before.hash === undefined) return;
+    const content = this.#contents.read(before.hash);
+    const owner = unlessRefused(() => lstatSync(path)) ?? statSync(nearestDirectory(dirname(path), root));
+    if (before.kind === "symlink") {
+      const link = target.directory.at(target.name);
+      symlinkSync(Buffer.from(content), link);
+      return unlessRefused(() => lchownSync(link, owner.uid, owner.gid));
+    }
+    putFile(target, content, {
+      finish(descriptor) {
+        keepOwner(descriptor, owner);
+        fchmodSync(descriptor, before.mode & 0o7777);
+      },
+    });
+  }
+
+  #pathOf(path: string): string {
+    return relative(this.#base.path, path);
+  }
+
+  #remove(): void {
+    rmSync(this.#base.at(this.#name), { recursive: true, force: true });
+  }
+
+  [Symbol.dispose](): void {
+    this.#directory[Symbol.dispose]();
+    this.#remove();
+    this.#base[Symbol.dispose]();
+  }
 }
 
-/** A directory with something in it stays: that was not asked to be deleted. */
-function clear({ directory, name }: HeldEntry): void {
-  if (directory.look(name)?.isDirectory() === true) rmdirSync(directory.at(name));
-  else unlinkSync(directory.at(name));
+function unlinkIn(base: HeldDirectory, path: string): void {
+  try {
+    using parent = base.descend(dirname(path));
+    unlinkSync(parent.at(basename(path)));
+  } catch (error) {
+    // Another process was faster.
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
 }
 
-/** Removes the directory of a path when it is empty and younger than the snapshot, and so on upwards. */
-function removeMade(base: HeldDirectory, { path, sinceMs }: { path: string; sinceMs: number }): void {
-  const directory = dirname(path);
-  if (directory === ".") return;
+/** Removes a directory when it is empty and was not there before, and so on upwards. */
+function removeMade(base: HeldDirectory, path: string, plan: Pick<RestorePlan, "sinceMs" | "moved">): void {
+  if (path === "" || path === ".") return;
   const isGone = unlessRefused(() => {
-    using parent = base.descend(dirname(directory));
-    const name = basename(directory);
+    using parent = base.descend(dirname(path));
+    const name = basename(path);
     const stats = parent.look(name);
-    if (stats !== undefined && stats.birthtimeMs < sinceMs) return false;
+    const wasThere = stats !== undefined && stats.birthtimeMs < plan.sinceMs;
+    if (wasThere && !plan.moved.has(join(base.path, path))) return false;
     if (stats !== undefined) rmdirSync(parent.at(name));
     return true;
   });
-  if (isGone === true) removeMade(base, { path: directory, sinceMs });
+  if (isGone === true) removeMade(base, dirname(path), plan);
+}
+
+function removeEmptyTree(parent: HeldDirectory, name: string): void {
+  {
+    using directory = parent.child(name);
+    for (const below of directory.names()) removeEmptyTree(directory, below);
+  }
+  rmdirSync(parent.at(name));
 }

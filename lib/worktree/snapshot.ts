@@ -1,19 +1,17 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Copies } from "../files/copies.ts";
-import type { Entry } from "../files/entry.ts";
-import type { Restoration } from "../files/restore.ts";
 import { findGit } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import type { Project } from "./listing.ts";
 import { diffChanges, type WorkDiff } from "./patch.ts";
 import { changesSince, rememberProject, type IsOwn, type Past } from "./past.ts";
+import { Recorder, type SnapshotKey } from "./record.ts";
 import { mostIndexBytes } from "./repository.ts";
-import { restoreFiles } from "./restore.ts";
 
 /**
  * A project as it was before a turn, to tell what the turn changed, whoever changed it: koda's tools, or any program
- * that a command ran; and to restore it. What is to be known after the run is stored with the last look.
+ * that a command ran. What is to be restored later is stored with the last look.
  */
 export class Snapshot implements AsyncDisposable {
   readonly #past: Past;
@@ -24,26 +22,26 @@ export class Snapshot implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** Lists what is different now, as often as asked. With `storeIn`, `openSnapshot` can open that directory later. */
-  async changes(signal: AbortSignal, { storeIn }: { storeIn?: string | undefined } = {}): Promise<WorkDiff> {
-    const changes = changesSince(this.#past, signal);
-    if (storeIn === undefined) return diffChanges(changes, this.#past);
-    const { storeAlong } = await import("./stored.ts");
-    return diffChanges(storeAlong(changes, storeIn, this.#past), this.#past);
+  /** Lists what is different now, as often as asked. */
+  changes(signal: AbortSignal): Promise<WorkDiff> {
+    return diffChanges(changesSince(this.#past, signal), this.#past);
   }
 
-  /** Makes files what they were: all, or those at some paths relative to the project. */
-  async restore(signal: AbortSignal, paths?: readonly string[]): Promise<readonly Restoration[]> {
-    const entries = new Map<string, Entry>();
-    for await (const { path, before } of changesSince(this.#past, signal))
-      if (paths?.includes(path) ?? true) entries.set(path, before);
-    return restoreFiles(entries, this.#past);
+  /** The same, and keeps the files as they were. */
+  async record(key: SnapshotKey, signal: AbortSignal): Promise<Recorded> {
+    const recorder = new Recorder(key);
+    const diff = await diffChanges(recorder.along(changesSince(this.#past, signal), this.#past), this.#past);
+    const { added, problem } = recorder;
+    // Nothing is known of a project with too many files.
+    return { ...diff, count: this.#past.project && recorder.count, added, problem };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close();
   }
 }
+
+type Recorded = WorkDiff & Pick<Recorder, "added" | "problem"> & { count: number | undefined };
 
 export type SnapshotOptions = {
   policy: Policy;
@@ -78,14 +76,4 @@ export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal
     close();
     throw error;
   }
-}
-
-/** Opens what an earlier snapshot stored in a directory, if it did. */
-export async function openSnapshot(directory: string, policy: Policy): Promise<Snapshot | undefined> {
-  // Its schema takes ten milliseconds to load, and most runs open nothing.
-  const { openStored } = await import("./stored.ts");
-  const stored = openStored(directory, policy.root);
-  if (stored === undefined) return undefined;
-  const { copies, ...rest } = stored;
-  return new Snapshot({ ...rest, policy, notes: [], isOwn: () => false }, () => copies[Symbol.dispose]());
 }

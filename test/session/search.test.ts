@@ -22,7 +22,7 @@ test("a word is found wherever it was said, with its place and what stands aroun
     { kind: "todo", items: [{ text: "thread the needle", status: "pending" }] },
     reply("Elsewhere."),
   );
-  session.endTurn("error", { code: "network", message: "the needle broke" });
+  session.endTurn("error", { error: { code: "network", message: "the needle broke" } });
   const found = (await shelf.store.search("needle", 50)).matches;
   expect(found.map(({ seq, kind }) => `${seq} ${kind}`).sort()).toEqual([
     "2 user",

@@ -86,7 +86,7 @@ test("turns count from 1, and what precedes the first has turn 0", async () => {
   session.append(user("one"), reply("done"));
   session.endTurn("complete");
   expect(session.beginTurn()).toBe(2);
-  session.endTurn("error", { code: "network", message: "broke" });
+  session.endTurn("error", { error: { code: "network", message: "broke" } });
   expect(session.items().map(({ kind, turn }) => [kind, turn])).toEqual([
     ["note", 0],
     ["turn_start", 1],
