@@ -27,12 +27,12 @@ export class ContextSize {
     this.#reported = undefined;
   }
 
-  tokens(overhead: number): number {
-    return this.#reported === undefined ? overhead + this.#estimated : this.#reported + this.#sinceReport;
+  tokens(overhead: () => number): number {
+    return this.#reported === undefined ? overhead() + this.#estimated : this.#reported + this.#sinceReport;
   }
 }
 
-/** What an image costs with most providers, whatever its bytes. */
+/** The price of an image with most providers, whatever its bytes. */
 const imageTokens = 1_600;
 /** Roles, ids and separators of a message. */
 const messageTokens = 8;

@@ -84,7 +84,7 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "rollback":
       return { ...info, turns: info.turns - item.turns };
     case "environment":
-      return { ...info, ...placeOf(item.facts) };
+      return { ...info, ...standingOf(item.facts) };
     case "note":
     case "result":
     case "todo":
@@ -97,7 +97,7 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
 }
 
 /** The part of an environment that a session's row repeats. */
-export function placeOf({ cwd, model, provider, mode }: EnvironmentFacts) {
+export function standingOf({ cwd, model, provider, mode }: EnvironmentFacts) {
   return { cwd, model, provider, mode };
 }
 

@@ -5,13 +5,11 @@ import type { ItemOf, LoggedItem } from "./item.ts";
 import { trimmed } from "./trimmed.ts";
 
 /**
- * What a log comes to: the items that the model still sees, in its order, and the messages that they make. Markers in
- * the log change what came before them, so that the same items always give the same conversation.
+ * The state of a conversation as a function of its log: the items that the model still sees, and the messages that they
+ * make. Markers in the log change what came before them.
  */
 export class Replay {
   #items: LoggedItem[] = [];
-  /** The most characters that are sent of a result, by its place in the log. */
-  #lengths = new Map<number, number>();
   #history = new History();
   #size = new ContextSize();
 
@@ -21,49 +19,36 @@ export class Replay {
   }
 
   add(item: LoggedItem): void {
-    switch (item.kind) {
-      case "compaction":
-        this.#items = compacted(this.#items, item);
-        this.#lengths = new Map();
-        this.#rebuild();
-        break;
-      case "trim":
-        for (const { seq, length } of item.results) this.#lengths.set(seq, length);
-        this.#rebuild();
-        break;
-      default:
-        this.#items.push(item);
-        this.#show(item);
+    if (item.kind === "compaction") this.#items = compacted(this.#items, item);
+    else if (item.kind === "trim") this.#items = withTrimmed(this.#items, item);
+    else {
+      this.#items.push(item);
+      return this.#show(item);
     }
-  }
-
-  get items(): readonly LoggedItem[] {
-    return this.#items;
-  }
-
-  /** A result may have been trimmed. */
-  messages(): Message[] {
-    return this.#history.messages();
-  }
-
-  /** The size of the next request in tokens, when system prompt and tools have this one. */
-  tokens(overhead: number): number {
-    return this.#size.tokens(overhead);
-  }
-
-  #rebuild(): void {
     this.#history = new History();
     this.#size = new ContextSize();
-    for (const item of this.#items) this.#show(item);
+    for (const shown of this.#items) this.#show(shown);
     // Figures that were reported for other messages say nothing about these.
     this.#size.forgetReported();
   }
 
+  /** In the order in which the model sees them. Results may be trimmed. */
+  get items(): readonly LoggedItem[] {
+    return this.#items;
+  }
+
+  messages(): Message[] {
+    return this.#history.messages();
+  }
+
+  /** The size of the next request in tokens, with this size of system prompt and tools. */
+  tokens(overhead: () => number): number {
+    return this.#size.tokens(overhead);
+  }
+
   #show(item: LoggedItem): void {
-    const length = this.#lengths.get(item.seq);
-    const shown = item.kind === "result" && length !== undefined ? trimmed(item, length) : item;
-    this.#history.add(shown);
-    this.#size.add(shown);
+    this.#history.add(item);
+    this.#size.add(item);
   }
 }
 
@@ -71,4 +56,13 @@ function compacted(items: readonly LoggedItem[], marker: ItemOf<"compaction"> & 
   const bySeq = new Map(items.map((item) => [item.seq, item]));
   const named = (seqs: readonly number[]) => seqs.map((seq) => bySeq.get(seq)).filter((item) => item !== undefined);
   return [...named(marker.kept), marker, ...named(marker.tail)];
+}
+
+function withTrimmed(items: readonly LoggedItem[], marker: ItemOf<"trim"> & LoggedItem): LoggedItem[] {
+  const lengths = new Map(marker.results.map(({ seq, length }) => [seq, length]));
+  const shown = items.map((item) => {
+    const length = lengths.get(item.seq);
+    return item.kind === "result" && length !== undefined ? trimmed(item, length) : item;
+  });
+  return [...shown, marker];
 }

@@ -9,7 +9,7 @@ import {
   continued,
   deleteSession,
   insertSession,
-  placeOf,
+  standingOf,
   type SessionInfo,
   updateSession,
 } from "./log.ts";
@@ -101,8 +101,8 @@ export class Session implements AsyncDisposable {
     return this.#replay.messages();
   }
 
-  /** The size of the next request in tokens, when system prompt and tools have this one. */
-  contextTokens(overhead: number): number {
+  /** The size of the next request in tokens, with this size of system prompt and tools. */
+  contextTokens(overhead: () => number): number {
     return this.#replay.tokens(overhead);
   }
 
@@ -136,7 +136,7 @@ export class Session implements AsyncDisposable {
     this.#write(() => {
       appendItems(this.#db, { info, items: logged });
       this.#replay = new Replay(readLive(this.#db, this.id, decodeItem));
-      this.#info = { ...info, ...(this.environment && placeOf(this.environment)) };
+      this.#info = { ...info, ...(this.environment && standingOf(this.environment)) };
       updateSession(this.#db, this.#info);
     });
     this.#todo = this.#todoOfLog();
