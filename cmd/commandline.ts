@@ -23,6 +23,8 @@ function handlers(signals: () => Stopper): Handlers {
     "session show": async (options) => (await import("./session.ts")).showSession(options),
     "session export": async (options) => (await import("./session.ts")).exportDocument(options),
     "session search": async (options) => (await import("./session.ts")).searchSessions(options),
+    "session rollback": async (options) => (await import("./rollback.ts")).rollback(options),
+    "session fork": async (options) => (await import("./rollback.ts")).forkSession(options),
     "session rm": async (options) => (await import("./session.ts")).removeSession(options),
     "session prune": async (options) => (await import("./session.ts")).pruneSessions(options),
     sandbox: async (options, stopper = signals()) => (await import("./sandbox.ts")).sandbox(options, stopper),

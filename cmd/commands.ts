@@ -126,6 +126,32 @@ export const commands = {
     flags: { ...limit("20"), ...json, ...helpFlag },
     examples: [{ line: 'koda session search "race condition"', about: "Items with both words, else with one of them" }],
   },
+  "session rollback": {
+    about: "Take back the last turns of a session, and the files that they changed",
+    details:
+      "Drops the last N turns: the model no longer sees them. With --files the files that they changed become what " +
+      "they were before, whoever changed them in the turn: a tool or a command. A file that you have changed since is " +
+      "named and kept. Ignored files and everything in .git stay as they are.",
+    positionals: { ...id, turns: { value: value.turns, about: "How many turns; all when there are fewer" } },
+    flags: {
+      files: { group: "General", about: "Restore the files as well" },
+      "dry-run": { group: "General", about: "Only name what would change" },
+      force: { group: "General", about: "Restore files that you have changed since, and leave out what cannot be restored" },
+      ...json,
+      ...helpFlag,
+    },
+    needs: [{ flag: "force", other: "files" }],
+    examples: [
+      { line: "koda session rollback 019a9c3e 1 --files --dry-run", about: "See what undoing the last turn changes" },
+      { line: "koda session rollback 019a9c3e 1 --files", about: "Undo it" },
+    ],
+  },
+  "session fork": {
+    about: "Copy a session, to go on in two directions",
+    positionals: id,
+    flags: { ...json, ...helpFlag },
+    examples: [{ line: "koda session fork 019a9c3e", about: "Prints the id of the new session" }],
+  },
   "session rm": {
     about: "Delete a session and its outputs",
     positionals: id,
@@ -216,7 +242,7 @@ export const commands = {
 
 /** Words that only lead to other commands, with one line about each. */
 export const families: Readonly<Record<string, string>> = {
-  session: "List, show, export, search and delete sessions",
+  session: "List, show, export, search, roll back, fork and delete sessions",
 };
 
 export type CommandName = keyof typeof commands;

@@ -3,7 +3,7 @@ import { databaseFile, snapshotDirectory } from "../lib/config/paths.ts";
 import { rollbackSession, type RollbackReport } from "../lib/conversation/rollback.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
-import { shareSnapshots } from "../lib/worktree/sweep.ts";
+import { shareSnapshots } from "../lib/worktree/share.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson } from "./print.ts";
 import { withStore } from "./session.ts";

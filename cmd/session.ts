@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { formatDuration } from "../lib/config/units.ts";
-import { databaseFile } from "../lib/config/paths.ts";
+import { databaseFile, snapshotDirectory } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import { inMemory } from "../lib/session/database.ts";
@@ -67,6 +67,7 @@ export function searchSessions({ query, json, limit = mostFound }: CommandOption
 export function removeSession({ id, json }: CommandOptions<"session rm">): Promise<number> {
   return withStore(async function* (store) {
     const info = store.remove(id);
+    await freeSnapshots(store);
     yield json ? asJson({ removed: [info.id] }) : `Deleted ${info.id}  ${oneLine(info.title, 80)}`.trimEnd() + "\n";
   });
 }
@@ -76,6 +77,7 @@ export function pruneSessions({ olderThan, dryRun, json }: CommandOptions<"sessi
     const before = dryRun ? listed(store) : [];
     const old = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
     const ids = old.map(({ id }) => id);
+    if (!dryRun) await freeSnapshots(store);
     if (json) return yield asJson(dryRun ? { would_remove: ids } : { removed: ids });
     if (dryRun) {
       const shown = before.filter(({ info }) => ids.includes(info.id));
@@ -89,12 +91,19 @@ export function pruneSessions({ olderThan, dryRun, json }: CommandOptions<"sessi
 }
 
 /** Runs a command on the store and prints its text. */
-async function withStore(command: (store: Store) => AsyncGenerator<string, void>): Promise<number> {
+export async function withStore(command: (store: Store) => AsyncGenerator<string, void>): Promise<number> {
   await using store = openExisting();
   const stdout = new OutputStream(1, "stdout");
   for await (const text of command(store)) await stdout.write(text);
   await stdout.flush();
   return 0;
+}
+
+/** Removes the files that only deleted sessions needed. */
+async function freeSnapshots(store: Store): Promise<void> {
+  const { sweepSnapshots } = await import("../lib/worktree/sweep.ts");
+  const path = databaseFile({ env: process.env, home: homedir() });
+  sweepSnapshots(snapshotDirectory(path), { sessions: store.list().map(({ id }) => id) });
 }
 
 /** Without a database an empty one in memory is used, so that none is created. */

@@ -100,6 +100,13 @@ export const count: ArgumentType<number> = {
   read: (value) => (/^\d{1,15}$/.test(value) && Number(value) >= 1 ? Number(value) : undefined),
 };
 
+/** Zero is refused with a message of its own. */
+export const turns: ArgumentType<number> = {
+  placeholder: "N",
+  expected: "a number of turns",
+  read: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : undefined),
+};
+
 export const fraction: ArgumentType<number> = {
   placeholder: "N",
   expected: "a non-negative number",

@@ -1,3 +1,4 @@
+import { snapshotDirectory } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import type { ModelInfo } from "../model/model.ts";
 import type { EnvironmentFacts } from "../session/item.ts";
@@ -55,5 +56,9 @@ export async function openSession(
   if (choice.kind === "named") return await store.openOrCreate(choice.id, start, wait);
   if (recorded === undefined) return store.create(start);
   const { id } = recorded.info;
-  return choice.kind === "fork" ? await store.fork(id) : await store.open(id, wait);
+  if (choice.kind !== "fork") return await store.open(id, wait);
+  const fork = await store.fork(id);
+  const { shareSnapshots } = await import("../worktree/share.ts");
+  shareSnapshots(snapshotDirectory(settings.database), { from: id, to: fork.id });
+  return fork;
 }

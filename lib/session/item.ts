@@ -50,6 +50,9 @@ const environment = z.object({
   connection: connection.exactOptional(),
 });
 
+/** Items by their places in the log. */
+const seqs = z.array(z.number()).readonly();
+
 const todoItem = z.object({ text: z.string(), status: z.enum(todoStates) });
 
 /**
@@ -79,6 +82,8 @@ export const itemSchema = z.discriminatedUnion("kind", [
     exitCode: z.number().exactOptional(),
     output: z.string().exactOptional(),
     durationMs: z.number(),
+    /** The same call would give the result again, so it need not be kept for long. */
+    again: z.literal(true).exactOptional(),
   }),
   z.object({ kind: z.literal("todo"), items: z.array(todoItem).readonly() }),
   z.object({ kind: z.literal("turn_start") }),
@@ -89,6 +94,18 @@ export const itemSchema = z.discriminatedUnion("kind", [
     files: z.number().exactOptional(),
     error: z.object({ code: z.string(), message: z.string() }).exactOptional(),
   }),
+  /**
+   * Replaces everything before it by `text`, which is sent as a user message, and by some items as they are: those of
+   * `kept` stand before the text, those of `tail` after it.
+   */
+  z.object({ kind: z.literal("compaction"), text: z.string(), kept: seqs, tail: seqs, usage }),
+  /** Results of which the model is sent only this many characters from now on. */
+  z.object({
+    kind: z.literal("trim"),
+    results: z.array(z.object({ seq: z.number(), length: z.number() })).readonly(),
+  }),
+  /** Takes back the last turns. The item's own turn is the one that is the last now. */
+  z.object({ kind: z.literal("rollback"), turns: z.number() }),
 ]);
 
 export type ConnectionFacts = z.infer<typeof connection>;

@@ -9,11 +9,12 @@ import {
   copyPlaces,
   deleteSession,
   insertSession,
+  readEnvironment,
   readItems,
-  readLatest,
   readSessions,
   type SessionInfo,
 } from "./log.ts";
+import { readLive } from "./live.ts";
 import { outcomesIn, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
@@ -64,7 +65,7 @@ export class Store implements AsyncDisposable {
     const { info, owner } = await whenFree(claim, wait);
     try {
       // Outside the transaction: under the lease no other process adds to it, and a long log takes a while.
-      return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), origin: "found" });
+      return new Session(this.#db, { info, owner, items: readLive(this.#db, info.id, decodeItem), origin: "found" });
     } catch (error) {
       releaseLease(this.#db, { session: info.id, owner });
       throw error;
@@ -84,6 +85,16 @@ export class Store implements AsyncDisposable {
     const { decodeItem } = await import("./decode.ts");
     const opening = this.#db.write(() => this.#fork(this.find(id), decodeItem));
     return new Session(this.#db, opening);
+  }
+
+  /** A fork that is kept though nothing is added to it. */
+  async copy(id: string): Promise<SessionInfo> {
+    const { decodeItem } = await import("./decode.ts");
+    return this.#db.write(() => {
+      const { info, owner } = this.#fork(this.find(id), decodeItem);
+      releaseLease(this.#db, { session: info.id, owner });
+      return info;
+    });
   }
 
   /** The session of this directory with the latest activity. */
@@ -123,7 +134,7 @@ export class Store implements AsyncDisposable {
   /** The environment of a session's latest turn. */
   async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
     const { decodeItem } = await import("./decode.ts");
-    const row = readLatest(this.#db, { session: id, kind: "environment" });
+    const row = readEnvironment(this.#db, id);
     const item = row && decodeItem(this.#db.path, row);
     return item?.kind === "environment" ? item.facts : undefined;
   }
@@ -187,7 +198,7 @@ export class Store implements AsyncDisposable {
     const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
-    return { info, owner: claimLease(this.#db, id), items: this.#read(id, decode), origin: "made" };
+    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, id, decode), origin: "made" };
   }
 
   #read(id: string, decode: DecodeItem): LoggedItem[] {

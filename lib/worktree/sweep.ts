@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unlessRefused } from "../errors.ts";
 import { Contents, putWhole, unfinished } from "./contents.ts";
@@ -115,13 +115,4 @@ function forget(path: string): void {
   rmSync(path, { force: true });
   // The last one takes its session's directory with it.
   unlessRefused(() => rmdirSync(dirname(path)));
-}
-
-/** A fork's turns are those of its parent, and so are their snapshots: what one removes the other keeps. */
-export function shareSnapshots(snapshots: string, { from, to }: { from: string; to: string }): void {
-  const [source, target] = [sessionPath({ snapshots, session: from }), sessionPath({ snapshots, session: to })];
-  const names = namesIn(source).filter((name) => !name.startsWith(unfinished));
-  if (names.length === 0) return;
-  mkdirSync(target, { recursive: true, mode: 0o700 });
-  for (const name of names) unlessRefused(() => linkSync(join(source, name), join(target, name)));
 }
