@@ -136,7 +136,10 @@ export const commands = {
     flags: {
       files: { group: "General", about: "Restore the files as well" },
       "dry-run": { group: "General", about: "Only name what would change" },
-      force: { group: "General", about: "Restore files that you have changed since, and leave out what cannot be restored" },
+      force: {
+        group: "General",
+        about: "Restore files that you have changed since, and leave out what cannot be restored",
+      },
       ...json,
       ...helpFlag,
     },

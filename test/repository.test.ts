@@ -44,11 +44,14 @@ describe("npm run build finds bun", () => {
  * everyone's. An edge that is not here is a decision to be made; one that is here and is not used any more is struck.
  */
 const edges: Readonly<Record<string, readonly string[]>> = {
-  cmd: "async config conversation egress engine files model sandbox session shell sink system tools".split(" "),
+  cmd: "async config conversation egress engine files model sandbox session shell sink system tools worktree".split(
+    " ",
+  ),
   sink: ["config", "engine", "model", "session"],
-  conversation: "agents async config egress engine files git model sandbox session shell system tools trust".split(" "),
+  conversation:
+    "agents async config egress engine files git model sandbox session shell system tools trust worktree".split(" "),
   engine: "async config files model session tools trust worktree".split(" "),
-  worktree: ["async", "files", "git", "sandbox", "tools", "trust"],
+  worktree: ["async", "config", "files", "git", "sandbox", "tools"],
   tools: "async config egress files git model sandbox session shell trust".split(" "),
   agents: ["config", "files", "session"],
   session: ["config", "model", "shell", "system"],
@@ -206,7 +209,6 @@ const exportedForTests: Readonly<Record<string, string>> = {
   "lib/sandbox/tiers/landlock/except.ts#mostRules": "a directory that is just too full",
   "lib/shell/capture.ts#countNewlines": "words of bytes, at every offset",
   "lib/system/limits.ts#softOpenFiles": "texts of other kernels",
-  "lib/worktree/snapshot.ts#openSnapshot": "a later process opens what an earlier one stored",
 };
 
 test("a name is exported only for another file of the product", () => {

@@ -9,7 +9,7 @@ import type { Store } from "../session/store.ts";
 import { Contents } from "../worktree/contents.ts";
 import { readManifest } from "../worktree/manifest.ts";
 import { planRestoration, type RestorePlan } from "../worktree/plan.ts";
-import { type Manifest, manifestPath, Recorder, type SnapshotKey } from "../worktree/record.ts";
+import { type Manifest, manifestPath, SnapshotRecorder, type SnapshotKey } from "../worktree/record.ts";
 import { stageFiles } from "../worktree/restore.ts";
 import { stateAt } from "../worktree/state.ts";
 
@@ -143,7 +143,7 @@ function describe({ plan, unknown }: Restoration, cwd: string): NonNullable<Roll
 
 function assertRestorable({ unrestorable }: NonNullable<RollbackReport["files"]>): void {
   if (unrestorable.length === 0) return;
-  const lines = unrestorable.map((each) => `  ${"path" in each ? each.path : `turn ${each.turn}`}: ${each.reason}`);
+  const lines = unrestorable.map((each) => `${"path" in each ? each.path : `turn ${each.turn}`}: ${each.reason}`);
   const advice = "Pass --force to restore the others, or leave out --files to roll back the conversation alone.";
   throw new KodaError("store", ["Cannot restore all files, so nothing was changed:", ...lines, advice].join("\n"));
 }
@@ -159,7 +159,9 @@ async function restoreFiles(plan: RestorePlan, { snapshots, session }: Restoring
     await applyStaged(staged);
   } catch (error) {
     if (!(error instanceof Unrestorable) && errnoOf(error) === undefined) throw error;
-    throw new KodaError("store", `Cannot restore the files: ${reasonOf(error)}. Nothing was changed.`, { cause: error });
+    throw new KodaError("store", `Cannot restore the files: ${reasonOf(error)}. Nothing was changed.`, {
+      cause: error,
+    });
   }
 }
 
@@ -173,9 +175,9 @@ async function applyStaged(staged: Awaited<ReturnType<typeof stageFiles>>): Prom
   }
 }
 
-/** What is overwritten is kept as well: a later rollback knows the files by it. */
+/** Files that are overwritten are kept as well: a later rollback knows the files by it. */
 function keepPresent({ restored }: RestorePlan, key: SnapshotKey): void {
-  const recorder = new Recorder(key);
+  const recorder = new SnapshotRecorder(key);
   const takenAtMs = Date.now();
   const manifests = [...Map.groupBy(restored, ({ root }) => root)].map(([root, files]) => ({
     root,

@@ -159,7 +159,12 @@ export class Session implements AsyncDisposable {
     // Even if this cannot be recorded: a log without it reads like one that was cut off.
     this.#inTurn = false;
     const failure = error && { code: error.code, message: error.message };
-    this.append({ kind: "turn_end", reason, ...(files !== undefined && { files }), ...(failure && { error: failure }) });
+    this.append({
+      kind: "turn_end",
+      reason,
+      ...(files !== undefined && { files }),
+      ...(failure && { error: failure }),
+    });
   }
 
   /**

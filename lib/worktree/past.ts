@@ -66,9 +66,16 @@ export async function* changesSince(past: Past, signal: AbortSignal): AsyncGener
   const { policy, files, project, takenAtMs, isOwn } = past;
   const look = createLook();
   const listed = project === undefined ? [] : [...(await listFilesAgain(project, signal))];
-  // A file that was not remembered and is older than the snapshot is not new: only the ignore rules are.
-  const others = listed.filter((path) => !files.has(path) && !isOlder(look(path), takenAtMs - stepMs));
-  const indexed = project && (await originals(project, others, signal));
+  const unknown = Map.groupBy(
+    listed.filter((path) => !files.has(path)),
+    (path) => (isOlder(look(path), takenAtMs - stepMs) ? "old" : "young"),
+  );
+  const { young = [], old = [] } = Object.fromEntries(unknown);
+  const indexed = project && (await originals(project, young, signal));
+  // A file that was not remembered and is older than the snapshot is not new, only the ignore rules are; unless it
+  // came there with its directory.
+  const moved = old.length === 0 ? new Set() : inodesOfMissing([...files, ...(indexed ?? [])], look);
+  const others = [...young, ...old.filter((path) => moved.has(inodeOf(look(path))))];
   for (const [index, path] of [...files.keys(), ...others].sort().entries()) {
     if (index % 200 === 199) await yieldToEventLoop(signal);
     const now = look(path);
@@ -79,6 +86,17 @@ export async function* changesSince(past: Past, signal: AbortSignal): AsyncGener
     if (unlessRefused(() => isSameEntry(before, now, path)) === true) continue;
     yield { path: relative(policy.root, path), before, after: readable(now, path) };
   }
+}
+
+function inodesOfMissing(before: Iterable<readonly [string, Entry]>, look: (path: string) => Entry) {
+  const missing = [...before].filter(([path]) => look(path).kind === "missing");
+  return new Set(missing.map(([, entry]) => inodeOf(entry)).filter((inode) => inode !== 0));
+}
+
+/** As git's index has it, in 32 bits; 0 when it is not known. */
+function inodeOf(entry: Entry): number {
+  const inode = entry.kind === "missing" ? 0 : (entry.signature?.inode ?? entry.inode ?? 0);
+  return inode % 2 ** 32;
 }
 
 function signatureOf(entry: Entry): Signature | undefined {

@@ -16,10 +16,12 @@ export type Restored = {
   root: string;
   now: FileState;
   before: FileState;
+  /** The state that the first of them left it in. */
+  first: FileState;
 };
 
 /** A file that stays as it is; `path` is absolute. */
-export type Unrestored = { path: string; reason: string };
+type Unrestored = { path: string; reason: string };
 
 export type RestorePlan = {
   restored: readonly Restored[];
@@ -46,10 +48,10 @@ export async function planRestoration(
   const histories = historiesOf(manifests);
   const wanted: Restored[] = [];
   const kept: Unrestored[] = [];
-  for (const [path, { root, before, left }] of histories) {
+  for (const [path, { root, before, first, left }] of histories) {
     const now = isReachable(path) ? stateAt(path) : missing;
     if (isSameState(now, before)) continue;
-    if (force || isSameState(now, left)) wanted.push({ path, root, now, before });
+    if (force || isSameState(now, left)) wanted.push({ path, root, now, before, first });
     else kept.push({ path, reason: "it was changed since koda's last turn" });
     if ((wanted.length + kept.length) % 100 === 0) await yieldToEventLoop();
   }
@@ -70,16 +72,16 @@ export async function planRestoration(
 
 const missing: FileState = { kind: "missing" };
 
-type FileHistory = { root: string; before: FileState; left: FileState };
+type FileHistory = Pick<Restored, "root" | "before" | "first"> & { left: FileState };
 
-/** Of each file the state before the first snapshot, and the one that the last left it in. */
+/** Of each file the state before the first snapshot, and those that the first and the last left it in. */
 function historiesOf(manifests: readonly Manifest[]): ReadonlyMap<string, FileHistory> {
   const histories = new Map<string, FileHistory>();
   for (const { root, changes } of manifests)
     for (const { path, before, after } of changes) {
       const absolute = join(root, path);
       const known = histories.get(absolute);
-      histories.set(absolute, { ...(known ?? { root, before }), left: after });
+      histories.set(absolute, { ...(known ?? { root, before, first: after }), left: after });
     }
   return new Map([...histories].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
@@ -123,7 +125,8 @@ function firstThatStays(directory: string, deleted: ReadonlySet<string>): string
 function whyLost({ path, root, before }: Restored, contents: Contents): string | undefined {
   const name = protectedName(path.slice(root.length));
   if (name !== undefined) return `it is protected: ${name} is left as it is`;
-  if (before.kind !== "missing" && before.hash === undefined) return "its content was not kept: it was larger than 64 MiB, or git did not have it";
+  if (before.kind !== "missing" && before.hash === undefined)
+    return "its content was not kept: it was larger than 64 MiB, or git did not have it";
   try {
     if (before.kind !== "missing" && before.hash !== undefined) contents.read(before.hash);
     accessSync(nearestDirectory(dirname(path), root), constants.W_OK | constants.X_OK);
@@ -140,9 +143,9 @@ function movedDirectories(restored: readonly Restored[]): ReadonlySet<string> {
   const gone = restored.filter(({ path, now }) => now.kind === "missing" && kindAt(dirname(path)) === "missing");
   const places = Map.groupBy(gone, ({ path, before }) => keyOf(path, before));
   const moved = new Set<string>();
-  for (const { path, root, now, before } of restored) {
+  for (const { path, root, first, before } of restored) {
     if (before.kind !== "missing") continue;
-    for (const place of places.get(keyOf(path, now)) ?? []) {
+    for (const place of places.get(keyOf(path, first)) ?? []) {
       let [to, from] = [dirname(path), dirname(place.path)];
       for (; kindAt(from) === "missing" && to !== root; [to, from] = [dirname(to), dirname(from)]) moved.add(to);
     }

@@ -33,7 +33,7 @@ export function manifestPath(key: SnapshotKey): string {
 }
 
 /** Keeps the files that were changed, as they were before. The manifest comes last: without it there is nothing. */
-export class Recorder {
+export class SnapshotRecorder {
   readonly #key: SnapshotKey;
   readonly #contents: Contents;
   readonly #changes: Manifest["changes"] = [];

@@ -153,17 +153,22 @@ export async function trackedFiles(repository: FrozenRepository, signal: AbortSi
   return [...entries].filter(([, { mode }]) => isMode(mode)).map(([path]) => path);
 }
 
-type IndexEntry = { mode: string; hash: string; size: number };
+type IndexEntry = { mode: string; hash: string; inode: number; size: number };
 
-/** `--debug` adds the size that the file had; in case that it ever looks different the size is taken to be right. */
+/**
+ * `--debug` adds the inode and the size that the file had; in case that it ever looks different the size is taken to be
+ * right.
+ */
 async function indexEntries(repository: FrozenRepository, signal: AbortSignal): Promise<Map<string, IndexEntry>> {
   const printed = await runGit(awayFrom(repository, signal), ["ls-files", "-z", "-s", "--debug"]);
   const prefix = repository.base === repository.top ? "" : `${relative(repository.top, repository.base)}/`;
   const entries = new Map<string, IndexEntry>();
-  const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?size: (\d+)\tflags: \w+\n)?/gy;
-  for (const [, mode = "", hash = "", path = "", size = "0"] of new TextDecoder().decode(printed).matchAll(entry)) {
-    if (path.startsWith(prefix)) entries.set(path.slice(prefix.length), { mode, hash, size: Number(size) });
-  }
+  const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?\tino: (\d+)\n[^\0]*?size: (\d+)\tflags: \w+\n)?/gy;
+  for (const [, mode = "", hash = "", path = "", ino = 0, size = 0] of new TextDecoder()
+    .decode(printed)
+    .matchAll(entry))
+    if (path.startsWith(prefix))
+      entries.set(path.slice(prefix.length), { mode, hash, inode: Number(ino), size: Number(size) });
   return entries;
 }
 
@@ -205,9 +210,9 @@ export async function indexedFiles(
     ["100755", executable(plain)],
   ]);
   return new Map(
-    wanted.map(({ path, mode }): [string, PresentEntry] => {
+    wanted.map(({ path, mode, inode }): [string, PresentEntry] => {
       const kind = mode === "120000" ? "symlink" : "file";
-      return [path, { kind, mode: modes.get(mode) ?? 0o120777, content: contents.get(path) }];
+      return [path, { kind, mode: modes.get(mode) ?? 0o120777, inode, content: contents.get(path) }];
     }),
   );
 }

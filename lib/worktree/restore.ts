@@ -1,4 +1,14 @@
-import { fchmodSync, lchownSync, lstatSync, renameSync, rmdirSync, rmSync, statSync, symlinkSync, unlinkSync } from "node:fs";
+import {
+  fchmodSync,
+  lchownSync,
+  lstatSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+} from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { errnoOf, unlessRefused } from "../errors.ts";

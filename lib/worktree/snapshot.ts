@@ -6,7 +6,7 @@ import type { Policy } from "../sandbox/policy/policy.ts";
 import type { Project } from "./listing.ts";
 import { diffChanges, type WorkDiff } from "./patch.ts";
 import { changesSince, rememberProject, type IsOwn, type Past } from "./past.ts";
-import { Recorder, type SnapshotKey } from "./record.ts";
+import { SnapshotRecorder, type SnapshotKey } from "./record.ts";
 import { mostIndexBytes } from "./repository.ts";
 
 /**
@@ -29,7 +29,7 @@ export class Snapshot implements AsyncDisposable {
 
   /** The same, and keeps the files as they were. */
   async record(key: SnapshotKey, signal: AbortSignal): Promise<Recorded> {
-    const recorder = new Recorder(key);
+    const recorder = new SnapshotRecorder(key);
     const diff = await diffChanges(recorder.along(changesSince(this.#past, signal), this.#past), this.#past);
     const { added, problem } = recorder;
     // Nothing is known of a project with too many files.
@@ -41,7 +41,7 @@ export class Snapshot implements AsyncDisposable {
   }
 }
 
-type Recorded = WorkDiff & Pick<Recorder, "added" | "problem"> & { count: number | undefined };
+type Recorded = WorkDiff & Pick<SnapshotRecorder, "added" | "problem"> & { count: number | undefined };
 
 export type SnapshotOptions = {
   policy: Policy;

@@ -6,7 +6,7 @@ import { readManifest } from "./manifest.ts";
 import { sessionPath } from "./record.ts";
 
 /** Snapshots of all sessions take no more space than this; the oldest go first. */
-export const mostSnapshotBytes: number = 2 * 1024 * 1024 * 1024;
+const mostSnapshotBytes: number = 2 * 1024 * 1024 * 1024;
 
 /** A process may be about to name a content that is younger. */
 const settledMs = 60 * 60 * 1000;

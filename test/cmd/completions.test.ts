@@ -32,7 +32,7 @@ const rows: readonly [line: string, offers: string | readonly string[]][] = [
   ["e", "exec"],
   ["--", "--help --version"],
   ["help ", "exec session sandbox proxy models doctor completions"],
-  ["session ", "list show export search rm prune"],
+  ["session ", "list show export search rollback fork rm prune"],
   ["session s", "show search"],
   ["session list --", "--here --limit --json --help"],
   ["session export --format ", "markdown html jsonl"],

@@ -50,7 +50,7 @@ describe("refused before anything is called", () => {
     [["fix the bug"], 'for a task write koda exec "fix the bug"'],
     [["toString"], 'Unknown command "toString"'],
     [["__proto__"], 'Unknown command "__proto__"'],
-    [["session"], "No command given: expected list, show, export, search, rm, prune"],
+    [["session"], "No command given: expected list, show, export, search, rollback, fork, rm, prune"],
     [["session", "lst"], 'Unknown command "session lst" (did you mean "list"?)'],
     [["session", "constructor"], 'Unknown command "session constructor"'],
     [["session", "--json", "list"], 'Unknown flag "--json": a command comes first'],
@@ -66,8 +66,8 @@ describe("refused before anything is called", () => {
     [["chat"], 'Unknown command "chat"'],
     [["review"], 'Unknown command "review"'],
     [["mcp"], 'Unknown command "mcp"'],
-    [["session", "fork", "a"], 'Unknown command "session fork"'],
-    [["session", "rollback", "a", "1"], 'Unknown command "session rollback"'],
+    [["session", "rollback", "a", "x"], "expected a number of turns"],
+    [["session", "rollback", "a", "1", "--force"], "--files"],
   ];
   for (const [argv, message] of rows)
     test(`koda ${argv.join(" ")}`, async () => {

@@ -1,8 +1,13 @@
 import { expect } from "bun:test";
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
+import { Contents } from "../../lib/worktree/contents.ts";
+import { readManifest } from "../../lib/worktree/manifest.ts";
 import type { WorkDiff } from "../../lib/worktree/patch.ts";
+import { planRestoration, type RestorePlan } from "../../lib/worktree/plan.ts";
+import { type Manifest, manifestPath, type SnapshotKey } from "../../lib/worktree/record.ts";
+import { stageFiles } from "../../lib/worktree/restore.ts";
 import { takeSnapshot, type Snapshot } from "../../lib/worktree/snapshot.ts";
 import { makePlace, type Place } from "./place.ts";
 import { policyOf } from "./policy.ts";
@@ -19,6 +24,8 @@ export type Ground = Place & {
   link(target: string, path: string): void;
   makeExecutable(path: string): void;
   snapshot(options?: Partial<Asked>): Promise<Snapshot>;
+  /** The place of the stored snapshot of a turn. */
+  key(seq?: number): SnapshotKey;
   /** The changes that `change` makes after a snapshot; all of them are then restored. */
   changedBy(change: () => unknown, options?: Partial<Asked>): Promise<WorkDiff>;
 };
@@ -56,19 +63,38 @@ export function makeGround(files: Record<string, string> = {}): Ground {
       const policy = policyOf(place, { tmp, write: [root, tmp], ...rules });
       return takeSnapshot({ policy, temporary, searchPath }, signal);
     },
+    key: (seq = 1) => ({ snapshots: join(place.home, "snapshots"), session: "s", by: "turn", seq }),
     async changedBy(change, options) {
       await using snapshot = await ground.snapshot(options);
       await change();
       const diff = await snapshot.changes(live);
       if (options?.keep === true) return diff;
-      const restored = await snapshot.restore(live);
-      const failed = restored.flatMap(({ path, problem }) => (problem === undefined ? [] : [path]));
+      const key = ground.key();
+      await snapshot.record(key, live);
+      const { kept, lost } = await undo(key);
+      const failed = [...kept, ...lost].map(({ path }) => relative(root, path));
       const left = (await snapshot.changes(live)).files.map(({ path }) => path);
       expect(left.filter((path) => !failed.includes(path))).toEqual([]);
       return diff;
     },
   };
   return ground;
+}
+
+/** Makes files what they were before the stored snapshots, the oldest first. */
+export async function undo(...keys: readonly SnapshotKey[]): Promise<RestorePlan> {
+  const contents = new Contents(keys[0]?.snapshots ?? "");
+  const plan = await planRestoration(keys.flatMap(storedAt), { contents, force: false });
+  using staged = await stageFiles(plan, { contents, staging: "test" });
+  await staged.apply();
+  return plan;
+}
+
+/** Nothing is stored of a turn without changes. */
+export function storedAt(key: SnapshotKey): Manifest[] {
+  const manifests = readManifest(manifestPath(key)) ?? [];
+  if (manifests === "damaged") throw new Error(`The manifest "${manifestPath(key)}" is damaged.`);
+  return manifests;
 }
 
 /** git with a user of its own, and no configuration from the machine that the test runs on. */

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
-import { openSnapshot } from "../../lib/worktree/snapshot.ts";
-import { policyOf } from "../support/policy.ts";
-import { live, makeGround, summary, type Ground } from "../support/worktree.ts";
+import { manifestPath, type Manifest } from "../../lib/worktree/record.ts";
+import { live, makeGround, summary, undo, type Ground } from "../support/worktree.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -88,15 +87,14 @@ test.each([
   ["a directory", false, {}],
   ["a repository where there is no git program", true, { searchPath: "/nowhere" }],
 ] as const)(
-  "a later process restores %s byte for byte, after git pruned its objects and the run's directory is gone",
+  "%s is restored byte for byte, after git pruned its objects and the run's directory is gone",
   async (_name, isRepository, options) => {
     await using ground = makeProject(isRepository);
     const before = pictureOf(ground.root);
-    const storeIn = join(ground.home, "stored");
     {
       await using snapshot = await ground.snapshot(options);
       change(ground);
-      expect(summary(await snapshot.changes(live, { storeIn }))).toEqual(changed);
+      expect(summary(await snapshot.record(ground.key(), live))).toEqual(changed);
     }
     if (isRepository) {
       // No commit and no index leads to the old contents any more.
@@ -106,78 +104,67 @@ test.each([
       ground.git("gc", "-q", "--prune=now");
     }
     fs.rmSync(ground.temporary, { recursive: true });
-    expect(restoreElsewhere(ground, storeIn)).toEqual([]);
+    expect(await undo(ground.key())).toMatchObject({ kept: [], lost: [] });
     const { "ignored.log": ignored, ...after } = pictureOf(ground.root);
     expect(after).toEqual(before);
     expect(ignored).toBeDefined();
+    expect(await undo(ground.key())).toMatchObject({ restored: [], kept: [], lost: [] });
   },
 );
 
-/** Restores in a process of its own, twice, and returns what it could not, or did the second time. */
-function restoreElsewhere(ground: Ground, directory: string): unknown {
-  const policy = policyOf(ground, {});
-  const script = `
-    const { openSnapshot } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/worktree/snapshot.ts"))});
-    const snapshot = await openSnapshot(${JSON.stringify(directory)}, ${JSON.stringify(policy)});
-    const { signal } = new AbortController();
-    const failed = (await snapshot.restore(signal)).filter(({ problem }) => problem !== undefined);
-    console.log(JSON.stringify([...failed, ...(await snapshot.restore(signal))]));`;
-  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", script], { stdout: "pipe", stderr: "pipe" });
-  expect(stderr.toString()).toBe("");
-  return JSON.parse(stdout.toString());
-}
-
-test("only the named paths are restored", async () => {
-  await using ground = makeGround({ a: "a\n", "b/c": "c\n" });
+test("a directory that was moved leaves no empty one behind", async () => {
+  await using ground = makeGround({ "a/b/c": "c\n", "a/d": "d\n", "kept/x": "x\n" });
+  fs.mkdirSync(join(ground.root, "empty"));
+  const before = pictureOf(ground.root);
   await using snapshot = await ground.snapshot();
-  ground.write("a", "1\n");
-  ground.write("b/c", "2\n");
-  expect(await snapshot.restore(live, ["b/c", "nothing"])).toEqual([{ path: "b/c" }]);
-  expect(summary(await snapshot.changes(live))).toEqual(["a update +1 -1"]);
+  fs.renameSync(join(ground.root, "a"), join(ground.root, "moved"));
+  fs.mkdirSync(join(ground.root, "new"));
+  fs.renameSync(join(ground.root, "moved/b"), join(ground.root, "new/b"));
+  ground.write("empty/y", "y\n");
+  await snapshot.record(ground.key(), live);
+  await undo(ground.key());
+  expect(pictureOf(ground.root)).toEqual(before);
 });
 
-test("what is stored is for its owner alone, replaced by a second look, and gone when nothing is different", async () => {
-  await using ground = makeGround({ a: "a\n" });
-  await using snapshot = await ground.snapshot();
-  const storeIn = join(ground.home, "stored");
-  for (const text of ["1\n", "2\n"]) {
-    ground.write("a", text);
-    await snapshot.changes(live, { storeIn });
-  }
-  const paths = [storeIn, ...fs.readdirSync(storeIn).map((name) => join(storeIn, name))];
-  expect(paths.map((path) => fs.lstatSync(path).mode & 0o077)).toEqual([0, 0, 0]);
-  await using stored = await openSnapshot(storeIn, policyOf(ground, {}));
-  expect(await stored?.restore(live)).toEqual([{ path: "a" }]);
-  await snapshot.changes(live, { storeIn });
-  expect(fs.existsSync(storeIn)).toBe(false);
-  expect(await openSnapshot(storeIn, policyOf(ground, {}))).toBeUndefined();
-});
-
-describe("what cannot be restored is said, and the rest is restored:", () => {
-  type Row = [name: string, change: (ground: Ground) => void, path: string, reason: string];
+describe("the user's own work is named and kept:", () => {
+  type Row = [name: string, turn: (ground: Ground) => void, user: (ground: Ground) => void, path: string];
   const rows: Row[] = [
-    [
-      "a file in .koda",
-      (ground) => ground.write(".koda/x", ""),
-      ".koda/x",
-      '".koda/x" is protected: .koda is read-only',
-    ],
-    [
-      "a file that was too large to be kept",
-      (ground) => ground.write("huge", "1\n"),
-      "huge",
-      "its content was not kept",
-    ],
-    [
-      "a file in whose place is a directory",
-      (ground) => putDirectory(ground, "b"),
-      "b",
-      "directory not empty (ENOTEMPTY)",
-    ],
-    ["a file that git pruned in the same turn", (ground) => prune(ground, "c"), "c", "its content was not kept"],
+    ["an edit", (g) => g.write("a", "1\n"), (g) => g.write("a", "mine\n"), "a"],
+    ["an edit of a new file", (g) => g.write("new", "1\n"), (g) => g.write("new", "mine\n"), "new"],
+    ["a file in the place of a deleted one", (g) => g.remove("a"), (g) => g.write("a", "mine\n"), "a"],
+    ["a deletion", (g) => g.write("a", "1\n"), (g) => g.remove("a"), "a"],
+    ["permissions", (g) => g.write("a", "1\n"), (g) => g.makeExecutable("a"), "a"],
+    ["a symlink", (g) => g.write("a", "1\n"), (g) => (g.remove("a"), g.link("b", "a")), "a"],
+    ["a file where a directory was", (g) => g.remove("dir"), (g) => g.write("dir", "mine\n"), "dir/c"],
+    ["a directory where a file was", (g) => g.remove("a"), (g) => g.write("a/mine", "mine\n"), "a"],
+    ["a symlink where a directory was", (g) => g.remove("dir"), (g) => g.link("other", "dir"), "dir/c"],
+  ];
+  test.each(rows)("%s", async (_name, turn, user, path) => {
+    await using ground = makeGround({ a: "a\n", b: "b\n", "dir/c": "c\n", "other/c": "other\n" });
+    await using snapshot = await ground.snapshot();
+    ground.write("b", "1\n");
+    turn(ground);
+    await snapshot.record(ground.key(), live);
+    user(ground);
+    const { b: _, ...before } = pictureOf(ground.root);
+    const { kept, lost, restored } = await undo(ground.key());
+    expect(kept.map((each) => each.path)).toEqual([join(ground.root, path)]);
+    expect([lost, restored.map((each) => each.path)]).toEqual([[], [join(ground.root, "b")]]);
+    const { b, ...after } = pictureOf(ground.root);
+    expect(after).toEqual(before);
+    expect(b).toEndWith(` ${Bun.hash("b\n")}`);
+  });
+});
+
+describe("what cannot be restored is known before anything is touched:", () => {
+  type Row = [name: string, change: (ground: Ground) => void, path: string, reason: string];
+  const tooLarge = "its content was not kept: it was larger than 64 MiB, or git did not have it";
+  const rows: Row[] = [
+    ["a file that was too large to be kept", (ground) => ground.write("huge", "1\n"), "huge", tooLarge],
+    ["a file that git pruned in the same turn", (ground) => prune(ground, "c"), "c", tooLarge],
   ];
   test.each(rows)("%s", async (_name, act, path, reason) => {
-    await using ground = makeGround({ ".gitignore": "*.log\n", b: "b\n", c: "c\n", huge: "" });
+    await using ground = makeGround({ b: "b\n", c: "c\n", huge: "" });
     ground.git("init", "-q");
     ground.git("add", "-A");
     ground.write("a", "a\n");
@@ -185,16 +172,11 @@ describe("what cannot be restored is said, and the rest is restored:", () => {
     await using snapshot = await ground.snapshot();
     ground.write("a", "changed\n");
     act(ground);
-    const restored = (await snapshot.restore(live)).map(
-      ({ path, problem }) => `${path} ${problem?.reason ?? "restored"}`,
-    );
-    expect(restored.sort()).toEqual([`${path} ${reason}`, "a restored"].sort());
+    await snapshot.record(ground.key(), live);
+    const { lost, restored } = await undo(ground.key());
+    expect(lost).toEqual([{ path: join(ground.root, path), reason }]);
+    expect(restored.map((each) => each.path)).toEqual([join(ground.root, "a")]);
   });
-
-  function putDirectory(ground: Ground, path: string): void {
-    ground.remove(path);
-    ground.write(`${path}/mine.log`, "mine\n");
-  }
 
   function prune(ground: Ground, path: string): void {
     ground.write(path, "2\n");
@@ -203,41 +185,48 @@ describe("what cannot be restored is said, and the rest is restored:", () => {
   }
 });
 
-test("nothing is written in .git or outside of the writable directories, whatever was stored", async () => {
-  await using ground = makeGround({ ".git/config": "mine\n" });
-  const storeIn = join(ground.home, "stored");
-  fs.mkdirSync(storeIn);
-  fs.writeFileSync(join(storeIn, "contents"), "evil");
-  const file = { kind: "file", mode: 0o100755, content: { offset: 0, length: 4 } };
-  const paths = [".git/hooks/pre-commit", "sub/.GIT/x", "x"];
-  const entries = [{ path: ".git/config", kind: "missing" }, ...paths.map((path) => ({ path, ...file }))];
-  fs.writeFileSync(join(storeIn, "manifest.json"), JSON.stringify({ takenAtMs: 0, entries }));
-  await using stored = await openSnapshot(storeIn, policyOf(ground, { write: [join(ground.root, "sub")] }));
-  const restored = (await stored?.restore(live)) ?? [];
-  expect(restored.map(({ problem }) => problem?.kind)).toEqual(entries.map(() => "refused"));
+test("a large file that a turn made is deleted again", async () => {
+  await using ground = makeGround();
+  await using snapshot = await ground.snapshot();
+  ground.write("huge", "");
+  fs.truncateSync(join(ground.root, "huge"), 65 * mebibyte);
+  await snapshot.record(ground.key(), live);
+  expect(await undo(ground.key())).toMatchObject({ kept: [], lost: [] });
   expect(pictureOf(ground.root)).toEqual({});
-  expect(fs.readdirSync(join(ground.root, ".git"))).toEqual(["config"]);
 });
 
-test.each(["outside", "inside"])("a symlink to %s, put in the place of a directory, leads nowhere", async (target) => {
-  await using ground = makeGround({ "dir/a": "a\n", "inside/a": "mine\n" });
-  const targets = { outside: join(ground.home, "outside"), inside: join(ground.root, "inside") };
-  fs.mkdirSync(targets.outside);
-  fs.writeFileSync(join(targets.outside, "a"), "mine\n");
-  const storeIn = join(ground.home, "stored");
-  {
-    await using snapshot = await ground.snapshot();
-    ground.write("dir/a", "changed\n");
-    ground.write("dir/b", "b\n");
-    await snapshot.changes(live, { storeIn });
+test("what is stored is for its owner alone, and nothing is when nothing is different", async () => {
+  await using ground = makeGround({ a: "a\n" });
+  await using snapshot = await ground.snapshot();
+  const { snapshots } = ground.key();
+  await snapshot.record(ground.key(), live);
+  expect(fs.existsSync(snapshots)).toBe(false);
+  ground.write("a", "1\n");
+  await snapshot.record(ground.key(), live);
+  const paths = fs.readdirSync(snapshots, { recursive: true }).map((name) => join(snapshots, String(name)));
+  expect(paths).toHaveLength(5);
+  expect([snapshots, ...paths].map((path) => fs.lstatSync(path).mode & 0o077)).toEqual(Array(6).fill(0));
+});
+
+test("nothing is written in .git or outside of the project, whatever was stored", async () => {
+  await using ground = makeGround({ ".git/config": "mine\n" });
+  const state = { kind: "file", mode: 0o100755, hash: "0".repeat(64) } as const;
+  const stored = (path: string): Manifest => {
+    const change = { path, before: state, after: { kind: "missing" } as const };
+    return { root: ground.root, takenAtMs: 0, changes: [change] };
+  };
+  const put = (manifests: readonly Manifest[]) => {
+    fs.mkdirSync(join(manifestPath(ground.key()), ".."), { recursive: true });
+    fs.writeFileSync(manifestPath(ground.key()), JSON.stringify(manifests));
+  };
+  put([stored(".git/hooks/pre-commit"), stored("sub/.GIT/x")]);
+  expect((await undo(ground.key())).lost.map(({ reason }) => reason)).toEqual([
+    "it is protected: .git is left as it is",
+    "it is protected: .git is left as it is",
+  ]);
+  for (const path of ["../x", "a/../../x", "/x", ""]) {
+    put([stored(path)]);
+    await expect(undo(ground.key())).rejects.toThrow("damaged");
   }
-  fs.renameSync(join(ground.root, "dir"), join(ground.root, "old"));
-  fs.symlinkSync(target === "outside" ? targets.outside : "inside", join(ground.root, "dir"));
-  await using stored = await openSnapshot(storeIn, policyOf(ground, {}));
-  const problem = { kind: "refused", reason: "not a directory (ENOTDIR)" } as const;
-  expect(await stored?.restore(live)).toEqual([{ path: "dir/a", problem }]);
-  for (const directory of Object.values(targets)) {
-    expect(fs.readdirSync(directory)).toEqual(["a"]);
-    expect(fs.readFileSync(join(directory, "a"), "utf8")).toBe("mine\n");
-  }
+  expect(fs.readdirSync(join(ground.root, ".git"))).toEqual(["config"]);
 });

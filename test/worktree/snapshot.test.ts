@@ -82,6 +82,27 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     );
   });
 
+  test("a directory that is renamed takes its old files along", async () => {
+    await using ground = make({ "dir/tracked": "t\n", "dir/sub/other": "o\n", ".gitignore": "*.log\n" });
+    ground.write("dir/untracked", "u\n");
+    ground.write("old.log", "l\n");
+    // Files are told apart by times that the file system keeps in steps.
+    await Bun.sleep(40);
+    const diff = await ground.changedBy(() => {
+      fs.renameSync(join(ground.root, "dir"), join(ground.root, "moved"));
+      ground.write(".gitignore", "");
+    }, options);
+    expect(summary(diff)).toEqual([
+      ".gitignore update +0 -1",
+      "dir/sub/other delete +0 -1",
+      "dir/tracked delete +0 -1",
+      "dir/untracked delete +0 -1",
+      "moved/sub/other add +1 -0",
+      "moved/tracked add +1 -0",
+      "moved/untracked add +1 -0",
+    ]);
+  });
+
   test("a file that was dirty before is compared with how it was then", async () => {
     await using ground = make({ "a.txt": lines(3) });
     ground.write("a.txt", lines(4));
