@@ -178,10 +178,10 @@ async function applyStaged(staged: Awaited<ReturnType<typeof stageFiles>>): Prom
 /** Files that are overwritten are kept as well: a later rollback knows the files by it. */
 function keepPresent({ restored }: RestorePlan, key: SnapshotKey): void {
   const recorder = new SnapshotRecorder(key);
-  const takenAtMs = Date.now();
   const manifests = [...Map.groupBy(restored, ({ root }) => root)].map(([root, files]) => ({
     root,
-    takenAtMs,
+    made: [],
+    removed: [],
     changes: files.map(({ path, before }) => ({
       path: relative(root, path),
       before: stateAt(path, recorder.keep),

@@ -20,8 +20,6 @@ export type PresentEntry = {
   mode: number;
   /** Absent for what was not looked at itself: git's index described it, or it was stored. */
   signature?: Signature | undefined;
-  /** That of a file in git's index, which has no more of its signature. */
-  inode?: number;
   /** It was old enough when it was looked at that no later change can have left it the same signature. */
   isSettled?: boolean;
   /** Absent when it was not kept. */

@@ -20,6 +20,8 @@ export type Project = {
   copies: Copies;
   /** The repositories in the project, by the directory that is listed, as they were when first seen. */
   repositories: Map<string, FrozenRepository>;
+  /** Directories that were there when it was first seen, beside those that the files lie in. */
+  directories: Set<string>;
   /** Limits that the user should know about. */
   notes: string[];
 };
@@ -55,19 +57,23 @@ async function list(
 ): Promise<ReadonlySet<string>> {
   const { tmp, hide } = project.policy;
   const closed = [tmp, project.scratch, ...hide];
+  const isOpen = (path: string) => !closed.some((directory) => isBelow(path, directory));
   const files = new Set<string>();
   // A set hands out what is added to it on the way, and each once.
   const bases = new Set(starts);
   for (const base of bases) {
     if (files.size > mostFiles) break;
     const found = (await listRepository(project, base, signal)) ?? (await walked(base, project, signal));
-    for (const path of found.files) {
-      const absolute = join(base, path);
-      if (!closed.some((directory) => isBelow(absolute, directory))) files.add(absolute);
-    }
+    for (const path of absolute(base, found.files).filter(isOpen)) files.add(path);
+    if (listRepository === listFrozen)
+      for (const path of absolute(base, found.directories).filter(isOpen)) project.directories.add(path);
     for (const path of found.nested) bases.add(join(base, path));
   }
   return files;
+}
+
+function absolute(base: string, paths: readonly string[]): string[] {
+  return paths.map((path) => join(base, path));
 }
 
 async function listFrozen(project: Project, base: string, signal: AbortSignal): Promise<Differing | undefined> {
@@ -75,7 +81,7 @@ async function listFrozen(project: Project, base: string, signal: AbortSignal): 
   try {
     const repository = await freezeRepository(base, { findGit, scratch, room, above: base === policy.root }, signal);
     if (repository === undefined) return undefined;
-    const found = await differing(repository, signal);
+    const found = await differing(repository, signal, { all: true });
     repositories.set(base, repository);
     return found;
   } catch (error) {
@@ -93,15 +99,17 @@ async function listKnown(project: Project, base: string, signal: AbortSignal): P
 /** All files of a directory that is gone were deleted. */
 async function changedIn(repository: FrozenRepository, signal: AbortSignal): Promise<Differing> {
   if (existsSync(repository.base)) return differing(repository, signal);
-  return { files: await trackedFiles(repository, signal), nested: [] };
+  return { files: await trackedFiles(repository, signal), nested: [], directories: [] };
 }
 
 async function walked(base: string, { policy }: Project, signal: AbortSignal): Promise<Differing> {
   const files: string[] = [];
-  if (!existsSync(base)) return { files, nested: [] };
+  const directories: string[] = [];
+  if (!existsSync(base)) return { files, nested: [], directories };
   await walkScope(scopeOf(base, policy), { unreadable: () => undefined, signal }, ({ path, kind }) => {
     if (kind === "file" || kind === "symlink") files.push(path);
+    if (kind === "directory") directories.push(path);
     return files.length <= mostFiles;
   });
-  return { files, nested: [] };
+  return { files, nested: [], directories };
 }

@@ -23,8 +23,9 @@ const inside = z.string().refine((path) => path.split("/").every((name) => !["",
 const manifests: z.ZodType<Manifest[]> = z.array(
   z.strictObject({
     root: z.string().startsWith("/"),
-    takenAtMs: z.number(),
     changes: z.array(z.strictObject({ path: inside, before: state, after: state })),
+    made: z.array(inside),
+    removed: z.array(inside),
   }),
 );
 

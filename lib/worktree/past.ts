@@ -7,6 +7,8 @@ import { bytesAt, entryAt, isSameEntry, type Entry, type PresentEntry, type Sign
 import { isBelow } from "../files/path.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { listFiles, listFilesAgain, mostFiles, type Project } from "./listing.ts";
+import { directoriesSince } from "./directories.ts";
+import { ignoredBefore, isRules } from "./ignored.ts";
 import type { Change } from "./patch.ts";
 import { executable, indexedFiles } from "./repository.ts";
 
@@ -74,12 +76,14 @@ export async function* changesSince(past: Past, signal: AbortSignal): AsyncGener
   const indexed = project && (await originals(project, young, signal));
   // A file that was not remembered and is older than the snapshot is not new, only the ignore rules are; unless it
   // came there with its directory.
-  const moved = old.length === 0 ? new Set() : inodesOfMissing([...files, ...(indexed ?? [])], look);
-  const others = [...young, ...old.filter((path) => moved.has(inodeOf(look(path))))];
+  const others = [...young, ...(old.length === 0 ? [] : await movedFiles(past, old, signal))];
+  const wasIgnored = ignoredIn(past, { listed, indexed });
   for (const [index, path] of [...files.keys(), ...others].sort().entries()) {
     if (index % 200 === 199) await yieldToEventLoop(signal);
     const now = look(path);
-    const before = files.get(path) ?? withModeOf(now, indexed?.get(path)) ?? { kind: "missing" };
+    const known = files.get(path) ?? withModeOf(now, indexed?.get(path));
+    if (known === undefined && wasIgnored(path)) continue;
+    const before = known ?? missing;
     const signature = signatureOf(now);
     if (signature !== undefined && isOwn(path, signature, signatureOf(before))) continue;
     // An entry that cannot be read may be different.
@@ -88,15 +92,23 @@ export async function* changesSince(past: Past, signal: AbortSignal): AsyncGener
   }
 }
 
-function inodesOfMissing(before: Iterable<readonly [string, Entry]>, look: (path: string) => Entry) {
-  const missing = [...before].filter(([path]) => look(path).kind === "missing");
-  return new Set(missing.map(([, entry]) => inodeOf(entry)).filter((inode) => inode !== 0));
+const missing: Entry = { kind: "missing" };
+
+type Listed = { listed: readonly string[]; indexed: ReadonlyMap<string, Entry> | undefined };
+
+/** Files that were ignored, and no longer are since the rules changed. */
+function ignoredIn({ policy, project, files }: Past, { listed, indexed }: Listed): (path: string) => boolean {
+  // A file of rules that git lists, or that is no longer there, may have changed.
+  if (project === undefined || ![...listed, ...files.keys()].some(isRules)) return () => false;
+  const changed = new Set(listed);
+  const entryBefore = (path: string) =>
+    files.get(path) ?? indexed?.get(path) ?? (changed.has(path) ? missing : undefined);
+  return ignoredBefore({ root: policy.root, scratch: project.scratch, entryBefore });
 }
 
-/** As git's index has it, in 32 bits; 0 when it is not known. */
-function inodeOf(entry: Entry): number {
-  const inode = entry.kind === "missing" ? 0 : (entry.signature?.inode ?? entry.inode ?? 0);
-  return inode % 2 ** 32;
+async function movedFiles(past: Past, files: readonly string[], signal: AbortSignal): Promise<string[]> {
+  const since = await directoriesSince(past, signal);
+  return files.filter((path) => since([path]).length > 0);
 }
 
 function signatureOf(entry: Entry): Signature | undefined {

@@ -1,5 +1,5 @@
 import { accessSync, constants, lstatSync, readdirSync, realpathSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { errnoOf, reasonOf, unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
@@ -16,8 +16,6 @@ export type Restored = {
   root: string;
   now: FileState;
   before: FileState;
-  /** The state that the first of them left it in. */
-  first: FileState;
 };
 
 /** A file that stays as it is; `path` is absolute. */
@@ -29,9 +27,8 @@ export type RestorePlan = {
   kept: readonly Unrestored[];
   /** They cannot become what they were. */
   lost: readonly Unrestored[];
-  /** Directories that are younger were made for the files, and so were these. */
-  sinceMs: number;
-  moved: ReadonlySet<string>;
+  /** Directories that were not there, and those that were; those above others come first. */
+  directories: readonly { path: string; root: string; wasThere: boolean }[];
 };
 
 type PlanOptions = {
@@ -48,10 +45,10 @@ export async function planRestoration(
   const histories = historiesOf(manifests);
   const wanted: Restored[] = [];
   const kept: Unrestored[] = [];
-  for (const [path, { root, before, first, left }] of histories) {
+  for (const [path, { root, before, left }] of histories) {
     const now = isReachable(path) ? stateAt(path) : missing;
     if (isSameState(now, before)) continue;
-    if (force || isSameState(now, left)) wanted.push({ path, root, now, before, first });
+    if (force || isSameState(now, left)) wanted.push({ path, root, now, before });
     else kept.push({ path, reason: "it was changed since koda's last turn" });
     if ((wanted.length + kept.length) % 100 === 0) await yieldToEventLoop();
   }
@@ -66,22 +63,21 @@ export async function planRestoration(
     else if (reason !== undefined) lost.push({ path: each.path, reason });
     else restored.push(each);
   }
-  const sinceMs = Math.min(...manifests.map(({ takenAtMs }) => takenAtMs));
-  return { restored, kept, lost, sinceMs, moved: movedDirectories(restored) };
+  return { restored, kept, lost, directories: directoriesOf(manifests) };
 }
 
 const missing: FileState = { kind: "missing" };
 
-type FileHistory = Pick<Restored, "root" | "before" | "first"> & { left: FileState };
+type FileHistory = Pick<Restored, "root" | "before"> & { left: FileState };
 
-/** Of each file the state before the first snapshot, and those that the first and the last left it in. */
+/** Of each file the state before the first snapshot, and the one that the last left it in. */
 function historiesOf(manifests: readonly Manifest[]): ReadonlyMap<string, FileHistory> {
   const histories = new Map<string, FileHistory>();
   for (const { root, changes } of manifests)
     for (const { path, before, after } of changes) {
       const absolute = join(root, path);
       const known = histories.get(absolute);
-      histories.set(absolute, { ...(known ?? { root, before, first: after }), left: after });
+      histories.set(absolute, { ...(known ?? { root, before }), left: after });
     }
   return new Map([...histories].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
@@ -137,20 +133,19 @@ function whyLost({ path, root, before }: Restored, contents: Contents): string |
   }
 }
 
-/** Directories as old as before that had another path then: files in them come back to a directory that is gone. */
-function movedDirectories(restored: readonly Restored[]): ReadonlySet<string> {
-  const keyOf = (path: string, state: FileState) => state.kind !== "missing" && `${basename(path)} ${state.hash}`;
-  const gone = restored.filter(({ path, now }) => now.kind === "missing" && kindAt(dirname(path)) === "missing");
-  const places = Map.groupBy(gone, ({ path, before }) => keyOf(path, before));
-  const moved = new Set<string>();
-  for (const { path, root, first, before } of restored) {
-    if (before.kind !== "missing") continue;
-    for (const place of places.get(keyOf(path, first)) ?? []) {
-      let [to, from] = [dirname(path), dirname(place.path)];
-      for (; kindAt(from) === "missing" && to !== root; [to, from] = [dirname(to), dirname(from)]) moved.add(to);
-    }
-  }
-  return moved;
+/** The first snapshot that has a directory tells if it was there before all. */
+function directoriesOf(manifests: readonly Manifest[]): RestorePlan["directories"] {
+  const directories = new Map<string, RestorePlan["directories"][number]>();
+  for (const { root, made, removed } of manifests)
+    for (const [names, wasThere] of [
+      [made, false],
+      [removed, true],
+    ] as const)
+      for (const name of names) {
+        const path = join(root, name);
+        if (!directories.has(path)) directories.set(path, { path, root, wasThere });
+      }
+  return [...directories.values()].sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
 /** The deepest directory on a path that is there. */

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { errnoOf, reasonOf } from "../errors.ts";
 import { protectedName } from "../sandbox/policy/reach.ts";
 import { Contents, putWhole } from "./contents.ts";
+import { type DirectoryChanges, directoryChanges } from "./directories.ts";
 import type { Change } from "./patch.ts";
 import type { Past } from "./past.ts";
 import { type FileState, stateOf } from "./state.ts";
@@ -18,9 +19,8 @@ export type SnapshotKey = { snapshots: string; session: string; by: "turn" | "ro
 export type Manifest = {
   /** Absolute; the paths of the changes are relative to it. */
   root: string;
-  takenAtMs: number;
   changes: { path: string; before: FileState; after: FileState }[];
-};
+} & DirectoryChanges;
 
 export function sessionPath({ snapshots, session }: Pick<SnapshotKey, "snapshots" | "session">): string {
   // `..` is a session's name too, and some file systems do not tell capitals.
@@ -61,13 +61,18 @@ export class SnapshotRecorder {
   }
 
   /** Passes changes on. */
-  async *along(changes: AsyncIterable<Change>, past: Pick<Past, "policy" | "takenAtMs">): AsyncGenerator<Change> {
+  async *along(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
     for await (const change of changes) {
       this.#attempt(() => this.#add(change));
       yield change;
     }
-    const { policy, takenAtMs } = past;
-    this.#attempt(() => this.write([{ root: policy.root, takenAtMs, changes: this.#changes }]));
+  }
+
+  async finish(past: Past, signal: AbortSignal): Promise<void> {
+    if (this.#count === 0) return;
+    const added = this.#changes.flatMap(({ path, before }) => (before.kind === "missing" ? path : []));
+    const directories = await directoryChanges(past, added, signal);
+    this.#attempt(() => this.write([{ root: past.policy.root, changes: this.#changes, ...directories }]));
   }
 
   /** Keeps a content and returns its hash. */

@@ -129,16 +129,39 @@ export type Differing = {
   files: readonly string[];
   /** Directories that are repositories of their own. */
   nested: readonly string[];
+  directories: readonly string[];
 };
 
-export async function differing(repository: FrozenRepository, signal: AbortSignal): Promise<Differing> {
-  const printed = await runGit(inside(repository, signal), ["ls-files", "-z", "-o", "-m", "-d", "--exclude-standard"]);
-  const paths = [...new Set(partsOf(printed))];
-  const nested = paths.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1));
+/** With `all` the directories without a file of the index are listed too: empty ones, and those of untracked files. */
+export async function differing(
+  repository: FrozenRepository,
+  signal: AbortSignal,
+  { all = false } = {},
+): Promise<Differing> {
+  const list = async (...kinds: string[]) =>
+    partsOf(await runGit(inside(repository, signal), ["ls-files", "-z", ...kinds]));
+  // Each looks at the whole tree, and beside each other they take the time of one.
+  const [changed = [], others = [], directories = []] = await allEnded([
+    list("-m", "-d"),
+    list("-o", "--exclude-standard"),
+    ...(all ? [list("-o", "--directory", "--exclude-standard")] : []),
+  ]);
+  const paths = [...new Set([...changed, ...others])];
   return {
     files: paths.filter((path) => !path.endsWith("/")),
-    nested: [...nested, ...(await submodules(repository, signal))],
+    nested: [...directoriesIn(paths), ...(await submodules(repository, signal))],
+    directories: directoriesIn(directories),
   };
+}
+
+function directoriesIn(paths: readonly string[]): string[] {
+  return paths.flatMap((path) => (path.endsWith("/") ? path.slice(0, -1) : []));
+}
+
+/** Nothing of them runs any more when one has failed. */
+async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(work);
+  return await Promise.all(work);
 }
 
 async function submodules(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
@@ -153,22 +176,17 @@ export async function trackedFiles(repository: FrozenRepository, signal: AbortSi
   return [...entries].filter(([, { mode }]) => isMode(mode)).map(([path]) => path);
 }
 
-type IndexEntry = { mode: string; hash: string; inode: number; size: number };
+type IndexEntry = { mode: string; hash: string; size: number };
 
-/**
- * `--debug` adds the inode and the size that the file had; in case that it ever looks different the size is taken to be
- * right.
- */
+/** `--debug` adds the size that the file had; in case that it ever looks different the size is taken to be right. */
 async function indexEntries(repository: FrozenRepository, signal: AbortSignal): Promise<Map<string, IndexEntry>> {
   const printed = await runGit(awayFrom(repository, signal), ["ls-files", "-z", "-s", "--debug"]);
   const prefix = repository.base === repository.top ? "" : `${relative(repository.top, repository.base)}/`;
   const entries = new Map<string, IndexEntry>();
-  const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?\tino: (\d+)\n[^\0]*?size: (\d+)\tflags: \w+\n)?/gy;
-  for (const [, mode = "", hash = "", path = "", ino = 0, size = 0] of new TextDecoder()
-    .decode(printed)
-    .matchAll(entry))
-    if (path.startsWith(prefix))
-      entries.set(path.slice(prefix.length), { mode, hash, inode: Number(ino), size: Number(size) });
+  const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?size: (\d+)\tflags: \w+\n)?/gy;
+  for (const [, mode = "", hash = "", path = "", size = "0"] of new TextDecoder().decode(printed).matchAll(entry)) {
+    if (path.startsWith(prefix)) entries.set(path.slice(prefix.length), { mode, hash, size: Number(size) });
+  }
   return entries;
 }
 
@@ -210,9 +228,9 @@ export async function indexedFiles(
     ["100755", executable(plain)],
   ]);
   return new Map(
-    wanted.map(({ path, mode, inode }): [string, PresentEntry] => {
+    wanted.map(({ path, mode }): [string, PresentEntry] => {
       const kind = mode === "120000" ? "symlink" : "file";
-      return [path, { kind, mode: modes.get(mode) ?? 0o120777, inode, content: contents.get(path) }];
+      return [path, { kind, mode: modes.get(mode) ?? 0o120777, content: contents.get(path) }];
     }),
   );
 }

@@ -9,7 +9,7 @@ import {
   symlinkSync,
   unlinkSync,
 } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, relative } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import { errnoOf, unlessRefused } from "../errors.ts";
 import { HeldDirectory } from "../files/held.ts";
@@ -72,11 +72,15 @@ class Stage implements Disposable {
   async apply(plan: RestorePlan): Promise<void> {
     const deleted = this.#files.filter(({ before }) => before.kind === "missing");
     for (const { path } of deleted) unlinkIn(this.#base, this.#pathOf(path));
-    for (const { path } of deleted) removeMade(this.#base, this.#pathOf(dirname(path)), plan);
+    const directories = plan.directories.filter(({ root }) => root === this.#base.path);
+    for (const { path, wasThere } of directories.toReversed())
+      if (!wasThere) removeEmpty(this.#base, this.#pathOf(path));
     for (const [index, file] of this.#files.entries()) {
       if (file.before.kind !== "missing") this.#move(String(index), file);
       if (index % 50 === 49) await yieldToEventLoop();
     }
+    for (const { path, wasThere } of directories)
+      if (wasThere) unlessRefused(() => this.#base.descend(this.#pathOf(path), { create: true })[Symbol.dispose]());
   }
 
   /** In one step; a part of the project may lie on another file system. */
@@ -136,19 +140,12 @@ function unlinkIn(base: HeldDirectory, path: string): void {
   }
 }
 
-/** Removes a directory when it is empty and was not there before, and so on upwards. */
-function removeMade(base: HeldDirectory, path: string, plan: Pick<RestorePlan, "sinceMs" | "moved">): void {
-  if (path === "" || path === ".") return;
-  const isGone = unlessRefused(() => {
+/** A directory with something in it stays. */
+function removeEmpty(base: HeldDirectory, path: string): void {
+  unlessRefused(() => {
     using parent = base.descend(dirname(path));
-    const name = basename(path);
-    const stats = parent.look(name);
-    const wasThere = stats !== undefined && stats.birthtimeMs < plan.sinceMs;
-    if (wasThere && !plan.moved.has(join(base.path, path))) return false;
-    if (stats !== undefined) rmdirSync(parent.at(name));
-    return true;
+    rmdirSync(parent.at(basename(path)));
   });
-  if (isGone === true) removeMade(base, dirname(path), plan);
 }
 
 function removeEmptyTree(parent: HeldDirectory, name: string): void {

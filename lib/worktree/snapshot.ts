@@ -30,7 +30,8 @@ export class Snapshot implements AsyncDisposable {
   /** The same, and keeps the files as they were. */
   async record(key: SnapshotKey, signal: AbortSignal): Promise<Recorded> {
     const recorder = new SnapshotRecorder(key);
-    const diff = await diffChanges(recorder.along(changesSince(this.#past, signal), this.#past), this.#past);
+    const diff = await diffChanges(recorder.along(changesSince(this.#past, signal)), this.#past);
+    await recorder.finish(this.#past, signal);
     const { added, problem } = recorder;
     // Nothing is known of a project with too many files.
     return { ...diff, count: this.#past.project && recorder.count, added, problem };
@@ -69,6 +70,7 @@ export async function takeSnapshot(options: SnapshotOptions, signal: AbortSignal
       room: { bytes: mostIndexBytes },
       copies,
       repositories: new Map(),
+      directories: new Set(),
       notes: [],
     };
     return new Snapshot({ ...(await rememberProject(project, signal)), isOwn }, close);

@@ -126,6 +126,23 @@ test("a directory that was moved leaves no empty one behind", async () => {
   expect(pictureOf(ground.root)).toEqual(before);
 });
 
+test.each([true, false])("a file that was ignored is not new when the rules change (repository: %s)", async (isGit) => {
+  await using ground = makeGround({ ".gitignore": "*.log\nsecret\n", "a/.gitignore": "own\n", "a/b": "b\n" });
+  if (isGit) ground.commit();
+  const ignored = { "x.log": "x\n", "a/secret": "s\n", "a/own": "o\n" };
+  for (const [path, text] of Object.entries(ignored)) ground.write(path, text);
+  await using snapshot = await ground.snapshot();
+  ground.write(".gitignore", "*.log\n");
+  ground.remove("a/.gitignore");
+  for (const path of Object.keys(ignored)) ground.write(path, "changed\n");
+  ground.write("a/new", "n\n");
+  const diff = await snapshot.record(ground.key(), live);
+  expect(summary(diff)).toEqual([".gitignore update +0 -1", "a/.gitignore delete +0 -1", "a/new add +1 -0"]);
+  await undo(ground.key());
+  for (const path of Object.keys(ignored)) expect(fs.readFileSync(join(ground.root, path), "utf8")).toBe("changed\n");
+  expect(fs.existsSync(join(ground.root, "a/new"))).toBe(false);
+});
+
 describe("the user's own work is named and kept:", () => {
   type Row = [name: string, turn: (ground: Ground) => void, user: (ground: Ground) => void, path: string];
   const rows: Row[] = [
@@ -213,7 +230,7 @@ test("nothing is written in .git or outside of the project, whatever was stored"
   const state = { kind: "file", mode: 0o100755, hash: "0".repeat(64) } as const;
   const stored = (path: string): Manifest => {
     const change = { path, before: state, after: { kind: "missing" } as const };
-    return { root: ground.root, takenAtMs: 0, changes: [change] };
+    return { root: ground.root, changes: [change], made: [], removed: [] };
   };
   const put = (manifests: readonly Manifest[]) => {
     fs.mkdirSync(join(manifestPath(ground.key()), ".."), { recursive: true });
