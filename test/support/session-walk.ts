@@ -108,7 +108,7 @@ export class Walk {
     const { session } = this;
     const left = Math.max(0, session.info.turns - turns);
     const expected = this.#before[left];
-    const dropped = await session.rollback(turns);
+    const dropped = session.rollback(turns);
     this.#before.length = left;
     if (dropped > 0) assertSame("a rollback", stateOf(session), expected);
   }

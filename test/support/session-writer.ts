@@ -36,7 +36,7 @@ try {
       session.append(result(`a${n}`, "first"));
       session.append(reply("done"));
       session.endTurn("complete");
-      if (n % 5 === 4) await session.rollback(2);
+      if (n % 5 === 4) session.rollback(2);
       if (n % 3 !== 2) continue;
       const { kept, tail } = retain(session.items(), 200);
       session.append({ kind: "compaction", text: `summary ${n}`, kept, tail, usage: noUsage });
