@@ -18,7 +18,7 @@ export function rollback({ turns, json, ...options }: CommandOptions<"session ro
 
 export function forkSession({ id, json }: CommandOptions<"session fork">): Promise<number> {
   return withStore(async function* (store) {
-    const { id: fork, parent = "" } = await store.copy(id);
+    const { id: fork, parent = "" } = store.copy(id);
     shareSnapshots(snapshotDirectory(databasePath()), { from: parent, to: fork });
     yield json ? asJson({ id: fork, parent }) : `${fork}\n`;
   });

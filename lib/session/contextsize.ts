@@ -16,11 +16,12 @@ export class ContextSize {
   #estimated = 0;
 
   add(item: Item): void {
-    if (item.kind === "assistant" && item.usage.input !== null) {
-      this.#reported = item.usage.input + (item.usage.output ?? 0);
-      this.#sinceReport = 0;
-    } else this.#sinceReport += tokensOf(item);
-    this.#estimated += tokensOf(item);
+    const tokens = tokensOf(item);
+    this.#estimated += tokens;
+    this.#sinceReport += tokens;
+    if (item.kind !== "assistant" || item.usage.input === null) return;
+    this.#reported = item.usage.input + (item.usage.output ?? 0);
+    this.#sinceReport = 0;
   }
 
   forgetReported(): void {

@@ -13,6 +13,7 @@ import {
   type SessionInfo,
   updateSession,
 } from "./log.ts";
+import { readLive } from "./live.ts";
 import { openOutputs, type OutputStore } from "./outputs.ts";
 import { openRecall, type Recall } from "./recall.ts";
 import { Replay } from "./replay.ts";
@@ -128,16 +129,15 @@ export class Session implements AsyncDisposable {
   }
 
   /** Takes back the last turns, all when there are fewer, and returns their number. */
-  async rollback(turns: number): Promise<number> {
+  rollback(turns: number): number {
     if (!Number.isSafeInteger(turns) || turns < 1) throw new KodaError("usage", "num_turns must be >= 1");
     if (this.#inTurn) throw new KodaError("session_held", "Cannot rollback while a turn is in progress.");
     const dropped = Math.min(turns, this.#info.turns);
     if (dropped === 0) return 0;
-    const [{ readLive }, { decodeItem }] = await Promise.all([import("./live.ts"), import("./decode.ts")]);
     const { info, logged } = continued(this.#info, [{ kind: "rollback", turns: dropped }], Date.now());
     this.#write(() => {
       appendItems(this.#db, { info, items: logged });
-      this.#replay = new Replay(readLive(this.#db, this.id, decodeItem));
+      this.#replay = new Replay(readLive(this.#db, this.id));
       this.#info = { ...info, ...(this.environment && standingOf(this.environment)) };
       updateSession(this.#db, this.#info);
     });

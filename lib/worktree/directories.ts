@@ -1,5 +1,6 @@
-import { existsSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
 import type { Past } from "./past.ts";
 import { type FrozenRepository, trackedFiles } from "./repository.ts";
@@ -15,7 +16,7 @@ export async function directoryChanges(
 ): Promise<DirectoryChanges> {
   const { policy, project } = past;
   const { root } = policy;
-  const removed = [...(project?.directories ?? [])].filter((directory) => !existsSync(directory));
+  const removed = [...(project?.directories ?? [])].filter((directory) => !isDirectory(directory));
   const files = added.map((path) => join(root, path));
   const made = files.length === 0 ? [] : (await directoriesSince(past, signal))(files);
   const shown = (paths: Iterable<string>) => [...paths].map((path) => relative(root, path)).sort();
@@ -29,12 +30,18 @@ export async function directoriesSince(
 ): Promise<(files: readonly string[]) => string[]> {
   const { directories = new Set<string>(), repositories = new Map<string, FrozenRepository>() } = project ?? {};
   const places = [...directories, ...repositories.keys()].map((path) => join(path, "x"));
-  const before = directoriesOver([...files.keys(), ...places], root);
+  const wasMissing = (path: string) => files.get(path)?.kind === "missing";
+  const before = directoriesOver([...[...files.keys()].filter((path) => !wasMissing(path)), ...places], root);
   for (const repository of repositories.values()) {
     const tracked = (await trackedFiles(repository, signal)).map((path) => join(repository.base, path));
-    for (const path of directoriesOver(tracked, root)) before.add(path);
+    const there = tracked.filter((path) => !wasMissing(path));
+    for (const path of directoriesOver(there, root)) before.add(path);
   }
   return (now) => [...directoriesOver(now, root)].filter((path) => !before.has(path));
+}
+
+export function isDirectory(path: string): boolean {
+  return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false }))?.isDirectory() ?? false;
 }
 
 /** The directories between a root and files in it. */

@@ -7,7 +7,7 @@ import { bytesAt, entryAt, isSameEntry, type Entry, type PresentEntry, type Sign
 import { isBelow } from "../files/path.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { listFiles, listFilesAgain, mostFiles, type Project } from "./listing.ts";
-import { directoriesSince } from "./directories.ts";
+import { directoriesSince, isDirectory } from "./directories.ts";
 import { ignoredBefore, isRules } from "./ignored.ts";
 import type { Change } from "./patch.ts";
 import { executable, indexedFiles } from "./repository.ts";
@@ -37,9 +37,25 @@ export async function rememberProject(project: Project, signal: AbortSignal): Pr
   const { policy, notes, copies } = project;
   const past = { policy, takenAtMs, notes };
   const paths = await listFiles(project, signal);
-  if (paths.size <= mostFiles) return { ...past, project, files: await keepFiles(paths, copies, signal) };
+  if (paths.size <= mostFiles) {
+    const files = await keepFiles(paths, copies, signal);
+    for (const directory of emptied(files, policy.root)) project.directories.add(directory);
+    return { ...past, project, files };
+  }
   notes.push(`Changes are not listed: the project has more than ${mostFiles.toLocaleString("en")} files`);
   return { ...past, files: new Map() };
+}
+
+/** Directories in which files of the index are missing; git does not say if it is with their directory. */
+function emptied(files: ReadonlyMap<string, Entry>, root: string): Set<string> {
+  const directories = new Set<string>();
+  for (const [path, { kind }] of files) {
+    if (kind !== "missing") continue;
+    let above = dirname(path);
+    while (above !== root && !directories.has(above) && !isDirectory(above)) above = dirname(above);
+    directories.add(above);
+  }
+  return directories;
 }
 
 /** A file system tells the time in steps; what happened within one cannot be told apart by it. */

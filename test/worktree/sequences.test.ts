@@ -98,9 +98,10 @@ class Editor {
   }
 
   #put(path: string, text: string): void {
-    for (let above = dirname(path); above !== "."; above = dirname(above)) {
-      const stats = fs.lstatSync(this.#at(above), { throwIfNoEntry: false });
-      if (stats?.isDirectory() === false) fs.rmSync(this.#at(above));
+    const names = path.split("/");
+    for (const depth of names.keys()) {
+      const above = this.#at(names.slice(0, depth).join("/"));
+      if (fs.lstatSync(above, { throwIfNoEntry: false })?.isDirectory() === false) fs.rmSync(above);
     }
     if (fs.lstatSync(this.#at(path), { throwIfNoEntry: false })?.isDirectory() === true) return;
     fs.mkdirSync(dirname(this.#at(path)), { recursive: true });
@@ -133,10 +134,9 @@ class Editor {
   #rename(): void {
     const [from, to] = [this.pick(this.files("any")), this.newPath()];
     if (from === undefined || to.startsWith(`${from}/`)) return;
-    const target = fs.lstatSync(this.#at(to), { throwIfNoEntry: false });
-    if (target?.isDirectory() === true) return;
     this.#put(to, "");
-    if (fs.lstatSync(this.#at(from), { throwIfNoEntry: false }) === undefined) return;
+    const [source, target] = [from, to].map((path) => stateOf(this.#ground)[path]);
+    if (source === undefined || target?.startsWith("100") !== true) return;
     fs.renameSync(this.#at(from), this.#at(to));
     this.#tidy(from);
   }
