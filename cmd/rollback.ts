@@ -3,6 +3,7 @@ import { databaseFile, snapshotDirectory } from "../lib/config/paths.ts";
 import { rollbackSession, type RollbackReport } from "../lib/conversation/rollback.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
+import { visibleLine } from "../lib/visible.ts";
 import { shareSnapshots } from "../lib/worktree/share.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson } from "./print.ts";
@@ -37,10 +38,11 @@ function textOf({ session, dropped, files }: RollbackReport, { asked, dryRun }: 
   const fewer = dropped < asked ? `, all that there are (${asked} were asked for)` : "";
   const lines = [`${verb} ${counted(dropped, "turn")} of ${session}${fewer}`];
   const { restored = [], kept = [], unrestorable = [] } = files ?? {};
-  for (const { path, action } of restored) lines.push(`  ${action} ${path}`);
+  for (const { path, action, edited } of restored)
+    lines.push(`  ${action} ${path}${edited ? " (with your changes between these turns)" : ""}`);
   for (const { path, reason } of kept) lines.push(`  keep ${path}: ${reason}`);
   for (const each of unrestorable)
     lines.push(`  cannot restore ${"path" in each ? each.path : `turn ${each.turn}`}: ${each.reason}`);
   if (files !== undefined && restored.length + kept.length + unrestorable.length === 0) lines.push("No file differs");
-  return `${lines.join("\n")}\n`;
+  return lines.map((line) => `${visibleLine(line)}\n`).join("");
 }

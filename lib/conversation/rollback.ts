@@ -10,7 +10,7 @@ import { Contents } from "../worktree/contents.ts";
 import { readManifest } from "../worktree/manifest.ts";
 import { planRestoration, type RestorePlan } from "../worktree/plan.ts";
 import { type Manifest, manifestPath, SnapshotRecorder, type SnapshotKey } from "../worktree/record.ts";
-import { stageFiles } from "../worktree/restore.ts";
+import { removeStaged, stageFiles } from "../worktree/restore.ts";
 import { stateAt } from "../worktree/state.ts";
 
 type RollbackRequest = {
@@ -30,7 +30,12 @@ export type RollbackReport = {
   dropped: number;
   /** Absent when only the conversation was to be rolled back. */
   files?: {
-    restored: { path: string; action: "create" | "update" | "delete" }[];
+    restored: {
+      path: string;
+      action: "create" | "update" | "delete";
+      /** The user changed it between these turns, and that is undone too. */
+      edited?: true;
+    }[];
     kept: { path: string; reason: string }[];
     /** Files, and turns whose changes are not known. */
     unrestorable: ({ path: string; reason: string } | { turn: number; reason: string })[];
@@ -132,9 +137,10 @@ function describe({ plan, unknown }: Restoration, cwd: string): NonNullable<Roll
     return inside.startsWith("../") || isAbsolute(inside) ? path : inside;
   };
   return {
-    restored: plan.restored.map(({ path, now, before }) => ({
+    restored: plan.restored.map(({ path, now, before, wasEdited }) => ({
       path: shown(path),
       action: before.kind === "missing" ? "delete" : now.kind === "missing" ? "create" : "update",
+      ...(wasEdited && { edited: true }),
     })),
     kept: plan.kept.map(({ path, reason }) => ({ path: shown(path), reason })),
     unrestorable: [...unknown, ...plan.lost.map(({ path, reason }) => ({ path: shown(path), reason }))],
@@ -151,8 +157,9 @@ function assertRestorable({ unrestorable }: NonNullable<RollbackReport["files"]>
 type Restoring = { snapshots: string; session: Session };
 
 async function restoreFiles(plan: RestorePlan, { snapshots, session }: Restoring): Promise<void> {
-  if (plan.restored.length === 0) return;
   try {
+    removeStaged(plan, session.id);
+    if (plan.restored.length === 0) return;
     // The item that drops the turns is the next one.
     keepPresent(plan, { snapshots, session: session.id, by: "rollback", seq: session.info.length + 1 });
     using staged = await stageFiles(plan, { contents: new Contents(snapshots), staging: session.id });

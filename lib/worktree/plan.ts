@@ -16,12 +16,15 @@ export type Restored = {
   root: string;
   now: FileState;
   before: FileState;
+  /** Someone else changed it between two of the snapshots. */
+  wasEdited: boolean;
 };
 
 /** A file that stays as it is; `path` is absolute. */
 type Unrestored = { path: string; reason: string };
 
 export type RestorePlan = {
+  roots: readonly string[];
   restored: readonly Restored[];
   /** They are not as koda left them, or something of the user's is in the way. */
   kept: readonly Unrestored[];
@@ -45,10 +48,10 @@ export async function planRestoration(
   const histories = historiesOf(manifests);
   const wanted: Restored[] = [];
   const kept: Unrestored[] = [];
-  for (const [path, { root, before, left }] of histories) {
+  for (const [path, { root, before, left, wasEdited }] of histories) {
     const now = isReachable(path) ? stateAt(path) : missing;
     if (isSameState(now, before)) continue;
-    if (force || isSameState(now, left)) wanted.push({ path, root, now, before });
+    if (force || isSameState(now, left)) wanted.push({ path, root, now, before, wasEdited });
     else kept.push({ path, reason: "it was changed since koda's last turn" });
     if ((wanted.length + kept.length) % 100 === 0) await yieldToEventLoop();
   }
@@ -63,12 +66,13 @@ export async function planRestoration(
     else if (reason !== undefined) lost.push({ path: each.path, reason });
     else restored.push(each);
   }
-  return { restored, kept, lost, directories: directoriesOf(manifests) };
+  const roots = [...new Set(manifests.map(({ root }) => root))];
+  return { roots, restored, kept, lost, directories: directoriesOf(manifests) };
 }
 
 const missing: FileState = { kind: "missing" };
 
-type FileHistory = Pick<Restored, "root" | "before"> & { left: FileState };
+type FileHistory = Omit<Restored, "path" | "now"> & { left: FileState };
 
 /** Of each file the state before the first snapshot, and the one that the last left it in. */
 function historiesOf(manifests: readonly Manifest[]): ReadonlyMap<string, FileHistory> {
@@ -77,7 +81,8 @@ function historiesOf(manifests: readonly Manifest[]): ReadonlyMap<string, FileHi
     for (const { path, before, after } of changes) {
       const absolute = join(root, path);
       const known = histories.get(absolute);
-      histories.set(absolute, { ...(known ?? { root, before }), left: after });
+      const wasEdited = known !== undefined && (known.wasEdited || !isSameState(known.left, before));
+      histories.set(absolute, { root, before, ...known, left: after, wasEdited });
     }
   return new Map([...histories].sort(([one], [other]) => (one < other ? -1 : 1)));
 }

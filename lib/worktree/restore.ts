@@ -41,6 +41,18 @@ export async function stageFiles(plan: RestorePlan, options: RestoreOptions): Pr
   };
 }
 
+/** Removes what a killed process left. */
+export function removeStaged({ roots }: RestorePlan, staging: string): void {
+  for (const root of roots) {
+    using base = HeldDirectory.open(root);
+    rmSync(base.at(stagingName(staging)), { recursive: true, force: true });
+  }
+}
+
+function stagingName(staging: string): string {
+  return `.koda-rollback-${staging}`;
+}
+
 type StagedFiles = Disposable & { apply(): Promise<void> };
 
 /** New files of one project, in a directory beside their places. */
@@ -54,8 +66,7 @@ class Stage implements Disposable {
   constructor(root: string, { contents, staging }: RestoreOptions) {
     this.#contents = contents;
     this.#base = HeldDirectory.open(root);
-    this.#name = `.koda-rollback-${staging}`;
-    this.#remove();
+    this.#name = stagingName(staging);
     this.#directory = this.#base.child(this.#name, { create: true });
     this.#directory.chmod(0o700);
   }

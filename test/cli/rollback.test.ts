@@ -5,7 +5,8 @@ import { binary, exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, say, silence } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
-import { runGit } from "../support/worktree.ts";
+import { until } from "../support/until.ts";
+import { runGit, undo } from "../support/worktree.ts";
 
 /** Runs one turn for each command, in the session `s`; the project is a repository with one commit. */
 async function turns(place: Place, ...commands: readonly string[]) {
@@ -154,6 +155,25 @@ test("a file that the user changed since is named and kept, and --force restores
   expect(fs.readFileSync(join(place.project, "b.txt"), "utf8")).toBe("mine\n");
 });
 
+test("a change of the user's between the turns is undone with them, and that is said", async () => {
+  await using place = makePlace({ "a.txt": "a\n", "new\nline\u001b": "n\n" });
+  await turns(place, "echo 1 > a.txt");
+  place.write("a.txt", "mine\n");
+  await turns(place, "echo 2 > a.txt; rm new*");
+  expect((await rollback(place, "2", "--files")).stdout).toBe(
+    "Dropped 2 turns of s\n  update a.txt (with your changes between these turns)\n  create new\\nline\\u001b\n",
+  );
+});
+
+test("after a crash between the files and the conversation the same command goes on", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  await turns(place, "echo 1 > a.txt; echo b > b.txt");
+  await undo({ snapshots: snapshotsOf(place), session: "s", by: "turn", seq: 1 });
+  place.write(".koda-rollback-s/0", "a\n");
+  expect((await rollback(place, "1", "--files")).stdout).toBe("Dropped 1 turn of s\nNo file differs\n");
+  expect(fs.readdirSync(place.project)).toEqual(["a.txt"]);
+});
+
 test("it is refused while a turn runs", async () => {
   await using place = makePlace();
   await using server = await startModelServer([[say("Holding."), silence()]]);
@@ -264,7 +284,7 @@ test("a turn that was killed is not undone silently", async () => {
   const child = start(place, ["exec", "--json", ...using(server), "--session", "s", "hold it"]);
   const holder = follow(child);
   await holder.until(({ type }) => type === "tool.start");
-  while (fs.readFileSync(join(place.project, "a.txt"), "utf8") !== "2\n") await Bun.sleep(5);
+  await until(() => fs.readFileSync(join(place.project, "a.txt"), "utf8") === "2\n");
   child.kill("SIGKILL");
   await child.exited;
   const refused = await rollback(place, "2", "--files");

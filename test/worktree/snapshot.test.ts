@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
 import { seeded } from "../support/random.ts";
+import { until } from "../support/until.ts";
 import { live, makeGround, summary, type Ground } from "../support/worktree.ts";
 
 type Kind = { name: string; make(files?: Record<string, string>): Ground; searchPath?: string };
@@ -86,8 +87,8 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     await using ground = make({ "dir/tracked": "t\n", "dir/sub/other": "o\n", ".gitignore": "*.log\n" });
     ground.write("dir/untracked", "u\n");
     ground.write("old.log", "l\n");
-    // Files are told apart by times that the file system keeps in steps.
-    await Bun.sleep(40);
+    const { ctimeMs } = fs.lstatSync(join(ground.root, "old.log"));
+    await until(() => Date.now() > ctimeMs + 40);
     const diff = await ground.changedBy(() => {
       fs.renameSync(join(ground.root, "dir"), join(ground.root, "moved"));
       ground.write(".gitignore", "");
