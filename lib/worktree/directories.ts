@@ -18,7 +18,7 @@ export async function directoryChanges(
   const { root } = policy;
   const removed = [...(project?.directories ?? [])].filter((directory) => !isDirectory(directory));
   const files = added.map((path) => join(root, path));
-  const made = files.length === 0 ? [] : (await directoriesSince(past, signal))(files);
+  const made = directoriesOver(files, root).size === 0 ? [] : (await directoriesSince(past, signal))(files);
   const shown = (paths: Iterable<string>) => [...paths].map((path) => relative(root, path)).sort();
   return { made: shown(made), removed: shown(removed) };
 }

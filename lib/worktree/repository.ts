@@ -170,18 +170,31 @@ async function submodules(repository: FrozenRepository, signal: AbortSignal): Pr
   return entries.map(([path]) => path).filter((path) => existsSync(join(repository.base, path, ".git")));
 }
 
-/** All the files in the frozen index that lie in the base, whether they are still there or not. */
+/** All the files in the frozen index that lie in the base, whether they are still there or not, and submodules. */
 export async function trackedFiles(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
-  const entries = await indexEntries(repository, signal);
-  return [...entries].filter(([, { mode }]) => isMode(mode)).map(([path]) => path);
+  const prefix = prefixOf(repository);
+  const paths = partsOf(await runGit(awayFrom(repository, signal), ["ls-files", "-z"]));
+  return paths.flatMap((path) => (path.startsWith(prefix) ? path.slice(prefix.length) : []));
+}
+
+/** Paths in the index begin with it. */
+function prefixOf({ base, top }: FrozenRepository): string {
+  return base === top ? "" : `${relative(top, base)}/`;
 }
 
 type IndexEntry = { mode: string; hash: string; size: number };
 
 /** `--debug` adds the size that the file had; in case that it ever looks different the size is taken to be right. */
-async function indexEntries(repository: FrozenRepository, signal: AbortSignal): Promise<Map<string, IndexEntry>> {
-  const printed = await runGit(awayFrom(repository, signal), ["ls-files", "-z", "-s", "--debug"]);
-  const prefix = repository.base === repository.top ? "" : `${relative(repository.top, repository.base)}/`;
+async function indexEntries(
+  repository: FrozenRepository,
+  signal: AbortSignal,
+  wanted: readonly string[] = [],
+): Promise<Map<string, IndexEntry>> {
+  const prefix = prefixOf(repository);
+  const names = wanted.filter((path) => path !== "").map((path) => `:(literal)${prefix}${path}`);
+  // A command line takes no more; then git lists all of them.
+  const some = names.join().length < mostNamed ? ["--", ...names] : [];
+  const printed = await runGit(awayFrom(repository, signal), ["ls-files", "-z", "-s", "--debug", ...some]);
   const entries = new Map<string, IndexEntry>();
   const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?size: (\d+)\tflags: \w+\n)?/gy;
   for (const [, mode = "", hash = "", path = "", size = "0"] of new TextDecoder().decode(printed).matchAll(entry)) {
@@ -189,6 +202,8 @@ async function indexEntries(repository: FrozenRepository, signal: AbortSignal): 
   }
   return entries;
 }
+
+const mostNamed = 20_000;
 
 /** For commands to which the work tree does not matter: it may be gone. */
 function awayFrom({ git, directory }: FrozenRepository, signal: AbortSignal): GitRun {
@@ -210,7 +225,7 @@ export async function indexedFiles(
   { paths, copies }: Wanted,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, PresentEntry>> {
-  const entries = await indexEntries(repository, signal);
+  const entries = await indexEntries(repository, signal, paths);
   const wanted = paths.flatMap((path) => {
     const entry = entries.get(path);
     return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path }];
