@@ -87,7 +87,7 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   Bun.unsafe.setJITPolicy(1);
   const { conversation, settings } = opened.value;
   if (prompt.value.length === 0) assertUnfinished(conversation.parts.session);
-  const request = { prompt: prompt.value, schema: settings.answerSchema };
+  const request = { prompt: prompt.value, schema: settings.answerSchema, verify: settings.verify };
   return { conversation, request, failOn: settings.failOn };
 }
 

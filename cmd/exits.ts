@@ -8,6 +8,7 @@ export const exits: readonly (readonly [code: number, meaning: string])[] = [
   [5, "a limit on turns or tokens"],
   [6, "the answer is empty or does not match --output-schema"],
   [7, "the sandbox cannot be enforced here"],
+  [8, "the command of --verify never passed"],
   [9, "the provider is unavailable after all retries: try later"],
   [10, "the session does not exist or is held by another process, or the database is unusable"],
   [11, "the output cannot be written"],

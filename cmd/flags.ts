@@ -174,6 +174,11 @@ const limits = grouped("Limits", {
   timeout: { value: value.duration, about: "Wall-clock time of the whole run" },
   "idle-timeout": { value: value.duration, about: "Time without output from the model or a tool" },
   "max-command-time": { value: value.duration, about: "Time of one command", default: "300s" },
+  verify: {
+    value: value.shellCommand,
+    about: "Run CMD in the sandbox on the answer; while it fails the model goes on, and exit 8 if it never passes",
+  },
+  "verify-attempts": { value: value.count, about: "The most runs of CMD", default: "3" },
   "fail-on": { ...repeated(value.oneOf("denied", "tool-error")), about: "Exit 3 when a call was denied, or failed" },
 });
 

@@ -42,6 +42,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     },
     hasImages: options.image.length > 0,
     answerSchema: await answerSchemaOf(options),
+    verify: options.verify === undefined ? undefined : { command: options.verify, most: options.verifyAttempts ?? 3 },
     resumeFlags: resumeFlags(options),
     failOn: options.failOn.map((name) => (name === "tool-error" ? "tool_error" : name)),
   };

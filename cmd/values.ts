@@ -38,6 +38,12 @@ export const directory: ArgumentType<string> = {
   completes: "directory",
 };
 
+export const shellCommand: ArgumentType<string> = {
+  ...sentence("CMD"),
+  expected: "a command for the shell",
+  read: (value) => (value.trim() === "" ? undefined : value),
+};
+
 export const program: ArgumentType<string> = { ...text("CMD"), expected: "a program", completes: "program" };
 
 export const model: ArgumentType<string> = { ...text("NAME"), completes: "models" };

@@ -31,6 +31,9 @@ export const exitByCode = {
 
   sandbox: 7,
 
+  // --verify never passed.
+  verification: 8,
+
   // The provider is unavailable, after all retries.
   unavailable: 9,
   overloaded: 9,

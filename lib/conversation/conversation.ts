@@ -7,6 +7,7 @@ import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
@@ -24,6 +25,7 @@ export type TurnRequest = {
   prompt: Prompt;
   /** The JSON Schema that the answer has to match. */
   schema?: JsonSchema | undefined;
+  verify?: Pick<Verification, "command" | "most"> | undefined;
 };
 
 type ConversationParts = {
@@ -51,6 +53,7 @@ export class Conversation implements AsyncDisposable {
   readonly #changed = new Set<string>();
   /** One object: the sandbox prepares each policy once. */
   #readers: Policy | undefined;
+  #verification: Verification | undefined;
   readonly #life = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -86,6 +89,7 @@ export class Conversation implements AsyncDisposable {
       usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
       tools: ledger.calls,
       filesChanged: this.#changed.size,
+      ...this.#verified(),
       resume,
     };
   }
@@ -101,7 +105,14 @@ export class Conversation implements AsyncDisposable {
     if (this.#running !== undefined) await within(graceMs, this.#running);
   }
 
-  #turn({ schema }: TurnRequest, changes: Changes): Turn {
+  #verified(): Pick<Totals, "verify"> {
+    if (this.#verification === undefined) return {};
+    const { command, passed, attempts } = this.#verification;
+    return { verify: { command, passed, attempts } };
+  }
+
+  #turn({ schema, verify }: TurnRequest, changes: Changes): Turn {
+    this.#verification = verify && { ...verify, attempts: 0, passed: false };
     const { session, ledger, events, workspace, stance, host, watchKey } = this.parts;
     return {
       ...stance,
@@ -112,6 +123,7 @@ export class Conversation implements AsyncDisposable {
       changes,
       watchKey,
       ...(schema !== undefined && { schema }),
+      ...(this.#verification !== undefined && { verification: this.#verification }),
       contextOf: (call, claim) => this.#contextOf(call, claim),
       repositories: workspace.repositories,
       loop: new LoopGuard(),

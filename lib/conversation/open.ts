@@ -53,7 +53,8 @@ export async function openConversation(
   const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
   const moved = directoryChange(session.environment, settings.root);
   for (const notice of [...moved, ...changed, ...kept]) post(notice);
-  const accept = (confinement: Confinement) => assertSandbox(confinement, allowance);
+  const accept = (confinement: Confinement) =>
+    assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
   const workspace = held.use(await openWorkspace(options));
   const isHiddenHere = (real: string) => isHidden(real, workspace.policy);

@@ -1,5 +1,6 @@
 import type { LoadedConfig, Wire } from "../config/config.ts";
 import type { JsonSchema, ModelSettings } from "../model/model.ts";
+import type { TurnRequest } from "./conversation.ts";
 import type { FailOn } from "./exec.ts";
 import type { Explicit } from "./resume.ts";
 
@@ -42,6 +43,8 @@ export type Settings = {
   answerSchema: JsonSchema | undefined;
   /** The prompt has images (-i). */
   hasImages: boolean;
+  /** The command of --verify. */
+  verify: TurnRequest["verify"];
   failOn: readonly FailOn[];
   /** Flags that a later command line needs to continue under the same terms, quoted for a shell. */
   resumeFlags: readonly string[];

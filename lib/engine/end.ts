@@ -10,6 +10,7 @@ export type Totals = {
   usage: End["usage"];
   tools: End["tools"];
   filesChanged: number;
+  verify?: NonNullable<End["verify"]>;
   durationMs: number;
   /** The command line that continues the session; null when there is nothing to continue. */
   resume: string | null;

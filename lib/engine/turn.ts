@@ -16,6 +16,7 @@ import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
 import type { LoopGuard } from "./loop.ts";
 import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
 import { ask } from "./request.ts";
+import { type Verification, verify } from "./verify.ts";
 
 /** The user's request; an empty one continues the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
@@ -32,6 +33,7 @@ export type Turn = {
   readonly system: string;
   /** The JSON Schema that the answer has to match. */
   readonly schema?: JsonSchema;
+  readonly verification?: Verification;
   readonly session: Session;
   readonly ledger: Ledger;
   readonly events: Events;
@@ -121,7 +123,8 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
       continue;
     }
 
-    const judgement = await judge.judge(reply);
+    const judged = await judge.judge(reply);
+    const judgement = judged.kind === "answer" ? yield* verify(turn, judged, signal) : judged;
     switch (judgement.kind) {
       case "answer":
         return answered(judgement);

@@ -10,6 +10,7 @@ import type { Activity, Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
 import { inline, openPaint, type Paint } from "./style.ts";
 import { banner, errorLine, summary, warnings } from "./summary.ts";
+import { verificationEnd, verificationId, verificationStart } from "./verification.ts";
 
 type ProgressOptions = Pick<
   SinkOptions,
@@ -95,6 +96,14 @@ class Progress {
       case "tool.end":
         await this.#calls.end(event);
         return await this.#wait(this.#calls.activity ?? newActivity("thinking"));
+      case "verify.start":
+        await this.#calls.start(verificationStart(event));
+        return await this.#wait(this.#calls.activity);
+      case "verify.output":
+        return await this.#calls.output({ ...event, type: "tool.output", id: verificationId });
+      case "verify.end":
+        await this.#calls.end(verificationEnd(event));
+        return await this.#wait(newActivity("thinking"));
       case "retry":
         await this.#showCommentary(this.#commentary.afterRetry());
         return await this.#retry(event);
