@@ -156,6 +156,7 @@ const output = grouped("Output", {
     value: value.file,
     about: "Write the final answer to FILE (- is stdout); a failed run removes FILE",
   },
+  patch: { value: value.file, about: "Write everything that the run changed in the project to FILE, for git apply" },
   "output-schema": { value: value.file, about: "A JSON Schema that the final answer must match" },
   stream: { about: "Write text as it comes, even into a pipe" },
   "print-schema": { about: "Print the JSON Schema of the jsonl events and exit" },

@@ -16,6 +16,7 @@ import type { Item, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
+import type { RunPatch } from "./runpatch.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
 import type { Hands, Workspace } from "./workspace.ts";
@@ -41,6 +42,8 @@ type ConversationParts = {
   environment: () => ItemOf<"environment"> | undefined;
   settings: { env: Readonly<Record<string, string | undefined>>; dataDirectory: string | undefined };
   own: OwnOutput;
+  /** For --patch. */
+  patch?: RunPatch | undefined;
   watchKey: KeyWatch;
   /** The command line that continues the session; null when nothing is kept. */
   resume: string | null;
@@ -62,6 +65,11 @@ export class Conversation implements AsyncDisposable {
     this.parts = parts;
     this.#hands = parts.workspace.open();
     parts.host.add(this);
+    const { patch, workspace, events, host } = parts;
+    if (patch === undefined) return;
+    workspace.atRest = async () => {
+      for (const notice of await patch.take(host.signal)) events.post(notice);
+    };
   }
 
   /** One turn. The signal ends this turn only. */
@@ -69,7 +77,7 @@ export class Conversation implements AsyncDisposable {
     if (this.#running !== undefined) throw new Error(`a turn of session ${this.parts.session.id} is running`);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#running = promise;
-    await using changes = this.#newChanges();
+    const changes = this.#newChanges();
     try {
       const stop = AbortSignal.any([signal, this.#life.signal]);
       return yield* runTurn(this.#turn(request, changes), this.#opening(request), stop);
@@ -77,6 +85,7 @@ export class Conversation implements AsyncDisposable {
       for (const path of changes.paths) this.#changed.add(path);
       this.#running = undefined;
       resolve();
+      if (this.parts.patch?.keep(changes) !== true) await changes[Symbol.asyncDispose]();
     }
   }
 

@@ -17,6 +17,7 @@ import { Conversation } from "./conversation.ts";
 import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
+import type { RunPatch } from "./runpatch.ts";
 import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
@@ -26,6 +27,7 @@ import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
 type ConversationOptions = {
   settings: Settings;
   own: OwnOutput;
+  patch?: RunPatch | undefined;
   /** The conversation's track in cassettes; absent for the first one of a process. */
   track?: string;
 };
@@ -33,7 +35,7 @@ type ConversationOptions = {
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
-  { settings, own, track }: ConversationOptions,
+  { settings, track, ...outputs }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Conversation> {
   await using held = new AsyncDisposableStack();
@@ -84,7 +86,7 @@ export async function openConversation(
     }),
     environment: () => environmentItem(session, { settings, allowance, workspace, info, connection, instructions }),
     settings,
-    own,
+    ...outputs,
     watchKey: watchForKey(connected.key),
     resume: resumeLine(session.id, settings, connection),
   });

@@ -311,7 +311,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     }, options);
     expect(summary(diff)).toEqual(["a add +1100 -0", "b add +1100 -0", "c add +1100 -0"]);
     expect(diff.patch.match(/^diff --git .*$/gm)).toEqual(["diff --git a/a b/a"]);
-    expect(diff.notes).toEqual(["The patch is cut at 4 MiB and leaves out 2 changed files"]);
+    expect(diff.notes).toEqual(["The diff event is cut at 4 MiB and leaves out 2 changed files"]);
   });
 
   test("the patch turns the old files into the new ones", async () => {
