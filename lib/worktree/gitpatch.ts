@@ -11,6 +11,7 @@ import type { PatchPlace } from "./repository.ts";
 export type GitPatch = { bytes: Uint8Array; lacks: readonly string[] };
 
 const longestPatch = 512 * 1024 * 1024;
+const tooLong = "with it the patch would be larger than 512 MiB";
 /** Larger texts are written as binary files are. */
 const largestText = 16 * 1024 * 1024;
 
@@ -21,11 +22,14 @@ export async function gitPatchOf(changes: AsyncIterable<Change>, place: PatchPla
   let length = 0;
   for await (const change of changes) {
     if (isSameToGit(change)) continue;
-    const patch = await patchOf(change, place);
-    const isTooLong = length + patch.length > longestPatch;
-    if (typeof patch === "string" || isTooLong)
-      lacks.push(`"${visibleLine(change.path)}": ${isTooLong ? "the patch would be larger than 512 MiB" : patch}`);
-    else length += parts[parts.push(patch) - 1]?.length ?? 0;
+    const made = await patchOf(change, place);
+    const patch = typeof made !== "string" && length + made.length > longestPatch ? tooLong : made;
+    if (typeof patch === "string") {
+      lacks.push(`"${visibleLine(change.path)}": ${patch}`);
+      continue;
+    }
+    parts.push(patch);
+    length += patch.length;
   }
   return { bytes: Buffer.concat(parts), lacks };
 }

@@ -154,6 +154,22 @@ test("a signal during the verification wins, and nothing of it goes on", async (
   expect(ending(end)).toEqual(["cancelled 130", "sigint", verify]);
 });
 
+test("the time limit holds during the verification", async () => {
+  const { end } = await run([say("Done.")], ["--timeout", "2s", "--verify", "sleep 600"]);
+  expect(ending(end)).toEqual(["limit 124", "timeout", { command: "sleep 600", passed: false, attempts: 1 }]);
+});
+
+test("an answer that never passed is not left in the file of -o, and a run with a verification can be replayed", async () => {
+  await using place = makePlace({ "answer.md": "old\n" });
+  await using server = await startModelServer([say("Done."), say("Done.")]);
+  const flags = ["go", "--verify", "cat missing", "--verify-attempts", "2", "-o", "answer.md"];
+  const recorded = await exec(place, server, [...flags, "--record", "../run.tape"]);
+  expect([recorded.exit, existsSync(join(place.project, "answer.md"))]).toEqual([8, false]);
+  const replayed = await koda(place, ["exec", "--replay", "../run.tape", ...flags]);
+  expect([replayed.exit, replayed.stdout]).toEqual([8, "Done.\n"]);
+  expect(server.requests).toHaveLength(2);
+});
+
 test("a session that failed its verification goes on with the line that its end has", async () => {
   await using place = makePlace();
   const replies = [say("Done."), call("Bash", { command: "touch ok" }), say("Really.")];
