@@ -112,12 +112,12 @@ async function openFor(options: ExecOptions, host: Host, delivery: Delivering) {
 }
 
 /** The patch is written first: when that fails the run has failed, and then there is no answer. */
-async function openOutputs({ answer, patch, steps }: Delivering, target: Omit<OutputTarget, "file">) {
-  const taken = patch === undefined ? undefined : new RunPatch();
-  if (patch !== undefined && taken !== undefined) {
+async function openOutputs({ answer, patch: file, steps }: Delivering, target: Omit<OutputTarget, "file">) {
+  const patch = file === undefined ? undefined : new RunPatch();
+  if (file !== undefined && patch !== undefined) {
     const { patchInto } = await import("./patchfile.ts");
-    steps.push(patchInto({ file: patch, ...target }, taken));
+    steps.push(patchInto({ file, ...target }, patch));
   }
   if (answer !== undefined) steps.push(await answerInto({ file: answer, ...target }));
-  return taken;
+  return patch;
 }

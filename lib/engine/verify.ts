@@ -107,11 +107,13 @@ async function run(turn: Turn, { command, attempts }: Verification, signal: Abor
   const limit = { seconds: context.shell.maxSeconds, notes: [] };
   const result = await runCommand(command, limit, { ...context, call, signal, report });
   signal.throwIfAborted();
-  if (result.confined === false) throw new KodaError("sandbox", resultText(result));
+  if (result.confined === false) throw new KodaError("sandbox", `${notSetUp}: ${resultText(result)}`);
   const exposure = turn.watchKey("--verify", resultText(result));
   if (exposure !== undefined) turn.events.post(exposure);
   return result;
 }
+
+const notSetUp = "The sandbox could not be set up for the verification; run koda doctor for details";
 
 function endOf({ attempts }: Verification, result: ToolResult, durationMs: number): EventOf<"verify.end"> {
   const { ok, exitCode, signal, timedOut, hint, output } = result;
