@@ -45,6 +45,8 @@ export type Turn = {
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
   readonly heard: () => void;
+  /** Called when a wait for a limit of the provider's begins, and disposed at its end. */
+  readonly waits: () => Disposable;
 };
 
 /** The progress of a turn. */

@@ -1,4 +1,4 @@
-import { contentForm, dataUrl, omittedImage, wireName } from "./body.ts";
+import { contentForm, dataUrl, omittedImage, outputLimit, wireName } from "./body.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
   type AssistantMessage,
@@ -19,14 +19,16 @@ import type { Quirks } from "./providers.ts";
  */
 export function chatBody(request: ModelRequest, { provider, info, settings }: ModelEndpoint): object {
   const quirks = provider.quirks ?? {};
-  const { temperature, maxOutputTokens, reasoningEffort } = settings;
+  const { temperature, reasoningEffort } = settings;
+  const limit = outputLimit(request, settings);
+  const limitKey = quirks.maxTokens ?? "max_completion_tokens";
   const hasTools = request.tools.length > 0;
   return {
     model: info.name,
     stream: true,
     stream_options: quirks.plainStream ? undefined : { include_usage: true },
     temperature,
-    [quirks.maxTokens ?? "max_completion_tokens"]: maxOutputTokens,
+    ...(limit.first !== undefined && { [limitKey]: limit.first }),
     reasoning_effort: reasoningEffort,
     tools: hasTools ? request.tools.map(toolForm) : undefined,
     messages: [
@@ -34,6 +36,7 @@ export function chatBody(request: ModelRequest, { provider, info, settings }: Mo
       ...messageForms(request.messages, { quirks, images: info.images }),
     ],
     tool_choice: hasTools && request.withoutTools ? "none" : undefined,
+    ...(limit.last !== undefined && { [limitKey]: limit.last }),
   };
 }
 

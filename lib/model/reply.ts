@@ -25,7 +25,8 @@ type WireFormat = {
 export function wireModel({ wire, body, parser }: WireFormat, endpoint: ModelEndpoint): Model {
   return async function* (request, signal) {
     const reply = parser();
-    const listener = { signal, heard: request.heard, isComplete: () => reply.state !== "open" };
+    const { heard, limits } = request;
+    const listener = { signal, heard, limits, isComplete: () => reply.state !== "open" };
     let events: ModelEvent[] = [];
 
     try {

@@ -1,4 +1,4 @@
-import { contentForm, dataUrl, wireName } from "./body.ts";
+import { contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import type { AssistantMessage, ImagePart, Message, TextPart } from "./message.ts";
 import type { ModelInfo, ModelRequest, ToolOffer } from "./model.ts";
@@ -6,7 +6,8 @@ import { thoughtOf } from "./thought.ts";
 
 /** The body of a Responses request; chat-body.ts explains the order of its keys. The provider stores nothing. */
 export function responsesBody(request: ModelRequest, { info, settings }: ModelEndpoint): object {
-  const { temperature, maxOutputTokens, reasoningEffort } = settings;
+  const { temperature, reasoningEffort } = settings;
+  const limit = outputLimit(request, settings);
   const reasons = !info.refuses?.includes("reasoning_effort");
   const hasTools = request.tools.length > 0;
   return {
@@ -15,12 +16,13 @@ export function responsesBody(request: ModelRequest, { info, settings }: ModelEn
     store: false,
     include: reasons ? ["reasoning.encrypted_content"] : undefined,
     temperature,
-    max_output_tokens: maxOutputTokens,
+    ...(limit.first !== undefined && { max_output_tokens: limit.first }),
     reasoning: reasoningEffort && { effort: reasoningEffort },
     tools: hasTools ? request.tools.map(toolForm) : undefined,
     instructions: request.system,
     input: request.messages.flatMap((message) => itemForms(message, info)),
     tool_choice: hasTools && request.withoutTools ? "none" : undefined,
+    ...(limit.last !== undefined && { max_output_tokens: limit.last }),
   };
 }
 
