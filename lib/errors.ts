@@ -11,6 +11,7 @@ export const exitByCode = {
   context: 1,
   content_policy: 1,
   images: 1,
+  invalid_image: 1,
   loop: 1,
 
   usage: 2,

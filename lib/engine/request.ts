@@ -3,6 +3,7 @@ import { addUsage, noUsage } from "../model/usage.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
 import { affordableOutput, costOf, type Ledger, noteRateLimits, spend, spendLost } from "./ledger.ts";
+import { removeRefusedImages } from "./refusedimages.ts";
 import type { Turn } from "./turn.ts";
 
 /** Sends the history, streams the reply, commits it, and reports its usage. */
@@ -32,7 +33,8 @@ export async function* ask(
     } catch (error) {
       keepCut(turn, gathering.text);
       yield* lose(turn, { request, gathering, before });
-      throw error;
+      removeRefusedImages(turn, error);
+      continue;
     } finally {
       if (gathering.text !== "") progress.text = gathering.text;
       // Not awaited here: a stream that is waited for ends only when the turn is aborted.

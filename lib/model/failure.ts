@@ -86,6 +86,7 @@ function sentence(code: ErrorCode, quoted: string, { provider, info, key }: Mode
     context: `The conversation is too long for ${name}/${info.name}`,
     content_policy: `${name} refused the content of the conversation`,
     images: `${name}/${info.name} does not accept images`,
+    invalid_image: `${name} refused an image`,
     quota: `${name}: quota exceeded`,
     rate_limit: `${name} is limiting the rate of requests`,
     overloaded: `${name} is overloaded`,

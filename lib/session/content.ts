@@ -23,6 +23,7 @@ export function searchableText(item: Item): string {
     case "todo":
       return item.items.map(({ text, status }) => `[${status}] ${text}`).join("\n");
     case "turn_start":
+    case "images_removed":
       return "";
     case "turn_end":
       return item.error?.message ?? "";

@@ -35,6 +35,7 @@ export class History {
         this.#close();
         break;
       case "todo":
+      case "images_removed":
         break;
       default:
         item satisfies never;

@@ -87,6 +87,7 @@ function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
     case "environment":
     case "note":
     case "todo":
+    case "images_removed":
       return "";
     default:
       return item satisfies never;

@@ -81,6 +81,8 @@ export const itemSchema = z.discriminatedUnion("kind", [
     durationMs: z.number(),
   }),
   z.object({ kind: z.literal("todo"), items: z.array(todoItem).readonly() }),
+  /** The provider refused an image: "Invalid image" replaces those of results since `from`, and with `prompts` all. */
+  z.object({ kind: z.literal("images_removed"), from: z.number(), prompts: z.boolean() }),
   z.object({ kind: z.literal("turn_start") }),
   z.object({
     kind: z.literal("turn_end"),

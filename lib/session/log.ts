@@ -87,6 +87,7 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "note":
     case "result":
     case "todo":
+    case "images_removed":
     case "turn_end":
       return info;
     default:

@@ -33,6 +33,7 @@ function sectionsOf(item: LoggedItem): string[] {
     case "environment":
     case "note":
     case "todo":
+    case "images_removed":
       return [];
     default:
       return item satisfies never;

@@ -8,6 +8,7 @@ import { Lease } from "./lease.ts";
 import { appendItems, continued, deleteSession, insertSession, type SessionInfo } from "./log.ts";
 import { openOutputs, type OutputStore } from "./outputs.ts";
 import { openRecall, type Recall } from "./recall.ts";
+import { withoutRemovedImages } from "./removedimages.ts";
 import { createTodoList, type TodoList } from "./todo.ts";
 
 /**
@@ -40,7 +41,7 @@ export class Session implements AsyncDisposable {
   readonly #isNew: boolean;
   #isMade: boolean;
   readonly #items: LoggedItem[];
-  readonly #history = new History();
+  #history = new History();
   readonly #lengthAtStart: number;
   #info: SessionInfo;
   #environment: EnvironmentFacts | undefined;
@@ -53,7 +54,7 @@ export class Session implements AsyncDisposable {
     this.#isNew = origin !== "found";
     this.#isMade = origin !== "unmade";
     this.#items = [...items];
-    for (const item of items) this.#history.add(item);
+    for (const item of withoutRemovedImages(items)) this.#history.add(item);
     this.#lengthAtStart = items.length;
     this.#info = info;
     this.#environment = items.findLast((item) => item.kind === "environment")?.facts;
@@ -157,7 +158,9 @@ export class Session implements AsyncDisposable {
 
   #remember(item: LoggedItem): void {
     this.#items.push(item);
-    this.#history.add(item);
+    if (item.kind === "images_removed") this.#history = new History();
+    for (const added of item.kind === "images_removed" ? withoutRemovedImages(this.#items) : [item])
+      this.#history.add(added);
     if (item.kind === "environment") this.#environment = item.facts;
   }
 }

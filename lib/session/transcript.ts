@@ -29,6 +29,7 @@ function passageOf(item: LoggedItem): string {
     case "todo":
       return passage("todo", item.items.map(({ text, status }) => `- ${status}: ${text}`).join("\n"));
     case "turn_start":
+    case "images_removed":
       return "";
     case "turn_end":
       return item.reason === "complete" ? "" : passage(`turn ended: ${item.reason}`, item.error?.message ?? "-");

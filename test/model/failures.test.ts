@@ -260,6 +260,35 @@ test.each<[string, object, number]>([
   expect(Date.parse(retryAt ?? "")).toBeWithin(Date.now() + expected - 20_000, Date.now() + expected + 1);
 });
 
+test.each<[number, string, ErrorCode]>([
+  [400, "The image data you provided does not represent a valid image. Please check your input", "invalid_image"],
+  [400, "You uploaded an unsupported image. Please make sure your image is below 20 MB in size", "invalid_image"],
+  [400, "Invalid base64 image_url.", "invalid_image"],
+  [400, "Could not process image", "invalid_image"],
+  [400, "messages.7.content.2: At least one of the image dimensions exceed max allowed size: 8000", "invalid_image"],
+  [400, "messages.5.content.2.image.source.base64: image exceeds 5 MB maximum: 6500712 bytes", "invalid_image"],
+  [413, "image exceeds 5 MB maximum: 6500712 bytes", "invalid_image"],
+  [400, "messages.0.content.1.image.source.base64.media_type: Input should be 'image/jpeg'", "invalid_image"],
+  [400, "Image does not match the provided media type image/png", "invalid_image"],
+  [400, "Unable to process input image. Please retry or report", "invalid_image"],
+  [400, "Provided image is not valid.", "invalid_image"],
+  [400, "Unsupported MIME type: image/svg+xml", "invalid_image"],
+  [400, "Unsupported media type for base64 image: image/avif", "invalid_image"],
+  [422, "Image 0 failed: Image exceeds the maximum allowed total pixels.", "invalid_image"],
+  [400, "cannot identify image file <_io.BytesIO object at 0x7f>", "invalid_image"],
+  [400, "Failed to load image or audio file", "invalid_image"],
+  [400, "image size too large: 40 megapixels", "invalid_image"],
+  [400, "image input is not supported - hint: you may need to provide the mmproj", "images"],
+  [400, "Invalid content type. image_url is only supported by certain models.", "images"],
+  [400, "unknown variant `image_url`, expected `text`", "images"],
+  [400, "Unsupported content type: image_url", "images"],
+  [400, "This model does not support image inputs", "images"],
+  [404, "No endpoints found that support image input", "images"],
+  [500, "Could not process image", "unavailable"],
+])("%d %j is the error %s", async (code, message, expected) => {
+  expect(await failing(problem(code, message))).toMatchObject({ code: expected });
+});
+
 describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the wire %s", (wire) => {
   const short = reply(think("h"), say("é", "b"), call("Read", { path: "a" }));
   const whole = { text: "éb", calls: 1 };

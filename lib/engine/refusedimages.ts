@@ -1,0 +1,32 @@
+import { KodaError } from "../errors.ts";
+import { hasImage, withoutRemovedImages } from "../session/removedimages.ts";
+import type { Turn } from "./turn.ts";
+
+/**
+ * Removes images after the provider refused one. When tools showed some in this turn, or when only earlier turns have
+ * any, the request is worth another try. An image of the user's own ends the turn: it is not dropped in silence. Either
+ * way the log says what was removed, so that the session can go on.
+ */
+export function removeRefusedImages({ session, events }: Turn, error: unknown): void {
+  if (!(error instanceof KodaError) || error.code !== "invalid_image") throw error;
+  const items = session.items();
+  const begin = items.findLast(({ kind }) => kind === "turn_start")?.seq ?? 0;
+  const shown = withoutRemovedImages(items).filter(hasImage);
+  const inTurn = shown.filter(({ seq }) => seq > begin);
+  if (shown.length === 0) throw error;
+
+  const ofTools = inTurn.some(({ kind }) => kind === "result");
+  session.append({ kind: "images_removed", from: ofTools ? begin : 0, prompts: !ofTools });
+  const which = ofTools ? "the images of this turn's calls" : "all images so far";
+  const message = `${error.message}. The text "Invalid image" replaces ${which}`;
+  events.post({ type: "notice", level: "warn", code: error.code, message });
+  if (!ofTools && inTurn.length > 0) throw invalidImage(error);
+}
+
+function invalidImage(error: KodaError): KodaError {
+  const { code, httpStatus } = error;
+  return new KodaError(code, "Invalid image in your last message. Please remove it and try again.", {
+    cause: error,
+    ...(httpStatus !== undefined && { httpStatus }),
+  });
+}
