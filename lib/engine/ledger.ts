@@ -17,7 +17,7 @@ export type Ledger = {
   tokens: number;
   /** The cost of these tokens, as far as their price is known. */
   spentUsd: number;
-  /** The least that the next request will cost: its input repeats all of the last one. */
+  /** The least that the next request will cost. */
   nextUsd: number;
   usage: Figures;
   /** Requests whose input or output was not reported: a single one makes the cost unknown. */
@@ -61,8 +61,12 @@ export function spend(ledger: Ledger, { usage, estimate, price }: Spending): voi
   if (!isReported) ledger.unreported++;
   const tokens = isReported ? { input, output } : { ...estimate(), ...known({ input, output }) };
   spendLost(ledger, tokens, price, usage.cached ?? 0);
-  const { cached = price?.input ?? 0, output: perOutput = 0 } = price ?? {};
-  ledger.nextUsd = ((tokens.input + tokens.output) * cached + leastOutput * perOutput) / 1e6;
+  foresee(ledger, tokens.input + tokens.output, price);
+}
+
+/** Notes the least that a request with this input costs: all of it cached, and hardly an answer. */
+export function foresee(ledger: Ledger, input: number, price: Price | undefined): void {
+  if (price !== undefined) ledger.nextUsd = usdOf({ input, cached: input, output: leastOutput }, price);
 }
 
 /** Counts tokens for the limits alone: those of an attempt that broke, which no provider reports. */
@@ -112,12 +116,16 @@ export function limitReached({ limits, requests, tokens, spentUsd, nextUsd }: Le
   if (maxTokens !== undefined && tokens >= maxTokens)
     return limit("max_tokens", `Token limit reached: ${tokens} of ${maxTokens} (--max-tokens)`);
   if (maxCostUsd !== undefined && rounded(spentUsd + nextUsd) >= maxCostUsd) {
-    const spent = `Cost limit reached: $${rounded(spentUsd)} of $${maxCostUsd}`;
-    const next = spentUsd < maxCostUsd ? ` is spent, and the next request costs at least $${rounded(nextUsd)}` : "";
+    const spent = `Cost limit reached: ${dollars(spentUsd)} of $${maxCostUsd}`;
+    const next = spentUsd < maxCostUsd ? ` is spent, and the next request costs at least ${dollars(nextUsd)}` : "";
     return limit("max_cost", `${spent}${next} (--max-cost)`);
   }
   if (requests >= maxTurns) return limit("max_turns", `Request limit reached: ${maxTurns} (--max-turns)`);
   return undefined;
+}
+
+function dollars(usd: number): string {
+  return `$${Number(usd.toPrecision(4))}`;
 }
 
 /** True when the next request is the last one allowed. */

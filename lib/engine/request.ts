@@ -1,8 +1,18 @@
+import { KodaError } from "../errors.ts";
 import type { ModelInfo, ModelRequest, Usage } from "../model/model.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
-import { affordableOutput, costOf, type Ledger, noteRateLimits, spend, spendLost } from "./ledger.ts";
+import {
+  affordableOutput,
+  costOf,
+  foresee,
+  type Ledger,
+  limitReached,
+  noteRateLimits,
+  spend,
+  spendLost,
+} from "./ledger.ts";
 import { removeRefusedImages } from "./refusedimages.ts";
 import type { Turn } from "./turn.ts";
 
@@ -13,6 +23,7 @@ export async function* ask(
   signal: AbortSignal,
 ): AsyncGenerator<Event, Reply> {
   const { ledger, progress } = turn;
+  if (ledger.requests === 0) assertAffordable(turn);
   ledger.requests++;
   while (true) {
     const request = requestOf(turn, withoutTools);
@@ -42,6 +53,15 @@ export async function* ask(
     }
     return yield* commit(turn, request, gathering.reply);
   }
+}
+
+/** Of a continued session already the first request may be too expensive. */
+function assertAffordable(turn: Turn): void {
+  const { ledger, info } = turn;
+  if (ledger.limits.maxCostUsd === undefined) return;
+  foresee(ledger, inputOf(requestOf(turn, false)), info.price);
+  const failure = limitReached(ledger);
+  if (failure !== undefined) throw new KodaError(failure.code, failure.message, { retryable: true });
 }
 
 function* commit(turn: Turn, request: ModelRequest, reply: Reply | undefined): Generator<Event, Reply> {

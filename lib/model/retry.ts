@@ -58,7 +58,8 @@ function delayAfter(error: KodaError, attempt: number, policy: RetryPolicy): Del
     return { ms: retryAfterMs, isForLimit: true };
   // Of a limit the provider knows when it resets; a server in trouble may come back sooner than it says.
   if (!retryable || (isLong && isLimit)) return undefined;
-  return { ms: Math.min(retryAfterMs ?? backoff(attempt, policy.random()), longestDelayMs), isForLimit: false };
+  // A reset in the past is one of a clock that differs from ours.
+  return { ms: Math.min(retryAfterMs || backoff(attempt, policy.random()), longestDelayMs), isForLimit: false };
 }
 
 /** A longer wait needs --wait-limit. */

@@ -37,6 +37,18 @@ test("it ends before a request that alone would exceed the limit", async () => {
   expect(end.error?.message).toContain("$0.135 of $0.18 is spent, and the next request costs at least $0.05066");
 });
 
+test("a continued session may be too long for the limit from the start", async () => {
+  await using place = makePlace({ "long.txt": "one two three four five\n".repeat(1500) });
+  await using server = await startModelServer([call("Read", { path: "long.txt" }), say("Done.")]);
+  const { end } = await exec(place, server, ["read"]);
+  const resumed = await exec(place, server, [...priced, "--max-cost", "0.005", "--resume", end.session ?? "", "again"]);
+  expect(resumed.end).toMatchObject({ exit: 5, error: { code: "max_cost" } });
+  expect(resumed.end.error?.message).toMatch(
+    /\$0 of \$0.005 is spent, and the next request costs at least \$0\.00[5-9]/,
+  );
+  expect(server.requests).toHaveLength(2);
+});
+
 test("it holds for a provider that reports nothing", async () => {
   await using place = makePlace();
   const reading = (_request: unknown, index: number) => reply(call("Read", { path: `file-${index}` }), { usage: null });

@@ -88,7 +88,7 @@ test("a cost limit is reached when the next request alone would exceed it", () =
   count(ledger, { input: 1_000_000, cached: 800_000, output: 10_000, reasoning: null });
   expect(ledger.spentUsd).toBeCloseTo(0.9, 9);
   expect(limitReached(ledger)?.message).toBe(
-    "Cost limit reached: $0.9 of $1 is spent, and the next request costs at least $0.50516 (--max-cost)",
+    "Cost limit reached: $0.9 of $1 is spent, and the next request costs at least $0.5052 (--max-cost)",
   );
 });
 

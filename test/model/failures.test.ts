@@ -470,6 +470,10 @@ describe("an error in mid-stream", () => {
     ["the server's fault", { code: "server_error", message: "An error occurred" }, "unavailable", true],
     ["the content", { code: "content_policy_violation", message: "no" }, "content_policy", false],
     ["a bad prompt", { code: "invalid_prompt", message: "no" }, "request", false],
+    ["invalid_base64_image", { code: "invalid_base64_image", message: "No" }, "invalid_image", false],
+    ["image_file_too_large", { code: "image_file_too_large", message: "No" }, "invalid_image", false],
+    ["unsupported_image_media_type", { code: "unsupported_image_media_type" }, "invalid_image", false],
+    ["image_content_policy_violation", { code: "image_content_policy_violation" }, "content_policy", false],
   ])("may be a failed response: %s", async (_name, fault, code, retryable) => {
     const failed = responsesEvent("response.failed", { response: { status: "failed", error: fault } });
     const error = await failing(raw([failed]), "responses");

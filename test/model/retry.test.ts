@@ -133,6 +133,7 @@ describe("the wait between two attempts", () => {
   const minute = 60_000;
   test.each<[string, Failing, waitLimitMs: number, waits: number[], advice: string]>([
     ["short waits need no --wait-limit", { code: "rate_limit", retryAfterMs: minute }, 0, [minute, minute, minute], ""],
+    ["a wait that is over is not told at all", { code: "rate_limit", retryAfterMs: 0 }, 0, [200, 400, 800], ""],
     ["a limit's long wait does", { code: "rate_limit", retryAfterMs: 61 * minute }, 0, [], "--wait-limit 61m"],
     ["and one that is long enough", { code: "rate_limit", retryAfterMs: 61 * minute }, 3_659_999, [], "--wait-limit"],
     [
@@ -150,7 +151,7 @@ describe("the wait between two attempts", () => {
     ["no other error is", { code: "request", retryable: false, retryAfterMs: 5 }, 61 * minute, [], ""],
   ])("%s", async (_name, details, waitLimitMs, expected, advice) => {
     const { waits, retry } = noting();
-    const error = await converse(failing(details, { waitLimitMs, wait: retry.wait })).catch((thrown) => thrown);
+    const error = await converse(failing(details, { ...retry, max: 3, waitLimitMs })).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: details.code ?? "unavailable", retryAfterMs: details.retryAfterMs });
     expect(waits).toEqual(expected);
     if (advice === "") expect(error.message).toBe("no");
