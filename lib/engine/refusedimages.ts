@@ -1,4 +1,5 @@
 import { KodaError } from "../errors.ts";
+import type { LoggedItem } from "../session/item.ts";
 import { hasImage, withoutRemovedImages } from "../session/removedimages.ts";
 import type { Turn } from "./turn.ts";
 
@@ -15,12 +16,18 @@ export function removeRefusedImages({ session, events }: Turn, error: unknown): 
   const inTurn = shown.filter(({ seq }) => seq > begin);
   if (shown.length === 0) throw error;
 
-  const ofTools = inTurn.some(({ kind }) => kind === "result");
-  session.append({ kind: "images_removed", from: ofTools ? begin : 0, prompts: !ofTools });
-  const which = ofTools ? "the images of this turn's calls" : "all images so far";
+  const removal = removalOf(inTurn, begin);
+  session.append({ kind: "images_removed", ...removal });
+  const which = removal.from > 0 ? "the images of this turn" : "all images of earlier turns";
   const message = `${error.message}. The text "Invalid image" replaces ${which}`;
   events.post({ type: "notice", level: "warn", code: error.code, message });
-  if (!ofTools && inTurn.length > 0) throw invalidImage(error);
+  if (removal.prompts && removal.from > 0) throw invalidImage(error);
+}
+
+/** The images of tools first, then those of the prompt, then those of earlier turns. */
+function removalOf(inTurn: readonly LoggedItem[], begin: number): { from: number; prompts: boolean } {
+  if (inTurn.some(({ kind }) => kind === "result")) return { from: begin, prompts: false };
+  return { from: inTurn.length > 0 ? begin : 0, prompts: true };
 }
 
 function invalidImage(error: KodaError): KodaError {

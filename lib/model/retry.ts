@@ -73,12 +73,16 @@ function withAdvice(error: KodaError, { waitLimitMs }: RetryPolicy): KodaError {
   if (!limitCodes.has(code) || retryAfterMs === undefined) return error;
   if (retryAfterMs <= Math.max(waitLimitMs, retryable ? longestDelayMs : 0)) return error;
   const minutes = Math.ceil(retryAfterMs / 60_000) * 60_000;
-  return new KodaError(code, `${message}. --wait-limit ${formatDuration(minutes)} waits for the limit to reset`, {
-    retryable,
-    retryAfterMs,
-    cause: error,
-    ...(httpStatus !== undefined && { httpStatus }),
-  });
+  return new KodaError(
+    code,
+    `${message}. Pass --wait-limit ${formatDuration(minutes)} to wait until the limit resets`,
+    {
+      retryable,
+      retryAfterMs,
+      cause: error,
+      ...(httpStatus !== undefined && { httpStatus }),
+    },
+  );
 }
 
 /** 200 ms, 400 ms, …, each plus or minus a tenth. */

@@ -19,7 +19,7 @@ test("a limit that resets too late ends the run at once, and says when it resets
   expect(end).toMatchObject({ exit: 9, error: { code: "rate_limit", http_status: 429 } });
   expect(inHours(end.error?.retry_at)).toBeWithin(1.9, 2.1);
   expect(events.find(({ type }) => type === "turn.end")).toMatchObject({ error: end.error });
-  expect(stderr).toContain("--wait-limit 2h waits for the limit to reset");
+  expect(stderr).toContain("Pass --wait-limit 2h to wait until the limit resets");
   expect(stderr).toContain(`(try again at ${end.error?.retry_at})`);
   expect(server.requests).toHaveLength(1);
 
@@ -45,7 +45,7 @@ test("without it, a quota ends the run although it resets soon", async () => {
   await using server = await startModelServer([soon()]);
   const { end } = await exec(place, server, ["do it"]);
   expect(end).toMatchObject({ exit: 9, error: { code: "quota", retry_at: expect.any(String) } });
-  expect(end.error?.message).toContain("--wait-limit 1m waits for the limit to reset");
+  expect(end.error?.message).toContain("Pass --wait-limit 1m to wait until the limit resets");
 });
 
 test("--timeout holds while koda waits for a limit", async () => {

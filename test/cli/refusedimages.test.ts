@@ -65,6 +65,16 @@ test("images of earlier turns stay while those of this turn are left out", async
   expect(images).toEqual([0, 1, 1, 2, 1, 2]);
 });
 
+test("a refused image of the user's own leaves those of earlier turns alone", async () => {
+  await using place = makePlace(files);
+  await using server = await startModelServer([say("A dot."), refusal(), say("What image?")]);
+  const { end } = await exec(place, server, ["-i", "a.png", "What is it?"]);
+  const session = ["--resume", end.session ?? ""];
+  expect((await exec(place, server, [...session, "-i", "b.png", "And this?"])).end.exit).toBe(1);
+  expect((await exec(place, server, [...session, "Go on."])).end.exit).toBe(0);
+  expect(server.requests.map(({ lines }) => lines.reduce((sum, line) => sum + line.images, 0))).toEqual([1, 2, 1]);
+});
+
 test("the user's own image ends the run with advice, and the session goes on without it", async () => {
   await using place = makePlace(files);
   await using server = await startModelServer([refusal(), say("What image?")]);
