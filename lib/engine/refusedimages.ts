@@ -1,6 +1,6 @@
 import { KodaError } from "../errors.ts";
 import type { LoggedItem } from "../session/item.ts";
-import { hasImage, withoutRemovedImages } from "../session/removedimages.ts";
+import { hasImage } from "../session/removedimages.ts";
 import type { Turn } from "./turn.ts";
 
 /**
@@ -12,7 +12,7 @@ export function removeRefusedImages({ session, events }: Turn, error: unknown): 
   if (!(error instanceof KodaError) || error.code !== "invalid_image") throw error;
   const items = session.items();
   const begin = items.findLast(({ kind }) => kind === "turn_start")?.seq ?? 0;
-  const shown = withoutRemovedImages(items).filter(hasImage);
+  const shown = items.filter(hasImage);
   const inTurn = shown.filter(({ seq }) => seq > begin);
   if (shown.length === 0) throw error;
 

@@ -1,18 +1,10 @@
-import { KodaError } from "../errors.ts";
+import type { Message } from "../model/message.ts";
 import type { ModelInfo, ModelRequest, Usage } from "../model/model.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
+import { estimateTokens, imageTokens } from "../session/contextsize.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
-import {
-  affordableOutput,
-  costOf,
-  foresee,
-  type Ledger,
-  limitReached,
-  noteRateLimits,
-  spend,
-  spendLost,
-} from "./ledger.ts";
+import { affordableOutput, costOf, foresee, type Ledger, noteRateLimits, spend, spendLost } from "./ledger.ts";
 import { removeRefusedImages } from "./refusedimages.ts";
 import type { Turn } from "./turn.ts";
 
@@ -23,10 +15,9 @@ export async function* ask(
   signal: AbortSignal,
 ): AsyncGenerator<Event, Reply> {
   const { ledger, progress } = turn;
-  if (ledger.requests === 0) assertAffordable(turn);
   ledger.requests++;
   while (true) {
-    const request = requestOf(turn, withoutTools);
+    const request = requestOf(turn, turn.session.history(), withoutTools);
     const gathering = new Gathering(request.messages);
     const before = ledger.rateLimits;
     const stream = turn.model(request, signal)[Symbol.asyncIterator]();
@@ -55,17 +46,15 @@ export async function* ask(
   }
 }
 
-/** Of a continued session already the first request may be too expensive. */
-function assertAffordable(turn: Turn): void {
-  const { ledger, info } = turn;
-  if (ledger.limits.maxCostUsd === undefined) return;
-  foresee(ledger, inputOf(requestOf(turn, false)), info.price);
-  const failure = limitReached(ledger);
-  if (failure !== undefined) throw new KodaError(failure.code, failure.message, { retryable: true });
+/** Of a continued session already the next request may be too expensive. */
+export function foreseeRequest(turn: Turn): void {
+  const { ledger, session, info } = turn;
+  if (ledger.limits.maxCostUsd !== undefined)
+    foresee(ledger, inputOf(requestOf(turn, session.history(), false)), info.price);
 }
 
 function* commit(turn: Turn, request: ModelRequest, reply: Reply | undefined): Generator<Event, Reply> {
-  const { session, ledger, progress, info } = turn;
+  const { session, progress } = turn;
   // A Model throws when it fails, so this is a bug in koda.
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
 
@@ -73,12 +62,17 @@ function* commit(turn: Turn, request: ModelRequest, reply: Reply | undefined): G
   if (reply.item.parts.length > 0) session.append(reply.item);
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
-  const { usage, parts } = reply.item;
-  const estimate = () => ({ input: inputOf(request), output: tokensIn(parts) });
-  spend(ledger, { usage, estimate, price: info.price });
+  const { usage } = reply.item;
+  spendReply(turn, request, reply);
   progress.usage = addUsage(progress.usage, usage);
   yield usageEvent(turn, usage);
   return reply;
+}
+
+/** Counts a reply in the ledger. */
+export function spendReply({ ledger, info }: Turn, request: ModelRequest, { item }: Reply): void {
+  const estimate = () => ({ input: inputOf(request), output: tokensIn(item.parts) });
+  spend(ledger, { usage: item.usage, estimate, price: info.price });
 }
 
 type Attempt = { request: ModelRequest; gathering: Gathering; before: Ledger["rateLimits"] };
@@ -87,7 +81,7 @@ type Attempt = { request: ModelRequest; gathering: Gathering; before: Ledger["ra
 function* lose(turn: Turn, { request, gathering, before }: Attempt): Generator<Event, void> {
   const { ledger, info } = turn;
   const { received } = gathering;
-  if (received > 0) spendLost(ledger, { input: inputOf(request), output: tokensOf(received) }, info.price);
+  if (received > 0) spendLost(ledger, { input: inputOf(request), output: estimateTokens(received) }, info.price);
   if (ledger.rateLimits !== before) yield usageEvent(turn, noUsage);
 }
 
@@ -97,11 +91,13 @@ function keepCut({ session }: Turn, text: string): void {
     session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noUsage });
 }
 
-function requestOf({ system, session, tools, heard, waits, ledger, info }: Turn, withoutTools: boolean): ModelRequest {
+/** A request with these messages, within what the cost limit leaves. */
+export function requestOf(turn: Turn, messages: readonly Message[], withoutTools: boolean): ModelRequest {
+  const { system, tools, heard, waits, ledger, info } = turn;
   const affordable = affordableOutput(ledger, info.price);
   return {
     system,
-    messages: session.history(),
+    messages,
     tools: tools.map(({ name, about, input }) => ({ name, about, input })),
     heard,
     waits,
@@ -136,7 +132,6 @@ function inputOf({ system, messages, tools }: ModelRequest): number {
   return tokensIn([system, messages, tools]);
 }
 
-/** An image counts as 1,500 tokens. */
 function tokensIn(value: unknown): number {
   let images = 0;
   const text = JSON.stringify(value, (key, part: unknown) => {
@@ -144,10 +139,5 @@ function tokensIn(value: unknown): number {
     images++;
     return "";
   });
-  return tokensOf(Buffer.byteLength(text)) + images * 1500;
-}
-
-/** About three and a half bytes a token. */
-function tokensOf(bytes: number): number {
-  return Math.ceil(bytes / 3.5);
+  return estimateTokens(Buffer.byteLength(text)) + images * imageTokens;
 }

@@ -107,6 +107,8 @@ const migrations: readonly string[] = [
     DELETE FROM search WHERE rowid = -old.id;
   END;
   `,
+  // Few items are of these kinds, so for most of them the index is no page to write.
+  "CREATE INDEX item_marker ON item (session, seq) WHERE kind IN ('environment', 'compaction', 'rollback')",
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */

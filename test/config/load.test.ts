@@ -42,6 +42,7 @@ test("without any file the defaults hold, and say so", async () => {
       idleTimeoutMs: undefined,
       maxCommandTimeMs: 300_000,
     },
+    compaction: { auto: true, at: 0.85 },
     sandbox: { write: [], read: [], hide: [], allowGit: false, passEnv: [] },
     egress: { mode: "allowlist", allow: [], deny: [] },
   });
@@ -62,6 +63,7 @@ test("every key of a file arrives, in the program's own names and units", async 
       "model_defaults": { "context_window": 32000, "stream_idle": "10s" },
       "limits": { "max_turns": 5, "max_tokens": 1000, "max_cost": 2.5,
         "timeout": "10m", "idle_timeout": "1.5s", "max_command_time": "2h" },
+      "compaction": { "auto": false, "at": 0.5 },
       "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"],
         "read": ["~/.npmrc"], "hide": ["private", "/srv/secret"], "allow_git": true },
       "egress": { "mode": "open", "allow": ["*.example.com", "git.example.com:22"], "deny": ["x.example.com"] },
@@ -102,6 +104,7 @@ test("every key of a file arrives, in the program's own names and units", async 
       idleTimeoutMs: 1500,
       maxCommandTimeMs: 7_200_000,
     },
+    compaction: { auto: false, at: 0.5 },
     sandbox: {
       write: [join(place.home, "notes"), "/srv/data", join(place.project, "build")],
       read: [join(place.home, ".npmrc")],
