@@ -20,6 +20,7 @@ const benches = {
   egress: () => import("./egress.ts"),
   sandbox: () => import("./sandbox.ts"),
   resume: () => import("./resume.ts"),
+  turns: () => import("./turns.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);

@@ -61,8 +61,7 @@ export class Conversation implements AsyncDisposable {
   constructor(parts: ConversationParts) {
     this.parts = parts;
     this.#hands = parts.workspace.open();
-    const { settings, stance } = parts;
-    this.#compaction = new Compaction(settings.loaded.config.compaction, stance.info.contextWindow);
+    this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
     parts.host.add(this);
   }
 

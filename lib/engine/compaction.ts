@@ -20,22 +20,21 @@ const mostFailures = 3;
 export class Compaction {
   readonly #share: number;
   readonly #isAutomatic: boolean;
-  /** Smaller than the model's own once a request was refused for its length. */
-  #window: number;
+  /** Known once a request was refused for its length: the window may be smaller than the model's description says. */
+  #mostTokens = Infinity;
   #failures = 0;
   #isFirst = true;
 
-  constructor({ auto, at }: { auto: boolean; at: number }, window: number) {
+  constructor({ auto, at }: { auto: boolean; at: number }) {
     this.#isAutomatic = auto;
     this.#share = Math.min(at, mostShare);
-    this.#window = window;
   }
 
   /** Compacts before a request that would nearly fill the window. */
   async *prepare(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, void> {
     if (this.#isFirst) yield* leaveOutStale(turn);
     this.#isFirst = false;
-    const isFull = tokensOf(turn) >= this.#window * this.#share;
+    const isFull = tokensOf(turn) >= this.#windowOf(turn) * this.#share;
     if (isFull && isWorthwhile(turn) && this.#mayRun(turn)) yield* this.#compact(turn, signal);
   }
 
@@ -46,9 +45,13 @@ export class Compaction {
     } catch (error) {
       if (!(error instanceof KodaError) || error.code !== "context" || !this.#mayRun(turn)) throw error;
     }
-    this.#window = Math.min(this.#window, tokensOf(turn));
+    this.#mostTokens = Math.min(this.#mostTokens, tokensOf(turn));
     yield* this.#compact(turn, signal);
     return yield* ask(turn, options, signal);
+  }
+
+  #windowOf({ info }: Turn): number {
+    return Math.min(info.contextWindow, this.#mostTokens);
   }
 
   #mayRun({ ledger }: Turn): boolean {
@@ -59,7 +62,7 @@ export class Compaction {
   async *#compact(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, void> {
     const { session } = turn;
     const before = tokensOf(turn);
-    const { kept, tail, trims, replaced } = retain(session.items(), this.#window);
+    const { kept, tail, trims, replaced } = retain(session.items(), this.#windowOf(turn));
     const items: Item[] = [];
     if (replaced > 0) {
       const summary = yield* this.#summarize(turn, signal);
@@ -79,7 +82,7 @@ export class Compaction {
     try {
       const summary = yield* requestSummary(
         turn,
-        { window: this.#window, used: tokensOf(turn), overhead: overheadOf(turn) },
+        { window: this.#windowOf(turn), used: tokensOf(turn), overhead: overheadOf(turn) },
         signal,
       );
       this.#failures = 0;

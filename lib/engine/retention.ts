@@ -90,7 +90,8 @@ function trimsOf(tail: readonly LoggedItem[], room: number): ItemOf<"trim">["res
     const share = left / (results.length - index);
     const tokens = tokensOf(item);
     left -= Math.min(tokens, share);
-    // Text of three bytes a character has about as many tokens as characters.
-    return tokens <= share ? [] : [{ seq: item.seq, length: Math.max(shortestResult, Math.floor(share)) }];
+    if (tokens <= share) return [];
+    const characters = item.parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
+    return [{ seq: item.seq, length: Math.max(shortestResult, Math.floor((characters * share) / tokens)) }];
   });
 }

@@ -26,7 +26,7 @@ type Listener = {
  */
 export async function* streamFrames(
   wire: Wire,
-  body: object,
+  body: string,
   { endpoint, listener }: { endpoint: ModelEndpoint; listener: Listener },
 ): AsyncGenerator<Frame[], void> {
   const { signal } = listener;
@@ -95,7 +95,7 @@ async function withValidKey<T>(key: ApiKey | undefined, signal: AbortSignal, sen
 /** The response, if it is a stream of events or a whole JSON reply; anything else is thrown as an error. */
 async function post(
   wire: Wire,
-  body: object,
+  body: string,
   { endpoint, listener, signal }: { endpoint: ModelEndpoint; listener: Listener; signal: AbortSignal },
 ): Promise<Response> {
   const { provider, key, fetch, userAgent } = endpoint;
@@ -110,7 +110,7 @@ async function post(
   };
 
   const url = requestUrl(provider, paths[wire]);
-  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+  const response = await fetch(url, { method: "POST", headers, body, signal });
   const { ok, status } = response;
   const error = ok ? undefined : parseErrorBody(await response.text());
   const told = new Map([...response.headers, ...(error?.headers ?? [])]);

@@ -33,12 +33,12 @@ export function isRecordOf<R extends Checks, O extends Checks = {}>(
 ): Check<Required<R> & Optional<O>> {
   const needed = Object.entries(required);
   const possible = Object.entries(optional ?? {});
+  // Loops, since most of this runs before it is compiled.
   return (value): value is Required<R> & Optional<O> => {
     if (typeof value !== "object" || value === null) return false;
     const properties = value as Record<string, unknown>;
-    return (
-      needed.every(([name, check]) => check(properties[name])) &&
-      possible.every(([name, check]) => !(name in properties) || check(properties[name]))
-    );
+    for (const [name, check] of needed) if (!check(properties[name])) return false;
+    for (const [name, check] of possible) if (name in properties && !check(properties[name])) return false;
+    return true;
   };
 }

@@ -6,9 +6,18 @@ import type { ItemRow } from "./log.ts";
 /** Makes an item of its row. An unknown kind is refused. */
 export function decodeItem(path: string, { seq, turn, at, body }: ItemRow): LoggedItem {
   const item: unknown = parseJson(body);
-  if (isItem(item)) return Object.assign(item, { seq, turn, at: new Date(at).toISOString() });
+  if (isItem(item)) return logged(item, { seq, turn, at: new Date(at).toISOString() });
   const problem = `${body.slice(0, 60)} is not an item that this koda knows`;
   throw storeFailure(path, `item ${seq} of a session cannot be read (${problem}). Update koda, or remove the session`);
+}
+
+/** In place: a long log has many items. */
+function logged(item: Item, { seq, turn, at }: Omit<LoggedItem, keyof Item>): LoggedItem {
+  const whole = item as LoggedItem;
+  whole.seq = seq;
+  whole.turn = turn;
+  whole.at = at;
+  return whole;
 }
 
 function isItem(value: unknown): value is Item {
