@@ -49,6 +49,26 @@ test("a continued session may be too long for the limit from the start", async (
   expect(server.requests).toHaveLength(2);
 });
 
+test("a compaction makes the next request cheaper, and its own request counts", async () => {
+  const run = async (...limit: string[]) => {
+    await using place = makePlace({ "page.txt": "one two three four five\n".repeat(300) });
+    let isSummarized = false;
+    await using server = await startModelServer(({ lines, raw }, index) => {
+      const input = Math.ceil(raw.length / 3.5);
+      const isSummary = lines.at(-1)?.text.startsWith("The conversation is about to outgrow") === true;
+      const next = isSummarized ? say("Done.") : call("Read", { path: "page.txt", start_line: index + 1 });
+      isSummarized ||= isSummary;
+      return reply(isSummary ? say("Goal: read.") : next, { usage: { input, cached: input, output: 1 } });
+    });
+    return await exec(place, server, [...priced, "--config", "model_defaults.context_window=20000", ...limit, "read"]);
+  };
+  const { events, end } = await run();
+  expect(events.filter(({ type }) => type === "compact")).toHaveLength(1);
+  const cost = end.usage.cost_usd ?? 0;
+  expect((await run("--max-cost", (cost + 0.001).toFixed(6))).end).toMatchObject({ exit: 0, text: "Done." });
+  expect((await run("--max-cost", (cost - 0.003).toFixed(6))).end).toMatchObject({ exit: 5 });
+});
+
 test("it holds for a provider that reports nothing", async () => {
   await using place = makePlace();
   const reading = (_request: unknown, index: number) => reply(call("Read", { path: `file-${index}` }), { usage: null });
