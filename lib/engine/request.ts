@@ -78,7 +78,7 @@ export function spendReply({ ledger, info }: Turn, request: ModelRequest, { item
 type Attempt = { request: ModelRequest; gathering: Gathering; before: Ledger["rateLimits"] };
 
 /** After an attempt that failed: what its reply cost counts, and the limits that it told are reported. */
-function* lose(turn: Turn, { request, gathering, before }: Attempt): Generator<Event, void> {
+export function* lose(turn: Turn, { request, gathering, before }: Attempt): Generator<Event, void> {
   const { ledger, info } = turn;
   const { received } = gathering;
   if (received > 0) spendLost(ledger, { input: inputOf(request), output: estimateTokens(received) }, info.price);

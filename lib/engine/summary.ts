@@ -5,7 +5,7 @@ import { estimateTokens } from "../session/contextsize.ts";
 import { cutBefore } from "../session/graphemes.ts";
 import type { Event } from "./event.ts";
 import { Gathering } from "./gather.ts";
-import { requestOf, spendReply } from "./request.ts";
+import { lose, requestOf, spendReply } from "./request.ts";
 import request from "./summary.md" with { type: "text" };
 import type { Turn } from "./turn.ts";
 
@@ -52,6 +52,7 @@ async function* attempt(
 ): AsyncGenerator<Event, Summary> {
   const whole = requestOf(turn, messages, true);
   const gathering = new Gathering(messages);
+  const before = turn.ledger.rateLimits;
   turn.ledger.requests++;
   const stream = turn.model(whole, signal)[Symbol.asyncIterator]();
   try {
@@ -59,6 +60,7 @@ async function* attempt(
       const { done, value } = yield* turn.events.until(stream.next());
       if (done) break;
       for (const piece of value) {
+        if (piece.type === "retry") yield* lose(turn, { request: whole, gathering, before });
         const event = gathering.add(piece);
         if (event?.type === "retry") yield event;
       }

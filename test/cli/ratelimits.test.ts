@@ -5,7 +5,7 @@ import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
 /** A limit that resets soon, and that no usual retry waits for. */
-const soon = () => problem(429, "Quota exceeded for this minute", { "retry-after-ms": "400" });
+const soon = () => problem(429, "Quota exceeded for this minute", { "retry-after-ms": "2000" });
 /** One that resets later than a test may take. */
 const later = () => problem(429, "Slow down", { "retry-after": "7200" });
 
@@ -30,14 +30,14 @@ test("a limit that resets too late ends the run at once, and says when it resets
 test("--wait-limit sleeps until the limit resets: announced, and not idle", async () => {
   await using place = makePlace();
   await using server = await startModelServer([soon(), say("There.")]);
-  const flags = ["--wait-limit", "1h", "--idle-timeout", "200ms"];
+  const flags = ["--wait-limit", "1h", "--idle-timeout", "1500ms"];
   const { events, end } = await exec(place, server, [...flags, "do it"]);
   expect(end).toMatchObject({ exit: 0, text: "There." });
   const message = "Waiting for the limit to reset… 1/5";
-  expect(events.find(({ type }) => type === "retry")).toMatchObject({ code: "quota", delay_ms: 400, message });
+  expect(events.find(({ type }) => type === "retry")).toMatchObject({ code: "quota", delay_ms: 2000, message });
   expect(events[0]).toMatchObject({ limits: { wait_limit_ms: 3_600_000 } });
   const [first, second] = server.requests;
-  expect((second?.arrivedAt ?? 0) - (first?.sentAt ?? 0)).toBeGreaterThan(395);
+  expect((second?.arrivedAt ?? 0) - (first?.sentAt ?? 0)).toBeGreaterThan(1990);
 });
 
 test("without it, a quota ends the run although it resets soon", async () => {
