@@ -5,7 +5,7 @@ export const exits: readonly (readonly [code: number, meaning: string])[] = [
   [2, "the command line or the configuration is wrong"],
   [3, "an outcome named by --fail-on"],
   [4, "credentials are missing or were refused"],
-  [5, "a limit on turns or tokens"],
+  [5, "a limit on turns, tokens or cost"],
   [6, "the answer is empty or does not match --output-schema"],
   [7, "the sandbox cannot be enforced here"],
   [8, "the command of --verify never passed"],

@@ -172,8 +172,14 @@ const output = grouped("Output", {
 const limits = grouped("Limits", {
   "max-turns": { value: value.count, about: "Model requests", default: "200" },
   "max-tokens": { value: value.count, about: "Input and output tokens together" },
+  "max-cost": { value: value.money, about: "Cost of the model in US dollars; its price must be known" },
   timeout: { value: value.duration, about: "Wall-clock time of the whole run" },
   "idle-timeout": { value: value.duration, about: "Time without output from the model or a tool" },
+  "wait-limit": {
+    value: value.wait,
+    about: "Longest wait for a limit of the provider's to reset; a longer one ends the run with exit 9",
+    default: "0",
+  },
   "max-command-time": { value: value.duration, about: "Time of one command", default: "300s" },
   verify: {
     value: value.shellCommand,

@@ -112,6 +112,12 @@ export const fraction: ArgumentType<number> = {
   read: (value) => (/^\d+(\.\d+)?$/.test(value) ? Number(value) : undefined),
 };
 
+export const money: ArgumentType<number> = {
+  placeholder: "USD",
+  expected: "a positive number of US dollars, as in 2.50",
+  read: (value) => (/^\d{1,9}(\.\d{1,9})?$/.test(value) && Number(value) > 0 ? Number(value) : undefined),
+};
+
 /** A time limit in milliseconds that a timer can count. */
 export const duration: ArgumentType<number> = {
   placeholder: "DURATION",

@@ -143,6 +143,7 @@ export class Conversation implements AsyncDisposable {
       loop: new LoopGuard(),
       progress: { text: "", usage: noUsage, work: Promise.resolve() },
       heard: () => host.clocks.heard(),
+      waits: () => host.clocks.pauseIdle(),
     };
   }
 

@@ -108,6 +108,10 @@ function resumeLine(id: string, settings: Settings, connection: ConnectionFacts 
 }
 
 function limitsOf({ loaded: { config } }: Settings): Limits {
-  const { maxTurns, maxTokens } = config.limits;
-  return maxTokens === undefined ? { maxTurns } : { maxTurns, maxTokens };
+  const { maxTurns, maxTokens, maxCostUsd } = config.limits;
+  return {
+    maxTurns,
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(maxCostUsd !== undefined && { maxCostUsd }),
+  };
 }

@@ -34,6 +34,8 @@ export type Settings = {
   session: SessionChoice;
   /** The time to wait for a session that another process holds, and the way to say so. */
   wait: { ms: number; note: (text: string) => void };
+  /** The longest wait for a limit of the provider's to reset. */
+  waitLimitMs: number;
   /** False after --no-sandbox. */
   sandboxed: boolean;
   bare: boolean;

@@ -66,6 +66,10 @@ function lossOf({ session, resume, text, error }: Ended, { code, message, retrya
 
 /** A failure as a field of an event. */
 export function failureField(error: Extract<Outcome, { error: unknown }>["error"]): NonNullable<End["error"]> {
-  const { httpStatus, ...rest } = error;
-  return httpStatus === undefined ? rest : { ...rest, http_status: httpStatus };
+  const { httpStatus, retryAt, ...rest } = error;
+  return {
+    ...rest,
+    ...(httpStatus !== undefined && { http_status: httpStatus }),
+    ...(retryAt !== undefined && { retry_at: retryAt }),
+  };
 }

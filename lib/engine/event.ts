@@ -23,6 +23,8 @@ const failure = z.strictObject({
   message: z.string(),
   retryable: z.boolean(),
   http_status: count.optional(),
+  /** When the limit that was reached resets, as far as the provider says. */
+  retry_at: z.iso.datetime().optional(),
 });
 
 const start = z.strictObject({
@@ -127,6 +129,23 @@ const verifyEnd = z.strictObject({
   ...ending,
 });
 
+/** The provider's own limits; `window_minutes` and `resets_at` are null when it does not tell them. */
+const limits = z.strictObject({
+  windows: z.array(
+    z.strictObject({
+      name: z.string(),
+      used_percent: z.number().nonnegative(),
+      window_minutes: z.number().nonnegative().nullable(),
+      resets_at: z.iso.datetime().nullable(),
+    }),
+  ),
+  credits: z
+    .strictObject({ has_credits: z.boolean(), unlimited: z.boolean(), balance: z.string().nullable() })
+    .exactOptional(),
+  plan: z.string().exactOptional(),
+});
+
+/** After each reply; with unknown figures of the request also after a refusal that told the provider's limits. */
 const usage = z.strictObject({
   type: z.literal("usage"),
   request: figures,
@@ -134,6 +153,7 @@ const usage = z.strictObject({
   session: figures,
   context: z.strictObject({ used: count.nullable(), window: count }),
   cost_usd: z.number().nonnegative().optional(),
+  limits: limits.optional(),
 });
 const retry = z.strictObject({
   type: z.literal("retry"),

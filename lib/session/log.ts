@@ -89,6 +89,7 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "result":
     case "todo":
     case "trim":
+    case "images_removed":
     case "turn_end":
       return info;
     default:

@@ -21,6 +21,8 @@ type ProgressOptions = Pick<
 };
 
 const mostFiles = 20;
+/** Longer than any wait before a reconnection. */
+const longWait = 60_000;
 
 /** The progress of a run for people, on stderr. */
 export function openProgress(screen: Screen, options: ProgressOptions): EventWriter {
@@ -154,7 +156,7 @@ class Progress {
   async #retry({ reason, attempt, max, delay_ms: delay }: EventOf<"retry">): Promise<void> {
     const next = `; retry ${attempt} of ${max} in ${formatElapsed(delay)}`;
     await this.#lines.line(this.#paint.yellow(`↻ ${inline(reason)}`) + this.#paint.dim(next));
-    await this.#wait(newActivity("reconnecting"));
+    await this.#wait(newActivity(delay > longWait ? "waiting for the limit to reset" : "reconnecting"));
     this.#isReconnecting = true;
   }
 

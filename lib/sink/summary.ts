@@ -50,8 +50,9 @@ export function summary(end: End, paint: Paint): string {
   return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
 }
 
-export function errorLine({ message }: NonNullable<End["error"]>, paint: Paint): string {
-  return `${paint.red("koda:")} ${visibleMessage(message)}`;
+export function errorLine({ message, retry_at: retryAt }: NonNullable<End["error"]>, paint: Paint): string {
+  const retry = retryAt === undefined ? "" : ` (try again at ${retryAt})`;
+  return `${paint.red("koda:")} ${visibleMessage(message)}${retry}`;
 }
 
 /** `tokens: 12,345 in (10,000 cached), 678 out`; unreported counts are left out. */
