@@ -174,7 +174,16 @@ const limits = grouped("Limits", {
   timeout: { value: value.duration, about: "Wall-clock time of the whole run" },
   "idle-timeout": { value: value.duration, about: "Time without output from the model or a tool" },
   "max-command-time": { value: value.duration, about: "Time of one command", default: "300s" },
-  "fail-on": { ...repeated(value.oneOf("denied", "tool-error")), about: "Exit 3 when a call was denied, or failed" },
+  "fail-on": {
+    ...repeated(value.oneOf("denied", "tool-error", "no-change", "incomplete")),
+    about:
+      "Exit 3 when a call was denied; when one failed; when no file of the project was changed; when the task may " +
+      "not be finished",
+  },
+  finish: {
+    value: value.oneOf("required"),
+    about: "The run ends only when the model calls Finish, as done or as blocked; blocked is exit 3",
+  },
 });
 
 const cassette = grouped("Record and replay", {

@@ -1,4 +1,5 @@
 import { within } from "../async/within.ts";
+import { AnswerJudge } from "../engine/answer.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
 import type { Totals } from "../engine/end.ts";
 import type { Event, EventOf, Events } from "../engine/event.ts";
@@ -6,6 +7,7 @@ import type { KeyWatch } from "../engine/exposure.ts";
 import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
+import { taskOf } from "../engine/task.ts";
 import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
@@ -13,6 +15,7 @@ import { noUsage } from "../model/usage.ts";
 import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
 import type { Item, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
+import { finishName } from "../tools/finish.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
 import type { Stance } from "./stance.ts";
@@ -49,6 +52,7 @@ export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
   readonly #hands: Hands;
   readonly #changed = new Set<string>();
+  #areChangesKnown = true;
   /** One object: the sandbox prepares each policy once. */
   #readers: Policy | undefined;
   readonly #life = new AbortController();
@@ -72,9 +76,15 @@ export class Conversation implements AsyncDisposable {
       return yield* runTurn(this.#turn(request, changes), this.#opening(request), stop);
     } finally {
       for (const path of changes.paths) this.#changed.add(path);
+      this.#areChangesKnown &&= changes.isKnown;
       this.#running = undefined;
       resolve();
     }
+  }
+
+  /** False when the project is certainly as it was; undefined when that cannot be told. */
+  get hasChanges(): boolean | undefined {
+    return this.#changed.size > 0 || (this.#areChangesKnown ? false : undefined);
   }
 
   /** The totals of all turns so far. */
@@ -101,8 +111,9 @@ export class Conversation implements AsyncDisposable {
     if (this.#running !== undefined) await within(graceMs, this.#running);
   }
 
-  #turn({ schema }: TurnRequest, changes: Changes): Turn {
+  #turn({ prompt, schema }: TurnRequest, changes: Changes): Turn {
     const { session, ledger, events, workspace, stance, host, watchKey } = this.parts;
+    const offers = (tool: string) => stance.tools.some(({ name }) => name === tool);
     return {
       ...stance,
       system,
@@ -111,7 +122,8 @@ export class Conversation implements AsyncDisposable {
       events,
       changes,
       watchKey,
-      ...(schema !== undefined && { schema }),
+      task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && offers("Edit"), todo: session.todo }),
+      judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
       contextOf: (call, claim) => this.#contextOf(call, claim),
       repositories: workspace.repositories,
       loop: new LoopGuard(),

@@ -182,6 +182,7 @@ class Progress {
     await this.#wait(undefined);
     await this.#showCommentary(this.#commentary.atEnd(event));
     if (event.error) await this.#lines.line(errorLine(event.error, this.#paint));
+    else if (event.incomplete) await this.#lines.line(noticeLine("warn", doubt(event.incomplete), this.#paint));
     if (event.session === null) return;
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
@@ -189,6 +190,10 @@ class Progress {
     const line = this.#isComplete ? `${event.resume} "…"` : event.resume;
     await this.#lines.line(this.#paint.dim(`  to continue: ${line}`));
   }
+}
+
+function doubt(reasons: readonly string[]): string {
+  return `The task may not be finished: ${reasons.join("; ")}`;
 }
 
 function newActivity(verb: string): Activity {
