@@ -21,8 +21,6 @@ type JudgeOptions = {
 /** The state of the turn; `mayGoOn` is false when no request with tools may follow. */
 export type Circumstances = Omit<Ending, "text"> & { mayGoOn: boolean };
 
-type Doubted = { text: string; reasons: readonly string[] };
-
 /** Judges what may end a turn. Each kind of second chance is counted, so a turn always ends. */
 export class AnswerJudge {
   /** A message for the model, before it begins, on the form of the end. */
@@ -34,7 +32,7 @@ export class AnswerJudge {
   /** Parts of a reply that was cut off at its length limit. */
   #pieces: string[] = [];
   /** The reply after which the model was told to go on. */
-  #doubted: Doubted | undefined;
+  #doubted: string | undefined;
   #continuations = 0;
   #empties = 0;
 
@@ -45,12 +43,13 @@ export class AnswerJudge {
     this.finishing = new Finishing(counts, this.#schema);
   }
 
-  /** The model went on with calls: what it said before is no part of the answer. */
+  /** The model went on with calls: what it said before is no part of the answer, unless it only updates its list. */
   startOver(calls: readonly CallPart[]): void {
     this.#pieces = [];
-    this.#doubted = undefined;
-    this.#reminders.startOver(calls);
     this.finishing.startOver(calls);
+    if (calls.every(({ tool }) => tool === "TodoWrite")) return;
+    this.#doubted = undefined;
+    this.#reminders.forget();
   }
 
   async judge(reply: { text: string; finish: FinishReason }, circumstances: Circumstances): Promise<AnswerJudgement> {
@@ -60,16 +59,17 @@ export class AnswerJudge {
     this.#pieces.push(reply.text);
     if (reply.finish === "length") return this.#continue();
 
-    const text = this.#pieces.join("");
+    const said = this.#pieces.join("");
     this.#pieces = [];
+    const isEmpty = said.trim() === "";
     // A model that has nothing to add is not asked for its answer once more.
-    if (text.trim() === "") return this.#doubted === undefined ? this.#askForText() : this.#accept(this.#doubted);
+    const text = isEmpty ? this.#doubted : said;
+    if (text === undefined) return this.#askForText();
 
     const completion = this.#completionOf({ text, ...circumstances });
-    const { reasons } = completion;
-    const note = circumstances.mayGoOn ? this.#reminders.note(text, completion) : undefined;
-    if (note === undefined) return this.#accept({ text, reasons });
-    this.#doubted = { text, reasons };
+    const note = circumstances.mayGoOn && !isEmpty ? this.#reminders.note(text, completion) : undefined;
+    if (note === undefined) return await this.#accept(text, completion.reasons);
+    this.#doubted = text;
     return askAgain(note);
   }
 
@@ -96,7 +96,7 @@ export class AnswerJudge {
     return this.#schema === undefined ? judgeCompletion(ending) : complete;
   }
 
-  async #accept({ text, reasons }: Doubted): Promise<AnswerJudgement> {
+  async #accept(text: string, reasons: readonly string[]): Promise<AnswerJudgement> {
     const answer: AnswerJudgement = { kind: "answer", text: this.#reminders.whole(text) };
     const judgement = (await this.#schema?.checkText(text)) ?? answer;
     if (judgement.kind !== "answer" || reasons.length === 0) return judgement;

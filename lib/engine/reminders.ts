@@ -1,4 +1,3 @@
-import type { CallPart } from "../model/message.ts";
 import type { Completion } from "./completion.ts";
 
 const mostReminders = 2;
@@ -17,9 +16,8 @@ export class Reminders {
     return reminder.text;
   }
 
-  /** Forgets earlier replies, unless the model has only brought its list up to date. */
-  startOver(calls: readonly CallPart[]): void {
-    if (calls.some(({ tool }) => tool !== "TodoWrite")) this.#earlier = [];
+  forget(): void {
+    this.#earlier = [];
   }
 
   /** The answer, with the earlier replies that it adds to. */

@@ -116,6 +116,12 @@ describe("a reply without calls", () => {
       text: `${report}\n\nAll finished.`,
     },
     {
+      name: "with open to-do items is the answer when the model has nothing to add",
+      script: [list("pending"), say(report), list("done"), say("")],
+      requests: 4,
+      text: report,
+    },
+    {
       name: "whose to-do items stay open ends the run as incomplete",
       script: [list("pending"), say(report), say("It is finished."), say("It is finished.")],
       requests: 4,
