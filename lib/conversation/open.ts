@@ -9,8 +9,7 @@ import { type Limits, openLedger } from "../engine/ledger.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
-import { builtInTools } from "../tools/registry.ts";
-import { buildGate, offeredTools } from "../trust/gate.ts";
+import { buildGate } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
 import { connectionFor } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
@@ -21,6 +20,7 @@ import type { RunPatch } from "./runpatch.ts";
 import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
+import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
 
@@ -65,8 +65,8 @@ export async function openConversation(
     : loadInstructions({ cwd: settings.root, isHidden: isHiddenHere });
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
 
-  const tools = offeredTools(builtInTools, settings.tools, workspace.backend.filesystem === "no commands");
-  const gate = buildGate({ mode: allowance.mode, ...settings.tools });
+  const tools = toolsOf(settings, { withoutCommands: workspace.backend.filesystem === "no commands" });
+  const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
   const stance = { model, info, tools, gate, allowance };
   const conversation = new Conversation({
     host,
@@ -95,10 +95,10 @@ export async function openConversation(
 }
 
 /** Finds mistakes in the flags and the configuration before a model is looked for. */
-function assertUsable({ loaded: { config }, tools, env }: Settings): void {
-  offeredTools(builtInTools, tools);
-  parseRules(config.egress);
-  parseUpstream(env);
+function assertUsable(settings: Settings): void {
+  toolsOf(settings);
+  parseRules(settings.loaded.config.egress);
+  parseUpstream(settings.env);
 }
 
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */

@@ -213,6 +213,8 @@ const end = z.strictObject({
   status: z.enum(["done", "failed", "limit", "cancelled"]),
   exit: count,
   error: failure.optional(),
+  /** Why the answer may not be the end of the task, although the model stopped there. */
+  incomplete: z.array(z.string()).optional(),
   /** Null when the run failed before there was a session. */
   session: z.string().nullable(),
   text: z.string(),

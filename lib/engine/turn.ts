@@ -1,29 +1,32 @@
 import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
-import type { JsonSchema, Model, ModelInfo } from "../model/model.ts";
+import type { Model, ModelInfo } from "../model/model.ts";
 import type { Item } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
-import { AnswerJudge, schemaRequest } from "./answer.ts";
+import type { AnswerJudge } from "./answer.ts";
 import type { Changes } from "./changes.ts";
 import type { Compaction } from "./compaction.ts";
 import { dispatch, type RepositoryGuard } from "./dispatch.ts";
 import { failureField } from "./end.ts";
 import type { Event, Events, Figures } from "./event.ts";
 import type { KeyWatch } from "./exposure.ts";
+import { onlyFinishes } from "./finishing.ts";
+import type { AnswerJudgement } from "./judgement.ts";
 import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
 import type { LoopGuard } from "./loop.ts";
 import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
 import { type Verification, verify } from "./verify.ts";
 import { foreseeRequest } from "./request.ts";
+import { circumstancesOf, type Task } from "./task.ts";
 
 /** The user's request; an empty one continues the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
 
 /** The part of a call's context that the conversation provides. */
-export type CallContext = Omit<ToolContext, "call" | "signal" | "report">;
+export type CallContext = Omit<ToolContext, "call" | "signal" | "report" | "finish">;
 
 /** A frozen view of one turn. All state that changes lives in the objects that it refers to. */
 export type Turn = {
@@ -32,9 +35,10 @@ export type Turn = {
   readonly tools: readonly Tool[];
   readonly gate: Gate;
   readonly system: string;
-  /** The JSON Schema that the answer has to match. */
-  readonly schema?: JsonSchema;
   readonly verification?: Verification;
+  readonly task: Task;
+  /** Decides what ends the turn. */
+  readonly judge: AnswerJudge;
   readonly session: Session;
   readonly ledger: Ledger;
   readonly events: Events;
@@ -68,8 +72,8 @@ export async function* runTurn(
   opening: readonly Item[],
   parent: AbortSignal,
 ): AsyncGenerator<Event, Outcome> {
-  const { session, events, schema, progress } = turn;
-  const request: Item[] = schema === undefined ? [] : [{ kind: "note", text: schemaRequest(schema) }];
+  const { session, events, judge, progress } = turn;
+  const request: Item[] = judge.request === undefined ? [] : [{ kind: "note", text: judge.request }];
   const number = session.beginTurn(...opening, ...request);
   let recorded: Outcome | undefined;
   try {
@@ -105,10 +109,8 @@ const readerGone = new KodaError("reader_gone", "the reader of this turn's event
 
 /** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
 async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
-  const { session, ledger, progress, compaction } = turn;
-  const judge = new AnswerJudge(turn.schema);
+  const { session, ledger, judge, progress, compaction } = turn;
   foreseeRequest(turn);
-
   let working = false;
   while (true) {
     yield* compaction.prepare(turn, signal);
@@ -123,22 +125,23 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
     // Calls in the last reply are ignored; the limit ends the turn.
     if (last) continue;
     working = true;
-    if (reply.calls.length > 0) {
-      judge.startOver();
-      if (limitReached(ledger) === undefined) yield* dispatch(turn, reply.calls, signal);
-      continue;
+    const { calls } = reply;
+    if (calls.length > 0) {
+      judge.startOver(calls);
+      if (limitReached(ledger) === undefined || onlyFinishes(calls)) yield* dispatch(turn, calls, signal);
     }
-
-    const judged = await judge.judge(reply);
-    const judgement = judged.kind === "answer" ? yield* verify(turn, judged, signal) : judged;
-    switch (judgement.kind) {
+    const judged = calls.length > 0 ? judge.finishing.judgement : await judge.judge(reply, circumstancesOf(turn));
+    const judgement = judged?.kind === "answer" ? yield* verify(turn, judged, signal) : judged;
+    switch (judgement?.kind) {
+      case undefined:
+        break;
       case "answer":
         return answered(judgement);
       case "again":
         session.append({ kind: "note", text: judgement.note });
         break;
       case "failed":
-        return outcomeOfFailure(judgement.error, progress.text);
+        return outcomeOfFailure(judgement.error, judgement.text ?? progress.text);
       default:
         judgement satisfies never;
     }
@@ -148,8 +151,8 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
 const lastRequest =
   "This is your last reply: no more tools can be used. Say what was done, what was found, and what is left to do.";
 
-function answered({ text, output }: { text: string; output?: unknown }): Outcome {
-  return output === undefined ? { status: "done", text } : { status: "done", text, output };
+function answered({ text, output, incomplete }: Extract<AnswerJudgement, { kind: "answer" }>): Outcome {
+  return { status: "done", text, ...(output !== undefined && { output }), ...(incomplete && { incomplete }) };
 }
 
 /** A bug in koda, with its stack for a bug report. */
