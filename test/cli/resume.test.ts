@@ -1,0 +1,144 @@
+import { describe, expect, test } from "bun:test";
+import { checkLines, koda, type RanExec } from "../support/koda.ts";
+import { say } from "../support/model-reply.ts";
+import { type ModelServer, startModelServer } from "../support/model-server.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
+
+const scripted = async () => await startModelServer(() => say("ok"));
+
+async function run(place: Place, args: readonly string[], env: Record<string, string> = {}): Promise<RanExec> {
+  const ran = await koda(place, ["exec", "--json", ...args], { env });
+  return { ...ran, ...checkLines(ran) };
+}
+
+const corpAt = (url: string, more: object = {}) => ({ providers: { corp: { base_url: url, ...more } } });
+const settingsOf = ({ requests }: ModelServer) =>
+  requests.map(({ wire, body }) => [wire, body.model, body.temperature, body.max_output_tokens, body.reasoning]);
+
+describe("the settings of a session's requests", () => {
+  const flags = ["--reasoning-effort", "low", "--temperature", "0.5", "--max-output-tokens", "77"];
+  const kept = ["responses", "x", 0.5, 77, { effort: "low" }];
+  const other = { KODA_MODEL: "other/y", OTHER_KEY: "sk-of-another" };
+
+  test("are kept by every way of going on, whatever files and variables say by then", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    await using elsewhere = await scripted();
+    configure(place, corpAt(server.url));
+    await run(place, ["-m", "corp/x", "--wire", "responses", ...flags, "--session", "mine", "hi"]);
+
+    const { providers } = corpAt(server.url, { wire: "chat" });
+    configure(place, { model: "other/y", providers: { ...providers, other: { base_url: elsewhere.url } } });
+    const ways = [
+      ["--resume", "mine"],
+      ["--last"],
+      ["--session", "mine"],
+      ["--fork", "mine"],
+      ["-m", "corp/x", "--last"],
+    ];
+    for (const way of ways) expect((await run(place, [...way, "and?"], other)).end.exit).toBe(0);
+    expect(settingsOf(server)).toEqual([kept, ...ways.map(() => kept)]);
+    expect(elsewhere.requests).toHaveLength(0);
+  });
+
+  test("change with a flag, and the next time it is that one that is kept", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    const at = ["--base-url", server.url];
+    await run(place, ["-m", "x", ...at, "--wire", "responses", ...flags, "--session", "mine", "hi"]);
+    await run(place, [...at, "--resume", "mine", "one"]);
+    await run(place, [...at, "--resume", "mine", "--temperature", "0.9", "--reasoning-effort", "high", "two"]);
+    await run(place, [...at, "--resume", "mine", "three"]);
+    const changed = ["responses", "x", 0.9, 77, { effort: "high" }];
+    expect(settingsOf(server)).toEqual([kept, kept, changed, changed]);
+    await run(place, [...at, "--resume", "mine", "--wire", "chat", "four"]);
+    const fork = await run(place, [...at, "--fork", "mine", "five"]);
+    await run(place, [...at, "--resume", fork.end.session ?? "", "six"]);
+    const last = server.requests.slice(4).map(({ wire, body }) => [wire, body.temperature, body.reasoning_effort]);
+    expect(last).toEqual(last.map(() => ["chat", 0.9, "high"]));
+    expect(last).toHaveLength(3);
+  });
+
+  test("are those of its own model: another one starts without them", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    configure(place, { providers: { one: { base_url: server.url }, two: { base_url: `${server.origin}/two/v1` } } });
+    await run(place, ["-m", "one/x", "--wire", "responses", ...flags, "--session", "mine", "hi"]);
+    await run(place, ["--resume", "mine", "-m", "two/x", "and?"]);
+    await run(place, ["--resume", "mine", "-m", "two/y", "and?"]);
+    expect(settingsOf(server).slice(1)).toEqual([
+      ["chat", "x", undefined, undefined, undefined],
+      ["chat", "y", undefined, undefined, undefined],
+    ]);
+  });
+});
+
+describe("a session whose provider cannot be used names itself and the flag that goes on", () => {
+  const ways = [["--resume", "mine"], ["--last"], ["--fork", "mine"], ["--session", "mine"]];
+
+  /** Every way of going on fails like this and leaves the session as it was; the one with the flag goes on. */
+  async function refused(place: Place, code: string, exit: number, parts: readonly string[], env = {}) {
+    const before = await koda(place, ["session", "list", "--json"]);
+    for (const way of ways) {
+      const { end } = await run(place, [...way, "and?"], env);
+      expect(end).toMatchObject({ status: "failed", exit, session: null, error: { code } });
+      for (const part of ['"mine"', ...parts]) expect(end.error?.message).toContain(part);
+    }
+    expect((await koda(place, ["session", "list", "--json"])).stdout).toBe(before.stdout);
+  }
+
+  test("its name means another address now", async () => {
+    await using place = makePlace();
+    await using before = await scripted();
+    await using after = await scripted();
+    const env = { OPENAI_API_KEY: "sk-of-the-company" };
+    await run(place, ["-m", "openai/x", "--session", "mine", "hi"], { ...env, OPENAI_BASE_URL: before.url });
+    const now = { ...env, OPENAI_BASE_URL: after.url };
+    const parts = [`at ${before.url}`, `now at ${after.url} (OPENAI_BASE_URL)`];
+    const [stay, leave] = [before, after].map(({ url }) => `--base-url ${url} --api-key-env OPENAI_API_KEY`);
+    await refused(place, "config", 2, [...parts, `To stay, pass ${stay}`, `new address, pass ${leave}`], now);
+    expect((await run(place, ["--resume", "mine", ...(stay ?? "").split(" "), "and?"], now)).end.status).toBe("done");
+    expect([before.requests.length, after.requests.length]).toEqual([2, 0]);
+  });
+
+  test("its key is missing", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    const env = { OPENAI_BASE_URL: server.url, TEAM_KEY: "sk-of-the-team" };
+    await run(place, ["-m", "openai/x", "--api-key-env", "TEAM_KEY", "--session", "mine", "hi"], env);
+    const parts = [
+      "openai/x, with the key in TEAM_KEY (--api-key-env TEAM_KEY)",
+      "set OPENAI_API_KEY",
+      "-m PROVIDER/MODEL",
+    ];
+    await refused(place, "credentials", 4, parts, env);
+    const there = await run(place, ["--resume", "mine", "--api-key-env", "TEAM_KEY", "and?"], env);
+    expect(there.end.status).toBe("done");
+  });
+
+  test("it was removed from the configuration, and the only one left does not take its place", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    await using left = await scripted();
+    const env = { CORP_KEY: "sk-of-the-company" };
+    configure(place, corpAt(server.url, { api_key_env: "CORP_KEY", wire: "responses" }));
+    await run(place, ["-m", "corp/x", "--temperature", "0.5", "--session", "mine", "hi"], env);
+    configure(place, { providers: { other: { base_url: left.url } } });
+    const stay = `--base-url ${server.url} --api-key-env CORP_KEY`;
+    await refused(place, "config", 2, ['"corp" is not configured any more', "providers.corp", `pass ${stay}`], env);
+    const there = await run(place, ["--resume", "mine", ...stay.split(" "), "and?"], env);
+    expect(there.events[0]).toMatchObject({ type: "session.start", provider: "corp", model: "x", wire: "responses" });
+    expect(there.stderr).not.toContain("continuing with");
+    expect(server.requests[1]?.body).toMatchObject({ model: "x", temperature: 0.5 });
+    expect(left.requests).toHaveLength(0);
+  });
+
+  test("it has no name", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    await run(place, ["-m", "x", "--base-url", server.url, "--session", "mine", "hi"]);
+    const parts = ["is not known", '"x"', `Pass --base-url ${server.url}`, "-m PROVIDER/MODEL"];
+    await refused(place, "config", 2, parts, { OPENAI_API_KEY: "sk-of-the-company" });
+    expect((await run(place, ["--last", "--base-url", server.url, "and?"])).end.status).toBe("done");
+  });
+});
