@@ -36,6 +36,9 @@ const connection = z.object({
   maxOutputTokens: z.number().exactOptional(),
 });
 
+/** An instruction file as it was told to the model. */
+const instruction = z.object({ path: z.string(), hash: z.string() });
+
 /** The environment of a turn. A resumed session compares it with today's and tells the model only the differences. */
 const environment = z.object({
   cwd: z.string(),
@@ -46,6 +49,8 @@ const environment = z.object({
   model: z.string(),
   provider: z.string(),
   granted: granted.exactOptional(),
+  /** Absent in sessions of earlier versions of koda. */
+  instructions: z.array(instruction).readonly().exactOptional(),
   /** Absent when no provider was asked: for the demo and for a replay. */
   connection: connection.exactOptional(),
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { checkLines, koda, type RanExec } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
@@ -140,5 +141,71 @@ describe("a session whose provider cannot be used names itself and the flag that
     const parts = ["is not known", '"x"', `Pass --base-url ${server.url}`, "-m PROVIDER/MODEL"];
     await refused(place, "config", 2, parts, { OPENAI_API_KEY: "sk-of-the-company" });
     expect((await run(place, ["--last", "--base-url", server.url, "and?"])).end.status).toBe("done");
+  });
+});
+
+describe("of the environment a resumed session is told what has changed", () => {
+  const flagsOf = ({ url }: ModelServer) => ["-m", "x", "--base-url", url];
+  /** The text of the last request's messages that the one before it did not have, without the last prompt. */
+  const news = ({ requests }: ModelServer) => {
+    const [before, last] = requests.slice(-2);
+    return (last?.lines ?? []).slice((before?.lines.length ?? 0) + 1, -1).map(({ text }) => text);
+  };
+
+  test("instructions that were changed, added or removed, and no others", async () => {
+    const files = { "AGENTS.md": "Use tabs.\n", "sub/AGENTS.md": "Use spaces.\n", ".git/HEAD": "" };
+    await using place = makePlace(files, "/var/tmp");
+    await using server = await scripted();
+    const goOn = async (...args: string[]) =>
+      expect((await run(place, [...flagsOf(server), "-C", "sub", ...args, "and?"])).end.exit).toBe(0);
+    const block = (path: string, text: string) =>
+      `<instructions file="${place.project}/${path}">\n${text}\n</instructions>`;
+    const gone = (path: string) => `Instructions that do not apply any more: ${place.project}/${path}`;
+    await goOn("--session", "mine");
+    await goOn("--last");
+    expect(news(server)).toEqual([]);
+
+    place.write("AGENTS.md", "Use two tabs.\n");
+    await goOn("--fork", "mine");
+    expect(news(server)).toEqual([expect.stringMatching(/^The project's instructions have changed\./)]);
+    expect(news(server)[0]).toEndWith(`\n\n${block("AGENTS.md", "Use two tabs.")}`);
+    await goOn("--last");
+    expect(news(server)).toEqual([]);
+
+    rmSync(`${place.project}/AGENTS.md`);
+    place.write("CLAUDE.md", "Use commas.\n");
+    await goOn("--last");
+    expect(news(server)[0]).toEndWith(`\n\n${block("CLAUDE.md", "Use commas.")}\n\n${gone("AGENTS.md")}`);
+    expect(news(server)[0]).not.toContain("spaces");
+
+    await goOn("--last", "--deny-read", "../CLAUDE.md");
+    expect(news(server)).toEqual([expect.stringContaining(gone("CLAUDE.md"))]);
+    await goOn("--last", "--bare");
+    expect(news(server)[0]).toEndWith(gone("sub/AGENTS.md"));
+  });
+
+  test("the directory, the mode and the rest, once", async () => {
+    await using place = makePlace({ "sub/a.txt": "" });
+    await using server = await scripted();
+    await run(place, [...flagsOf(server), "--session", "mine", "hi"]);
+    const changes = ["--mode", "plan", "--no-sandbox", "--allow-write", "..", "-C", "sub"];
+    const goOn = async (...args: string[]) =>
+      expect((await run(place, ["--base-url", server.url, "--resume", "mine", ...args, "and?"])).end.exit).toBe(0);
+    await goOn(...changes);
+    const [told, ...more] = news(server);
+    expect(more).toEqual([]);
+    expect(told?.split("\n").map((line) => line.split(":")[0])).toEqual([
+      "<environment>",
+      "Changed since the last turn",
+      "cwd",
+      "mode",
+      "sandbox",
+      "writable",
+      "</environment>",
+    ]);
+    await goOn(...changes, "-m", "y");
+    expect(news(server)).toEqual([
+      "<environment>\nChanged since the last turn:\nmodel: custom/y (what came before is of custom/x)\n</environment>",
+    ]);
   });
 });
