@@ -37,6 +37,8 @@ type Connection = {
   keyVariables: readonly string[];
   /** The part that the session records; undefined when no provider is asked. */
   facts: ConnectionFacts | undefined;
+  /** The effort that is sent. */
+  effort: ModelSettings["reasoningEffort"];
 };
 
 type Circumstances = {
@@ -77,7 +79,7 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
   const onRefusal = (message: string) => post({ type: "notice", level: "warn", code: "images", message });
   const model = info.images === undefined ? withImageFallback(connected, { info, onRefusal }) : connected(info);
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
-  return { model, info, key, keyVariables: secretVariables(provider), facts };
+  return { model, info, key, keyVariables: secretVariables(provider), facts, effort: supported.reasoningEffort };
 }
 
 /** A session keeps its effort, temperature and longest reply until a flag or another model replaces them. */

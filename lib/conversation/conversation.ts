@@ -11,7 +11,9 @@ import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
 import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
+import { textOfParts } from "../session/content.ts";
 import type { Item, ItemOf } from "../session/item.ts";
+import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
@@ -33,7 +35,7 @@ type ConversationParts = {
   workspace: Workspace;
   ledger: Ledger;
   events: Events;
-  /** The first event. */
+  /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
   environment: () => ItemOf<"environment"> | undefined;
@@ -59,6 +61,12 @@ export class Conversation implements AsyncDisposable {
     this.parts = parts;
     this.#hands = parts.workspace.open();
     parts.host.add(this);
+  }
+
+  /** The first event. A new session has the title that its first prompt will give it. */
+  start({ prompt }: TurnRequest): EventOf<"session.start"> {
+    const { start, session } = this.parts;
+    return { ...start, title: session.info.title || promptTitle(textOfParts(prompt)) };
   }
 
   /** One turn. The signal ends this turn only. */

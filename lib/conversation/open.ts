@@ -78,6 +78,7 @@ export async function openConversation(
       workspace,
       settings,
       connection,
+      effort: connected.effort,
       isReplay: host.traffic.replayed !== undefined,
       instructions: instructions.blocks.map(({ path }) => path),
     }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseJson } from "../config/json.ts";
+import { parseJson, recordOf, stringIn } from "../config/json.ts";
 import { storeFailure } from "./database.ts";
 import { itemSchema, type LoggedItem } from "./item.ts";
 import type { ItemRow } from "./log.ts";
@@ -8,14 +8,18 @@ import type { ItemRow } from "./log.ts";
 export type DecodeItem = (path: string, row: ItemRow) => LoggedItem;
 
 /** Makes an item of its row. Unknown keys are left out, an unknown kind is refused. */
-export function decodeItem(path: string, { seq, turn, at, body }: ItemRow): LoggedItem {
-  const decoded = itemSchema.safeParse(parseJson(body));
-  if (!decoded.success) {
-    const problem = z.prettifyError(decoded.error).replaceAll(/\s+/g, " ");
-    throw storeFailure(
-      path,
-      `item ${seq} of a session cannot be read (${problem}). Update koda, or remove the session`,
-    );
-  }
-  return { seq, turn, at: new Date(at).toISOString(), ...decoded.data };
+export function decodeItem(path: string, { session, seq, turn, at, body }: ItemRow): LoggedItem {
+  const item = parseJson(body);
+  const decoded = itemSchema.safeParse(item);
+  if (decoded.success) return { seq, turn, at: new Date(at).toISOString(), ...decoded.data };
+
+  const kind = stringIn(recordOf(item), "kind");
+  const isUnknown = kind !== undefined && decoded.error.issues.some(({ path: [key] }) => key === "kind");
+  const problem = isUnknown
+    ? `this version of koda does not know the kind "${kind}"`
+    : z.prettifyError(decoded.error).replaceAll(/\s+/g, " ");
+  throw storeFailure(
+    path,
+    `item ${seq} of session "${session}" cannot be read (${problem}). Update koda, or remove the session`,
+  );
 }

@@ -1,8 +1,12 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { checkLines, koda, type RanExec } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
+import { noUsage } from "../../lib/model/usage.ts";
+import { firstSchema } from "../support/firstschema.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
 
 const scripted = async () => await startModelServer(() => say("ok"));
@@ -207,5 +211,109 @@ describe("of the environment a resumed session is told what has changed", () => 
     expect(news(server)).toEqual([
       "<environment>\nChanged since the last turn:\nmodel: custom/y (what came before is of custom/x)\n</environment>",
     ]);
+  });
+});
+
+test("the first event says which session it is, where it comes from and how hard it thinks", async () => {
+  await using place = makePlace();
+  await using server = await scripted();
+  const first = async (...args: string[]) => {
+    const { events } = await run(place, ["-m", "x", "--base-url", server.url, ...args]);
+    const [start] = events;
+    if (start?.type !== "session.start") throw new Error("this run did not start");
+    return start;
+  };
+  const trunk = await first("--session", "trunk", "--reasoning-effort", "high", "\n Fix the\ttest \nof today");
+  const title = "Fix the test";
+  expect(trunk).toMatchObject({ root: "trunk", title, source: "new", resumed: false, effort: "high" });
+  expect(trunk).not.toHaveProperty("parent");
+  const again = await first("--resume", "trunk", "and?");
+  expect(again).toMatchObject({ root: "trunk", title, source: "resume", resumed: true, effort: "high" });
+
+  const fork = await first("--fork", "trunk", "and?");
+  expect(fork).toMatchObject({ root: "trunk", parent: "trunk", title, source: "fork", resumed: true, effort: "high" });
+  const twig = await first("--fork", fork.session, "and?");
+  expect(twig).toMatchObject({ root: "trunk", parent: fork.session, source: "fork" });
+  expect(await first("--last", "and?")).toMatchObject({ session: twig.session, root: "trunk", source: "resume" });
+
+  const plain = await first("hi");
+  expect(plain).toMatchObject({ root: plain.session, title: "hi", source: "new" });
+  expect(plain).not.toHaveProperty("effort");
+});
+
+describe("a log that another version of koda wrote", () => {
+  const databaseOf = ({ home }: Place) => join(home, ".local/share/koda/koda.db");
+
+  /** A database of the first schema, with a session and two forks of it, whose items have no later field. */
+  function oldDatabase(place: Place) {
+    const path = databaseOf(place);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    using db = new Database(path);
+    db.run(firstSchema);
+    const facts = { cwd: place.project, date: "2026-01-02", mode: "plan", sandbox: "on", writable: [place.project] };
+    const items = [
+      { kind: "turn_start" },
+      { kind: "environment", text: "<environment>", facts: { ...facts, model: "x", provider: "corp" } },
+      { kind: "user", parts: [{ type: "text", text: "the old prompt" }] },
+      { kind: "assistant", parts: [{ type: "text", text: "the old answer" }], finish: "stop", usage: noUsage },
+      { kind: "turn_end", reason: "complete" },
+    ];
+    for (const [at, item] of items.entries())
+      db.run("INSERT INTO content VALUES (?, ?)", [at + 1, JSON.stringify(item)]);
+    const sessions = [
+      ["trunk", null],
+      ["branch", "trunk"],
+      ["twig", "branch"],
+      ["orphan", "removed"],
+    ] as const;
+    for (const [id, parent] of sessions) {
+      const row = [id, parent, "the old prompt", place.project, "x", "corp", "plan", 1, 1, items.length];
+      db.run("INSERT INTO session VALUES (?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, NULL, NULL, NULL, NULL)", row);
+      for (const [at, { kind }] of items.entries())
+        db.run("INSERT INTO item VALUES (?, ?, 1, ?, 1, ?)", [id, at + 1, kind, at + 1]);
+    }
+    return path;
+  }
+
+  test("is migrated, and its sessions go on", async () => {
+    await using place = makePlace({ "AGENTS.md": "Use tabs.\n" });
+    await using server = await scripted();
+    configure(place, corpAt(server.url));
+    oldDatabase(place);
+    const twig = await run(place, ["--resume", "twig", "and?"]);
+    expect(twig.events[0]).toMatchObject({ root: "trunk", parent: "branch", title: "the old prompt", mode: "plan" });
+    const texts = server.requests[0]?.lines.map(({ text }) => text).slice(1);
+    expect(texts?.slice(0, 3)).toEqual(["<environment>", "the old prompt", "the old answer"]);
+    expect(texts?.[3]).toContain("Use tabs.");
+    expect(texts?.[4]).toBe("and?");
+    const roots = [];
+    for (const id of ["trunk", "branch", "orphan"]) {
+      const { events } = await run(place, ["--fork", id, "and?"]);
+      roots.push(events[0]?.type === "session.start" && events[0].root);
+    }
+    expect(roots).toEqual(["trunk", "trunk", "removed"]);
+  });
+
+  test("and has an item that this version does not know: nothing is done, and the message says so", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    const flags = ["-m", "x", "--base-url", server.url];
+    await run(place, [...flags, "--session", "mine", "hi"]);
+    {
+      using db = new Database(databaseOf(place));
+      db.run(`UPDATE content SET body = '{"kind":"hologram","size":3}' WHERE body LIKE '%assistant%'`);
+    }
+    const before = await koda(place, ["session", "list", "--json"]);
+    const said = 'item 4 of session "mine" cannot be read (this version of koda does not know the kind "hologram")';
+    for (const way of [["--resume", "mine"], ["--fork", "mine"], ["--session", "mine"], ["--last"]]) {
+      const { end } = await run(place, [...flags, ...way, "and?"]);
+      expect(end).toMatchObject({ exit: 10, session: null, error: { code: "store" } });
+      expect(end.error?.message).toContain(`${said}. Update koda, or remove the session`);
+    }
+    const shown = await koda(place, ["session", "show", "mine"]);
+    expect([shown.exit, shown.stderr]).toEqual([10, expect.stringContaining(said)]);
+    expect((await koda(place, ["session", "list", "--json"])).stdout).toBe(before.stdout);
+    expect(server.requests).toHaveLength(1);
+    expect((await run(place, [...flags, "another"])).end.exit).toBe(0);
   });
 });
