@@ -17,6 +17,7 @@ import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
+import { Inbox } from "./inbox.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
 import type { Hands, Workspace } from "./workspace.ts";
@@ -49,6 +50,7 @@ type ConversationParts = {
 /** One conversation with a model, turn after turn. Closing it stops everything that it started. */
 export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
+  readonly inbox: Inbox = new Inbox();
   readonly #hands: Hands;
   readonly #changed = new Set<string>();
   /** One object: the sandbox prepares each policy once. */
@@ -119,6 +121,7 @@ export class Conversation implements AsyncDisposable {
       events,
       changes,
       watchKey,
+      inbox: this.inbox,
       ...(schema !== undefined && { schema }),
       contextOf: (call, claim) => this.#contextOf(call, claim),
       repositories: workspace.repositories,

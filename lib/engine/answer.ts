@@ -26,7 +26,7 @@ export class AnswerJudge {
     this.#schema = schema;
   }
 
-  /** The model went on with calls: what it said before is no part of the answer. */
+  /** The model goes on with calls, or there is new input: what it said before is no part of the answer. */
   startOver(): void {
     this.#pieces = [];
   }

@@ -1,3 +1,4 @@
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
@@ -41,6 +42,8 @@ export type Turn = {
   readonly repositories: RepositoryGuard;
   readonly changes: Changes;
   readonly loop: LoopGuard;
+  /** Input that comes while the turn runs. */
+  readonly inbox: { take(): Prompt[]; takeLast(): Promise<Prompt[]> };
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
@@ -104,6 +107,7 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
 
   let working = false;
   while (true) {
+    yield* accept(turn, turn.inbox.take());
     const spent = limitReached(ledger);
     if (spent !== undefined) return outcomeOfFailure(spent, progress.text);
 
@@ -123,8 +127,14 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
 
     const judgement = await judge.judge(reply);
     switch (judgement.kind) {
-      case "answer":
-        return answered(judgement);
+      case "answer": {
+        // An answer is not final when input came after its request.
+        const late = yield* turn.events.until(unlessAborted(turn.inbox.takeLast(), signal));
+        if (late.length === 0) return answered(judgement);
+        judge.startOver();
+        yield* accept(turn, late);
+        break;
+      }
       case "again":
         session.append({ kind: "note", text: judgement.note });
         break;
@@ -133,6 +143,14 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
       default:
         judgement satisfies never;
     }
+  }
+}
+
+/** New input becomes a part of the history. */
+function* accept({ session }: Turn, inputs: readonly Prompt[]): Generator<Event> {
+  for (const parts of inputs) {
+    session.append({ kind: "user", parts });
+    yield { type: "notice", level: "info", code: "input", message: "New input was added to the conversation" };
   }
 }
 
