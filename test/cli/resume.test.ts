@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { checkLines, koda, type RanExec } from "../support/koda.ts";
+import { openStore } from "../../lib/session/store.ts";
+import { checkLines, koda, type RanExec, start } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { noUsage } from "../../lib/model/usage.ts";
@@ -16,6 +17,7 @@ async function run(place: Place, args: readonly string[], env: Record<string, st
   return { ...ran, ...checkLines(ran) };
 }
 
+const databaseOf = ({ home }: Place) => join(home, ".local/share/koda/koda.db");
 const corpAt = (url: string, more: object = {}) => ({ providers: { corp: { base_url: url, ...more } } });
 const settingsOf = ({ requests }: ModelServer) =>
   requests.map(({ wire, body }) => [wire, body.model, body.temperature, body.max_output_tokens, body.reasoning]);
@@ -62,6 +64,27 @@ describe("the settings of a session's requests", () => {
     const last = server.requests.slice(4).map(({ wire, body }) => [wire, body.temperature, body.reasoning_effort]);
     expect(last).toEqual(last.map(() => ["chat", 0.9, "high"]));
     expect(last).toHaveLength(3);
+  });
+
+  test("are those of the last run, even when they changed while the session was waited for", async () => {
+    await using place = makePlace();
+    await using server = await scripted();
+    const at = ["--base-url", server.url];
+    await run(place, ["-m", "x", ...at, ...flags, "--session", "mine", "hi"]);
+    await using store = openStore(databaseOf(place));
+    const holder = await store.open("mine");
+    const waiting = start(place, ["exec", ...at, "--resume", "mine", "--wait", "30s", "and?"]);
+    const decoder = new TextDecoder();
+    for await (const bytes of waiting.stderr) {
+      if (!decoder.decode(bytes, { stream: true }).includes("waiting up to")) continue;
+      const { environment } = holder;
+      if (environment?.connection === undefined) throw new Error("this session has no connection");
+      const connection = { ...environment.connection, temperature: 0.9, wire: "responses" as const };
+      holder.append({ kind: "environment", text: "", facts: { ...environment, connection } });
+      holder.close();
+    }
+    expect(await waiting.exited).toBe(0);
+    expect(settingsOf(server).at(-1)).toEqual(["responses", "x", 0.9, 77, { effort: "low" }]);
   });
 
   test("are those of its own model: another one starts without them", async () => {
@@ -242,8 +265,6 @@ test("the first event says which session it is, where it comes from and how hard
 });
 
 describe("a log that another version of koda wrote", () => {
-  const databaseOf = ({ home }: Place) => join(home, ".local/share/koda/koda.db");
-
   /** A database of the first schema, with a session and two forks of it, whose items have no later field. */
   function oldDatabase(place: Place) {
     const path = databaseOf(place);
