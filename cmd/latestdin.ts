@@ -11,30 +11,47 @@ const pauseMs = 300;
 /** A stream without a pause is passed on in parts. */
 const longestPartMs = 3_000;
 
+/** The time in which a byte that is in the pipe when the run is about to end has been read. */
+const graceMs = 50;
+
+type Progress = {
+  /** The read that waits for the next part. */
+  next: LateStdin["first"];
+  /** Settles when the part that is being read has been passed on. */
+  part: Promise<void>;
+  /** The time until which the run waits for a first byte. */
+  latest: number;
+};
+
 /** Passes on stdin while the run goes on, each part as a block of its own. Waits a little for the first byte. */
 export function readLate(stdin: LateStdin, inbox: Inbox): void {
-  // Begun first, so that a part is expected before the wait for its first byte is over.
-  void pump(stdin, inbox);
-  inbox.expect(within(stdin.waitMs, Promise.allSettled([stdin.first])));
+  const progress = { next: stdin.first, part: Promise.resolve(), latest: performance.now() + stdin.waitMs };
+  void pump(stdin, progress, inbox);
+  inbox.expect(async () => {
+    const ms = Math.max(graceMs, progress.latest - performance.now());
+    await within(ms, Promise.allSettled([progress.next]));
+    await progress.part;
+  });
 }
 
-async function pump({ reader, first, signal }: LateStdin, inbox: Inbox): Promise<void> {
+async function pump({ reader, signal }: LateStdin, progress: Progress, inbox: Inbox): Promise<void> {
   let part = Promise.withResolvers<void>();
   let room = stdinSource.limit;
   let cut: Uint8Array = new Uint8Array();
   try {
-    for (let next = first; !(await next).done; part.resolve()) {
+    for (; !(await progress.next).done; part.resolve()) {
       part = Promise.withResolvers();
-      inbox.expect(part.promise);
-      const read = await readPart(reader, next, room);
+      progress.part = part.promise;
+      progress.latest = 0;
+      const { bytes: read, next } = await readPart(reader, progress.next, room);
       signal.throwIfAborted();
-      room -= read.bytes.length;
+      room -= read.length;
       if (room < 0) throw tooLarge(stdinSource);
-      const bytes = Buffer.concat([cut, read.bytes]);
+      const bytes = Buffer.concat([cut, read]);
       const whole = wholeCharacters(bytes);
       cut = bytes.subarray(whole.length);
       if (whole.length > 0) inbox.add([{ type: "text", text: stdinBlock(decodeInput(whole, stdinSource.name)) }]);
-      ({ next } = read);
+      progress.next = next;
     }
     decodeInput(cut, stdinSource.name);
   } catch (error) {

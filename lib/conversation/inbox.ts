@@ -3,16 +3,16 @@ import type { Prompt } from "../engine/turn.ts";
 /** Input that comes while a turn runs. The turn takes it between its requests, and once more before it ends. */
 export class Inbox {
   readonly #inputs: Prompt[] = [];
-  readonly #expected: Promise<unknown>[] = [];
+  readonly #sources: (() => Promise<void>)[] = [];
   readonly #failures: unknown[] = [];
 
   add(input: Prompt): void {
     this.#inputs.push(input);
   }
 
-  /** A turn does not end before this promise, which never fails, is fulfilled. */
-  expect(input: Promise<unknown>): void {
-    this.#expected.push(input);
+  /** A turn ends when every source has answered that nothing more comes for now. */
+  expect(source: () => Promise<void>): void {
+    this.#sources.push(source);
   }
 
   /** The turn fails with this error: its input cannot be read. */
@@ -26,9 +26,9 @@ export class Inbox {
     return this.#inputs.splice(0);
   }
 
-  /** The same, with everything that is expected. */
+  /** The same, with what is about to come. */
   async takeLast(): Promise<Prompt[]> {
-    while (this.#expected.length > 0) await this.#expected.shift();
+    await Promise.all(this.#sources.map((source) => source()));
     return this.take();
   }
 }

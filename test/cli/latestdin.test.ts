@@ -58,14 +58,17 @@ test("an end of the pipe without input ends the run at once", async () => {
   await using koda = await harness(() => say("ok"));
   await koda.run.until(is("text.done"));
   koda.close();
-  expect((await koda.run.finished()).end.duration_ms).toBeLessThan(2_500);
+  expect((await koda.run.finished()).end.duration_ms).toBeLessThan(2_900);
 });
 
 test("what comes during the answer is added, and the answer is not final", async () => {
-  await using koda = await harness([say("Early."), say("With your input.")], "--session", "mine");
-  await koda.run.until(is("text.done"));
+  const { promise: written, resolve: go } = Promise.withResolvers<void>();
+  const answers = [[say("Early."), wait(written)], say("With your input.")];
+  await using koda = await harness(answers, "--session", "mine");
+  await koda.run.until(is("text.delta"));
   koda.write("late words\n");
   koda.close();
+  go();
   const { end, events } = await koda.run.finished();
   expect(end).toMatchObject({ status: "done", text: "With your input.", session: "mine" });
   expect(asked(koda.server)).toEqual(["do it", block("late words")]);
@@ -74,14 +77,17 @@ test("what comes during the answer is added, and the answer is not final", async
 });
 
 test("a part is passed on while the pipe stays open, and what follows is another", async () => {
-  await using koda = await harness([say("One."), say("Two."), say("Three.")]);
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const answers = [[say("One."), wait(first.promise)], [say("Two."), wait(second.promise)], say("Three.")];
+  await using koda = await harness(answers);
   const umlaut = Buffer.from("ü");
-  await koda.run.until(is("text.done"));
-  koda.write("cut in two: ");
-  koda.write(umlaut.subarray(0, 1));
+  await koda.run.until(is("text.delta"));
+  koda.write(Buffer.concat([Buffer.from("cut in two: "), umlaut.subarray(0, 1)]));
+  first.resolve();
   await koda.run.until(is("notice"));
   koda.write(umlaut.subarray(1));
   koda.close();
+  second.resolve();
   const { end } = await koda.run.finished();
   expect(end.text).toBe("Three.");
   expect(asked(koda.server)).toEqual(["do it", block("cut in two: "), block("ü")]);
@@ -107,10 +113,12 @@ test("what comes between calls goes with the next request, after their results",
 });
 
 test("what is no text fails the run, and a run that is stopped does not wait", async () => {
-  await using broken = await harness([say("ok")]);
-  await broken.run.until(is("text.done"));
+  const { promise: written, resolve: go } = Promise.withResolvers<void>();
+  await using broken = await harness([[say("ok"), wait(written)]]);
+  await broken.run.until(is("text.delta"));
   broken.write(new Uint8Array([0x66, 0xfc, 0x72]));
   broken.close();
+  go();
   const { end } = await broken.run.finished();
   expect(end).toMatchObject({ exit: 2, error: { code: "usage", message: expect.stringContaining("not UTF-8 text") } });
 
@@ -119,7 +127,9 @@ test("what is no text fails the run, and a run that is stopped does not wait", a
   expect((await limited.run.finished()).end).toMatchObject({ exit: 124 });
 });
 
-test("--stdin ignore waits for nothing", async () => {
+test("--stdin ignore says and reads nothing", async () => {
   await using koda = await harness(() => say("ok"), "--stdin", "ignore");
-  expect((await koda.run.finished()).end.duration_ms).toBeLessThan(2_500);
+  koda.write("words\n");
+  const { end, stderr } = await koda.run.finished();
+  expect([end.status, stderr.includes("without stdin"), asked(koda.server)]).toEqual(["done", false, ["do it"]]);
 });
