@@ -19,6 +19,7 @@ const benches = {
   kills: () => import("./kills.ts"),
   egress: () => import("./egress.ts"),
   sandbox: () => import("./sandbox.ts"),
+  resume: () => import("./resume.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);

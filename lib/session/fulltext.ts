@@ -29,7 +29,7 @@ type UnindexedRow = ItemRow & { content: number; present: number };
 /** Indexes the next few items of a session and returns their number. Some may be indexed already, by way of a fork. */
 function indexItems(db: Database, { session, textOf }: { session: string; textOf: TextOf }): number {
   const rows = db.all<UnindexedRow>(
-    `SELECT item.session, item.seq, item.turn, item.at, item.content, content.body,
+    `SELECT item.seq, item.turn, item.at, item.content, content.body,
          EXISTS (SELECT 1 FROM search WHERE search.rowid = item.content) AS present
        FROM session JOIN item ON item.session = session.id JOIN content ON content.id = item.content
        WHERE session.id = ? AND item.seq > session.indexed ORDER BY item.seq LIMIT ?`,

@@ -107,6 +107,8 @@ const migrations: readonly string[] = [
     DELETE FROM search WHERE rowid = -old.id;
   END;
   `,
+  // Few items are of these kinds, so for most of them the index is no page to write.
+  "CREATE INDEX item_marker ON item (session, seq) WHERE kind IN ('environment', 'compaction', 'rollback')",
   // The first session of a line of forks; the last one that is known when that was removed.
   `
   ALTER TABLE session ADD COLUMN root TEXT NOT NULL DEFAULT '';

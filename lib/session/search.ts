@@ -65,7 +65,7 @@ function excerptOf(found: FoundOutput, patterns: readonly RegExp[]): { line: num
   return { line: lines[index]?.number ?? 1, snippet: snippetOf(around.join("\n"), patterns) };
 }
 
-type FoundItem = ItemRow & { type: "item"; kind: ItemKind; rank: number; total: number };
+type FoundItem = ItemRow & { type: "item"; session: string; kind: ItemKind; rank: number; total: number };
 type FoundOutput = RecordingRow & {
   type: "output";
   session: string;

@@ -2,18 +2,19 @@ import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
 import { Database } from "./database.ts";
-import type { DecodeItem } from "./decode.ts";
+import { decodeItem } from "./decode.ts";
 import type { EnvironmentFacts, LoggedItem } from "./item.ts";
 import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
   copyPlaces,
   deleteSession,
   insertSession,
+  readEnvironment,
   readItems,
-  readLatest,
   readSessions,
   type SessionInfo,
 } from "./log.ts";
+import { readLive } from "./live.ts";
 import { outcomesIn, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
@@ -55,7 +56,6 @@ export class Store implements AsyncDisposable {
 
   /** An existing session, by its id or by a prefix that no other id has. */
   async open(idOrPrefix: string, wait: Wait = { ms: 0 }): Promise<Session> {
-    const { decodeItem } = await import("./decode.ts");
     const claim = () =>
       this.#db.write(() => {
         const info = this.find(idOrPrefix);
@@ -64,7 +64,7 @@ export class Store implements AsyncDisposable {
     const { info, owner } = await whenFree(claim, wait);
     try {
       // Outside the transaction: under the lease no other process adds to it, and a long log takes a while.
-      return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), origin: "found" });
+      return new Session(this.#db, { info, owner, items: readLive(this.#db, info.id), origin: "found" });
     } catch (error) {
       releaseLease(this.#db, { session: info.id, owner });
       throw error;
@@ -81,8 +81,7 @@ export class Store implements AsyncDisposable {
 
   /** A new session that begins with all items of another. Only their places in the log are copied. */
   async fork(id: string): Promise<Session> {
-    const { decodeItem } = await import("./decode.ts");
-    const opening = this.#db.write(() => this.#fork(this.find(id), decodeItem));
+    const opening = this.#db.write(() => this.#fork(this.find(id)));
     return new Session(this.#db, opening);
   }
 
@@ -122,16 +121,14 @@ export class Store implements AsyncDisposable {
 
   /** The environment of a session's latest turn. */
   async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
-    const { decodeItem } = await import("./decode.ts");
-    const row = readLatest(this.#db, { session: id, kind: "environment" });
+    const row = readEnvironment(this.#db, id);
     const item = row && decodeItem(this.#db.path, row);
     return item?.kind === "environment" ? item.facts : undefined;
   }
 
   /** The log of a session, oldest item first; another process may be writing to it. */
   async items(id: string): Promise<LoggedItem[]> {
-    const { decodeItem } = await import("./decode.ts");
-    return this.#read(id, decodeItem);
+    return this.#read(id);
   }
 
   /** Deletes a session with its items and outputs, unless a process holds it. */
@@ -167,7 +164,6 @@ export class Store implements AsyncDisposable {
 
   /** The places in all logs and outputs where the words occur, best first. */
   async search(query: string, limit: number): Promise<SearchHits> {
-    const { decodeItem } = await import("./decode.ts");
     return searchAll(this.#db, { query, limit }, decodeItem);
   }
 
@@ -179,7 +175,7 @@ export class Store implements AsyncDisposable {
     return { ...opening, origin: "made" };
   }
 
-  #fork(parent: SessionInfo, decode: DecodeItem): SessionSource {
+  #fork(parent: SessionInfo): SessionSource {
     const now = Date.now();
     const id = Bun.randomUUIDv7();
     // Later than its parent even within one millisecond: a search shows shared items in the oldest session.
@@ -187,11 +183,11 @@ export class Store implements AsyncDisposable {
     const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
-    return { info, owner: claimLease(this.#db, id), items: this.#read(parent.id, decode), origin: "made" };
+    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, parent.id), origin: "made" };
   }
 
-  #read(id: string, decode: DecodeItem): LoggedItem[] {
-    return readItems(this.#db, id).map((row) => decode(this.#db.path, row));
+  #read(id: string): LoggedItem[] {
+    return readItems(this.#db, id).map((row) => decodeItem(this.#db.path, row));
   }
 
   close(): void {
