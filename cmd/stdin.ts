@@ -162,7 +162,7 @@ function waitingText(holder: Holder, { role }: StdinRequest, isLimited: boolean)
 function lateText(holder: Holder): string {
   return (
     `starting without stdin: nothing came within ${formatDuration(promptMs)} and ${nameOf(holder)}. Later input is ` +
-    `added to the conversation, and for that the run takes at least ${formatDuration(lateMs)}; ` +
+    `added to the conversation, and the run waits for it until ${formatDuration(lateMs)} after its start; ` +
     "--stdin append waits for its end, --stdin ignore does not read it"
   );
 }

@@ -210,7 +210,7 @@ test("a silent pipe that only an ancestor holds open does not stop a run", async
   const { parts, notes } = await resultOf(start(place, { prompt: "do it" }, pipe.read));
   expect(parts).toEqual(text("do it"));
   expect(notes).toMatch(
-    /^koda: starting without stdin: nothing came within 300ms and only .+ \(process \d+\) holds it open\. Later input is added to the conversation, and for that the run takes at least 3s; --stdin append waits for its end, --stdin ignore does not read it\n$/,
+    /^koda: starting without stdin: nothing came within 300ms and only .+ \(process \d+\) holds it open\. Later input is added to the conversation, and the run waits for it until 3s after its start; --stdin append waits for its end, --stdin ignore does not read it\n$/,
   );
   expect(notes).toContain(`(process ${process.pid})`);
 });
