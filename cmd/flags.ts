@@ -61,8 +61,8 @@ const input = grouped("Input", {
   stdin: {
     value: value.oneOf("auto", "append", "require", "ignore"),
     about:
-      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and waits up to 3 s for a pipe " +
-      "that only a parent process holds open; append and require read to the end; ignore reads nothing",
+      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and adds what comes " +
+      "later from a pipe that only a parent process holds open; append and require read to the end; ignore reads nothing",
     default: "auto",
   },
 });

@@ -15,12 +15,15 @@ import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
 import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
+import { textOfParts } from "../session/content.ts";
 import type { Item, ItemOf } from "../session/item.ts";
+import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import { finishName } from "../tools/finish.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
 import type { RunPatch } from "./runpatch.ts";
+import { Inbox } from "./inbox.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
@@ -41,7 +44,7 @@ type ConversationParts = {
   workspace: Workspace;
   ledger: Ledger;
   events: Events;
-  /** The first event. */
+  /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
   environment: () => ItemOf<"environment"> | undefined;
@@ -57,6 +60,7 @@ type ConversationParts = {
 /** One conversation with a model, turn after turn. Closing it stops everything that it started. */
 export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
+  readonly inbox: Inbox = new Inbox();
   readonly #hands: Hands;
   readonly #compaction: Compaction;
   readonly #changed = new Set<string>();
@@ -78,6 +82,12 @@ export class Conversation implements AsyncDisposable {
     workspace.atRest = async () => {
       for (const notice of await patch.take(host.signal)) events.post(notice);
     };
+  }
+
+  /** The first event. A new session has the title that its first prompt will give it. */
+  start({ prompt }: TurnRequest): EventOf<"session.start"> {
+    const { start, session } = this.parts;
+    return { ...start, title: session.info.title || promptTitle(textOfParts(prompt)) };
   }
 
   /** One turn. The signal ends this turn only. */
@@ -150,6 +160,7 @@ export class Conversation implements AsyncDisposable {
       ...(this.#verification !== undefined && { verification: this.#verification }),
       task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && offers("Edit"), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
+      inbox: this.inbox,
       contextOf: (call, claim) => this.#contextOf(call, claim),
       repositories: workspace.repositories,
       loop: new LoopGuard(),

@@ -27,7 +27,7 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   try {
     const opened = await task.open();
     ({ conversation } = opened);
-    yield conversation.parts.start;
+    yield conversation.start(opened.request);
     yield* conversation.parts.events.drain();
     outcome = yield* conversation.run(opened.request, host.signal);
     outcome = withCommands(outcome, conversation.parts.ledger);

@@ -9,6 +9,7 @@ import { type Limits, openLedger } from "../engine/ledger.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
+import type { Store } from "../session/store.ts";
 import { buildGate } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
 import { connectionFor } from "./connection.ts";
@@ -17,7 +18,7 @@ import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
-import { openSession, recordedIn } from "./sessions.ts";
+import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
 import { toolChoice, toolsOf } from "./tools.ts";
@@ -45,11 +46,11 @@ export async function openConversation(
   assertUsable(settings);
   const wanted = wantedOf(config);
 
-  const store = host.store(settings.database);
-  const recorded = await recordedIn(store, settings.session, settings.root);
-  const connected = await connectionFor(settings, { traffic: host.traffic, track, recorded, post, signal });
+  const connect = (recorded: Recorded | undefined) =>
+    connectionFor(settings, { traffic: host.traffic, track, recorded, post, signal });
+  const { session, connected } = await openConnected(host.store(settings.database), { settings, connect }, signal);
+  held.use(session);
   const { model, info, facts: connection, keyVariables } = connected;
-  const session = held.use(await openSession(store, { settings, recorded, info }, signal));
 
   const { allowance, notices: kept } = keepToRecord(session.environment, wanted, settings.explicit);
   const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
@@ -81,6 +82,7 @@ export async function openConversation(
       workspace,
       settings,
       connection,
+      effort: connected.effort,
       isReplay: host.traffic.replayed !== undefined,
       instructions: instructions.blocks.map(({ path }) => path),
     }),
@@ -92,6 +94,25 @@ export async function openConversation(
   });
   held.move();
   return conversation;
+}
+
+type Connect = (recorded: Recorded | undefined) => ReturnType<typeof connectionFor>;
+
+/** The session, and its model, which is found first: a missing key is told before a session is waited for. */
+async function openConnected(
+  store: Store,
+  { settings, connect }: { settings: Settings; connect: Connect },
+  signal: AbortSignal,
+) {
+  const recorded = await recordedIn(store, settings.session, settings.root);
+  const connected = await connect(recorded);
+  await using held = new AsyncDisposableStack();
+  const session = held.use(await openSession(store, { settings, recorded, info: connected.info }, signal));
+  // Another process may have changed it while it was waited for.
+  const isCurrent = Bun.deepEquals(session.environment, recorded?.environment);
+  const result = { session, connected: isCurrent ? connected : await connect(session) };
+  held.move();
+  return result;
 }
 
 /** Finds mistakes in the flags and the configuration before a model is looked for. */

@@ -1,3 +1,4 @@
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
@@ -49,6 +50,8 @@ export type Turn = {
   readonly changes: Changes;
   readonly compaction: Compaction;
   readonly loop: LoopGuard;
+  /** Input that comes while the turn runs. */
+  readonly inbox: { take(): Prompt[]; takeLast(): Promise<Prompt[]> };
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
@@ -113,6 +116,7 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
   foreseeRequest(turn);
   let working = false;
   while (true) {
+    yield* accept(turn, turn.inbox.take());
     yield* compaction.prepare(turn, signal);
     const spent = limitReached(ledger);
     if (spent !== undefined) return outcomeOfFailure(spent, progress.text);
@@ -131,7 +135,7 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
       if (limitReached(ledger) === undefined || onlyFinishes(calls)) yield* dispatch(turn, calls, signal);
     }
     const judged = calls.length > 0 ? judge.finishing.judgement : await judge.judge(reply, circumstancesOf(turn));
-    const judgement = judged?.kind === "answer" ? yield* verify(turn, judged, signal) : judged;
+    const judgement = judged?.kind === "answer" ? yield* confirm(turn, judged, signal) : judged;
     switch (judgement?.kind) {
       case undefined:
         break;
@@ -145,6 +149,29 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
       default:
         judgement satisfies never;
     }
+  }
+}
+
+/** An answer is not final when input came after its request, or when it does not pass the user's check. */
+async function* confirm(
+  turn: Turn,
+  answer: Extract<AnswerJudgement, { kind: "answer" }>,
+  signal: AbortSignal,
+): AsyncGenerator<Event, AnswerJudgement | undefined> {
+  const { inbox, judge, events } = turn;
+  const late = yield* events.until(unlessAborted(inbox.takeLast(), signal));
+  yield* accept(turn, late);
+  const judgement = late.length === 0 ? yield* verify(turn, answer, signal) : undefined;
+  if (judgement !== undefined && (judgement.kind !== "answer" || inbox.isEmpty)) return judgement;
+  judge.takeBack();
+  return undefined;
+}
+
+/** New input becomes a part of the history. */
+function* accept({ session }: Turn, inputs: readonly Prompt[]): Generator<Event> {
+  for (const parts of inputs) {
+    session.append({ kind: "user", parts });
+    yield { type: "notice", level: "info", code: "input", message: "New input was added to the conversation" };
   }
 }
 
