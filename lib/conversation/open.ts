@@ -9,6 +9,7 @@ import { type Limits, openLedger } from "../engine/ledger.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
+import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { buildGate } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
@@ -42,9 +43,7 @@ export async function openConversation(
   await using held = new AsyncDisposableStack();
   const events = new Mailbox<Event>();
   const post = (event: Event) => events.post(event);
-  const { config } = settings.loaded;
   assertUsable(settings);
-  const wanted = wantedOf(config);
 
   const connect = (recorded: Recorded | undefined) =>
     connectionFor(settings, { traffic: host.traffic, track, recorded, post, signal });
@@ -52,10 +51,8 @@ export async function openConversation(
   held.use(session);
   const { model, info, facts: connection, keyVariables } = connected;
 
-  const { allowance, notices: kept } = keepToRecord(session.environment, wanted, settings.explicit);
-  const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
-  const moved = directoryChange(session.environment, settings.root);
-  for (const notice of [...moved, ...changed, ...kept]) post(notice);
+  const { allowance, notices } = compareWithRecord(session, { settings, info });
+  for (const notice of notices) post(notice);
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
@@ -94,6 +91,13 @@ export async function openConversation(
   });
   held.move();
   return conversation;
+}
+
+/** The permissions of the conversation, and how it differs from what the session has recorded. */
+function compareWithRecord({ environment }: Session, { settings, info }: { settings: Settings; info: ModelInfo }) {
+  const { allowance, notices } = keepToRecord(environment, wantedOf(settings.loaded.config), settings.explicit);
+  const changed = modelChange(environment, { model: info.name, provider: info.provider });
+  return { allowance, notices: [...directoryChange(environment, settings.root), ...changed, ...notices] };
 }
 
 type Connect = (recorded: Recorded | undefined) => ReturnType<typeof connectionFor>;

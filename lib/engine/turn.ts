@@ -51,7 +51,7 @@ export type Turn = {
   readonly compaction: Compaction;
   readonly loop: LoopGuard;
   /** Input that comes while the turn runs. */
-  readonly inbox: { take(): Prompt[]; takeLast(): Promise<Prompt[]> };
+  readonly inbox: { take(): Prompt[]; takeLast(): Promise<Prompt[]>; isEmpty: boolean };
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
