@@ -6,6 +6,7 @@ import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
+import type { ModelInfo } from "../model/model.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
