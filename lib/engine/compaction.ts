@@ -2,11 +2,10 @@ import { KodaError, messageOf } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
 import { estimateTokens } from "../session/contextsize.ts";
 import type { Item } from "../session/item.ts";
-import { schemaRequest } from "./answer.ts";
 import type { Event } from "./event.ts";
 import type { Reply } from "./gather.ts";
 import { isLastRequest, limitReached } from "./ledger.ts";
-import { ask } from "./request.ts";
+import { ask, foreseeRequest } from "./request.ts";
 import { retain } from "./retention.ts";
 import { staleResults } from "./stale.ts";
 import { requestSummary, type Summary } from "./summary.ts";
@@ -44,9 +43,10 @@ export class Compaction {
       return yield* ask(turn, options, signal);
     } catch (error) {
       if (!(error instanceof KodaError) || error.code !== "context" || !this.#mayRun(turn)) throw error;
+      this.#mostTokens = Math.min(this.#mostTokens, tokensOf(turn));
+      const isShorter = yield* this.#compact(turn, signal);
+      if (!isShorter) throw error;
     }
-    this.#mostTokens = Math.min(this.#mostTokens, tokensOf(turn));
-    yield* this.#compact(turn, signal);
     return yield* ask(turn, options, signal);
   }
 
@@ -59,7 +59,8 @@ export class Compaction {
     return this.#isAutomatic && this.#failures < mostFailures && hasRequests;
   }
 
-  async *#compact(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, void> {
+  /** Returns false when there was nothing that could be left out. */
+  async *#compact(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, boolean> {
     const { session } = turn;
     const before = tokensOf(turn);
     const { kept, tail, trims, replaced } = retain(session.items(), this.#windowOf(turn));
@@ -70,10 +71,12 @@ export class Compaction {
       items.push({ kind: "compaction", text, kept, tail, usage: summary?.usage ?? noUsage });
     }
     if (trims.length > 0) items.push({ kind: "trim", results: trims });
-    if (items.length === 0) return;
+    if (items.length === 0) return false;
     session.append(...items);
     session.files.forgetContents();
+    foreseeRequest(turn);
     yield { type: "compact", kind: "full", before_tokens: before, after_tokens: tokensOf(turn) };
+    return true;
   }
 
   /** Without a summary the conversation goes on with what is kept: that is better than its end. */
@@ -135,7 +138,7 @@ function failureNotice(problem: string, failures: number): Event {
 }
 
 /** The message that stands in the place of those that were left out. */
-function replacementText({ session, schema }: Turn, summary: Summary | undefined): string {
+function replacementText({ session, judge }: Turn, summary: Summary | undefined): string {
   const todo = session.todo.items;
   const found = "RecallContext finds the originals, by words, turn or output.";
   const open = todo.some(({ status }) => status !== "done") ? todo : [];
@@ -144,7 +147,7 @@ function replacementText({ session, schema }: Turn, summary: Summary | undefined
       ? `[The messages between those above and those below were left out to make room, without a summary. ${found}]`
       : `[The messages between those above and those below were replaced by this summary of yours. ${found}]`,
     summary?.text ?? "",
-    schema === undefined ? "" : schemaRequest(schema),
+    judge.request ?? "",
     open.length === 0 ? "" : `Todo list:\n${open.map(({ text, status }) => `- [${status}] ${text}`).join("\n")}`,
   ]
     .filter((part) => part !== "")

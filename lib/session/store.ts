@@ -192,7 +192,7 @@ export class Store implements AsyncDisposable {
     const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
-    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, id), origin: "made" };
+    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, parent.id), origin: "made" };
   }
 
   #read(id: string): LoggedItem[] {
@@ -218,7 +218,7 @@ function unmade(id: string, start: NewSession): SessionSource {
   const now = Date.now();
   const { cwd, model, provider, mode } = start;
   const empty = { title: "", createdAt: now, updatedAt: now, length: 0, turns: 0, usage: noUsage };
-  const info = { id, cwd, model, provider, mode, ...empty };
+  const info = { id, root: id, cwd, model, provider, mode, ...empty };
   return { info, owner: newOwner(), items: [], origin: "unmade" };
 }
 

@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { Copies } from "../files/copies.ts";
 import { findGit } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
+import type { GitPatch } from "./gitpatch.ts";
 import type { Project } from "./listing.ts";
 import { diffChanges, type WorkDiff } from "./patch.ts";
 import { changesSince, rememberProject, type IsOwn, type Past } from "./past.ts";
 import { SnapshotRecorder, type SnapshotKey } from "./record.ts";
-import { mostIndexBytes } from "./repository.ts";
+import { mostIndexBytes, patchPlaceOf } from "./repository.ts";
 
 /**
  * A project as it was before a turn, to tell what the turn changed, whoever changed it: koda's tools, or any program
@@ -35,6 +36,14 @@ export class Snapshot implements AsyncDisposable {
     const { added, problem } = recorder;
     // Nothing is known of a project with too many files.
     return { ...diff, count: this.#past.project && recorder.count, added, problem };
+  }
+
+  /** All that is different now, as a patch for `git apply`. Throws when the project is too large to be watched. */
+  async patch(signal: AbortSignal): Promise<GitPatch> {
+    const { project, policy, notes } = this.#past;
+    if (project === undefined) throw new Error(notes.join(". "));
+    const { gitPatchOf } = await import("./gitpatch.ts");
+    return gitPatchOf(changesSince(this.#past, signal), patchPlaceOf(policy.root));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

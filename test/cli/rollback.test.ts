@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fs from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { binary, exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, say, silence } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -306,35 +306,67 @@ test("it works in the session's directory, wherever it is called", async () => {
   expect((await koda(place, ["session", "rollback", "s", "1"], elsewhere)).exit).toBe(0);
 });
 
-const mount = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
-const canMount = Bun.spawnSync([...mount, "mount -t tmpfs none /mnt"]).exitCode === 0;
+const unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
+const canMount = Bun.spawnSync([...unshare, "mount -t tmpfs none /mnt"]).exitCode === 0;
+
+/** Runs a script in which the model's one command is `koda_exec`, and that may mount. */
+async function withMounts(place: Place, command: string, script: string) {
+  await using server = await startModelServer([call("Bash", { command }), say("Done.")]);
+  const flags = ["--no-sandbox", ...using(server), "--session", "s"].join(" ");
+  const head = `koda_exec() { "${binary}" exec ${flags} go > /dev/null 2>&1 || exit 98; }
+    rollback() { "${binary}" session rollback s 1 --files "$@"; }
+    cd "${place.project}"\n`;
+  const child = Bun.spawn([...unshare, head + script], { env: place.env, stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { stdout, stderr };
+}
 
 test.skipIf(!canMount)("a full disk is found before the first file is touched", async () => {
   await using place = makePlace();
-  await using server = await startModelServer([
-    call("Bash", { command: "rm one two; echo new > three" }),
-    say("Done."),
-  ]);
-  const script = `
-    mount -t tmpfs -o size=300k none "${place.project}" && cd "${place.project}" || exit 99
+  const { stdout, stderr } = await withMounts(
+    place,
+    "rm one two; echo new > three",
+    `mount -t tmpfs -o size=300k none . && cd "$PWD"
     head -c 100000 /dev/urandom > one; head -c 100000 /dev/urandom > two; echo '*.log' > .gitignore
-    "${binary}" exec --no-sandbox ${using(server).join(" ")} --session s go > /dev/null 2>&1 || exit 98
-    head -c 150000 /dev/zero > fill.log; ls -A > "${place.home}/before"
-    "${binary}" session rollback s 1 --files; echo "exit $?"
-    ls -A > "${place.home}/after"; rm fill.log
-    "${binary}" session rollback s 1 --files; wc -c one two; ls -A`;
-  const child = Bun.spawn([...mount, script], {
-    cwd: dirname(place.project),
-    env: place.env,
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect(stderr).toBe("koda: Cannot restore the files: no space left on device (ENOSPC). Nothing was changed.\n");
-  const sizes = "100000 one\n100000 two\n200000 total\n";
-  expect(stdout.replaceAll(/^ +(?=\d)/gm, "")).toBe(
-    `exit 10\nDropped 1 turn of s\n  create one\n  delete three\n  create two\n${sizes}.gitignore\none\ntwo\n`,
+    koda_exec; head -c 150000 /dev/zero > fill.log
+    rollback; echo "exit $?"; ls -A; rm fill.log
+    rollback; cat one two | wc -c; ls -A`,
   );
-  const [before, after] = ["before", "after"].map((name) => fs.readFileSync(join(place.home, name), "utf8"));
-  expect(after).toBe(before ?? "");
+  expect(stderr).toBe("koda: Cannot restore the files: no space left on device (ENOSPC). Nothing was changed.\n");
+  expect(stdout).toBe(
+    "exit 10\n.gitignore\nfill.log\nthree\n" +
+      "Dropped 1 turn of s\n  create one\n  delete three\n  create two\n200000\n.gitignore\none\ntwo\n",
+  );
+});
+
+test.skipIf(!canMount)("a part of the project may be another file system, which may be read-only", async () => {
+  await using place = makePlace({ "a.txt": "a\n", "disk/x": "" });
+  const { stdout, stderr } = await withMounts(
+    place,
+    "echo 1 > a.txt; echo 1 > disk/b.txt; rm disk/c.txt; ln -sf nowhere disk/link",
+    `mount -t tmpfs none disk; echo b > disk/b.txt; echo c > disk/c.txt; ln -s b.txt disk/link; koda_exec
+    mount -o remount,ro disk; rollback; echo "exit $?"; cat a.txt
+    mount -o remount,rw disk; rollback; cat a.txt disk/b.txt disk/c.txt; readlink disk/link; ls -A disk`,
+  );
+  const lines = ["disk/b.txt", "disk/c.txt", "disk/link"].map((path) => `  ${path}: read-only file system (EROFS)\n`);
+  expect(stderr).toStartWith(`koda: Cannot restore all files, so nothing was changed:\n${lines.join("")}`);
+  expect(stdout).toBe(
+    "exit 10\n1\nDropped 1 turn of s\n  update a.txt\n  update disk/b.txt\n  create disk/c.txt\n" +
+      "  update disk/link\na\nb\nc\nb.txt\nb.txt\nc.txt\nlink\n",
+  );
+});
+
+test("the oldest turns are forgotten when snapshots take more than 2 GiB, and that is said", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  await turns(place, "echo 1 > a.txt");
+  const [first = ""] = fs.readdirSync(join(snapshotsOf(place), "contents"));
+  fs.truncateSync(join(snapshotsOf(place), "contents", first), 3 * 1024 ** 3);
+  fs.rmSync(join(snapshotsOf(place), "size"));
+  await using server = await startModelServer([call("Bash", { command: "echo 2 > a.txt" }), say("Done.")]);
+  const { events } = await exec(place, server, ["--session", "s", "go"]);
+  const message =
+    "koda session rollback --files can no longer restore the files of the oldest 1 turn: snapshots take no more than 2 GiB";
+  expect(events).toContainEqual(expect.objectContaining({ type: "notice", code: "changes", message }));
+  expect((await rollback(place, "2", "--files")).stderr).toContain("turn 1: its snapshot is gone");
+  expect((await rollback(place, "1", "--files")).stdout).toContain("  update a.txt\n");
 });
