@@ -26,6 +26,8 @@ type Unrestored = { path: string; reason: string };
 export type RestorePlan = {
   roots: readonly string[];
   restored: readonly Restored[];
+  /** They are what they were before already. */
+  same: readonly Pick<Restored, "path" | "root" | "before">[];
   /** They are not as koda left them, or something of the user's is in the way. */
   kept: readonly Unrestored[];
   /** They cannot become what they were. */
@@ -47,11 +49,12 @@ export async function planRestoration(
 ): Promise<RestorePlan> {
   const histories = historiesOf(manifests);
   const wanted: Restored[] = [];
+  const same: Pick<Restored, "path" | "root" | "before">[] = [];
   const kept: Unrestored[] = [];
   for (const [path, { root, before, left, wasEdited }] of histories) {
     const now = isReachable(path) ? stateAt(path) : missing;
-    if (isSameState(now, before)) continue;
-    if (force || isSameState(now, left)) wanted.push({ path, root, now, before, wasEdited });
+    if (isSameState(now, before)) same.push({ path, root, before });
+    else if (force || isSameState(now, left)) wanted.push({ path, root, now, before, wasEdited });
     else kept.push({ path, reason: "it was changed since koda's last turn" });
     if ((wanted.length + kept.length) % 100 === 0) await yieldToEventLoop();
   }
@@ -67,7 +70,7 @@ export async function planRestoration(
     else restored.push(each);
   }
   const roots = [...new Set(manifests.map(({ root }) => root))];
-  return { roots, restored, kept, lost, directories: directoriesOf(manifests) };
+  return { roots, restored, same, kept, lost, directories: directoriesOf(manifests) };
 }
 
 const missing: FileState = { kind: "missing" };

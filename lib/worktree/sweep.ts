@@ -54,14 +54,16 @@ export function sweepSnapshots(snapshots: string, { sessions, mostBytes = mostSn
   return forgotten;
 }
 
-/** Sweeps when a turn's snapshot made them too large. */
+/** Sweeps when what a turn added made them too large. */
 export function makeRoom(snapshots: string, added: number, mostBytes: number = mostSnapshotBytes): number {
-  const known = unlessRefused(() => readFileSync(sizeFile(snapshots), "utf8")) ?? "unknown";
-  // Two processes may write at once and the sum be too small; each sweep measures it.
-  const total = Number(known) + added;
-  if (!(total <= mostBytes)) return sweepSnapshots(snapshots, { mostBytes });
-  noteSize(snapshots, total);
-  return 0;
+  return countAdded(snapshots, added) <= mostBytes ? 0 : sweepSnapshots(snapshots, { mostBytes });
+}
+
+/** Two processes may write at once and the sum be too small; each sweep measures it. */
+export function countAdded(snapshots: string, added: number): number {
+  const total = Number(unlessRefused(() => readFileSync(sizeFile(snapshots), "utf8")) ?? "unknown") + added;
+  if (!Number.isNaN(total)) noteSize(snapshots, total);
+  return total;
 }
 
 /** On a full disk it stays as it was; the next sweep corrects it. */

@@ -174,6 +174,16 @@ test("after a crash between the files and the conversation the same command goes
   expect(fs.readdirSync(place.project)).toEqual(["a.txt"]);
 });
 
+test("a rollback knows how an interrupted one left the files", async () => {
+  await using place = makePlace({ "a.txt": "a\n", "b.txt": "b\n" });
+  await turns(place, "echo 1 > a.txt; echo 1 > b.txt", "echo 2 > a.txt; echo 2 > b.txt");
+  place.write("a.txt", "1\n");
+  expect((await rollback(place, "1", "--files")).stdout).toBe("Dropped 1 turn of s\n  update b.txt\n");
+  expect((await rollback(place, "1", "--files")).stdout).toBe(
+    "Dropped 1 turn of s\n  update a.txt (with your changes between these turns)\n  update b.txt\n",
+  );
+});
+
 test("it is refused while a turn runs", async () => {
   await using place = makePlace();
   await using server = await startModelServer([[say("Holding."), silence()]]);
