@@ -54,7 +54,8 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["chat", 'koda has no chat; write koda exec "PROMPT", and koda exec --last "PROMPT" to continue'],
   ["review, ultrareview", 'koda has no review command; write koda exec --mode plan "review the uncommitted changes"'],
   ["resume, continue", 'write koda exec --last "PROMPT", or koda exec --resume ID "PROMPT"'],
-  ["fork, session fork", 'write koda exec --fork ID "PROMPT"'],
+  ["fork", 'write koda session fork ID, or koda exec --fork ID "PROMPT"'],
+  ["undo, rewind, rollback, revert", "write koda session rollback ID N, which can restore the files too"],
   ["mcp, mcp-server", "koda connects to no MCP server; its tools are built in"],
   [
     "plugin, plugins, extension, extensions, skill, skills, hook, hooks, agent, agents",

@@ -45,7 +45,7 @@ function whyUnknown(items: readonly LoggedItem[], index: number): string | undef
   if (end?.files === 0 || !hasCalls) return undefined;
   if (end === undefined) return "it was cut off before its changes were recorded";
   if (end.files === undefined) return "its changes are not known";
-  return "its snapshot is gone: it was deleted, or was too old to be kept";
+  return "its snapshot is gone, or could not be kept";
 }
 
 function assertThere(root: string): void {

@@ -59,8 +59,18 @@ export async function rollbackSession(
     if (!force) assertRestorable(report.files);
     await restoreFiles(restoration.plan, { snapshots, session });
   }
-  if (!dryRun) await session.rollback(dropped.length);
+  if (!dryRun) await dropTurns(session, { turns: dropped.length, files });
   return report;
+}
+
+async function dropTurns(session: Session, { turns, files }: { turns: number; files: boolean }): Promise<void> {
+  try {
+    await session.rollback(turns);
+  } catch (error) {
+    if (!files || !(error instanceof KodaError)) throw error;
+    const done = "The files are restored already, the conversation is as it was: run the same command again then.";
+    throw new KodaError(error.code, `${error.message} ${done}`, { cause: error });
+  }
 }
 
 /** Opens a session for writing while no turn runs in it. */
