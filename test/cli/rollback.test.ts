@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
@@ -172,6 +173,23 @@ test("after a crash between the files and the conversation the same command goes
   place.write(".koda-rollback-s/0", "a\n");
   expect((await rollback(place, "1", "--files")).stdout).toBe("Dropped 1 turn of s\nNo file differs\n");
   expect(fs.readdirSync(place.project)).toEqual(["a.txt"]);
+});
+
+test("when the conversation cannot be rolled back after the files, that is said, and the next try goes on", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  await turns(place, "echo 1 > a.txt");
+  const change = (sql: string) => {
+    using database = new Database(join(place.home, ".local/share/koda/koda.db"));
+    database.run(sql);
+  };
+  change(`CREATE TRIGGER full BEFORE INSERT ON item WHEN new.kind = 'rollback'
+    BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+  const failed = await rollback(place, "1", "--files");
+  expect(failed).toMatchObject({ exit: 10, stdout: "" });
+  expect(failed.stderr).toContain("The files are restored already, the conversation is as it was");
+  expect(fs.readFileSync(join(place.project, "a.txt"), "utf8")).toBe("a\n");
+  change("DROP TRIGGER full");
+  expect((await rollback(place, "1", "--files")).stdout).toBe("Dropped 1 turn of s\nNo file differs\n");
 });
 
 test("a rollback knows how an interrupted one left the files", async () => {
