@@ -135,8 +135,8 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
 
 export type ItemRow = { seq: number; turn: number; at: number; body: string };
 
-const selectRows = `SELECT item.seq, item.turn, item.at, content.body
-  FROM item JOIN content ON content.id = item.content WHERE item.session = ?`;
+export const selectRows = `SELECT item.seq, item.turn, item.at, content.body
+  FROM item JOIN content ON content.id = item.content WHERE item.session = ?1`;
 
 /** The rows of a log, oldest first; decode.ts makes items of them. */
 export function readItems(db: Database, session: string): ItemRow[] {

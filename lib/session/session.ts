@@ -65,7 +65,7 @@ export class Session implements AsyncDisposable {
       position: () => this.#info.length,
       write: (steps) => this.#write(steps),
     });
-    this.recall = openRecall(db, { session: info.id, items: this.#items });
+    this.recall = openRecall(db, { session: info.id });
   }
 
   /** The session as a whole, as of the last append; its usage covers all runs. */

@@ -3,6 +3,7 @@ import { KodaError } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
 import { Database } from "./database.ts";
 import type { DecodeItem } from "./decode.ts";
+import { forgetWords } from "./fulltext.ts";
 import type { EnvironmentFacts, LoggedItem } from "./item.ts";
 import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
@@ -140,6 +141,7 @@ export class Store implements AsyncDisposable {
       const info = this.find(idOrPrefix);
       assertFree(this.#db, info.id, "It can be deleted when that process has ended.");
       deleteSession(this.#db, info.id);
+      forgetWords(this.#db);
       return info;
     });
   }
@@ -160,6 +162,7 @@ export class Store implements AsyncDisposable {
         const info = this.named(id);
         if (info === undefined || info.updatedAt >= before || isHeld(this.#db, id)) return false;
         deleteSession(this.#db, id);
+        forgetWords(this.#db);
         return true;
       }),
     );

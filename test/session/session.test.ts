@@ -262,7 +262,7 @@ test("two sessions of one process know nothing of each other", async () => {
 
   expect(two.history()).toEqual([{ role: "user", parts: [{ type: "text", text: "pear" }] }]);
   expect(two.outputs.load("o1")).toBeUndefined();
-  expect(two.recall.search("apple")).toEqual([]);
+  expect(await two.recall.search("apple")).toEqual([]);
   expect(two.todo.items).toEqual([]);
   expect(two.files.hasSeen("/project/a")).toBe(false);
   one.close();
@@ -294,7 +294,7 @@ test("an ephemeral store works like any other and leaves nothing on disk", async
   const session = store.create(start);
   session.append(user("hello"), reply("", call("c1")), result("c1", "hidden treasure"));
   session.outputs.save(output("o1", "treasure map\n"));
-  expect(session.recall.search("treasure")).toHaveLength(2);
+  expect(await session.recall.search("treasure")).toHaveLength(2);
   expect(session.history()).toHaveLength(3);
   session.close();
   const again = await store.open(session.id);

@@ -178,7 +178,7 @@ test("removing a session leaves nothing of it", async () => {
   session.append(user("secret one"), reply("", call("c1")), result("c1", "secret two"));
   session.outputs.save(output("o1", "secret three\n"));
   session.outputs.save(output("o1", "secret four\n"));
-  expect(session.recall.search("secret")).toHaveLength(3);
+  expect(await session.recall.search("secret")).toHaveLength(3);
   session.outputs.save(output("o2", "secret five\n"));
   session.close();
   shelf.store.remove(session.id.slice(0, 30));
