@@ -12,7 +12,8 @@ export function addSessions(path: string, { sessions, items, first = 0 }: Bulk):
   db.run("PRAGMA synchronous = OFF");
   const session = db.query(
     `INSERT INTO session (id, title, cwd, model, provider, mode, created_at, updated_at, length, indexed, turns, input,
-       output, cost) VALUES (?1, ?2, '/home/me/project', 'big', 'corp', 'auto', ?3, ?3, ?4, 0, ?5, 12345, 678, 0.25)`,
+       output, cost, ended)
+       VALUES (?1, ?2, '/home/me/project', 'big', 'corp', 'auto', ?3, ?3, ?4, 0, ?5, 12345, 678, 0.25, 'complete')`,
   );
   const content = db.query("INSERT INTO content (body) VALUES (?)");
   const item = db.query("INSERT INTO item (session, seq, turn, kind, at, content) VALUES (?, ?, ?, ?, ?, ?)");

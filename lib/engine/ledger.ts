@@ -42,7 +42,10 @@ export function spend(ledger: Ledger, usage: Usage, estimate: number): void {
 }
 
 /** In US dollars; undefined when the price or any of the figures is unknown. */
-export function costOf({ usage, unreported }: Ledger, price: Price | undefined): number | undefined {
+export function costOf(
+  { usage, unreported }: Pick<Ledger, "usage" | "unreported">,
+  price: Price | undefined,
+): number | undefined {
   const { input, cached, output } = usage;
   if (price === undefined || unreported > 0 || input === null || output === null) return undefined;
   const fromCache = cached ?? 0;

@@ -1,4 +1,4 @@
-import type { ModelRequest, Usage } from "../model/model.ts";
+import type { ModelRequest, Price, Usage } from "../model/model.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
@@ -39,13 +39,18 @@ export async function* ask(
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
 
   // Providers reject an empty reply in the history.
-  if (reply.item.parts.length > 0) session.append(reply.item);
+  if (reply.item.parts.length > 0) session.append(priced(reply.item, turn.info.price));
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
   spend(ledger, reply.item.usage, estimateTokens(request, reply));
   progress.usage = addUsage(progress.usage, reply.item.usage);
   yield usageEvent(turn, reply.item.usage, progress.usage);
   return reply;
+}
+
+function priced(item: Reply["item"], price: Price | undefined): Reply["item"] {
+  const costUsd = costOf({ usage: item.usage, unreported: 0 }, price);
+  return costUsd === undefined ? item : { ...item, costUsd };
 }
 
 /** Keeps the text of a reply that was cut off. */

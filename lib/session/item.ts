@@ -68,6 +68,8 @@ export const itemSchema = z.discriminatedUnion("kind", [
     /** "cut": the run was stopped in the middle of it. */
     finish: z.enum(["stop", "calls", "length", "filter", "cut"]),
     usage,
+    /** By the price of the day; absent when that or a figure was unknown. */
+    costUsd: z.number().exactOptional(),
   }),
   z.object({
     kind: z.literal("result"),

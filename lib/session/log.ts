@@ -4,7 +4,7 @@ import { addUsage } from "../model/usage.ts";
 import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
-import type { Item, ItemKind, LoggedItem } from "./item.ts";
+import type { Item, ItemKind, ItemOf, LoggedItem } from "./item.ts";
 
 /** A session as a whole, for lists and for a run that continues it. */
 export type SessionInfo = {
@@ -24,15 +24,19 @@ export type SessionInfo = {
   length: number;
   turns: number;
   usage: Usage;
+  /** Of all replies; null when that of any is unknown. */
+  costUsd: number | null;
+  /** The end of the latest turn, unless that is under way or was cut off. */
+  ended: ItemOf<"turn_end">["reason"] | null;
 };
 
 const sessionColumns = `id, parent, title, cwd, model, provider, mode, created_at AS createdAt,
-  updated_at AS updatedAt, length, turns, input, cached, output, reasoning`;
+  updated_at AS updatedAt, length, turns, input, cached, output, reasoning, cost AS costUsd, ended`;
 
 type SessionRow = Omit<SessionInfo, "parent" | "usage"> & Usage & { parent: string | null };
 
 /** The sessions that a condition selects; it may go on with ORDER BY and LIMIT. */
-export function readSessions(db: Database, condition: string, values: (string | number)[] = []): SessionInfo[] {
+export function readSessions(db: Database, condition: string, values: (string | number | null)[] = []): SessionInfo[] {
   const rows = db.all<SessionRow>(`SELECT ${sessionColumns} FROM session WHERE ${condition}`, values);
   return rows.map(({ parent, input, cached, output, reasoning, ...rest }) => ({
     ...rest,
@@ -45,8 +49,8 @@ export function insertSession(db: Database, info: SessionInfo, parentSeq?: numbe
   const { id, parent, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns } = info;
   db.run(
     `INSERT INTO session
-       (id, parent, parent_seq, title, cwd, model, provider, mode, created_at, updated_at, length, indexed, turns)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`,
+       (id, parent, parent_seq, title, cwd, model, provider, mode, created_at, updated_at, length, indexed, turns, cost)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0)`,
     [id, parent ?? null, parentSeq ?? null, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns],
   );
 }
@@ -75,11 +79,11 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
   const info = { ...before, length: before.length + 1 };
   switch (item.kind) {
     case "turn_start":
-      return { ...info, turns: info.turns + 1 };
+      return { ...info, turns: info.turns + 1, ended: null };
     case "user":
       return info.title === "" ? { ...info, title: titleOf(textOfParts(item.parts)) } : info;
     case "assistant":
-      return { ...info, usage: addUsage(info.usage, item.usage) };
+      return { ...info, usage: addUsage(info.usage, item.usage), costUsd: addCost(info.costUsd, item) };
     case "environment": {
       const { cwd, model, provider, mode } = item.facts;
       return { ...info, cwd, model, provider, mode };
@@ -87,11 +91,18 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "note":
     case "result":
     case "todo":
-    case "turn_end":
       return info;
+    case "turn_end":
+      return { ...info, ended: item.reason };
     default:
       return item satisfies never;
   }
+}
+
+/** A reply that was cut off has no figures at all, and counts for nothing. */
+function addCost(before: number | null, { costUsd, finish }: { costUsd?: number; finish?: string }): number | null {
+  if (finish === "cut") return before;
+  return before === null || costUsd === undefined ? null : Math.round((before + costUsd) * 1e9) / 1e9;
 }
 
 const titleLength = 80;
@@ -111,12 +122,12 @@ function titleOf(prompt: string): string {
 /** To be called in a transaction that has checked the lease. */
 export function appendItems(db: Database, { info, items }: { info: SessionInfo; items: readonly LoggedItem[] }): void {
   for (const item of items) insertItem(db, info, item);
-  const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage } = info;
+  const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage, costUsd, ended } = info;
   const { input, cached, output, reasoning } = usage;
   db.run(
     `UPDATE session SET title = ?, cwd = ?, model = ?, provider = ?, mode = ?, updated_at = ?, length = ?, turns = ?,
-       input = ?, cached = ?, output = ?, reasoning = ? WHERE id = ?`,
-    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, id],
+       input = ?, cached = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
+    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, costUsd, ended, id],
   );
 }
 
@@ -139,8 +150,8 @@ export const selectRows = `SELECT item.seq, item.turn, item.at, content.body
   FROM item JOIN content ON content.id = item.content WHERE item.session = ?1`;
 
 /** The rows of a log, oldest first; decode.ts makes items of them. */
-export function readItems(db: Database, session: string): ItemRow[] {
-  return db.all<ItemRow>(`${selectRows} ORDER BY item.seq`, [session]);
+export function readItems(db: Database, session: string, page = { after: 0, most: -1 }): ItemRow[] {
+  return db.all<ItemRow>(`${selectRows} AND item.seq > ? ORDER BY item.seq LIMIT ?`, [session, page.after, page.most]);
 }
 
 export function readLatest(db: Database, of: { session: string; kind: ItemKind }): ItemRow | undefined {

@@ -1,7 +1,7 @@
 import type { Database } from "./database.ts";
 import { type ItemRow, selectRows } from "./log.ts";
 import { searchSession, type SessionMatch } from "./search.ts";
-import { headingOf, transcriptOf } from "./transcript.ts";
+import { headingOf, passagesOf } from "./transcript.ts";
 
 export type Recall = ReturnType<typeof openRecall>;
 
@@ -21,7 +21,7 @@ export function openRecall(db: Database, { session }: { session: string }) {
       const { decodeItem } = await import("./decode.ts");
       const rows = rowsOfTurn(db, { session, turn });
       if (rows.length === 0) return undefined;
-      const text = transcriptOf(rows.map((row) => decodeItem(db.path, row)));
+      const text = [...passagesOf(rows.map((row) => decodeItem(db.path, row)))].join("\n\n");
       return isTakenBack(db, session, { turn, seq: rows[0]?.seq ?? 0 }) ? `[${takenBack}]\n\n${text}` : text;
     },
   };

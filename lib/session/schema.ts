@@ -121,6 +121,10 @@ const migrations: readonly string[] = [
   UPDATE recording SET indexed = 0;
 
   ALTER TABLE session ADD COLUMN cost REAL;
+  ALTER TABLE session ADD COLUMN ended TEXT;
+  UPDATE session SET ended = (SELECT json_extract(content.body, '$.reason')
+    FROM item JOIN content ON content.id = item.content
+    WHERE item.session = session.id AND item.seq = session.length AND item.kind = 'turn_end');
   `,
 ];
 

@@ -15,12 +15,17 @@ import {
   readSessions,
   type SessionInfo,
 } from "./log.ts";
-import { outcomesIn, type SessionOutcome } from "./outcome.ts";
+import { outcomeOf, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
 import { type SessionSource, Session } from "./session.ts";
+import { shortIdOf } from "./shortid.ts";
 
 const newestFirst = "length > 0 ORDER BY updated_at DESC, id DESC";
+
+/** The sessions of a directory, or all. */
+type Among = { cwd?: string | undefined };
+const isAmong = "(?1 IS NULL OR cwd = ?1)";
 
 export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
 
@@ -93,13 +98,22 @@ export class Store implements AsyncDisposable {
   }
 
   /** Newest activity first, without sessions that have no items yet. */
-  list(): SessionInfo[] {
-    return readSessions(this.#db, newestFirst);
+  list({ cwd, limit = -1 }: Among & { limit?: number | undefined } = {}): SessionInfo[] {
+    return readSessions(this.#db, `${isAmong} AND ${newestFirst} LIMIT ?2`, [cwd ?? null, limit]);
   }
 
-  /** The outcome of each listed session, by its id. */
-  outcomes(): Map<string, SessionOutcome> {
-    return outcomesIn(this.#db);
+  count({ cwd }: Among = {}): number {
+    const sql = `SELECT count(*) AS n FROM session WHERE ${isAmong} AND length > 0`;
+    return this.#db.get<{ n: number }>(sql, [cwd ?? null])?.n ?? 0;
+  }
+
+  outcome(info: SessionInfo): SessionOutcome {
+    return outcomeOf(this.#db, info);
+  }
+
+  /** A prefix of the id that `find` takes. */
+  shortId(id: string): string {
+    return shortIdOf(this.#db, id);
   }
 
   /** The session with exactly this id. */
@@ -129,10 +143,10 @@ export class Store implements AsyncDisposable {
     return item?.kind === "environment" ? item.facts : undefined;
   }
 
-  /** The log of a session, oldest item first; another process may be writing to it. */
-  async items(id: string): Promise<LoggedItem[]> {
+  /** The log of a session, oldest item first, read in small parts; another process may be writing to it. */
+  async items(id: string): Promise<Generator<LoggedItem, void>> {
     const { decodeItem } = await import("./decode.ts");
-    return this.#read(id, decodeItem);
+    return decodedItems(this.#db, id, decodeItem);
   }
 
   /** Deletes a session with its items and outputs, unless a process holds it. */
@@ -187,7 +201,7 @@ export class Store implements AsyncDisposable {
     const id = Bun.randomUUIDv7();
     // Later than its parent even within one millisecond: a search shows shared items in the oldest session.
     const createdAt = Math.max(now, parent.createdAt + 1);
-    const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
+    const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage, costUsd: 0 };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
     return { info, owner: claimLease(this.#db, id), items: this.#read(id, decode), origin: "made" };
@@ -212,10 +226,30 @@ export class Store implements AsyncDisposable {
   }
 }
 
+const itemsAtOnce = 200;
+
+function* decodedItems(db: Database, session: string, decode: DecodeItem): Generator<LoggedItem, void> {
+  let last: number | undefined = 0;
+  while (last !== undefined) {
+    const rows = readItems(db, session, { after: last, most: itemsAtOnce });
+    for (const row of rows) yield decode(db.path, row);
+    last = rows.length < itemsAtOnce ? undefined : rows.at(-1)?.seq;
+  }
+}
+
 function unmade(id: string, start: NewSession): SessionSource {
   const now = Date.now();
   const { cwd, model, provider, mode } = start;
-  const empty = { title: "", createdAt: now, updatedAt: now, length: 0, turns: 0, usage: noUsage };
+  const empty = {
+    title: "",
+    createdAt: now,
+    updatedAt: now,
+    length: 0,
+    turns: 0,
+    usage: noUsage,
+    costUsd: 0,
+    ended: null,
+  };
   const info = { id, cwd, model, provider, mode, ...empty };
   return { info, owner: newOwner(), items: [], origin: "unmade" };
 }

@@ -36,7 +36,7 @@ test("fifty processes that start at once make one database and lose nothing", as
   await using store = openStore(path);
   expect(store.list()).toHaveLength(50);
   for (let n = 0; n < 50; n++) {
-    const said = (await store.items(`s${n}`)).map((item) => (item.kind === "user" ? item.parts[0] : item.kind));
+    const said = [...(await store.items(`s${n}`))].map((item) => (item.kind === "user" ? item.parts[0] : item.kind));
     expect(said).toEqual([0, 1, 2, 3].map((k) => ({ type: "text", text: `item ${k} xxxxxxxxxx` })));
   }
   expect((await store.search("item", 50)).matches).not.toBeEmpty();
