@@ -62,7 +62,7 @@ function rangeOf(db: Database, session: string): Range {
 }
 
 /** Only so many of the newest matches are ranked: a word may be in every item. */
-const mostRanked = 5000;
+const mostRanked = 2000;
 
 /** A match in a name's parts counts for less than one in the text. */
 const orders = { best: "bm25(search, 1, 0.5)", newest: "0" } as const;
