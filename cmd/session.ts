@@ -23,6 +23,8 @@ import { version } from "./version.ts";
 
 const mostListed = 30;
 const mostFound = 20;
+/** More new items than this take a second to index. */
+const mostInSilence = 20_000;
 
 export function listSessions({ json, here, limit }: CommandOptions<"session list">): Promise<number> {
   return withStore(async function* (store) {
@@ -66,6 +68,8 @@ export function exportDocument({ id, format = "markdown" }: CommandOptions<"sess
 
 export function searchSessions({ query, json, limit = mostFound }: CommandOptions<"session search">): Promise<number> {
   return withStore(async function* (store) {
+    const unindexed = store.unindexed();
+    if (unindexed > mostInSilence) await printNote(`Indexing ${unindexed.toLocaleString("en")} items first`);
     const { matches, total } = await store.search(query, limit);
     if (json) yield asJson(matches.map(({ session, seq, kind, snippet }) => ({ session, seq, kind, snippet })));
     else yield matchLines(store, matches);

@@ -1,4 +1,4 @@
-/** The least that reading sessions takes: the same rows from the same database, with plain SQL and nothing around it. */
+/** The least that reading sessions takes: the same rows of the same database, by plain SQL. */
 import { Database } from "bun:sqlite";
 import { writeSync } from "node:fs";
 

@@ -38,8 +38,11 @@ const mostAtOnce = 1024 * 1024;
 const mostNewWords = 50_000;
 const rowsAtOnce = 500;
 
-/** Texts that are indexed together; false from `claim` when another process has done so in the meantime. */
-type Addition = { claim(): boolean; texts: (IndexText & { id: number })[]; size: number };
+/**
+ * Texts that are indexed together; false from `claim` when another process has done so in the meantime. Some texts of a
+ * fork may be in the index already.
+ */
+type Addition = { claim(): boolean; texts: (IndexText & { id: number })[]; size: number; isShared: boolean };
 
 type Unindexed = { session: string | undefined; textOf: TextOf; preparation: TextPreparation };
 
@@ -51,17 +54,21 @@ function* additions(db: Database, unindexed: Unindexed): Generator<Addition, voi
   }
 }
 
-type Behind = { id: string; indexed: number };
+type Behind = { id: string; indexed: number; isShared: 0 | 1 };
 
 function behind(db: Database, session: string | undefined): Behind[] {
-  const sql = "SELECT id, indexed FROM session WHERE indexed < length AND (?1 IS NULL OR id = ?1)";
-  return db.all<Behind>(sql, [session ?? null]);
+  return db.all<Behind>(
+    `SELECT id, indexed,
+         parent IS NOT NULL OR id IN (SELECT parent FROM session WHERE parent IS NOT NULL) AS isShared
+       FROM session WHERE indexed < length AND (?1 IS NULL OR id = ?1)`,
+    [session ?? null],
+  );
 }
 
 type UnindexedRow = ItemRow & { kind: string; content: number };
 
 /** Items after one that this koda cannot read stay unindexed: the session cannot be opened here anyway. */
-function* itemsOf(db: Database, { id, indexed }: Behind, { textOf, preparation }: Unindexed) {
+function* itemsOf(db: Database, { id, indexed, isShared }: Behind, { textOf, preparation }: Unindexed) {
   let from = indexed;
   while (true) {
     const rows = db.all<UnindexedRow>(
@@ -80,7 +87,7 @@ function* itemsOf(db: Database, { id, indexed }: Behind, { textOf, preparation }
     }
     const place = [to, id, from];
     const claim = () => db.run("UPDATE session SET indexed = ? WHERE id = ? AND indexed = ?", place).changes > 0;
-    if (to > from) yield { claim, texts, size };
+    if (to > from) yield { claim, texts, size, isShared: isShared === 1 };
     if (to - from < rowsAtOnce) return;
     from = to;
   }
@@ -113,17 +120,16 @@ function recordingAddition(db: Database, id: number, preparation: TextPreparatio
     .map((line) => line.text)
     .join("\n");
   const claim = () => db.run("UPDATE recording SET indexed = 1 WHERE id = ? AND indexed = 0", [id]).changes > 0;
-  return { claim, texts: [{ id: -id, ...preparation.prepare(text) }], size: text.length };
+  return { claim, texts: [{ id: -id, ...preparation.prepare(text) }], size: text.length, isShared: false };
 }
 
-/** Some texts may be there already, by way of a fork. */
 function addTexts(db: Database, batch: readonly Addition[]): void {
-  for (const { claim, texts } of batch) {
+  for (const { claim, texts, isShared } of batch) {
     if (!claim()) continue;
     for (const { id, text, parts } of texts) {
       // Not in one statement: FTS5 would write its data after each, which takes ten times as long.
-      if (db.get("SELECT 1 FROM search_docsize WHERE id = ?", [id]) === undefined)
-        db.run("INSERT INTO search (rowid, text, parts) VALUES (?, ?, ?)", [id, text, parts]);
+      const isThere = isShared && db.get("SELECT 1 FROM search_docsize WHERE id = ?", [id]) !== undefined;
+      if (!isThere) db.run("INSERT INTO search (rowid, text, parts) VALUES (?, ?, ?)", [id, text, parts]);
     }
   }
 }

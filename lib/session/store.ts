@@ -182,6 +182,11 @@ export class Store implements AsyncDisposable {
     );
   }
 
+  /** The number of items that the next search adds to its index first. */
+  unindexed(): number {
+    return this.#db.get<{ n: number }>("SELECT coalesce(sum(length - indexed), 0) AS n FROM session")?.n ?? 0;
+  }
+
   /** The places in all logs and outputs where the words occur, best first. */
   async search(query: string, limit: number): Promise<SearchHits> {
     const { decodeItem } = await import("./decode.ts");

@@ -137,11 +137,16 @@ test("a name is found by its parts, and a word of a Chinese sentence, in every s
 
 test("a long session is written as it is read: a reader may leave early", async () => {
   await using place = makePlace();
-  addSessions(join(place.home, ".local/share/koda/koda.db"), { sessions: 1, items: 20_000 });
+  addSessions(join(place.home, ".local/share/koda/koda.db"), { sessions: 1, items: 20_001 });
+  // Not one word here: the texts are koda's own source.
+  const absent = ["zz", "yzx"].join("");
+  const search = async () => (await koda(place, ["session", "search", absent])).stderr;
+  expect(await search()).toBe(`Indexing 20,001 items first\nNo matches for "${absent}"\n`);
+  expect(await search()).toBe(`No matches for "${absent}"\n`);
   const whole = await koda(place, ["session", "export", "bulk-000000", "--format", "jsonl"]);
-  expect(whole.stdout.trimEnd().split("\n")).toHaveLength(20_001);
+  expect(whole.stdout.trimEnd().split("\n")).toHaveLength(20_002);
   const shown = JSON.parse((await koda(place, ["session", "show", "bulk-000000", "--json"])).stdout);
-  expect(shown.items.map(({ seq }: { seq: number }) => seq)).toEqual(Array.from({ length: 20_000 }, (_, n) => n + 1));
+  expect(shown.items.map(({ seq }: { seq: number }) => seq)).toEqual(Array.from({ length: 20_001 }, (_, n) => n + 1));
   for (const format of ["markdown", "html", "jsonl", "atif"]) {
     const child = start(place, ["session", "export", "bulk-000000", "--format", format]);
     const reader = child.stdout.getReader();

@@ -245,6 +245,13 @@ test("a snippet is about 200 characters around the match, on one line, and cuts 
   expect(match?.snippet.length).toBeWithin(150, 230);
 });
 
+test("a snippet shows what was found, also of a question in Chinese", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  session.append(user(`${"别的内容。".repeat(200)}数据库连接失败${"，其他".repeat(100)}`));
+  expect((await session.recall.search("为什么连接失败了"))[0]?.snippet).toContain("数据库连接失败");
+});
+
 test("a match in a line of two megabytes is shown like any other", async () => {
   await using shelf = makeShelf();
   await using session = shelf.store.create(start);

@@ -1,4 +1,6 @@
+import { Database as Sqlite } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { Database } from "../../lib/session/database.ts";
 import { recallTool } from "../../lib/tools/recall.ts";
 import { call, makeShelf, output, reply, result, start, user } from "../support/sessions.ts";
 
@@ -123,4 +125,51 @@ test.each<[string, Input, string]>([
   await using conversation = makeConversation();
   const { ok, text } = await conversation.ask(input);
   expect([ok, text]).toEqual([false, expect.stringContaining(message)]);
+});
+
+test("a turn that was rolled back gives way to the turn that took its number", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  for (const text of ["first", "second", "third"]) {
+    session.beginTurn();
+    session.append(user(`${text} prompt`));
+    session.endTurn("complete");
+  }
+  using db = new Sqlite(shelf.path);
+  // As a later koda records it: turns 2 and 3 are taken back, and the next turn is turn 2 again.
+  const rollBack = (seq: number) => {
+    const body = db.run("INSERT INTO content (body) VALUES (?)", ['{"kind":"rollback","turns":2}']).lastInsertRowid;
+    db.run("INSERT INTO item VALUES (?, ?, 1, 'rollback', 0, ?)", [session.id, seq, body]);
+  };
+  rollBack(10);
+  const later = [
+    [11, "turn_start", '{"kind":"turn_start"}'],
+    [12, "user", JSON.stringify(user("new prompt"))],
+  ] as const;
+  for (const [seq, kind, text] of later) {
+    const body = db.run("INSERT INTO content (body) VALUES (?)", [text]).lastInsertRowid;
+    db.run("INSERT INTO item VALUES (?, ?, 2, ?, 0, ?)", [session.id, seq, kind, body]);
+  }
+  const shown = async (turn: number) => {
+    const { parts } = await recallTool.run({ turn }, session);
+    return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  };
+  expect(await shown(2)).toBe("[turn 2, lines 1-2 of 2]\n[user]\nnew prompt");
+  expect(await shown(3)).toContain("[this turn was rolled back]\n\n[user]\nthird prompt");
+  expect(await session.recall.search("third")).toEqual([
+    { where: "turn 3, user (this turn was rolled back)", snippet: "third prompt" },
+  ]);
+});
+
+test("a session in memory that has forgotten its log still finds all of it", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  session.beginTurn();
+  session.append(user("the port is 8123"));
+  session.endTurn("complete");
+  // Another process's view of the same log: this one has never read an item of it.
+  const { openRecall } = await import("../../lib/session/recall.ts");
+  const recall = openRecall(new Database(shelf.path), { session: session.id });
+  expect(await recall.search("port")).toEqual([{ where: "turn 1, user", snippet: "the port is 8123" }]);
+  expect(await recall.turn(1)).toBe("[user]\nthe port is 8123");
 });
