@@ -21,6 +21,8 @@ const benches = {
   sandbox: () => import("./sandbox.ts"),
   search: () => import("./search.ts"),
   sessions: () => import("./sessions.ts"),
+  resume: () => import("./resume.ts"),
+  turns: () => import("./turns.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);

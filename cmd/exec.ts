@@ -100,6 +100,8 @@ async function openFor(options: ExecOptions, host: Host, delivery: Delivering) {
   if (file !== undefined)
     delivery.conclude = await answerInto({ file, writable: writableRoots(settings), signal: host.signal });
   host.clocks.start(settings.loaded.config.limits);
+  // A long log is read with the same few functions.
+  if (settings.session.kind !== "new") Bun.unsafe.setJITPolicy(1);
   const conversation = await openConversation(host, { settings, own: ownOutput(options) }, host.signal);
   return { conversation, settings };
 }

@@ -46,7 +46,7 @@ export function listSessions({ json, here, limit }: CommandOptions<"session list
 export function showSession({ id, json }: CommandOptions<"session show">): Promise<number> {
   return withStore(async function* (store) {
     const info = sessionOf(store, id);
-    const items = await store.items(info.id);
+    const items = store.log(info.id);
     if (json) {
       yield `{\n  "session": ${indented(sessionJson(info), "  ")},\n  "items": `;
       yield* jsonArray(items.map(itemJson), "  ");
@@ -60,7 +60,7 @@ export function showSession({ id, json }: CommandOptions<"session show">): Promi
 export function exportDocument({ id, format = "markdown" }: CommandOptions<"session export">): Promise<number> {
   return withStore(async function* (store) {
     const info = sessionOf(store, id);
-    const pieces = exportSession({ info, items: await store.items(info.id), version }, format);
+    const pieces = exportSession({ info, items: store.log(info.id), version }, format);
     // JSON escapes control characters; a document must not contain any.
     for (const piece of pieces) yield format === "jsonl" || format === "atif" ? piece : plain(piece);
   });

@@ -27,6 +27,7 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       idleTimeoutMs: value("limits.idle_timeout") ?? undefined,
       maxCommandTimeMs: value("limits.max_command_time"),
     },
+    compaction: { auto: value("compaction.auto"), at: value("compaction.at") },
     sandbox: {
       write: paths("sandbox.write"),
       read: paths("sandbox.read"),

@@ -16,6 +16,8 @@ export type Config = {
     readonly idleTimeoutMs: number | undefined;
     readonly maxCommandTimeMs: number;
   };
+  /** Conversations are summarized when they fill this share of the context window. */
+  readonly compaction: { readonly auto: boolean; readonly at: number };
   readonly sandbox: {
     /** Additional writable roots. */
     readonly write: readonly string[];

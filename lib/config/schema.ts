@@ -64,6 +64,17 @@ export const keys = {
     "The longest that a command may take; also `--max-command-time`.",
   ),
 
+  "compaction.auto": row(
+    t.trueOrFalse,
+    true,
+    "Whether a conversation that nearly fills the context window is summarized and goes on.",
+  ),
+  "compaction.at": row(
+    t.share,
+    0.85,
+    "The share of the context window that a conversation may fill before that; at most 0.85.",
+  ),
+
   "sandbox.write": row(t.stringList, [], "More writable directories; also `--allow-write`."),
   "sandbox.read": row(t.stringList, [], "Hidden paths to make readable, such as `~/.npmrc`; also `--allow-read`."),
   "sandbox.hide": row(t.denyList, [], "More paths to hide; also `--deny-read`."),

@@ -63,6 +63,12 @@ export const nonNegativeNumber: ConfigType<number> = {
   read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw >= 0 ? raw : undefined),
 };
 
+/** A part of a whole. */
+export const share: ConfigType<number> = upTo({
+  expected: "a number above 0 and at most 1",
+  read: (raw) => (typeof raw === "number" && raw > 0 && raw <= 1 ? raw : undefined),
+});
+
 /** fetch refuses a URL with a user name; refused here, the message can say so. */
 export const httpUrl: ConfigType<string> = {
   expected: "an http:// or https:// URL without user name and fragment",

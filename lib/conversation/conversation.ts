@@ -1,5 +1,6 @@
 import { within } from "../async/within.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
+import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
 import type { Event, EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
@@ -15,6 +16,7 @@ import type { Item, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
+import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
 import type { Hands, Workspace } from "./workspace.ts";
@@ -37,7 +39,7 @@ type ConversationParts = {
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
   environment: () => ItemOf<"environment"> | undefined;
-  settings: { env: Readonly<Record<string, string | undefined>>; dataDirectory: string | undefined };
+  settings: Pick<Settings, "env" | "dataDirectory" | "loaded">;
   own: OwnOutput;
   watchKey: KeyWatch;
   /** The command line that continues the session; null when nothing is kept. */
@@ -48,6 +50,7 @@ type ConversationParts = {
 export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
   readonly #hands: Hands;
+  readonly #compaction: Compaction;
   readonly #changed = new Set<string>();
   /** One object: the sandbox prepares each policy once. */
   #readers: Policy | undefined;
@@ -58,6 +61,7 @@ export class Conversation implements AsyncDisposable {
   constructor(parts: ConversationParts) {
     this.parts = parts;
     this.#hands = parts.workspace.open();
+    this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
     parts.host.add(this);
   }
 
@@ -110,6 +114,7 @@ export class Conversation implements AsyncDisposable {
       ledger,
       events,
       changes,
+      compaction: this.#compaction,
       watchKey,
       ...(schema !== undefined && { schema }),
       contextOf: (call, claim) => this.#contextOf(call, claim),

@@ -110,7 +110,9 @@ function withNote(result: ToolResult, repetition: Repetition): ToolResult {
   return { ...result, parts: [...result.parts, { type: "text", text: `\n\n${note}` }] };
 }
 
-function itemOf({ call }: Prepared, result: ToolResult, durationMs: number) {
+function itemOf(prepared: Prepared, result: ToolResult, durationMs: number) {
+  const { call, claim } = prepared;
+  const isRepeatable = "tool" in prepared && prepared.tool.again?.includes(claim.effect) === true;
   const { ok, parts, denied, exitCode, output } = result;
   return {
     kind: "result" as const,
@@ -122,6 +124,7 @@ function itemOf({ call }: Prepared, result: ToolResult, durationMs: number) {
     ...(denied !== undefined && { denied }),
     ...(exitCode !== undefined && { exitCode }),
     ...(output !== undefined && { output }),
+    ...(isRepeatable && { again: true as const }),
   };
 }
 

@@ -121,6 +121,13 @@ const retry = z.strictObject({
   /** The failure of the previous attempt. */
   reason: z.string(),
 });
+/** The conversation takes less of the model's window: it was summarized, or old results were left out. */
+const compact = z.strictObject({
+  type: z.literal("compact"),
+  kind: z.enum(["full", "micro"]),
+  before_tokens: count,
+  after_tokens: count,
+});
 const diff = z.strictObject({
   type: z.literal("diff"),
   files: z.array(
@@ -189,6 +196,7 @@ const events = [
   toolEnd,
   usage,
   retry,
+  compact,
   diff,
   todo,
   egress,

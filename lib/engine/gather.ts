@@ -19,11 +19,12 @@ export class Gathering {
   #parts: Part[] = [];
   /** The position in `text` where the current part begins. */
   #partStart = 0;
-  readonly #takenIds: Set<string>;
+  readonly #messages: readonly Message[];
+  #takenIds: Set<string> | undefined;
 
   /** `messages` are those of the request. */
   constructor(messages: readonly Message[]) {
-    this.#takenIds = takenIds(messages);
+    this.#messages = messages;
   }
 
   /** Adds a model event; returns the event to announce, if any. */
@@ -39,7 +40,7 @@ export class Gathering {
         this.#addPart(event.part);
         return undefined;
       case "call":
-        this.#addPart(withFreshId(event.call, this.#takenIds));
+        this.#addPart(withFreshId(event.call, (this.#takenIds ??= takenIds(this.#messages))));
         return undefined;
       case "retry":
         // Nothing of a broken attempt is executed, kept, or counted as the answer.

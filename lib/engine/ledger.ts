@@ -55,6 +55,12 @@ export function costOf(
   return Math.round(perMillion * 1e3) / 1e9;
 }
 
+/** An item of the log with the cost of its request, when that is known. */
+export function priced<T extends { usage: Usage }>(item: T, price: Price | undefined): T & { costUsd?: number } {
+  const costUsd = costOf({ usage: item.usage, unreported: 0 }, price);
+  return costUsd === undefined ? item : { ...item, costUsd };
+}
+
 /** The limit that is reached, if any. */
 export function limitReached({ limits, requests, tokens }: Ledger): Failure | undefined {
   if (limits.maxTokens !== undefined && tokens >= limits.maxTokens)

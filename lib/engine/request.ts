@@ -1,8 +1,9 @@
-import type { ModelRequest, Price, Usage } from "../model/model.ts";
+import type { ModelRequest, Usage } from "../model/model.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
+import { estimateTokens } from "../session/contextsize.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
-import { costOf, spend } from "./ledger.ts";
+import { costOf, priced, spend } from "./ledger.ts";
 import type { Turn } from "./turn.ts";
 
 /** Sends the history, streams the reply, commits it, and reports its usage. */
@@ -42,15 +43,11 @@ export async function* ask(
   if (reply.item.parts.length > 0) session.append(priced(reply.item, turn.info.price));
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
-  spend(ledger, reply.item.usage, estimateTokens(request, reply));
-  progress.usage = addUsage(progress.usage, reply.item.usage);
-  yield usageEvent(turn, reply.item.usage, progress.usage);
+  const { usage } = reply.item;
+  spend(ledger, usage, usage.input === null ? estimateRequest(request, reply) : 0);
+  progress.usage = addUsage(progress.usage, usage);
+  yield usageEvent(turn, usage, progress.usage);
   return reply;
-}
-
-function priced(item: Reply["item"], price: Price | undefined): Reply["item"] {
-  const costUsd = costOf({ usage: item.usage, unreported: 0 }, price);
-  return costUsd === undefined ? item : { ...item, costUsd };
 }
 
 /** Keeps the text of a reply that was cut off. */
@@ -82,8 +79,7 @@ function usageEvent({ ledger, session, info }: Turn, request: Usage, turn: Figur
   };
 }
 
-/** About three and a half bytes a token, for providers that report nothing. */
-function estimateTokens(request: ModelRequest, reply: Reply): number {
-  if (reply.item.usage.input !== null) return 0;
-  return Math.ceil(JSON.stringify([request.system, request.messages, request.tools, reply.item.parts]).length / 3.5);
+/** The tokens of a request and its reply, for providers that report nothing. */
+export function estimateRequest({ system, messages, tools }: ModelRequest, reply: Reply): number {
+  return estimateTokens(JSON.stringify([system, messages, tools, reply.item.parts]).length);
 }

@@ -8,6 +8,7 @@ import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
 import { AnswerJudge, schemaRequest } from "./answer.ts";
 import type { Changes } from "./changes.ts";
+import type { Compaction } from "./compaction.ts";
 import { dispatch, type RepositoryGuard } from "./dispatch.ts";
 import { failureField } from "./end.ts";
 import type { Event, Events, Figures } from "./event.ts";
@@ -15,7 +16,6 @@ import type { KeyWatch } from "./exposure.ts";
 import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
 import type { LoopGuard } from "./loop.ts";
 import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
-import { ask } from "./request.ts";
 
 /** The user's request; an empty one continues the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
@@ -40,6 +40,7 @@ export type Turn = {
   readonly contextOf: (call: string, claim?: Claim) => CallContext;
   readonly repositories: RepositoryGuard;
   readonly changes: Changes;
+  readonly compaction: Compaction;
   readonly loop: LoopGuard;
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
@@ -99,18 +100,19 @@ const readerGone = new KodaError("reader_gone", "the reader of this turn's event
 
 /** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
 async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
-  const { session, ledger, progress } = turn;
+  const { session, ledger, progress, compaction } = turn;
   const judge = new AnswerJudge(turn.schema);
 
   let working = false;
   while (true) {
+    yield* compaction.prepare(turn, signal);
     const spent = limitReached(ledger);
     if (spent !== undefined) return outcomeOfFailure(spent, progress.text);
 
     // The last request of an unfinished task asks for the best answer so far.
     const last = working && isLastRequest(ledger);
     if (last) session.append({ kind: "note", text: lastRequest });
-    const reply = yield* ask(turn, { withoutTools: last }, signal);
+    const reply = yield* compaction.ask(turn, { withoutTools: last }, signal);
 
     // Calls in the last reply are ignored; the limit ends the turn.
     if (last) continue;

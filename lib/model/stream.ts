@@ -23,7 +23,7 @@ type Listener = {
  */
 export async function* streamFrames(
   wire: Wire,
-  body: object,
+  body: string,
   { endpoint, listener }: { endpoint: ModelEndpoint; listener: Listener },
 ): AsyncGenerator<Frame[], void> {
   const { signal } = listener;
@@ -88,7 +88,7 @@ async function withValidKey<T>(key: ApiKey | undefined, signal: AbortSignal, sen
 /** The response, if it is a stream of events or a whole JSON reply; anything else is thrown as an error. */
 async function post(
   wire: Wire,
-  body: object,
+  body: string,
   { endpoint, signal }: { endpoint: ModelEndpoint; signal: AbortSignal },
 ): Promise<Response> {
   const { provider, key, fetch, userAgent } = endpoint;
@@ -103,7 +103,7 @@ async function post(
   };
 
   const url = requestUrl(provider, paths[wire]);
-  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+  const response = await fetch(url, { method: "POST", headers, body, signal });
   if (!response.ok) throw responseError(response, await response.text(), endpoint);
   const type = response.headers.get("content-type") ?? "";
   if (/html/i.test(type)) throw notAStream(await response.text(), { type, url, endpoint });

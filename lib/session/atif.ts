@@ -1,5 +1,5 @@
 import { textOfParts } from "./content.ts";
-import { argumentsOf, type DocumentWriter, endingOf } from "./document.ts";
+import { argumentsOf, type DocumentWriter, endingOf, markerOf } from "./document.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 import { sessionJson } from "./json.ts";
 import type { SessionInfo } from "./log.ts";
@@ -51,6 +51,7 @@ function stepOf(item: LoggedItem, { results, model }: { results: Results; model:
   switch (item.kind) {
     case "environment":
     case "note":
+    case "compaction":
       return item.text === "" ? undefined : { source: "system", message: item.text };
     case "user":
       return { source: "user", message: textOfParts(item.parts) };
@@ -63,8 +64,11 @@ function stepOf(item: LoggedItem, { results, model }: { results: Results; model:
       const ending = endingOf(item);
       return ending === undefined ? undefined : { source: "system", message: ending };
     }
+    case "rollback":
+      return { source: "system", message: markerOf(item) };
     case "turn_start":
     case "todo":
+    case "trim":
       return undefined;
     default:
       return item satisfies never;

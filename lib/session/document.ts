@@ -1,4 +1,5 @@
 import { parseJson } from "../config/json.ts";
+import { counted } from "../counted.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 import { sessionJson } from "./json.ts";
 import type { SessionInfo } from "./log.ts";
@@ -13,6 +14,11 @@ export type DocumentWriter = (session: WrittenSession) => Iterable<string>;
 export function endingOf({ reason, error }: ItemOf<"turn_end">): string | undefined {
   if (reason === "complete") return undefined;
   return `The turn ended early (${error === undefined ? reason : `${reason}: ${error.message}`})`;
+}
+
+export function markerOf(item: ItemOf<"compaction"> | ItemOf<"rollback">): string {
+  if (item.kind === "compaction") return "Compacted: from here on the model sees a summary of what came before";
+  return `Rolled back ${counted(item.turns, "turn")}`;
 }
 
 /** The arguments of a call; the model's own text where that is not JSON. */

@@ -1,4 +1,4 @@
-import { endingOf, figuresOf, titleOf, type DocumentWriter } from "./document.ts";
+import { endingOf, figuresOf, markerOf, titleOf, type DocumentWriter } from "./document.ts";
 import { htmlOfCall, htmlOfResult } from "./htmlcall.ts";
 import { style } from "./htmlstyle.ts";
 import { escaped, htmlBlocks } from "./htmltext.ts";
@@ -61,9 +61,13 @@ function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
       const ending = endingOf(item);
       return ending === undefined ? "" : `<p class="ending">${escaped(ending)}</p>\n`;
     }
+    case "rollback":
+    case "compaction":
+      return `<p class="ending">${escaped(markerOf(item))}</p>\n`;
     case "environment":
     case "note":
     case "todo":
+    case "trim":
       return "";
     default:
       return item satisfies never;

@@ -4,7 +4,7 @@ import { addUsage } from "../model/usage.ts";
 import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
-import type { Item, ItemKind, ItemOf, LoggedItem } from "./item.ts";
+import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 
 /** A session as a whole, for lists and for a run that continues it. */
 export type SessionInfo = {
@@ -83,20 +83,27 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "user":
       return info.title === "" ? { ...info, title: titleOf(textOfParts(item.parts)) } : info;
     case "assistant":
+    case "compaction":
       return { ...info, usage: addUsage(info.usage, item.usage), costUsd: addCost(info.costUsd, item) };
-    case "environment": {
-      const { cwd, model, provider, mode } = item.facts;
-      return { ...info, cwd, model, provider, mode };
-    }
+    case "rollback":
+      return { ...info, turns: info.turns - item.turns };
+    case "environment":
+      return { ...info, ...standingOf(item.facts) };
     case "note":
     case "result":
     case "todo":
+    case "trim":
       return info;
     case "turn_end":
       return { ...info, ended: item.reason };
     default:
       return item satisfies never;
   }
+}
+
+/** The part of an environment that a session's row repeats. */
+export function standingOf({ cwd, model, provider, mode }: EnvironmentFacts) {
+  return { cwd, model, provider, mode };
 }
 
 /** A reply that was cut off has no figures at all, and counts for nothing. */
@@ -122,6 +129,10 @@ function titleOf(prompt: string): string {
 /** To be called in a transaction that has checked the lease. */
 export function appendItems(db: Database, { info, items }: { info: SessionInfo; items: readonly LoggedItem[] }): void {
   for (const item of items) insertItem(db, info, item);
+  updateSession(db, info);
+}
+
+export function updateSession(db: Database, info: SessionInfo): void {
   const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage, costUsd, ended } = info;
   const { input, cached, output, reasoning } = usage;
   db.run(
@@ -149,13 +160,34 @@ export type ItemRow = { seq: number; turn: number; at: number; body: string };
 export const selectRows = `SELECT item.seq, item.turn, item.at, content.body
   FROM item JOIN content ON content.id = item.content WHERE item.session = ?1`;
 
-/** The rows of a log, oldest first; decode.ts makes items of them. */
-export function readItems(db: Database, session: string, page = { after: 0, most: -1 }): ItemRow[] {
-  return db.all<ItemRow>(`${selectRows} AND item.seq > ? ORDER BY item.seq LIMIT ?`, [session, page.after, page.most]);
+/** The condition of the index `item_marker`, without which SQLite does not use it. */
+const isMarker = (item: string) => `${item}.kind IN ('environment', 'compaction', 'rollback')`;
+
+/** The environment of the latest turn that was not rolled back. */
+export function readEnvironment(db: Database, session: string): ItemRow | undefined {
+  const later = `SELECT 1 FROM item AS later WHERE later.session = item.session AND ${isMarker("later")}
+    AND later.kind = 'rollback' AND later.seq > item.seq AND later.turn < item.turn`;
+  const those = `${isMarker("item")} AND item.kind = 'environment' AND NOT EXISTS (${later})`;
+  return db.get<ItemRow>(`${selectRows} AND ${those} ORDER BY item.seq DESC LIMIT 1`, [session]);
 }
 
-export function readLatest(db: Database, of: { session: string; kind: ItemKind }): ItemRow | undefined {
-  return db.get<ItemRow>(`${selectRows} AND item.kind = ? ORDER BY item.seq DESC LIMIT 1`, [of.session, of.kind]);
+/** The markers of a log that change what came before them, newest first. */
+export function readMarkers(db: Database, session: string): ItemRow[] {
+  const those = `${isMarker("item")} AND item.kind <> 'environment'`;
+  return db.all<ItemRow>(`${selectRows} AND ${those} ORDER BY item.seq DESC`, [session]);
+}
+
+/** The rows of a log from a place on, oldest first; decode.ts makes items of them. */
+export function readItemsAfter(
+  db: Database,
+  { session, seq, most = -1 }: { session: string; seq: number; most?: number },
+): ItemRow[] {
+  return db.all<ItemRow>(`${selectRows} AND item.seq > ? ORDER BY item.seq LIMIT ?`, [session, seq, most]);
+}
+
+export function readItemsAt(db: Database, { session, seqs }: { session: string; seqs: readonly number[] }): ItemRow[] {
+  const places = "item.seq IN (SELECT value FROM json_each(?))";
+  return db.all<ItemRow>(`${selectRows} AND ${places} ORDER BY item.seq`, [session, JSON.stringify(seqs)]);
 }
 
 /** Copies the places of one session's log to another; they share the data. */

@@ -1,6 +1,6 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
 import { textOfPart } from "./content.ts";
-import { argumentsOf, type DocumentWriter, endingOf, figuresOf, titleOf } from "./document.ts";
+import { argumentsOf, type DocumentWriter, endingOf, figuresOf, markerOf, titleOf } from "./document.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 import { headingOf } from "./transcript.ts";
 
@@ -25,9 +25,13 @@ function sectionsOf(item: LoggedItem): string[] {
       const ending = endingOf(item);
       return ending === undefined ? [] : [`*${inline(ending)}*`];
     }
+    case "rollback":
+    case "compaction":
+      return [`*${inline(markerOf(item))}*`];
     case "environment":
     case "note":
     case "todo":
+    case "trim":
       return [];
     default:
       return item satisfies never;

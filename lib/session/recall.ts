@@ -1,4 +1,5 @@
 import type { Database } from "./database.ts";
+import { decodeItem } from "./decode.ts";
 import { type ItemRow, selectRows } from "./log.ts";
 import { searchSession, type SessionMatch } from "./search.ts";
 import { headingOf, passagesOf } from "./transcript.ts";
@@ -11,14 +12,12 @@ const matchesShown = 10;
 export function openRecall(db: Database, { session }: { session: string }) {
   return {
     /** At most ten matches, best first, each with about 200 characters cut at grapheme boundaries. */
-    async search(query: string): Promise<{ where: string; snippet: string }[]> {
-      const { decodeItem } = await import("./decode.ts");
-      const matches = searchSession(db, { session, query, limit: matchesShown }, decodeItem);
+    search(query: string): { where: string; snippet: string }[] {
+      const matches = searchSession(db, { session, query, limit: matchesShown });
       return matches.map((match) => ({ where: placeOf(db, session, match), snippet: match.snippet }));
     },
     /** The turn as text: prompt, calls, results, answer. */
-    async turn(turn: number): Promise<string | undefined> {
-      const { decodeItem } = await import("./decode.ts");
+    turn(turn: number): string | undefined {
       const rows = rowsOfTurn(db, { session, turn });
       if (rows.length === 0) return undefined;
       const text = [...passagesOf(rows.map((row) => decodeItem(db.path, row)))].join("\n\n");

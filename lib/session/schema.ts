@@ -108,6 +108,8 @@ const migrations: readonly string[] = [
     DELETE FROM search WHERE rowid = -old.id;
   END;
   `,
+  // Few items are of these kinds, so for most of them the index is no page to write.
+  "CREATE INDEX item_marker ON item (session, seq) WHERE kind IN ('environment', 'compaction', 'rollback')",
   // The first index had no parts of names, and writing without spaces as one word. The next search fills this one.
   `
   DROP TABLE search;

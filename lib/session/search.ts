@@ -1,6 +1,6 @@
 import { searchableText } from "./content.ts";
 import type { Database } from "./database.ts";
-import type { DecodeItem } from "./decode.ts";
+import { decodeItem } from "./decode.ts";
 import { updateIndex } from "./fulltext.ts";
 import type { LoggedItem } from "./item.ts";
 import { linesOfOutput } from "./lines.ts";
@@ -15,13 +15,9 @@ export type SearchMatch = { session: string; seq: number; at: number; kind: stri
 export type SearchHits = { matches: SearchMatch[]; total: number };
 
 /** Finds an item that forks share once, in the session that had it first. */
-export function searchAll(
-  db: Database,
-  { query, limit }: { query: string; limit: number },
-  decode: DecodeItem,
-): SearchHits {
+export function searchAll(db: Database, { query, limit }: { query: string; limit: number }): SearchHits {
   const patterns = patternsOf(query);
-  const { found, total } = find(db, { query, limit, decode });
+  const { found, total } = find(db, { query, limit });
   const matches = found.map((match): SearchMatch => {
     const { session, seq, at } = match;
     return match.type === "output"
@@ -37,10 +33,9 @@ export type SessionMatch = { item: LoggedItem; snippet: string } | { output: str
 export function searchSession(
   db: Database,
   { session, query, limit }: { session: string; query: string; limit: number },
-  decode: DecodeItem,
 ): SessionMatch[] {
   const patterns = patternsOf(query);
-  return find(db, { query, session, limit, decode }).found.map((found): SessionMatch =>
+  return find(db, { query, session, limit }).found.map((found): SessionMatch =>
     found.type === "output"
       ? { output: found.output, ...excerptOf(found, patterns) }
       : { item: found.item, snippet: snippetOf(searchableText(found.item), patterns) },
@@ -61,30 +56,30 @@ function excerptOf(found: FoundOutput, patterns: readonly RegExp[]): { line: num
 type Place = { session: string; seq: number; at: number };
 type FoundItem = Place & { type: "item"; item: LoggedItem };
 type FoundOutput = Place & { type: "output"; output: string } & RecordingRow;
-type Sought = { query: string; session?: string; limit: number; decode: DecodeItem };
+type Sought = { query: string; session?: string; limit: number };
 
 /** Texts are read only for the matches within the limit: there may be thousands of long ones. */
 function find(db: Database, sought: Sought): { found: (FoundItem | FoundOutput)[]; total: number } {
-  const { decode, session } = sought;
-  const textOf = (row: ItemRow) => searchableText(decode(db.path, row));
+  const { session } = sought;
+  const textOf = (row: ItemRow) => searchableText(decodeItem(db.path, row));
   const scope: Scope = session === undefined ? {} : { session };
   updateIndex(db, { ...scope, textOf });
   const { ids, total } = idsOf(db, { ...sought, textOf });
-  const found = ids.map((id) => (id > 0 ? itemWith(db, id, sought) : outputWith(db, -id, scope)));
+  const found = ids.map((id) => (id > 0 ? itemWith(db, id, scope) : outputWith(db, -id, scope)));
   return { found: found.filter((match) => match !== undefined), total };
 }
 
 /** Of the places that forks share: the one in the session, or else the one in the oldest session. */
 const firstPlace = "(?2 IS NULL OR session.id = ?2) ORDER BY session.created_at, session.id LIMIT 1";
 
-function itemWith(db: Database, content: number, { session, decode }: Sought): FoundItem | undefined {
+function itemWith(db: Database, content: number, { session }: Scope): FoundItem | undefined {
   const row = db.get<ItemRow & { session: string }>(
     `SELECT item.session, item.seq, item.turn, item.at, content.body FROM item
        JOIN content ON content.id = item.content JOIN session ON session.id = item.session
        WHERE item.content = ?1 AND ${firstPlace}`,
     [content, session ?? null],
   );
-  return row && { type: "item", session: row.session, seq: row.seq, at: row.at, item: decode(db.path, row) };
+  return row && { type: "item", session: row.session, seq: row.seq, at: row.at, item: decodeItem(db.path, row) };
 }
 
 function outputWith(db: Database, recording: number, { session }: Scope): FoundOutput | undefined {

@@ -2,7 +2,7 @@ import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
 import { Database } from "./database.ts";
-import type { DecodeItem } from "./decode.ts";
+import { decodeItem } from "./decode.ts";
 import { forgetWords } from "./fulltext.ts";
 import type { EnvironmentFacts, LoggedItem } from "./item.ts";
 import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
@@ -10,11 +10,13 @@ import {
   copyPlaces,
   deleteSession,
   insertSession,
-  readItems,
-  readLatest,
+  type ItemRow,
+  readEnvironment,
+  readItemsAfter,
   readSessions,
   type SessionInfo,
 } from "./log.ts";
+import { readLive } from "./live.ts";
 import { outcomeOf, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
@@ -61,7 +63,6 @@ export class Store implements AsyncDisposable {
 
   /** An existing session, by its id or by a prefix that no other id has. */
   async open(idOrPrefix: string, wait: Wait = { ms: 0 }): Promise<Session> {
-    const { decodeItem } = await import("./decode.ts");
     const claim = () =>
       this.#db.write(() => {
         const info = this.find(idOrPrefix);
@@ -70,7 +71,7 @@ export class Store implements AsyncDisposable {
     const { info, owner } = await whenFree(claim, wait);
     try {
       // Outside the transaction: under the lease no other process adds to it, and a long log takes a while.
-      return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), origin: "found" });
+      return new Session(this.#db, { info, owner, items: readLive(this.#db, info.id), origin: "found" });
     } catch (error) {
       releaseLease(this.#db, { session: info.id, owner });
       throw error;
@@ -87,8 +88,7 @@ export class Store implements AsyncDisposable {
 
   /** A new session that begins with all items of another. Only their places in the log are copied. */
   async fork(id: string): Promise<Session> {
-    const { decodeItem } = await import("./decode.ts");
-    const opening = this.#db.write(() => this.#fork(this.find(id), decodeItem));
+    const opening = this.#db.write(() => this.#fork(this.find(id)));
     return new Session(this.#db, opening);
   }
 
@@ -137,16 +137,23 @@ export class Store implements AsyncDisposable {
 
   /** The environment of a session's latest turn. */
   async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
-    const { decodeItem } = await import("./decode.ts");
-    const row = readLatest(this.#db, { session: id, kind: "environment" });
+    const row = readEnvironment(this.#db, id);
     const item = row && decodeItem(this.#db.path, row);
     return item?.kind === "environment" ? item.facts : undefined;
   }
 
   /** The log of a session, oldest item first, read in small parts; another process may be writing to it. */
-  async items(id: string): Promise<Generator<LoggedItem, void>> {
-    const { decodeItem } = await import("./decode.ts");
-    return decodedItems(this.#db, id, decodeItem);
+  *log(id: string): Generator<LoggedItem, void> {
+    let last: number | undefined = 0;
+    while (last !== undefined) {
+      const rows: ItemRow[] = readItemsAfter(this.#db, { session: id, seq: last, most: itemsAtOnce });
+      for (const row of rows) yield decodeItem(this.#db.path, row);
+      last = rows.length < itemsAtOnce ? undefined : rows.at(-1)?.seq;
+    }
+  }
+
+  async items(id: string): Promise<LoggedItem[]> {
+    return [...this.log(id)];
   }
 
   /** Deletes a session with its items and outputs, unless a process holds it. */
@@ -189,8 +196,7 @@ export class Store implements AsyncDisposable {
 
   /** The places in all logs and outputs where the words occur, best first. */
   async search(query: string, limit: number): Promise<SearchHits> {
-    const { decodeItem } = await import("./decode.ts");
-    return searchAll(this.#db, { query, limit }, decodeItem);
+    return searchAll(this.#db, { query, limit });
   }
 
   /** To be called in a transaction, like `#fork`: a session and its lease are created together. */
@@ -201,7 +207,7 @@ export class Store implements AsyncDisposable {
     return { ...opening, origin: "made" };
   }
 
-  #fork(parent: SessionInfo, decode: DecodeItem): SessionSource {
+  #fork(parent: SessionInfo): SessionSource {
     const now = Date.now();
     const id = Bun.randomUUIDv7();
     // Later than its parent even within one millisecond: a search shows shared items in the oldest session.
@@ -209,11 +215,7 @@ export class Store implements AsyncDisposable {
     const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage, costUsd: 0 };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
-    return { info, owner: claimLease(this.#db, id), items: this.#read(id, decode), origin: "made" };
-  }
-
-  #read(id: string, decode: DecodeItem): LoggedItem[] {
-    return readItems(this.#db, id).map((row) => decode(this.#db.path, row));
+    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, id), origin: "made" };
   }
 
   close(): void {
@@ -232,15 +234,6 @@ export class Store implements AsyncDisposable {
 }
 
 const itemsAtOnce = 200;
-
-function* decodedItems(db: Database, session: string, decode: DecodeItem): Generator<LoggedItem, void> {
-  let last: number | undefined = 0;
-  while (last !== undefined) {
-    const rows = readItems(db, session, { after: last, most: itemsAtOnce });
-    for (const row of rows) yield decode(db.path, row);
-    last = rows.length < itemsAtOnce ? undefined : rows.at(-1)?.seq;
-  }
-}
 
 function unmade(id: string, start: NewSession): SessionSource {
   const now = Date.now();

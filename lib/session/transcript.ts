@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import { textOfParts } from "./content.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 
@@ -28,7 +29,12 @@ function passageOf(item: LoggedItem): string {
       return passage("koda", item.text);
     case "todo":
       return passage("todo", item.items.map(({ text, status }) => `- ${status}: ${text}`).join("\n"));
+    case "compaction":
+      return passage("compacted", item.text);
+    case "rollback":
+      return passage("rolled back", counted(item.turns, "turn"));
     case "turn_start":
+    case "trim":
       return "";
     case "turn_end":
       return item.reason === "complete" ? "" : passage(`turn ended: ${item.reason}`, item.error?.message ?? "-");

@@ -98,6 +98,8 @@ class Progress {
       case "retry":
         await this.#showCommentary(this.#commentary.afterRetry());
         return await this.#retry(event);
+      case "compact":
+        return await this.#lines.line(this.#paint.dim(compactLine(event)));
       case "diff":
         return await this.#files(event);
       case "todo":
@@ -189,6 +191,11 @@ class Progress {
     const line = this.#isComplete ? `${event.resume} "…"` : event.resume;
     await this.#lines.line(this.#paint.dim(`  to continue: ${line}`));
   }
+}
+
+function compactLine({ kind, before_tokens: before, after_tokens: after }: EventOf<"compact">): string {
+  const what = kind === "full" ? "Compacted the conversation" : "Left out old results";
+  return `· ${what}: ${before.toLocaleString("en")} → ${after.toLocaleString("en")} tokens`;
 }
 
 function newActivity(verb: string): Activity {

@@ -29,15 +29,15 @@ async function run({ query, turn, output, range }: Input, context: Context): Pro
   return showOutput(output ?? "", wanted, context);
 }
 
-async function search(query: string, { recall }: Context): Promise<ToolResult> {
+function search(query: string, { recall }: Context): ToolResult {
   if (query.trim() === "") return failed("The query is empty: give words to look for.");
-  const matches = await recall.search(query);
+  const matches = recall.search(query);
   if (matches.length === 0) return succeeded(`Nothing in this conversation or its outputs matches "${query}".`);
   return succeeded(matches.map(({ where, snippet }) => `${where}: ${snippet}`).join("\n"));
 }
 
-async function showTurn(turn: number, wanted: Range, { recall }: Context): Promise<ToolResult> {
-  const text = await recall.turn(turn);
+function showTurn(turn: number, wanted: Range, { recall }: Context): ToolResult {
+  const text = recall.turn(turn);
   if (text === undefined) return failed(`There is no turn ${turn} in this conversation; turns count from 1.`);
   const lines = splitLines(text).map((line, index) => ({ number: index + 1, text: line }));
   return show(`turn ${turn}`, lines, wanted);

@@ -41,6 +41,7 @@ test("without any file the defaults hold, and say so", async () => {
       idleTimeoutMs: undefined,
       maxCommandTimeMs: 300_000,
     },
+    compaction: { auto: true, at: 0.85 },
     sandbox: { write: [], read: [], hide: [], allowGit: false, passEnv: [] },
     egress: { mode: "allowlist", allow: [], deny: [] },
   });
@@ -60,6 +61,7 @@ test("every key of a file arrives, in the program's own names and units", async 
           "price": { "input": 1.25, "cached": 0.125, "output": 10 } } } } },
       "model_defaults": { "context_window": 32000, "stream_idle": "10s" },
       "limits": { "max_turns": 5, "max_tokens": 1000, "timeout": "10m", "idle_timeout": "1.5s", "max_command_time": "2h" },
+      "compaction": { "auto": false, "at": 0.5 },
       "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"],
         "read": ["~/.npmrc"], "hide": ["private", "/srv/secret"], "allow_git": true },
       "egress": { "mode": "open", "allow": ["*.example.com", "git.example.com:22"], "deny": ["x.example.com"] },
@@ -93,6 +95,7 @@ test("every key of a file arrives, in the program's own names and units", async 
     ]),
     modelDefaults: { contextWindow: 32_000, streamIdleMs: 10_000 },
     limits: { maxTurns: 5, maxTokens: 1000, timeoutMs: 600_000, idleTimeoutMs: 1500, maxCommandTimeMs: 7_200_000 },
+    compaction: { auto: false, at: 0.5 },
     sandbox: {
       write: [join(place.home, "notes"), "/srv/data", join(place.project, "build")],
       read: [join(place.home, ".npmrc")],

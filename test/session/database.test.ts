@@ -68,7 +68,7 @@ test("a symbolic link to a database is followed", async () => {
   }
   expect(fs.lstatSync(link).isSymbolicLink()).toBe(true);
   await using store = openStore(path);
-  expect([...(await store.items("linked"))]).toHaveLength(1);
+  expect(await store.items("linked")).toHaveLength(1);
 });
 
 test("a database that lost its write-ahead log gets it back", () => {
@@ -97,9 +97,7 @@ test("a database that is left has all that was committed, and its log stays for 
   }
   {
     await using store = openStore(path);
-    expect(
-      (await Promise.all(["one", "two"].map((id) => store.items(id)))).flatMap((items) => [...items]),
-    ).toHaveLength(2);
+    expect((await Promise.all(["one", "two"].map((id) => store.items(id)))).flat()).toHaveLength(2);
   }
   expect(fs.existsSync(`${path}-wal`)).toBe(false);
 });
@@ -131,8 +129,8 @@ test("who leaves takes nothing from a process that goes on", async () => {
   while (later.find("endless").length < length + 10) await new Promise((resolve) => setImmediate(resolve));
   other.kill("SIGKILL");
   await other.exited;
-  expect([...(await later.items("brief"))]).toHaveLength(1);
-  expect([...(await later.items("endless"))]).toHaveLength(later.find("endless").length);
+  expect(await later.items("brief")).toHaveLength(1);
+  expect(await later.items("endless")).toHaveLength(later.find("endless").length);
   using db = new Sqlite(path);
   expect(db.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
 });
@@ -197,7 +195,7 @@ test("a database that was cut short is damaged, and says so", async () => {
   fs.truncateSync(shelf.path, 4096 * 3);
   const damaged = async () => {
     await using store = openStore(shelf.path);
-    (await store.items("mine")).toArray();
+    await store.items("mine");
   };
   await expect(damaged()).rejects.toMatchObject({ code: "store", message: expect.stringContaining("damaged") });
 });
@@ -213,7 +211,7 @@ test("a damaged page is met when it is read, and says so", async () => {
   fs.writeFileSync(shelf.path, bytes);
   const damaged = async () => {
     await using store = openStore(shelf.path);
-    (await store.items("mine")).toArray();
+    await store.items("mine");
   };
   await expect(damaged()).rejects.toMatchObject({ code: "store", message: expect.stringContaining("damaged") });
 });

@@ -58,7 +58,7 @@ test.each([
   const session = shelf.store.create(start);
   session.append(user("something unrelated"), reply(said));
   expect((await shelf.store.search(query, 50)).matches.map(({ seq }) => seq)).toEqual(isFound ? [2] : []);
-  expect(await session.recall.search(query)).toHaveLength(isFound ? 1 : 0);
+  expect(session.recall.search(query)).toHaveLength(isFound ? 1 : 0);
   session.close();
 });
 
@@ -137,7 +137,7 @@ test("what matches more of the words comes first, and there is an end to it", as
   expect((await shelf.store.search("red apple", 50)).matches[0]?.seq).toBe(81);
   expect((await shelf.store.search("pear apple herring", 50)).matches[0]?.seq).toBe(81);
   expect((await shelf.store.search("red", 50)).matches).toHaveLength(50);
-  expect(await session.recall.search("red")).toHaveLength(10);
+  expect(session.recall.search("red")).toHaveLength(10);
 });
 
 test("the best matches are shown, and all are counted", async () => {
@@ -157,7 +157,7 @@ test("the surroundings that the model is told of are not found", async () => {
   session.append({ kind: "environment", text: "<environment> needle => </environment>", facts }, user("go"));
   for (const query of ["needle", "=>"]) {
     expect(await shelf.store.search(query, 3)).toEqual({ matches: [], total: 0 });
-    expect(await session.recall.search(query)).toEqual([]);
+    expect(session.recall.search(query)).toEqual([]);
   }
 });
 
@@ -175,12 +175,13 @@ test("recall sees its own session only, and names the turn and the output", asyn
     output: "o1",
   });
   session.outputs.save(output("o1", "line one\nline two\nthe needle\nline four\n", "stderr\n"));
-  expect((await session.recall.search("needle")).map(({ where }) => where).sort()).toEqual([
-    "output o1, line 3",
-    "turn 0, note",
-    "turn 1, result of Bash, failed, exit code 1, output o1",
-  ]);
-  expect((await session.recall.search("needle")).every(({ snippet }) => snippet.includes("needle"))).toBe(true);
+  expect(
+    session.recall
+      .search("needle")
+      .map(({ where }) => where)
+      .sort(),
+  ).toEqual(["output o1, line 3", "turn 0, note", "turn 1, result of Bash, failed, exit code 1, output o1"]);
+  expect(session.recall.search("needle").every(({ snippet }) => snippet.includes("needle"))).toBe(true);
 });
 
 test("an output that is saved again is found by its new text only", async () => {
@@ -188,10 +189,10 @@ test("an output that is saved again is found by its new text only", async () => 
   await using session = shelf.store.create(start);
   session.append(user("go"));
   session.outputs.save(output("o1", "first version\n"));
-  expect(await session.recall.search("first")).toHaveLength(1);
+  expect(session.recall.search("first")).toHaveLength(1);
   session.outputs.save(output("o1", "second version\n"));
-  expect(await session.recall.search("first")).toEqual([]);
-  expect(await session.recall.search("second")).toEqual([{ where: "output o1, line 1", snippet: "second version" }]);
+  expect(session.recall.search("first")).toEqual([]);
+  expect(session.recall.search("second")).toEqual([{ where: "output o1, line 1", snippet: "second version" }]);
   expect((await shelf.store.search("second", 50)).matches).toEqual([
     { session: session.id, seq: 1, at: expect.any(Number), kind: "output", snippet: "second version" },
   ]);
@@ -204,8 +205,8 @@ test("looking back is not found when looking back", async () => {
   session.append(reply("", call("c1", "RecallContext", { query: "needle" })));
   session.append(result("c1", "turn 0, user: the needle", "RecallContext"));
   session.append(reply("", call("c2", "RecallContext", { query: "=>" })));
-  expect(await session.recall.search("needle")).toEqual([{ where: "turn 0, user", snippet: "the needle" }]);
-  expect(await session.recall.search("=>")).toEqual([]);
+  expect(session.recall.search("needle")).toEqual([{ where: "turn 0, user", snippet: "the needle" }]);
+  expect(session.recall.search("=>")).toEqual([]);
 });
 
 test("what forks share is found once, in the session that said it", async () => {
@@ -225,7 +226,7 @@ test("what forks share is found once, in the session that said it", async () => 
   expect(places).toContainEqual({ session: "z-parent", seq: 1, kind: "user" });
   expect(places).toContainEqual({ session: "z-parent", seq: 1, kind: "output" });
   expect(places).toContainEqual({ session: fork.id, seq: 2, kind: "user" });
-  expect(await fork.recall.search("needle")).toHaveLength(3);
+  expect(fork.recall.search("needle")).toHaveLength(3);
   fork.close();
   shelf.store.remove("z-parent");
   expect((await shelf.store.search("needle", 50)).matches.map(({ session }) => session)).toEqual([
@@ -240,7 +241,7 @@ test("a snippet is about 200 characters around the match, on one line, and cuts 
   await using session = shelf.store.create(start);
   const family = "👩‍👩‍👧‍👦";
   session.append(user(`${family.repeat(100)}\n\n  needle\t${family.repeat(100)}`));
-  const [match] = await session.recall.search("needle");
+  const [match] = session.recall.search("needle");
   expect(match?.snippet).toMatch(new RegExp(`^…(${family})+ needle (${family})+…$`, "u"));
   expect(match?.snippet.length).toBeWithin(150, 230);
 });
@@ -249,7 +250,7 @@ test("a snippet shows what was found, also of a question in Chinese", async () =
   await using shelf = makeShelf();
   await using session = shelf.store.create(start);
   session.append(user(`${"别的内容。".repeat(200)}数据库连接失败${"，其他".repeat(100)}`));
-  expect((await session.recall.search("为什么连接失败了"))[0]?.snippet).toContain("数据库连接失败");
+  expect(session.recall.search("为什么连接失败了")[0]?.snippet).toContain("数据库连接失败");
 });
 
 test("a match in a line of two megabytes is shown like any other", async () => {
@@ -257,7 +258,7 @@ test("a match in a line of two megabytes is shown like any other", async () => {
   await using session = shelf.store.create(start);
   session.append(user("go"));
   session.outputs.save(output("o1", `first\n${"ab cd ".repeat(350_000)}needle${" ef".repeat(1000)}`));
-  const [match] = await session.recall.search("needle");
+  const [match] = session.recall.search("needle");
   expect(match?.where).toBe("output o1, line 2");
   expect(match?.snippet).toContain("cd needle ef");
 });
@@ -274,10 +275,10 @@ test("recording does not wait for the index: what was said gets there when somet
   session.beginTurn();
   for (let n = 0; n < 45; n++) session.append(user(`needle ${n}`));
   expect(indexed(shelf)).toBe(0);
-  expect(await session.recall.search("needle")).toHaveLength(10);
+  expect(session.recall.search("needle")).toHaveLength(10);
   expect(indexed(shelf)).toBe(45);
   session.append(user("a late needle"));
-  expect(await session.recall.search("late")).toHaveLength(1);
+  expect(session.recall.search("late")).toHaveLength(1);
   expect((await shelf.store.search("late", 50)).matches).toHaveLength(1);
   expect(indexed(shelf)).toBe(46);
 });
@@ -288,7 +289,7 @@ test("looking back brings its own session into the index, and looking everywhere
   other.append(user("needle of another"), user("another one"));
   await using session = shelf.store.create(start);
   session.append(user("needle"));
-  expect(await session.recall.search("needle")).toHaveLength(1);
+  expect(session.recall.search("needle")).toHaveLength(1);
   expect(indexed(shelf)).toBe(1);
   expect((await shelf.store.search("needle", 50)).matches).toHaveLength(2);
   expect(indexed(shelf)).toBe(3);
@@ -298,14 +299,14 @@ test("what forks share is found by each of them, whichever brings it into the in
   await using shelf = makeShelf();
   await using parent = shelf.store.create(start);
   parent.append(user("old needle"));
-  expect(await parent.recall.search("needle")).toHaveLength(1);
+  expect(parent.recall.search("needle")).toHaveLength(1);
   parent.append(user("new needle"));
   await using fork = await shelf.store.fork(parent.id);
   parent.append(user("needle of the parent"));
   fork.append(user("needle of the fork"));
-  expect(await fork.recall.search("needle")).toHaveLength(3);
+  expect(fork.recall.search("needle")).toHaveLength(3);
   expect(indexed(shelf)).toBe(3);
-  expect(await parent.recall.search("needle")).toHaveLength(3);
+  expect(parent.recall.search("needle")).toHaveLength(3);
   expect((await shelf.store.search("needle", 50)).matches).toHaveLength(4);
   expect(indexed(shelf)).toBe(4);
 });
@@ -320,7 +321,7 @@ test("what is said after a removal is found, although it may take over the numbe
   gone.close();
   shelf.store.remove(gone.id);
   kept.append(user("new needle"), user("newer needle"));
-  expect(await kept.recall.search("needle")).toHaveLength(3);
+  expect(kept.recall.search("needle")).toHaveLength(3);
   expect((await shelf.store.search("needle", 50)).matches.map(({ snippet }) => snippet).sort()).toEqual([
     "new needle",
     "newer needle",

@@ -75,7 +75,7 @@ test("items that are appended together are all there or none", async () => {
   expect(session.info.length).toBe(1);
   other.run("DROP TRIGGER refuse");
   session.append(user("two"), user("three"));
-  expect([...(await shelf.store.items(session.id))].map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  expect((await shelf.store.items(session.id)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
 });
 
 test("turns count from 1, and what precedes the first has turn 0", async () => {
@@ -110,10 +110,10 @@ test("a turn begins with all of its first items or not at all", async () => {
   using other = new Sqlite(shelf.path);
   other.run(`CREATE TRIGGER refuse BEFORE INSERT ON item WHEN new.seq = 4 BEGIN SELECT raise(ABORT, 'no'); END`);
   expect(() => session.beginTurn(user("one"), { kind: "note", text: "as JSON" })).toThrow("koda.db");
-  expect([...(await shelf.store.items(session.id))]).toHaveLength(1);
+  expect(await shelf.store.items(session.id)).toHaveLength(1);
   other.run("DROP TRIGGER refuse");
   expect(session.beginTurn(user("one"), { kind: "note", text: "as JSON" })).toBe(1);
-  const items = [...(await shelf.store.items(session.id))];
+  const items = await shelf.store.items(session.id);
   expect(items.map(({ kind, turn }) => [kind, turn])).toEqual([
     ["note", 0],
     ["turn_start", 1],
@@ -228,7 +228,7 @@ test("an empty session that somebody else took over meanwhile is theirs to keep"
   taker.append(user("hello"));
   slow.close();
   taker.append(user("still here"));
-  expect([...(await shelf.store.items("mine"))]).toHaveLength(2);
+  expect(await shelf.store.items("mine")).toHaveLength(2);
 });
 
 test("leaving the scope of a session closes it", async () => {
@@ -262,7 +262,7 @@ test("two sessions of one process know nothing of each other", async () => {
 
   expect(two.history()).toEqual([{ role: "user", parts: [{ type: "text", text: "pear" }] }]);
   expect(two.outputs.load("o1")).toBeUndefined();
-  expect(await two.recall.search("apple")).toEqual([]);
+  expect(two.recall.search("apple")).toEqual([]);
   expect(two.todo.items).toEqual([]);
   expect(two.files.hasSeen("/project/a")).toBe(false);
   one.close();
@@ -294,7 +294,7 @@ test("an ephemeral store works like any other and leaves nothing on disk", async
   const session = store.create(start);
   session.append(user("hello"), reply("", call("c1")), result("c1", "hidden treasure"));
   session.outputs.save(output("o1", "treasure map\n"));
-  expect(await session.recall.search("treasure")).toHaveLength(2);
+  expect(session.recall.search("treasure")).toHaveLength(2);
   expect(session.history()).toHaveLength(3);
   session.close();
   const again = await store.open(session.id);
@@ -319,5 +319,5 @@ test("an item that this koda cannot read is an error that names the database and
   }
   other.query("UPDATE content SET body = ? WHERE id = 2").run('{"kind":"note","text":"x","since_next_year":1}');
   await using opened = await shelf.store.open(session.id);
-  expect(opened.items()[1]).not.toHaveProperty("since_next_year");
+  expect(opened.history().map(({ parts }) => parts)).toEqual([user("one").parts, [{ type: "text", text: "x" }]]);
 });

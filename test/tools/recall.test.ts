@@ -156,7 +156,7 @@ test("a turn that was rolled back gives way to the turn that took its number", a
   };
   expect(await shown(2)).toBe("[turn 2, lines 1-2 of 2]\n[user]\nnew prompt");
   expect(await shown(3)).toContain("[this turn was rolled back]\n\n[user]\nthird prompt");
-  expect(await session.recall.search("third")).toEqual([
+  expect(session.recall.search("third")).toEqual([
     { where: "turn 3, user (this turn was rolled back)", snippet: "third prompt" },
   ]);
 });
@@ -170,6 +170,6 @@ test("a session in memory that has forgotten its log still finds all of it", asy
   // Another process's view of the same log: this one has never read an item of it.
   const { openRecall } = await import("../../lib/session/recall.ts");
   const recall = openRecall(new Database(shelf.path), { session: session.id });
-  expect(await recall.search("port")).toEqual([{ where: "turn 1, user", snippet: "the port is 8123" }]);
-  expect(await recall.turn(1)).toBe("[user]\nthe port is 8123");
+  expect(recall.search("port")).toEqual([{ where: "turn 1, user", snippet: "the port is 8123" }]);
+  expect(recall.turn(1)).toBe("[user]\nthe port is 8123");
 });
