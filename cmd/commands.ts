@@ -69,7 +69,10 @@ export const commands = {
       ["no-sandbox", "net"],
       ["no-sandbox", "deny-net"],
     ],
-    needs: [{ flag: "replay-loose", other: "replay" }],
+    needs: [
+      { flag: "replay-loose", other: "replay" },
+      { flag: "verify-attempts", other: "verify" },
+    ],
     onlyWith: [{ flag: "stream", other: "output", value: "text" }],
     examples: [
       { line: 'koda exec "make the tests pass"', about: "Do one task in this directory" },

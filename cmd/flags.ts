@@ -156,6 +156,7 @@ const output = grouped("Output", {
     value: value.file,
     about: "Write the final answer to FILE (- is stdout); a failed run removes FILE",
   },
+  patch: { value: value.file, about: "Write everything that the run changed in the project to FILE, for git apply" },
   "output-schema": { value: value.file, about: "A JSON Schema that the final answer must match" },
   stream: { about: "Write text as it comes, even into a pipe" },
   "print-schema": { about: "Print the JSON Schema of the jsonl events and exit" },
@@ -171,9 +172,20 @@ const output = grouped("Output", {
 const limits = grouped("Limits", {
   "max-turns": { value: value.count, about: "Model requests", default: "200" },
   "max-tokens": { value: value.count, about: "Input and output tokens together" },
+  "max-cost": { value: value.money, about: "Cost of the model in US dollars; its price must be known" },
   timeout: { value: value.duration, about: "Wall-clock time of the whole run" },
   "idle-timeout": { value: value.duration, about: "Time without output from the model or a tool" },
+  "wait-limit": {
+    value: value.wait,
+    about: "Longest wait for a limit of the provider's to reset; a longer one ends the run with exit 9",
+    default: "0",
+  },
   "max-command-time": { value: value.duration, about: "Time of one command", default: "300s" },
+  verify: {
+    value: value.shellCommand,
+    about: "Run CMD in the sandbox on the answer; while it fails the model goes on, and exit 8 if it never passes",
+  },
+  "verify-attempts": { value: value.count, about: "The most runs of CMD", default: "3" },
   "fail-on": { ...repeated(value.oneOf("denied", "tool-error")), about: "Exit 3 when a call was denied, or failed" },
 });
 

@@ -12,6 +12,7 @@ export type Config = {
   readonly limits: {
     readonly maxTurns: number;
     readonly maxTokens: number | undefined;
+    readonly maxCostUsd: number | undefined;
     readonly timeoutMs: number | undefined;
     readonly idleTimeoutMs: number | undefined;
     readonly maxCommandTimeMs: number;

@@ -52,6 +52,11 @@ export const keys = {
     null,
     "The most input and output tokens of a run; also `--max-tokens`.",
   ),
+  "limits.max_cost": row(
+    t.nullable(t.positiveNumber),
+    null,
+    "The most that a run may cost, in US dollars; also `--max-cost`.",
+  ),
   "limits.timeout": row(t.nullable(t.timeLimit), null, "The longest that a run may take; also `--timeout`."),
   "limits.idle_timeout": row(
     t.nullable(t.timeLimit),

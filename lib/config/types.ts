@@ -58,6 +58,11 @@ export const timeLimit: ConfigType<number> = upTo({
   write: (value) => (typeof value === "number" ? formatDuration(value) : value),
 });
 
+export const positiveNumber: ConfigType<number> = upTo({
+  expected: "a positive number",
+  read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw > 0 ? raw : undefined),
+});
+
 export const nonNegativeNumber: ConfigType<number> = {
   expected: "a non-negative number",
   read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw >= 0 ? raw : undefined),

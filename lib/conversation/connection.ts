@@ -6,6 +6,7 @@ import { connectModel } from "../model/connect.ts";
 import { assertNoDemoDirectory, demoCassette, demoProvider } from "../model/demo.ts";
 import type { Fetch } from "../model/fetch.ts";
 import { secretVariables } from "../model/headers.ts";
+import { assertPriced } from "../model/catalog.ts";
 import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
@@ -48,6 +49,7 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
   const isOffline = traffic.replayed !== undefined || isDemo;
   if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
   if (settings.hasImages && info.images === false) throw imagesNotAccepted(info);
+  if (settings.loaded.config.limits.maxCostUsd !== undefined && !isDemo) assertPriced(info);
   const wanted = settingsFor(info, settings.model, recorded);
   const { settings: supported, dropped } = supportedSettings(wanted, info);
   for (const message of dropped) post({ type: "notice", level: "warn", code: "model_settings", message });
@@ -61,7 +63,7 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
       settings: supported,
       fetch,
       env: settings.env,
-      retry: isOffline ? instantRetry : standardRetry,
+      retry: { ...(isOffline ? instantRetry : standardRetry), waitLimitMs: settings.waitLimitMs },
       streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
       userAgent: `koda/${settings.version}`,
     });

@@ -8,6 +8,7 @@ import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
@@ -16,6 +17,7 @@ import type { Item, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
+import type { RunPatch } from "./runpatch.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
@@ -26,6 +28,7 @@ export type TurnRequest = {
   prompt: Prompt;
   /** The JSON Schema that the answer has to match. */
   schema?: JsonSchema | undefined;
+  verify?: Pick<Verification, "command" | "most"> | undefined;
 };
 
 type ConversationParts = {
@@ -41,6 +44,8 @@ type ConversationParts = {
   environment: () => ItemOf<"environment"> | undefined;
   settings: Pick<Settings, "env" | "dataDirectory" | "loaded">;
   own: OwnOutput;
+  /** For --patch. */
+  patch?: RunPatch | undefined;
   watchKey: KeyWatch;
   /** The command line that continues the session; null when nothing is kept. */
   resume: string | null;
@@ -54,6 +59,7 @@ export class Conversation implements AsyncDisposable {
   readonly #changed = new Set<string>();
   /** One object: the sandbox prepares each policy once. */
   #readers: Policy | undefined;
+  #verification: Verification | undefined;
   readonly #life = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -63,6 +69,11 @@ export class Conversation implements AsyncDisposable {
     this.#hands = parts.workspace.open();
     this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
     parts.host.add(this);
+    const { patch, workspace, events, host } = parts;
+    if (patch === undefined) return;
+    workspace.atRest = async () => {
+      for (const notice of await patch.take(host.signal)) events.post(notice);
+    };
   }
 
   /** One turn. The signal ends this turn only. */
@@ -70,7 +81,7 @@ export class Conversation implements AsyncDisposable {
     if (this.#running !== undefined) throw new Error(`a turn of session ${this.parts.session.id} is running`);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#running = promise;
-    await using changes = this.#newChanges();
+    const changes = this.#newChanges();
     try {
       const stop = AbortSignal.any([signal, this.#life.signal]);
       return yield* runTurn(this.#turn(request, changes), this.#opening(request), stop);
@@ -78,6 +89,7 @@ export class Conversation implements AsyncDisposable {
       for (const path of changes.paths) this.#changed.add(path);
       this.#running = undefined;
       resolve();
+      if (this.parts.patch?.keep(changes) !== true) await changes[Symbol.asyncDispose]();
     }
   }
 
@@ -90,6 +102,7 @@ export class Conversation implements AsyncDisposable {
       usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
       tools: ledger.calls,
       filesChanged: this.#changed.size,
+      ...this.#verified(),
       resume,
     };
   }
@@ -105,7 +118,14 @@ export class Conversation implements AsyncDisposable {
     if (this.#running !== undefined) await within(graceMs, this.#running);
   }
 
-  #turn({ schema }: TurnRequest, changes: Changes): Turn {
+  #verified(): Pick<Totals, "verify"> {
+    if (this.#verification === undefined) return {};
+    const { command, passed, attempts } = this.#verification;
+    return { verify: { command, passed, attempts } };
+  }
+
+  #turn({ schema, verify }: TurnRequest, changes: Changes): Turn {
+    this.#verification = verify && { ...verify, attempts: 0, passed: false };
     const { session, ledger, events, workspace, stance, host, watchKey } = this.parts;
     return {
       ...stance,
@@ -117,11 +137,13 @@ export class Conversation implements AsyncDisposable {
       compaction: this.#compaction,
       watchKey,
       ...(schema !== undefined && { schema }),
+      ...(this.#verification !== undefined && { verification: this.#verification }),
       contextOf: (call, claim) => this.#contextOf(call, claim),
       repositories: workspace.repositories,
       loop: new LoopGuard(),
       progress: { text: "", usage: noUsage, work: Promise.resolve() },
       heard: () => host.clocks.heard(),
+      waits: () => host.clocks.pauseIdle(),
     };
   }
 

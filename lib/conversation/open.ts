@@ -17,6 +17,7 @@ import { Conversation } from "./conversation.ts";
 import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
+import type { RunPatch } from "./runpatch.ts";
 import { openSession, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
@@ -26,6 +27,7 @@ import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
 type ConversationOptions = {
   settings: Settings;
   own: OwnOutput;
+  patch?: RunPatch | undefined;
   /** The conversation's track in cassettes; absent for the first one of a process. */
   track?: string;
 };
@@ -33,7 +35,7 @@ type ConversationOptions = {
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
-  { settings, own, track }: ConversationOptions,
+  { settings, track, ...outputs }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Conversation> {
   await using held = new AsyncDisposableStack();
@@ -53,7 +55,8 @@ export async function openConversation(
   const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
   const moved = directoryChange(session.environment, settings.root);
   for (const notice of [...moved, ...changed, ...kept]) post(notice);
-  const accept = (confinement: Confinement) => assertSandbox(confinement, allowance);
+  const accept = (confinement: Confinement) =>
+    assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
   const workspace = held.use(await openWorkspace(options));
   const isHiddenHere = (real: string) => isHidden(real, workspace.policy);
@@ -83,7 +86,7 @@ export async function openConversation(
     }),
     environment: () => environmentItem(session, { settings, allowance, workspace, info, connection, instructions }),
     settings,
-    own,
+    ...outputs,
     watchKey: watchForKey(connected.key),
     resume: resumeLine(session.id, settings, connection),
   });
@@ -105,6 +108,10 @@ function resumeLine(id: string, settings: Settings, connection: ConnectionFacts 
 }
 
 function limitsOf({ loaded: { config } }: Settings): Limits {
-  const { maxTurns, maxTokens } = config.limits;
-  return maxTokens === undefined ? { maxTurns } : { maxTurns, maxTokens };
+  const { maxTurns, maxTokens, maxCostUsd } = config.limits;
+  return {
+    maxTurns,
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(maxCostUsd !== undefined && { maxCostUsd }),
+  };
 }

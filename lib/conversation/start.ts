@@ -21,12 +21,14 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
   const { info, tools, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
-  const { maxTurns, maxTokens, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
+  const { maxTurns, maxTokens, maxCostUsd, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
   const limits = {
     max_turns: maxTurns,
     max_tokens: maxTokens,
+    max_cost_usd: maxCostUsd,
     timeout_ms: timeoutMs,
     idle_timeout_ms: idleTimeoutMs,
+    wait_limit_ms: settings.waitLimitMs || undefined,
     max_command_time_ms: maxCommandTimeMs,
   };
   return {

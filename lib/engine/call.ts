@@ -62,8 +62,8 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
 }
 
-/** A tool that ignores an abort is abandoned after this time. */
-const graceMs = 2_000;
+/** A call that ignores an abort is abandoned after this time. */
+export const callGraceMs = 2_000;
 
 async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult> {
   if ("mistake" in call) return failed(call.mistake);
@@ -82,7 +82,7 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
     },
   });
   try {
-    return await unlessAborted(work, signal, { graceMs });
+    return await unlessAborted(work, signal, { graceMs: callGraceMs });
   } finally {
     isOver = true;
   }

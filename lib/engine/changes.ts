@@ -1,5 +1,6 @@
 import { afterGrace } from "../async/aftergrace.ts";
-import { messageOf } from "../errors.ts";
+import { KodaError, messageOf } from "../errors.ts";
+import type { GitPatch } from "../worktree/gitpatch.ts";
 import type { IsOwn } from "../worktree/past.ts";
 import type { Snapshot, SnapshotOptions } from "../worktree/snapshot.ts";
 import type { Event } from "./event.ts";
@@ -20,6 +21,10 @@ type ChangesOptions = Pick<SnapshotOptions, "policy" | "searchPath"> & {
 /** A turn still reports its changes, but does not delay its end for long; less when it is being stopped. */
 const collectMs = 10_000;
 const graceMs = 2_000;
+
+/** A patch is asked for, so it may take longer. */
+const patchMs = 120_000;
+const patchGraceMs = 5_000;
 
 /** The changes of one turn in the project, made by tools or by commands. */
 export class Changes implements AsyncDisposable {
@@ -66,6 +71,23 @@ export class Changes implements AsyncDisposable {
       return files.length === 0 ? events : [...events, { type: "diff", files: [...files], patch }];
     } catch (error) {
       return [cannotTell(messageOf(error))];
+    }
+  }
+
+  /** Tells whether anything can have changed in the turn: without a snapshot nothing has. */
+  get isWatched(): boolean {
+    return this.#snapshot !== undefined || this.#problem !== undefined;
+  }
+
+  /** The changes since the snapshot as a patch, taken when nothing can write any more. */
+  async patch(stop: AbortSignal): Promise<GitPatch> {
+    try {
+      if (this.#snapshot === undefined) throw new Error(this.#problem ?? "there is no snapshot");
+      this.#options.own.look();
+      const signal = AbortSignal.any([AbortSignal.timeout(patchMs), afterGrace(stop, patchGraceMs)]);
+      return await this.#snapshot.patch(signal);
+    } catch (error) {
+      throw new KodaError("output", `Cannot make the patch (--patch): ${messageOf(error)}`, { cause: error });
     }
   }
 

@@ -6,7 +6,7 @@ import { schemaRequest } from "./answer.ts";
 import type { Event } from "./event.ts";
 import type { Reply } from "./gather.ts";
 import { isLastRequest, limitReached, priced } from "./ledger.ts";
-import { ask } from "./request.ts";
+import { ask, foreseeRequest } from "./request.ts";
 import { retain } from "./retention.ts";
 import { staleResults } from "./stale.ts";
 import { requestSummary, type Summary } from "./summary.ts";
@@ -44,9 +44,10 @@ export class Compaction {
       return yield* ask(turn, options, signal);
     } catch (error) {
       if (!(error instanceof KodaError) || error.code !== "context" || !this.#mayRun(turn)) throw error;
+      this.#mostTokens = Math.min(this.#mostTokens, tokensOf(turn));
+      const isShorter = yield* this.#compact(turn, signal);
+      if (!isShorter) throw error;
     }
-    this.#mostTokens = Math.min(this.#mostTokens, tokensOf(turn));
-    yield* this.#compact(turn, signal);
     return yield* ask(turn, options, signal);
   }
 
@@ -59,7 +60,8 @@ export class Compaction {
     return this.#isAutomatic && this.#failures < mostFailures && hasRequests;
   }
 
-  async *#compact(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, void> {
+  /** Returns false when there was nothing that could be left out. */
+  async *#compact(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, boolean> {
     const { session } = turn;
     const before = tokensOf(turn);
     const { kept, tail, trims, replaced } = retain(session.items(), this.#windowOf(turn));
@@ -71,10 +73,12 @@ export class Compaction {
       items.push(priced({ kind: "compaction" as const, text, kept, tail, usage }, turn.info.price));
     }
     if (trims.length > 0) items.push({ kind: "trim", results: trims });
-    if (items.length === 0) return;
+    if (items.length === 0) return false;
     session.append(...items);
     session.files.forgetContents();
+    foreseeRequest(turn);
     yield { type: "compact", kind: "full", before_tokens: before, after_tokens: tokensOf(turn) };
+    return true;
   }
 
   /** Without a summary the conversation goes on with what is kept: that is better than its end. */

@@ -23,6 +23,8 @@ const failure = z.strictObject({
   message: z.string(),
   retryable: z.boolean(),
   http_status: count.optional(),
+  /** When the limit that was reached resets, as far as the provider says. */
+  retry_at: z.iso.datetime().optional(),
 });
 
 const start = z.strictObject({
@@ -85,13 +87,8 @@ const toolOutput = z.strictObject({
   stream: z.enum(["stdout", "stderr"]),
   text: z.string(),
 });
-const toolEnd = z.strictObject({
-  type: z.literal("tool.end"),
-  id: z.string(),
-  tool: z.string(),
-  ok: z.boolean(),
-  /** The rule that refused the call. */
-  denied: z.string().optional(),
+/** The end of a command or of another call. */
+const ending = {
   exit_code: z.int().optional(),
   signal: z.string().optional(),
   timed_out: z.boolean().optional(),
@@ -101,8 +98,54 @@ const toolEnd = z.strictObject({
   /** The result as the model saw it. */
   summary: z.string(),
   output_id: z.string().optional(),
+};
+const toolEnd = z.strictObject({
+  type: z.literal("tool.end"),
+  id: z.string(),
+  tool: z.string(),
+  ok: z.boolean(),
+  /** The rule that refused the call. */
+  denied: z.string().optional(),
+  ...ending,
 });
 
+/** A run of the user's command of `--verify`, which is no call of the model's. */
+const verifyStart = z.strictObject({
+  type: z.literal("verify.start"),
+  attempt: count,
+  max: count,
+  command: z.string(),
+});
+const verifyOutput = z.strictObject({
+  type: z.literal("verify.output"),
+  attempt: count,
+  stream: z.enum(["stdout", "stderr"]),
+  text: z.string(),
+});
+const verifyEnd = z.strictObject({
+  type: z.literal("verify.end"),
+  attempt: count,
+  passed: z.boolean(),
+  ...ending,
+});
+
+/** The provider's own limits; `window_minutes` and `resets_at` are null when it does not tell them. */
+const limits = z.strictObject({
+  windows: z.array(
+    z.strictObject({
+      name: z.string(),
+      used_percent: z.number().nonnegative(),
+      window_minutes: z.number().nonnegative().nullable(),
+      resets_at: z.iso.datetime().nullable(),
+    }),
+  ),
+  credits: z
+    .strictObject({ has_credits: z.boolean(), unlimited: z.boolean(), balance: z.string().nullable() })
+    .exactOptional(),
+  plan: z.string().exactOptional(),
+});
+
+/** After each reply; with unknown figures of the request also after a refusal that told the provider's limits. */
 const usage = z.strictObject({
   type: z.literal("usage"),
   request: figures,
@@ -110,6 +153,7 @@ const usage = z.strictObject({
   session: figures,
   context: z.strictObject({ used: count.nullable(), window: count }),
   cost_usd: z.number().nonnegative().optional(),
+  limits: limits.optional(),
 });
 const retry = z.strictObject({
   type: z.literal("retry"),
@@ -177,6 +221,8 @@ const end = z.strictObject({
   usage: z.strictObject({ ...figures.shape, cost_usd: z.number().nonnegative().optional() }),
   tools: z.strictObject({ ok: count, failed: count, denied: count }),
   files_changed: count,
+  /** The outcome of `--verify`: 0 attempts when the turn ended without an answer to verify. */
+  verify: z.strictObject({ command: z.string(), passed: z.boolean(), attempts: count }).optional(),
   duration_ms: z.number().nonnegative(),
   /**
    * The command line that continues this session. After a complete turn it needs a prompt. Null when nothing was kept.
@@ -194,6 +240,9 @@ const events = [
   toolStart,
   toolOutput,
   toolEnd,
+  verifyStart,
+  verifyOutput,
+  verifyEnd,
   usage,
   retry,
   compact,
@@ -219,9 +268,10 @@ const envelope = { v: z.literal(1), seq: count, at: z.iso.datetime() };
 /** One line of `--output jsonl`: the envelope, then the fields of the event. */
 export type Line = { v: 1; seq: number; at: string } & Event;
 
-export const lineSchema: z.ZodType<Line> = z.union(
-  events.map((event) => z.strictObject({ ...envelope, ...event.shape })),
-);
+/** The compiler gives up on so large a union of shapes. */
+const lineOf = (event: z.ZodObject): z.ZodType => z.strictObject({ ...envelope, ...event.shape });
+
+export const lineSchema = z.union(events.map(lineOf)) as z.ZodType<Line>;
 
 /** The JSON Schema of a line, for `--print-schema`. */
 export function lineJsonSchema(): unknown {

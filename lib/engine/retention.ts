@@ -32,6 +32,7 @@ export function retain(items: readonly LoggedItem[], window: number): Retention 
     ...items.filter((item) => item.kind === "environment"),
     ...prompts.slice(0, 1),
     ...latestWithin(prompts.slice(1), room),
+    ...items.filter(({ kind }) => kind === "images_removed"),
     ...items.filter((item) => item.kind === "trim" && item.results.some(({ seq }) => seqsInTail.has(seq))),
     ...lastOf(items, (item) => item.kind === "todo"),
     ...lastOf(items, (item) => item.kind === "turn_start" || item.kind === "turn_end"),

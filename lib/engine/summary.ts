@@ -5,8 +5,7 @@ import { estimateTokens } from "../session/contextsize.ts";
 import { cutBefore } from "../session/graphemes.ts";
 import type { Event } from "./event.ts";
 import { Gathering } from "./gather.ts";
-import { spend } from "./ledger.ts";
-import { estimateRequest } from "./request.ts";
+import { lose, requestOf, spendReply } from "./request.ts";
 import request from "./summary.md" with { type: "text" };
 import type { Turn } from "./turn.ts";
 
@@ -51,17 +50,17 @@ async function* attempt(
   { messages, window }: Attempt,
   signal: AbortSignal,
 ): AsyncGenerator<Event, Summary> {
-  const { system, tools, ledger, heard } = turn;
-  const offers = tools.map(({ name, about, input }) => ({ name, about, input }));
-  const whole = { system, messages, tools: offers, withoutTools: true, heard };
+  const whole = requestOf(turn, messages, true);
   const gathering = new Gathering(messages);
-  ledger.requests++;
+  const before = turn.ledger.rateLimits;
+  turn.ledger.requests++;
   const stream = turn.model(whole, signal)[Symbol.asyncIterator]();
   try {
     while (true) {
       const { done, value } = yield* turn.events.until(stream.next());
       if (done) break;
       for (const piece of value) {
+        if (piece.type === "retry") yield* lose(turn, { request: whole, gathering, before });
         const event = gathering.add(piece);
         if (event?.type === "retry") yield event;
       }
@@ -72,7 +71,7 @@ async function* attempt(
   const { reply } = gathering;
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
   const { usage } = reply.item;
-  spend(ledger, usage, usage.input === null ? estimateRequest(whole, reply) : 0);
+  spendReply(turn, whole, reply);
   const text = reply.text.trim();
   if (text === "") throw new KodaError("empty", "the model sent no text");
   return { text: atMost(text, window * longestShare), usage };

@@ -16,6 +16,8 @@ import type { KeyWatch } from "./exposure.ts";
 import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
 import type { LoopGuard } from "./loop.ts";
 import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
+import { type Verification, verify } from "./verify.ts";
+import { foreseeRequest } from "./request.ts";
 
 /** The user's request; an empty one continues the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
@@ -32,6 +34,7 @@ export type Turn = {
   readonly system: string;
   /** The JSON Schema that the answer has to match. */
   readonly schema?: JsonSchema;
+  readonly verification?: Verification;
   readonly session: Session;
   readonly ledger: Ledger;
   readonly events: Events;
@@ -46,6 +49,8 @@ export type Turn = {
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
   readonly heard: () => void;
+  /** Called when a wait for a limit of the provider's begins, and disposed at its end. */
+  readonly waits: () => Disposable;
 };
 
 /** The progress of a turn. */
@@ -102,6 +107,7 @@ const readerGone = new KodaError("reader_gone", "the reader of this turn's event
 async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
   const { session, ledger, progress, compaction } = turn;
   const judge = new AnswerJudge(turn.schema);
+  foreseeRequest(turn);
 
   let working = false;
   while (true) {
@@ -123,7 +129,8 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
       continue;
     }
 
-    const judgement = await judge.judge(reply);
+    const judged = await judge.judge(reply);
+    const judgement = judged.kind === "answer" ? yield* verify(turn, judged, signal) : judged;
     switch (judgement.kind) {
       case "answer":
         return answered(judgement);

@@ -1,4 +1,4 @@
-import { contentForm, dataUrl, omittedImage, wireName } from "./body.ts";
+import { contentForm, dataUrl, omittedImage, outputLimit, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
@@ -23,20 +23,23 @@ export function chatBodies({ provider, info, settings }: ModelEndpoint): (reques
     const system = JSON.stringify({ role: "system", content: request.system });
     const messages = { name: "messages", texts: [system, ...textsOf(request.messages)] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
-    return bodyText(settingsOf(request, { info, quirks, settings }), messages, { tool_choice: choice });
+    const key = quirks.maxTokens ?? "max_completion_tokens";
+    const { first, last } = outputLimit(request, settings);
+    const before = settingsOf(request, { info, quirks, settings, longest: { [key]: first } });
+    return bodyText(before, messages, { tool_choice: choice, [key]: last });
   };
 }
 
-type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks };
+type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: object };
 
-function settingsOf({ tools }: ModelRequest, { info, quirks, settings }: SettingsOptions): object {
-  const { temperature, maxOutputTokens, reasoningEffort } = settings;
+function settingsOf({ tools }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): object {
+  const { temperature, reasoningEffort } = settings;
   return {
     model: info.name,
     stream: true,
     stream_options: quirks.plainStream ? undefined : { include_usage: true },
     temperature,
-    [quirks.maxTokens ?? "max_completion_tokens"]: maxOutputTokens,
+    ...longest,
     reasoning_effort: reasoningEffort,
     tools: tools.length > 0 ? tools.map(toolForm) : undefined,
   };

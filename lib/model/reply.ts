@@ -27,7 +27,8 @@ export function wireModel({ wire, bodies, parser }: WireFormat, endpoint: ModelE
   const bodyOf = bodies(endpoint);
   return async function* (request, signal) {
     const reply = parser();
-    const listener = { signal, heard: request.heard, isComplete: () => reply.state !== "open" };
+    const { heard, limits } = request;
+    const listener = { signal, heard, limits, isComplete: () => reply.state !== "open" };
     let events: ModelEvent[] = [];
 
     try {

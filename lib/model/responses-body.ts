@@ -1,4 +1,4 @@
-import { contentForm, dataUrl, wireName } from "./body.ts";
+import { contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import type { AssistantMessage, ImagePart, Message, TextPart } from "./message.ts";
@@ -11,13 +11,18 @@ export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest
   return (request) => {
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
     const items = { name: "input", texts: textsOf(request.messages) };
-    return bodyText(settingsOf(request, endpoint), items, { tool_choice: choice });
+    const { first, last } = outputLimit(request, endpoint.settings);
+    return bodyText(settingsOf(request, endpoint, first), items, { tool_choice: choice, max_output_tokens: last });
   };
 }
 
 /** The provider stores nothing. */
-function settingsOf({ tools, system }: ModelRequest, { info, settings }: ModelEndpoint): object {
-  const { temperature, maxOutputTokens, reasoningEffort } = settings;
+function settingsOf(
+  { tools, system }: ModelRequest,
+  { info, settings }: ModelEndpoint,
+  longest: number | undefined,
+): object {
+  const { temperature, reasoningEffort } = settings;
   const reasons = !info.refuses?.includes("reasoning_effort");
   return {
     model: info.name,
@@ -25,7 +30,7 @@ function settingsOf({ tools, system }: ModelRequest, { info, settings }: ModelEn
     store: false,
     include: reasons ? ["reasoning.encrypted_content"] : undefined,
     temperature,
-    max_output_tokens: maxOutputTokens,
+    max_output_tokens: longest,
     reasoning: reasoningEffort && { effort: reasoningEffort },
     tools: tools.length > 0 ? tools.map(toolForm) : undefined,
     instructions: system,

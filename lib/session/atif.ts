@@ -69,6 +69,7 @@ function stepOf(item: LoggedItem, { results, model }: { results: Results; model:
     case "turn_start":
     case "todo":
     case "trim":
+    case "images_removed":
       return undefined;
     default:
       return item satisfies never;

@@ -26,6 +26,7 @@ export function searchableText(item: Item): string {
       return item.text;
     case "turn_start":
     case "trim":
+    case "images_removed":
     case "rollback":
       return "";
     case "turn_end":

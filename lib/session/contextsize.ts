@@ -34,7 +34,7 @@ export class ContextSize {
 }
 
 /** The price of an image with most providers, whatever its bytes. */
-const imageTokens = 1_600;
+export const imageTokens = 1_600;
 /** Roles, ids and separators of a message. */
 const messageTokens = 8;
 
@@ -52,6 +52,7 @@ export function tokensOf(item: Item): number {
       return messageTokens + estimateTokens(item.parts.reduce((bytes, part) => bytes + bytesOfPart(part), 0));
     case "todo":
     case "trim":
+    case "images_removed":
     case "rollback":
     case "turn_start":
     case "turn_end":

@@ -40,6 +40,7 @@ export class History {
         break;
       case "todo":
       case "trim":
+      case "images_removed":
       case "rollback":
         break;
       default:

@@ -68,6 +68,7 @@ function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
     case "note":
     case "todo":
     case "trim":
+    case "images_removed":
       return "";
     default:
       return item satisfies never;

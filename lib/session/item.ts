@@ -103,6 +103,8 @@ export const itemChecks = {
   compaction: isRecordOf({ text: isString, kept: seqs, tail: seqs, usage }, cost),
   /** Results of which the model is sent only this many characters from now on. */
   trim: isRecordOf({ results: isListOf(isRecordOf({ seq: isNumber, length: isNumber })) }),
+  /** The provider refused an image: "Invalid image" replaces those of results since `from`, and with `prompts` all. */
+  images_removed: isRecordOf({ from: isNumber, prompts: isBoolean }),
   /** Takes back the last turns. The item's own turn is the one that is the last now. */
   rollback: isRecordOf({ turns: isNumber }),
 } as const;
@@ -116,5 +118,5 @@ type Flat<T> = { [K in keyof T]: T[K] };
 export type ConnectionFacts = Flat<TypeOf<typeof connection>>;
 export type EnvironmentFacts = Flat<TypeOf<typeof environment>>;
 
-/** An item in the log. Turns isFigure from 1; items before the first turn have turn 0. */
+/** An item in the log. Turns count from 1; items before the first turn have turn 0. */
 export type LoggedItem = Item & { seq: number; turn: number; at: string };

@@ -93,6 +93,7 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "result":
     case "todo":
     case "trim":
+    case "images_removed":
       return info;
     case "turn_end":
       return { ...info, ended: item.reason };

@@ -32,6 +32,7 @@ function sectionsOf(item: LoggedItem): string[] {
     case "note":
     case "todo":
     case "trim":
+    case "images_removed":
       return [];
     default:
       return item satisfies never;

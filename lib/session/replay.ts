@@ -2,6 +2,7 @@ import type { Message } from "../model/message.ts";
 import { ContextSize } from "./contextsize.ts";
 import { History } from "./history.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
+import { withoutImages } from "./removedimages.ts";
 import { trimmed } from "./trimmed.ts";
 
 /**
@@ -21,6 +22,7 @@ export class Replay {
   add(item: LoggedItem): void {
     if (item.kind === "compaction") this.#items = compacted(this.#items, item);
     else if (item.kind === "trim") this.#items = withTrimmed(this.#items, item);
+    else if (item.kind === "images_removed") this.#items = withoutImages(this.#items, item);
     else {
       this.#items.push(item);
       return this.#show(item);

@@ -35,6 +35,7 @@ function passageOf(item: LoggedItem): string {
       return passage("rolled back", counted(item.turns, "turn"));
     case "turn_start":
     case "trim":
+    case "images_removed":
       return "";
     case "turn_end":
       return item.reason === "complete" ? "" : passage(`turn ended: ${item.reason}`, item.error?.message ?? "-");

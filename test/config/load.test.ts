@@ -37,6 +37,7 @@ test("without any file the defaults hold, and say so", async () => {
     limits: {
       maxTurns: 200,
       maxTokens: undefined,
+      maxCostUsd: undefined,
       timeoutMs: undefined,
       idleTimeoutMs: undefined,
       maxCommandTimeMs: 300_000,
@@ -60,7 +61,8 @@ test("every key of a file arrives, in the program's own names and units", async 
         "models": { "big": { "context_window": 200000, "max_output": 16000, "images": true,
           "price": { "input": 1.25, "cached": 0.125, "output": 10 } } } } },
       "model_defaults": { "context_window": 32000, "stream_idle": "10s" },
-      "limits": { "max_turns": 5, "max_tokens": 1000, "timeout": "10m", "idle_timeout": "1.5s", "max_command_time": "2h" },
+      "limits": { "max_turns": 5, "max_tokens": 1000, "max_cost": 2.5,
+        "timeout": "10m", "idle_timeout": "1.5s", "max_command_time": "2h" },
       "compaction": { "auto": false, "at": 0.5 },
       "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"],
         "read": ["~/.npmrc"], "hide": ["private", "/srv/secret"], "allow_git": true },
@@ -94,7 +96,14 @@ test("every key of a file arrives, in the program's own names and units", async 
       ],
     ]),
     modelDefaults: { contextWindow: 32_000, streamIdleMs: 10_000 },
-    limits: { maxTurns: 5, maxTokens: 1000, timeoutMs: 600_000, idleTimeoutMs: 1500, maxCommandTimeMs: 7_200_000 },
+    limits: {
+      maxTurns: 5,
+      maxTokens: 1000,
+      maxCostUsd: 2.5,
+      timeoutMs: 600_000,
+      idleTimeoutMs: 1500,
+      maxCommandTimeMs: 7_200_000,
+    },
     compaction: { auto: false, at: 0.5 },
     sandbox: {
       write: [join(place.home, "notes"), "/srv/data", join(place.project, "build")],
@@ -255,6 +264,8 @@ const refused: [content: unknown, problem: string][] = [
   [{ limits: { max_turns: 1.5 } }, '"limits.max_turns" is 1.5, expected a positive integer'],
   [{ limits: { max_turns: null } }, '"limits.max_turns" is null, expected a positive integer'],
   [{ limits: { max_tokens: "9" } }, '"limits.max_tokens" is "9", expected a positive integer, or null'],
+  [{ limits: { max_cost: 0 } }, '"limits.max_cost" is 0, expected a positive number, or null'],
+  [{ limits: { max_cost: "$2" } }, '"limits.max_cost" is "$2", expected a positive number, or null'],
   [{ limits: { timeout: 30 } }, '"limits.timeout" is 30, expected a time such as "500ms", "30s", "10m" or "2h"'],
   [{ limits: { timeout: "0s" } }, '"limits.timeout" is "0s", expected a time'],
   [

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { retain } from "../../lib/engine/retention.ts";
 import type { Item } from "../../lib/session/item.ts";
 import type { Session } from "../../lib/session/session.ts";
 import { call, facts, makeShelf, reply, result, start, user } from "../support/sessions.ts";
@@ -127,6 +128,32 @@ test("what a trim leaves of a result says where the rest is, again after a compa
   session.close();
   await using again = await shelf.store.open(id);
   expect(stateOf(again)).toEqual({ ...live, last: "unfinished" });
+});
+
+test("removed images stay removed after a compaction and in another process", async () => {
+  await using shelf = makeShelf();
+  const session = shelf.store.create(start);
+  const { id } = session;
+  const image = { type: "image", mime: "image/png", base64: "AAAA" } as const;
+  const shot = (name: string): Item => ({ ...result(name, ""), parts: [image] });
+  turn(session, "a", { ...user("early"), parts: [image] });
+  session.beginTurn({ ...user("look"), parts: [image] });
+  session.append(reply("", call("c1")), shot("c1"));
+  const from = session.items().findLast(({ kind }) => kind === "turn_start")?.seq ?? 0;
+  const shown = () =>
+    session.history().map(({ parts }) => parts.flatMap((part) => ("text" in part ? part.text : part.type)).join());
+  session.append({ kind: "images_removed", from, prompts: false });
+  expect(shown().slice(-3)).toEqual(["image", "call", "Invalid image"]);
+
+  session.append({ kind: "images_removed", from, prompts: true }, reply("", call("c2")), shot("c2"));
+  expect(shown()[0]).toBe("image");
+  expect(shown().slice(-5)).toEqual(["Invalid image", "call", "Invalid image", "call", "image"]);
+  session.append({ kind: "compaction", text: "S", ...retain(session.items(), 32_000), usage });
+  expect(shown().filter((text) => text === "Invalid image")).toHaveLength(2);
+  const live = stateOf(session);
+  session.close();
+  await using again = await shelf.store.open(id);
+  expect(stateOf(again)).toEqual(live);
 });
 
 test("the size of a conversation is what was reported and an estimate of what came since", async () => {
