@@ -178,7 +178,7 @@ export class Store implements AsyncDisposable {
   prune(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
     // One by one, so that other processes can write in between; each may have been used again by now.
-    return this.prunable(olderThanMs).filter(({ id }) =>
+    const pruned = this.prunable(olderThanMs).filter(({ id }) =>
       this.#db.write(() => {
         const info = this.named(id);
         if (info === undefined || info.updatedAt >= before || isHeld(this.#db, id)) return false;
@@ -187,6 +187,8 @@ export class Store implements AsyncDisposable {
         return true;
       }),
     );
+    if (pruned.length > 0) shrink(this.#db);
+    return pruned;
   }
 
   /** The number of items that the next search adds to its index first. */
@@ -234,6 +236,24 @@ export class Store implements AsyncDisposable {
 }
 
 const itemsAtOnce = 200;
+
+/** With more pages in use, other processes would wait for longer than a moment. */
+const mostRewrittenPages = 50_000;
+
+/** Gives the free pages back to the file system when they are more than half of the file. */
+function shrink(db: Database): void {
+  const sizes = "SELECT freelist_count AS free, page_count AS pages FROM pragma_freelist_count, pragma_page_count";
+  const { free, pages } = db.get<{ free: number; pages: number }>(sizes) ?? { free: 0, pages: 0 };
+  if (free * 2 < pages || pages - free > mostRewrittenPages) return;
+  try {
+    // The index has deleted texts until it is merged.
+    db.run("INSERT INTO search (search) VALUES ('optimize')");
+    db.script("VACUUM");
+  } catch (error) {
+    // The database is in use or the disk is full: the pages stay in the file, for the next sessions.
+    if (!(error instanceof KodaError)) throw error;
+  }
+}
 
 function unmade(id: string, start: NewSession): SessionSource {
   const now = Date.now();
