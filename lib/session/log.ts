@@ -57,6 +57,11 @@ export function insertSession(db: Database, info: SessionInfo, parentSeq?: numbe
 
 /** Deletes its items, outputs and lease as well; data that a fork shares stays. */
 export function deleteSession(db: Database, id: string): void {
+  // Not by the trigger: between its statements FTS5 writes its data, which takes ten times as long.
+  const isShared = "SELECT 1 FROM item AS other WHERE other.content = item.content AND other.session <> item.session";
+  const own = `SELECT content FROM item WHERE session = ? AND NOT EXISTS (${isShared})`;
+  for (const { content } of db.all<{ content: number }>(own, [id]))
+    db.run("DELETE FROM search WHERE rowid = ?", [content]);
   db.run("DELETE FROM session WHERE id = ?", [id]);
 }
 

@@ -117,6 +117,10 @@ const migrations: readonly string[] = [
     text, parts, content = '', contentless_delete = 1,
     tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'"
   );
+  DROP TRIGGER content_gone;
+  CREATE TRIGGER content_gone AFTER DELETE ON content WHEN EXISTS (SELECT 1 FROM search_docsize WHERE id = old.id) BEGIN
+    DELETE FROM search WHERE rowid = old.id;
+  END;
   CREATE TABLE word (text TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
   INSERT INTO word VALUES ('');
   UPDATE session SET indexed = 0;
