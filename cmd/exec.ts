@@ -95,8 +95,10 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   // The build makes the JIT reluctant, which suits start-up code. From here on code runs often.
   Bun.unsafe.setJITPolicy(1);
   const { conversation, settings } = opened.value;
-  if (prompt.value.length === 0) assertUnfinished(conversation.parts.session);
-  const request = { prompt: prompt.value, schema: settings.answerSchema, verify: settings.verify };
+  const { parts, late } = prompt.value;
+  if (parts.length === 0) assertUnfinished(conversation.parts.session);
+  if (late !== undefined) (await import("./latestdin.ts")).readLate(late, conversation.inbox);
+  const request = { prompt: parts, schema: settings.answerSchema, verify: settings.verify };
   return { conversation, request, failOn: settings.failOn };
 }
 

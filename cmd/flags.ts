@@ -61,8 +61,8 @@ const input = grouped("Input", {
   stdin: {
     value: value.oneOf("auto", "append", "require", "ignore"),
     about:
-      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and waits up to 3 s for a pipe " +
-      "that only a parent process holds open; append and require read to the end; ignore reads nothing",
+      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and adds what comes " +
+      "later from a pipe that only a parent process holds open; append and require read to the end; ignore reads nothing",
     default: "auto",
   },
 });
@@ -186,7 +186,16 @@ const limits = grouped("Limits", {
     about: "Run CMD in the sandbox on the answer; while it fails the model goes on, and exit 8 if it never passes",
   },
   "verify-attempts": { value: value.count, about: "The most runs of CMD", default: "3" },
-  "fail-on": { ...repeated(value.oneOf("denied", "tool-error")), about: "Exit 3 when a call was denied, or failed" },
+  "fail-on": {
+    ...repeated(value.oneOf("denied", "tool-error", "no-change", "incomplete")),
+    about:
+      "Exit 3 when a call was denied; when one failed; when no file of the project was changed; when the task may " +
+      "not be finished",
+  },
+  finish: {
+    value: value.oneOf("required"),
+    about: "The run ends only when the model calls Finish, as done or as blocked; blocked is exit 3",
+  },
 });
 
 const cassette = grouped("Record and replay", {

@@ -45,9 +45,17 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     answerSchema: await answerSchemaOf(options),
     verify: options.verify === undefined ? undefined : { command: options.verify, most: options.verifyAttempts ?? 3 },
     resumeFlags: resumeFlags(options),
-    failOn: options.failOn.map((name) => (name === "tool-error" ? "tool_error" : name)),
+    failOn: options.failOn.map((name) => failOnCodes[name]),
+    requiresFinish: options.finish !== undefined,
   };
 }
+
+const failOnCodes = {
+  denied: "denied",
+  "tool-error": "tool_error",
+  "no-change": "no_change",
+  incomplete: "incomplete",
+} as const;
 
 /** The cassettes of --record and --replay. */
 export function cassetteOf({ record, replay, replayLoose }: ExecOptions): TrafficOptions {

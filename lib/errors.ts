@@ -20,6 +20,10 @@ export const exitByCode = {
   // Outcomes named by --fail-on.
   denied: 3,
   tool_error: 3,
+  no_change: 3,
+  incomplete: 3,
+  // The model declared that it cannot finish (--finish required).
+  blocked: 3,
 
   credentials: 4,
 

@@ -17,7 +17,16 @@ import { supportedSettings } from "../model/settings.ts";
 import type { Traffic } from "../model/traffic.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import { writableRoots } from "./allowance.ts";
-import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from "./endpoint.ts";
+import {
+  assertConfigured,
+  assertSameEndpoint,
+  connectionFacts,
+  isModelFlag,
+  isNamedByFlag,
+  providersFor,
+  withoutKey,
+  withRecordedWire,
+} from "./endpoint.ts";
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
@@ -29,6 +38,8 @@ type Connection = {
   keyVariables: readonly string[];
   /** The part that the session records; undefined when no provider is asked. */
   facts: ConnectionFacts | undefined;
+  /** The effort that is sent. */
+  effort: ModelSettings["reasoningEffort"];
 };
 
 type Circumstances = {
@@ -70,7 +81,7 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
   const onRefusal = (message: string) => post({ type: "notice", level: "warn", code: "images", message });
   const model = info.images === undefined ? withImageFallback(connected, { info, onRefusal }) : connected(info);
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
-  return { model, info, key, keyVariables: secretVariables(provider), facts };
+  return { model, info, key, keyVariables: secretVariables(provider), facts, effort: supported.reasoningEffort };
 }
 
 /** A session keeps its effort, temperature and longest reply until a flag or another model replaces them. */
@@ -96,7 +107,7 @@ function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Ca
   const tape = played && recordedModel(played);
   const before = recorded?.info ?? tape;
   const model = isNamed || before === undefined ? loaded.config.model : nameOf(before, endpoint.baseUrl);
-  const wire = endpoint.wire ?? tape?.wire ?? (isNamed ? undefined : recorded?.environment?.connection?.wire);
+  const wire = endpoint.wire ?? tape?.wire;
   const apiKeyEnv = endpoint.apiKeyEnv ?? keyVariableFor(endpoint.baseUrl, recorded);
   return { ...endpoint, ...(apiKeyEnv && { apiKeyEnv }), ...(wire && { wire }), ...(model !== undefined && { model }) };
 }
@@ -115,22 +126,18 @@ function nameOf({ provider, model }: { provider: string; model: string }, baseUr
 
 async function resolve(settings: Settings, { recorded, traffic, signal }: Circumstances): Promise<ResolvedModel> {
   const played = traffic.replayed;
-  const { config } = settings.loaded;
+  const isFromSession = recorded !== undefined && played === undefined && !isNamedByFlag(settings);
+  if (isFromSession) assertConfigured(recorded, settings);
+  const config = { ...settings.loaded.config, providers: providersFor(recorded, settings) };
   const writable = writableRoots(settings);
   const wanted = wantedBy(settings, recorded, played);
   try {
-    return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined, signal, writable });
+    const context = { config, env: settings.env, offline: played !== undefined, signal, writable };
+    const resolved = await resolveModel(wanted, context);
+    return played === undefined ? withRecordedWire(resolved, settings, recorded) : resolved;
   } catch (error) {
-    // The name came from the session, so the command line is not wrong.
-    if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage" || isNamedByFlag(settings))
-      throw error;
-    const { id, provider, model } = recorded.info;
-    const address = recorded.environment?.connection?.endpoint ?? "URL";
-    const provided = provider === "custom" ? "" : `configure the provider "${provider}", `;
-    throw new KodaError(
-      "config",
-      `Session "${id}" used ${provider}/${model}, which is not configured: ${provided}pass --base-url ${address}, or name another model with -m`,
-    );
+    const isKey = error instanceof KodaError && error.code === "credentials";
+    throw isKey && isFromSession ? withoutKey(recorded, error) : error;
   }
 }
 

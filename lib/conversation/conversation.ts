@@ -1,4 +1,5 @@
 import { within } from "../async/within.ts";
+import { AnswerJudge } from "../engine/answer.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
 import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
@@ -7,17 +8,22 @@ import type { KeyWatch } from "../engine/exposure.ts";
 import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
+import { taskOf } from "../engine/task.ts";
 import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
 import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
 import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
+import { textOfParts } from "../session/content.ts";
 import type { Item, ItemOf } from "../session/item.ts";
+import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
+import { finishName } from "../tools/finish.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
 import type { RunPatch } from "./runpatch.ts";
+import { Inbox } from "./inbox.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
@@ -38,7 +44,7 @@ type ConversationParts = {
   workspace: Workspace;
   ledger: Ledger;
   events: Events;
-  /** The first event. */
+  /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
   environment: () => ItemOf<"environment"> | undefined;
@@ -54,9 +60,11 @@ type ConversationParts = {
 /** One conversation with a model, turn after turn. Closing it stops everything that it started. */
 export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
+  readonly inbox: Inbox = new Inbox();
   readonly #hands: Hands;
   readonly #compaction: Compaction;
   readonly #changed = new Set<string>();
+  #areChangesKnown = true;
   /** One object: the sandbox prepares each policy once. */
   #readers: Policy | undefined;
   #verification: Verification | undefined;
@@ -76,6 +84,12 @@ export class Conversation implements AsyncDisposable {
     };
   }
 
+  /** The first event. A new session has the title that its first prompt will give it. */
+  start({ prompt }: TurnRequest): EventOf<"session.start"> {
+    const { start, session } = this.parts;
+    return { ...start, title: session.info.title || promptTitle(textOfParts(prompt)) };
+  }
+
   /** One turn. The signal ends this turn only. */
   async *run(request: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
     if (this.#running !== undefined) throw new Error(`a turn of session ${this.parts.session.id} is running`);
@@ -87,10 +101,16 @@ export class Conversation implements AsyncDisposable {
       return yield* runTurn(this.#turn(request, changes), this.#opening(request), stop);
     } finally {
       for (const path of changes.paths) this.#changed.add(path);
+      this.#areChangesKnown &&= changes.isKnown;
       this.#running = undefined;
       resolve();
       if (this.parts.patch?.keep(changes) !== true) await changes[Symbol.asyncDispose]();
     }
+  }
+
+  /** False when the project is certainly as it was; undefined when that cannot be told. */
+  get hasChanges(): boolean | undefined {
+    return this.#changed.size > 0 || (this.#areChangesKnown ? false : undefined);
   }
 
   /** The totals of all turns so far. */
@@ -124,9 +144,10 @@ export class Conversation implements AsyncDisposable {
     return { verify: { command, passed, attempts } };
   }
 
-  #turn({ schema, verify }: TurnRequest, changes: Changes): Turn {
+  #turn({ prompt, schema, verify }: TurnRequest, changes: Changes): Turn {
     this.#verification = verify && { ...verify, attempts: 0, passed: false };
     const { session, ledger, events, workspace, stance, host, watchKey } = this.parts;
+    const offers = (tool: string) => stance.tools.some(({ name }) => name === tool);
     return {
       ...stance,
       system,
@@ -136,8 +157,10 @@ export class Conversation implements AsyncDisposable {
       changes,
       compaction: this.#compaction,
       watchKey,
-      ...(schema !== undefined && { schema }),
       ...(this.#verification !== undefined && { verification: this.#verification }),
+      task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && offers("Edit"), todo: session.todo }),
+      judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
+      inbox: this.inbox,
       contextOf: (call, claim) => this.#contextOf(call, claim),
       repositories: workspace.repositories,
       loop: new LoopGuard(),

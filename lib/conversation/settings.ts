@@ -1,7 +1,7 @@
 import type { LoadedConfig, Wire } from "../config/config.ts";
 import type { JsonSchema, ModelSettings } from "../model/model.ts";
 import type { TurnRequest } from "./conversation.ts";
-import type { FailOn } from "./exec.ts";
+import type { FailOn } from "./failon.ts";
 import type { Explicit } from "./resume.ts";
 
 export type SessionChoice =
@@ -48,6 +48,8 @@ export type Settings = {
   /** The command of --verify. */
   verify: TurnRequest["verify"];
   failOn: readonly FailOn[];
+  /** Only a call of Finish ends the run (--finish required). */
+  requiresFinish: boolean;
   /** Flags that a later command line needs to continue under the same terms, quoted for a shell. */
   resumeFlags: readonly string[];
 };

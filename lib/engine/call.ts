@@ -75,6 +75,7 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
     egress: { ...context.egress, onRequest: (request) => (isOver ? undefined : context.egress.onRequest(request)) },
     call: id,
     signal,
+    finish: (end) => turn.judge.finishing.accept(id, end),
     report(stream, text) {
       if (isOver) return;
       turn.heard();

@@ -42,6 +42,16 @@ export class Changes implements AsyncDisposable {
     return this.#paths;
   }
 
+  /** True when a call may have changed something. */
+  get isWatching(): boolean {
+    return this.#snapshot !== undefined || this.#problem !== undefined;
+  }
+
+  /** False when the changes could not be determined. */
+  get isKnown(): boolean {
+    return this.#problem === undefined;
+  }
+
   /** Takes the snapshot of the turn, once: before the first call that may write. */
   async watch(signal: AbortSignal): Promise<void> {
     if (this.#snapshot !== undefined || this.#problem !== undefined) return;
@@ -70,7 +80,8 @@ export class Changes implements AsyncDisposable {
       const events = notes.map(notice);
       return files.length === 0 ? events : [...events, { type: "diff", files: [...files], patch }];
     } catch (error) {
-      return [cannotTell(messageOf(error))];
+      this.#problem = messageOf(error);
+      return [cannotTell(this.#problem)];
     }
   }
 

@@ -2,7 +2,6 @@ import { KodaError, messageOf } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
 import { estimateTokens } from "../session/contextsize.ts";
 import type { Item } from "../session/item.ts";
-import { schemaRequest } from "./answer.ts";
 import type { Event } from "./event.ts";
 import type { Reply } from "./gather.ts";
 import { isLastRequest, limitReached, priced } from "./ledger.ts";
@@ -140,7 +139,7 @@ function failureNotice(problem: string, failures: number): Event {
 }
 
 /** The message that stands in the place of those that were left out. */
-function replacementText({ session, schema }: Turn, summary: Summary | undefined): string {
+function replacementText({ session, judge }: Turn, summary: Summary | undefined): string {
   const todo = session.todo.items;
   const found = "RecallContext finds the originals, by words, turn or output.";
   const open = todo.some(({ status }) => status !== "done") ? todo : [];
@@ -149,7 +148,7 @@ function replacementText({ session, schema }: Turn, summary: Summary | undefined
       ? `[The messages between those above and those below were left out to make room, without a summary. ${found}]`
       : `[The messages between those above and those below were replaced by this summary of yours. ${found}]`,
     summary?.text ?? "",
-    schema === undefined ? "" : schemaRequest(schema),
+    judge.request ?? "",
     open.length === 0 ? "" : `Todo list:\n${open.map(({ text, status }) => `- [${status}] ${text}`).join("\n")}`,
   ]
     .filter((part) => part !== "")

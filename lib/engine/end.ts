@@ -34,6 +34,7 @@ export function endEvent(outcome: Outcome, totals: Totals): End {
     ...rest,
     text: outcome.text,
     ...(outcome.status === "done" && "output" in outcome && { output: outcome.output }),
+    ...("incomplete" in outcome && { incomplete: [...(outcome.incomplete ?? [])] }),
     tools: { ...tools },
     files_changed: filesChanged,
     duration_ms: Math.round(durationMs),

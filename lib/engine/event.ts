@@ -30,11 +30,20 @@ const failure = z.strictObject({
 const start = z.strictObject({
   type: z.literal("session.start"),
   session: z.string(),
+  /** The first session of its line of forks; the same as `session` when it is not a fork. */
+  root: z.string(),
+  /** The session that it was forked from. */
+  parent: z.string().optional(),
+  /** From the first prompt of the session. */
+  title: z.string(),
+  source: z.enum(["new", "resume", "fork"]),
   resumed: z.boolean(),
   version: z.string(),
   model: z.string(),
   provider: z.string(),
   wire: z.enum(wires),
+  /** The reasoning effort that is sent; absent when the provider decides. */
+  effort: z.enum(["low", "medium", "high"]).optional(),
   /** The provider's address, without a query; null when none is asked: for the demo and for a replay. */
   base_url: z.string().nullable(),
   cwd: z.string(),
@@ -213,6 +222,8 @@ const end = z.strictObject({
   status: z.enum(["done", "failed", "limit", "cancelled"]),
   exit: count,
   error: failure.optional(),
+  /** Why the answer may not be the end of the task, although the model stopped there. */
+  incomplete: z.array(z.string()).optional(),
   /** Null when the run failed before there was a session. */
   session: z.string().nullable(),
   text: z.string(),

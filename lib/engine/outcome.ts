@@ -2,10 +2,10 @@ import { exitByCode, KodaError, messageOf, type ErrorCode } from "../errors.ts";
 
 export type Failure = { code: ErrorCode; message: string; retryable: boolean; httpStatus?: number; retryAt?: string };
 
-/** The outcome of a turn or run. `text` is the answer as far as it came. */
+/** The outcome of a turn or run. `text` is the answer as far as it came; `incomplete` says why it may be none. */
 export type Outcome =
-  | { status: "done"; text: string; output?: unknown }
-  | { status: "failed"; text: string; error: Failure }
+  | { status: "done"; text: string; output?: unknown; incomplete?: readonly string[] }
+  | { status: "failed"; text: string; error: Failure; incomplete?: readonly string[] }
   | { status: "limit"; text: string; error: Failure }
   | { status: "cancelled"; text: string; error: Failure };
 

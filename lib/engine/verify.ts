@@ -4,10 +4,10 @@ import { counted } from "../counted.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { runCommand } from "../tools/bash.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
-import type { AnswerJudge } from "./answer.ts";
 import { callGraceMs } from "./call.ts";
 import { runGuarded } from "./dispatch.ts";
 import type { Event, EventOf } from "./event.ts";
+import type { AnswerJudgement } from "./judgement.ts";
 import type { Turn } from "./turn.ts";
 
 /** The user's command that decides whether an answer is good (`--verify`), and how it went so far. */
@@ -19,11 +19,10 @@ export type Verification = {
   passed: boolean;
 };
 
-type Judgement = Awaited<ReturnType<AnswerJudge["judge"]>>;
-type Answer = Extract<Judgement, { kind: "answer" }>;
+type Answer = Extract<AnswerJudgement, { kind: "answer" }>;
 
 /** Runs the user's command on an answer. One that does not pass is not the last, as long as there are attempts left. */
-export async function* verify(turn: Turn, answer: Answer, signal: AbortSignal): AsyncGenerator<Event, Judgement> {
+export async function* verify(turn: Turn, answer: Answer, signal: AbortSignal): AsyncGenerator<Event, AnswerJudgement> {
   const { verification: check, session } = turn;
   if (check === undefined) return answer;
   turn.progress.text = answer.text;
@@ -34,7 +33,10 @@ export async function* verify(turn: Turn, answer: Answer, signal: AbortSignal): 
   if (result.ok) return answer;
 
   const note = complaint(check, result, stopped);
-  if (check.attempts < check.most) return { kind: "again", note };
+  if (check.attempts < check.most) {
+    turn.judge.takeBack();
+    return { kind: "again", note };
+  }
   // A session that goes on after this has to know why.
   session.append({ kind: "note", text: note });
   return { kind: "failed", error: { code: "verification", message: neverPassed(check, result), retryable: false } };

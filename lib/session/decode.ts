@@ -1,14 +1,19 @@
-import { parseJson } from "../config/json.ts";
+import { parseJson, recordOf, stringIn } from "../config/json.ts";
 import { storeFailure } from "./database.ts";
 import { type Item, type ItemKind, itemChecks, type LoggedItem } from "./item.ts";
 import type { ItemRow } from "./log.ts";
 
 /** Makes an item of its row. An unknown kind is refused. */
-export function decodeItem(path: string, { seq, turn, at, body }: ItemRow): LoggedItem {
+export function decodeItem(path: string, { session, seq, turn, at, body }: ItemRow): LoggedItem {
   const item: unknown = parseJson(body);
   if (isItem(item)) return logged(item, { seq, turn, at: new Date(at).toISOString() });
-  const problem = `${body.slice(0, 60)} is not an item that this koda knows`;
-  throw storeFailure(path, `item ${seq} of a session cannot be read (${problem}). Update koda, or remove the session`);
+  const kind = stringIn(recordOf(item), "kind");
+  const isUnknown = kind !== undefined && !Object.hasOwn(itemChecks, kind);
+  const problem = isUnknown
+    ? `this version of koda does not know the kind "${kind}"`
+    : `${body.slice(0, 60)} is not an item that this koda knows`;
+  const where = session === undefined ? "a session" : `session "${session}"`;
+  throw storeFailure(path, `item ${seq} of ${where} cannot be read (${problem}). Update koda, or remove the session`);
 }
 
 /** In place: a long log has many items. */

@@ -37,6 +37,9 @@ const connection = isRecordOf(
   },
 );
 
+/** An instruction file as it was told to the model. */
+const instruction = isRecordOf({ path: isString, hash: isString });
+
 /** The environment of a turn. A resumed session compares it with today's and tells the model only the differences. */
 const environment = isRecordOf(
   {
@@ -50,6 +53,8 @@ const environment = isRecordOf(
   },
   {
     granted,
+    /** Absent in sessions of earlier versions of koda. */
+    instructions: isListOf(instruction),
     /** Absent when no provider was asked: for the demo and for a replay. */
     connection,
   },

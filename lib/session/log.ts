@@ -11,6 +11,8 @@ export type SessionInfo = {
   id: string;
   /** The session that it was forked from, which may have been removed since. */
   parent?: string;
+  /** The first session of its line of forks: its own id when it is not a fork. */
+  root: string;
   /** Taken from the first prompt; empty before it. */
   title: string;
   /** This and the next three are those of the last recorded environment. */
@@ -30,7 +32,7 @@ export type SessionInfo = {
   ended: ItemOf<"turn_end">["reason"] | null;
 };
 
-const sessionColumns = `id, parent, title, cwd, model, provider, mode, created_at AS createdAt,
+const sessionColumns = `id, parent, root, title, cwd, model, provider, mode, created_at AS createdAt,
   updated_at AS updatedAt, length, turns, input, cached, output, reasoning, cost AS costUsd, ended`;
 
 type SessionRow = Omit<SessionInfo, "parent" | "usage"> & Usage & { parent: string | null };
@@ -46,12 +48,30 @@ export function readSessions(db: Database, condition: string, values: (string | 
 }
 
 export function insertSession(db: Database, info: SessionInfo, parentSeq?: number): void {
-  const { id, parent, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns } = info;
+  const { id, parent, root, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns, costUsd, ended } =
+    info;
   db.run(
     `INSERT INTO session
-       (id, parent, parent_seq, title, cwd, model, provider, mode, created_at, updated_at, length, indexed, turns, cost)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0)`,
-    [id, parent ?? null, parentSeq ?? null, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns],
+       (id, parent, parent_seq, root, title, cwd, model, provider, mode, created_at, updated_at, length, turns, cost,
+          ended, indexed)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+    [
+      id,
+      parent ?? null,
+      parentSeq ?? null,
+      root,
+      title,
+      cwd,
+      model,
+      provider,
+      mode,
+      createdAt,
+      updatedAt,
+      length,
+      turns,
+      costUsd,
+      ended,
+    ],
   );
 }
 
@@ -86,7 +106,7 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "turn_start":
       return { ...info, turns: info.turns + 1, ended: null };
     case "user":
-      return info.title === "" ? { ...info, title: titleOf(textOfParts(item.parts)) } : info;
+      return info.title === "" ? { ...info, title: promptTitle(textOfParts(item.parts)) } : info;
     case "assistant":
     case "compaction":
       return { ...info, usage: addUsage(info.usage, item.usage), costUsd: addCost(info.costUsd, item) };
@@ -124,7 +144,7 @@ const titleLength = 80;
 const disturbing = /[\s\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /** The first line that is not blank. */
-function titleOf(prompt: string): string {
+export function promptTitle(prompt: string): string {
   for (const line of prompt.slice(0, 10_000).split("\n")) {
     const title = line.replaceAll(disturbing, " ").trim();
     if (title !== "") return shortened(title, titleLength);
@@ -161,9 +181,9 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
   ]);
 }
 
-export type ItemRow = { seq: number; turn: number; at: number; body: string };
+export type ItemRow = { session?: string; seq: number; turn: number; at: number; body: string };
 
-export const selectRows = `SELECT item.seq, item.turn, item.at, content.body
+export const selectRows = `SELECT item.session, item.seq, item.turn, item.at, content.body
   FROM item JOIN content ON content.id = item.content WHERE item.session = ?1`;
 
 /** The condition of the index `item_marker`, without which SQLite does not use it. */

@@ -110,6 +110,19 @@ const migrations: readonly string[] = [
   `,
   // Few items are of these kinds, so for most of them the index is no page to write.
   "CREATE INDEX item_marker ON item (session, seq) WHERE kind IN ('environment', 'compaction', 'rollback')",
+  // The first session of a line of forks; the last one that is known when that was removed.
+  `
+  ALTER TABLE session ADD COLUMN root TEXT NOT NULL DEFAULT '';
+  UPDATE session SET root = (
+    WITH RECURSIVE line (id, origin) AS (
+      SELECT session.id, session.parent
+      UNION
+      SELECT line.origin, (SELECT parent FROM session AS older WHERE older.id = line.origin)
+        FROM line WHERE line.origin IS NOT NULL
+    )
+    SELECT id FROM line WHERE origin IS NULL
+  );
+  `,
   // The first index had no parts of names, and writing without spaces as one word. The next search fills this one.
   `
   DROP TABLE search;

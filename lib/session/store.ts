@@ -217,7 +217,7 @@ export class Store implements AsyncDisposable {
     const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage, costUsd: 0 };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
-    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, id), origin: "made" };
+    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, parent.id), origin: "made" };
   }
 
   close(): void {
@@ -268,7 +268,7 @@ function unmade(id: string, start: NewSession): SessionSource {
     costUsd: 0,
     ended: null,
   };
-  const info = { id, cwd, model, provider, mode, ...empty };
+  const info = { id, root: id, cwd, model, provider, mode, ...empty };
   return { info, owner: newOwner(), items: [], origin: "unmade" };
 }
 

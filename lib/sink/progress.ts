@@ -195,6 +195,7 @@ class Progress {
     await this.#wait(undefined);
     await this.#showCommentary(this.#commentary.atEnd(event));
     if (event.error) await this.#lines.line(errorLine(event.error, this.#paint));
+    else if (event.incomplete) await this.#lines.line(noticeLine("warn", doubt(event.incomplete), this.#paint));
     if (event.session === null) return;
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
@@ -207,6 +208,10 @@ class Progress {
 function compactLine({ kind, before_tokens: before, after_tokens: after }: EventOf<"compact">): string {
   const what = kind === "full" ? "Compacted the conversation" : "Left out old results";
   return `· ${what}: ${before.toLocaleString("en")} → ${after.toLocaleString("en")} tokens`;
+}
+
+function doubt(reasons: readonly string[]): string {
+  return `The task may not be finished: ${reasons.join("; ")}`;
 }
 
 function newActivity(verb: string): Activity {

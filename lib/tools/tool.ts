@@ -10,6 +10,7 @@ import type { TodoList } from "../session/todo.ts";
 import type { Tasks } from "../shell/background.ts";
 import type { Shell } from "../shell/shell.ts";
 import type { Claim, Effect } from "../trust/claim.ts";
+import type { Finish } from "./finish.ts";
 
 export type ToolResult = {
   ok: boolean;
@@ -46,6 +47,8 @@ export type ToolContext = {
   /** Requests that the proxies refused. */
   refusals: Pick<Refusals, "lastOf">;
   todo: TodoList;
+  /** Ends the task, or returns what speaks against that. */
+  finish(end: Finish): Promise<string | undefined>;
   /** The model's window, in tokens: listings are capped by it. */
   contextWindow: number;
   /** Shows output as it comes; it is for people, the model reads the result. */

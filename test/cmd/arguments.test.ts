@@ -87,7 +87,8 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
   [["--wait-limit=2h"], { waitLimit: 7_200_000 }],
   [["--max-command-time", "300s"], { maxCommandTime: 300_000 }],
   [["--fail-on=denied,tool-error"], { failOn: ["denied", "tool-error"] }],
-  [["--fail-on", "denied", "--fail-on", "tool-error"], { failOn: ["denied", "tool-error"] }],
+  [["--fail-on", "no-change", "--fail-on", "incomplete"], { failOn: ["no-change", "incomplete"] }],
+  [["--finish", "required"], { finish: "required" }],
 
   [["--record", "a.jsonl"], { record: "a.jsonl" }],
   [["--replay", "a.jsonl", "--replay-loose"], { replay: "a.jsonl", replayLoose: true }],
@@ -178,7 +179,12 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["exec", ["--mode", "AUTO"], '--mode "AUTO": expected plan, safe or auto (did you mean "auto"?)'],
   ["exec", ["--wire", "grpc"], '--wire "grpc": expected chat or responses'],
   ["exec", ["--stdin", "maybe"], '--stdin "maybe": expected auto, append, require or ignore'],
-  ["exec", ["--fail-on", "no-change"], '--fail-on "no-change": expected denied or tool-error'],
+  [
+    "exec",
+    ["--fail-on", "nochange"],
+    'expected denied, tool-error, no-change or incomplete (did you mean "no-change"?)',
+  ],
+  ["exec", ["--finish", "always"], '--finish "always": expected required'],
   ["exec", ["--net", "all"], '--net "all": expected allowlist, none or open'],
   ["exec", ["--allow-net="], '--allow-net "": expected a host'],
   ["exec", ["--color=yes"], '--color "yes": expected auto, always or never'],

@@ -45,7 +45,7 @@ const rows: readonly [line: string, offers: string | readonly string[]][] = [
   ["exec --output =", "text json jsonl"],
   ["exec --output = json", "json jsonl"],
   ["exec --mode ", "plan safe auto"],
-  ["exec -q --fail-on ", "denied tool-error"],
+  ["exec -q --fail-on ", "denied incomplete no-change tool-error"],
   ["exec -f ", allFiles],
   ["exec -f two", ["two words.md"]],
   ["exec --file = n", "notes.md"],

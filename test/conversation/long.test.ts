@@ -41,8 +41,10 @@ function worker(seen: ModelRequest[]): Model {
     );
     function replyTo(messages: readonly Message[]): readonly ModelEvent[] {
       if (isSummary(request)) return said(`Summary before turn ${turn}.`);
-      if (messages.at(-1)?.role === "user") turn++;
       const last = messages.at(-1);
+      // The todo list is never done.
+      if (last?.role === "user" && textOf(last).startsWith("Go on")) return said("The rest is for later.");
+      if (last?.role === "user") turn++;
       if (last?.role === "tool" && last.tool === "RecallContext") return said(textOf(last));
       if (last?.role === "tool") return said(turn === 3 ? "The number is marzipan." : `Turn ${turn} is done.`);
       if (turn === 1) return called(["TodoWrite", { items: [{ text: "keep going", status: "in_progress" }] }]);

@@ -7,6 +7,7 @@ import { call, reply, result, user } from "../support/sessions.ts";
 const info: SessionInfo = {
   id: "mine",
   parent: "theirs",
+  root: "theirs",
   title: "Fix the bug",
   cwd: "/project",
   model: "big",

@@ -212,6 +212,14 @@ test("prune deletes what nobody touched for so long and says which", async () =>
   expect(countRows(shelf)).toMatchObject({ item: 4, content: 4, search: 2 });
 });
 
+test("a fork without items of its own ended as its parent did", async () => {
+  await using shelf = makeShelf();
+  record(shelf, "parent", "hello");
+  await using fork = await shelf.store.fork("parent");
+  const info = shelf.store.find(fork.id);
+  expect([shelf.store.outcome(info), info.costUsd]).toEqual(["done", 0]);
+});
+
 test("prune makes the file smaller when most of it is free", async () => {
   await using shelf = makeShelf();
   age(shelf, record(shelf, "old", "big ".repeat(1_000_000)), 100_000);

@@ -94,6 +94,9 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     start: {
       type: "session.start",
       session: session.id,
+      root: session.id,
+      title: "",
+      source: "new",
       resumed: false,
       version: "0",
       model: "m",

@@ -130,10 +130,13 @@ export class Walk {
   }
 
   async #reopen(leave: () => unknown): Promise<void> {
-    const before = stateOf(this.session);
+    const { session } = this;
+    const before = stateOf(session);
     leave();
     await this.#open();
     assertSame("a resumed session", stateOf(this.session), before);
+    // Its lease is renewed for as long as it is open.
+    session.close();
   }
 
   async #open(): Promise<void> {
