@@ -14,7 +14,7 @@ type Sought = Scope & { query: string; limit: number; textOf: TextOf };
 
 /**
  * Looks for the words as they stand, then for all of them in any order, then for all of them as parts of words; when
- * nothing has all, for any of them. A query without letters and digits is looked for literally.
+ * nothing has all, and for a question, for any of them. A query without letters and digits is looked for literally.
  */
 export function idsOf(db: Database, sought: Sought): MatchingIds {
   const words = wordsOf(sought.query);
@@ -31,12 +31,13 @@ function idsWithTerms(db: Database, terms: readonly Term[], { session, limit }: 
     return expression;
   };
 
-  if (terms.length > 1) look(phrase(terms.flatMap(({ sequence }) => sequence)), "newest");
+  const whole = terms.flatMap(({ sequence }) => sequence).slice(0, mostCounted);
+  if (terms.length > 1) look(phrase(whole), "newest");
   const isQuestion = terms.length > mostWords;
   const telling = isQuestion ? withoutCommon(db, terms) : terms;
   let last = look(all(telling.map(({ sequence }) => phrase(sequence))), "best");
   if (ids.size < limit && !isQuestion) last = look(withParts(db, telling), "best");
-  if (ids.size === 0) last = look(withAny(db, terms), "best");
+  if (ids.size === 0 || (isQuestion && ids.size < limit)) last = look(withAny(db, terms), "best");
   const total = session !== undefined || ids.size < limit ? ids.size : countOf(db, last);
   return { ids: [...ids].slice(0, limit), total };
 }
@@ -127,9 +128,11 @@ function withAny(db: Database, terms: readonly Term[]): string {
   return any((rare.length > 0 ? rare : known).map(({ word }) => quoted(word)));
 }
 
+const mostCounted = 60;
+
 function byRarity(db: Database, words: readonly string[]): { word: string; count: number }[] {
   const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ${commonFrom})`;
-  const counted = [...new Set(words)].map((word) => ({
+  const counted = [...new Set(words)].slice(0, mostCounted).map((word) => ({
     word,
     count: db.get<{ n: number }>(sql, [quoted(word)])?.n ?? 0,
   }));

@@ -49,9 +49,12 @@ export class TextPreparation {
 /** A word of a query: `sequence` stands in this order in a text that has it, `parts` are those of its names. */
 export type Term = { sequence: string[]; parts: string[] };
 
+/** A whole text may have been pasted as one word; its beginning is as telling. */
+const longestSequence = 40;
+
 /** Undefined for a word without letters and digits, which the index does not have. */
 export function termOf(word: string): Term | undefined {
-  const words = wordsIn(withPairs(word));
+  const words = wordsIn(withPairs(word)).slice(0, longestSequence);
   if (words.length === 0) return undefined;
   return { sequence: words.map(folded), parts: words.flatMap(partsOf).map(folded) };
 }

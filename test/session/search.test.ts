@@ -129,6 +129,26 @@ test("a very long query is answered", async () => {
   expect((await shelf.store.search(`alpha ${"beta ".repeat(5000)}`, 50)).matches).toHaveLength(1);
 });
 
+test("a long text without spaces is found by all of it, and by what else it has", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  const text = Array.from({ length: 5000 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 37) % 9000))).join("");
+  session.append(user(text), user("数据库"));
+  expect((await shelf.store.search(text, 5)).matches.map(({ seq }) => seq)).toEqual([1]);
+  expect((await shelf.store.search(`数据库${text}`, 5)).matches.map(({ seq }) => seq).sort()).toEqual([1, 2]);
+});
+
+test("a question finds what answers it, not only what has all of its words", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  session.append(user("The server listens on port 8123."));
+  for (let n = 0; n < 50; n++) session.append(user(`we did what the plan was for step ${n}`));
+  session.append(user("which port did we choose for the server, what was it, I wonder"));
+  const found = session.recall.search("which port did we choose for the server");
+  expect(found[0]?.snippet).toContain("I wonder");
+  expect(found[1]?.snippet).toContain("8123");
+});
+
 test("what matches more of the words comes first, and there is an end to it", async () => {
   await using shelf = makeShelf();
   await using session = shelf.store.create(start);
