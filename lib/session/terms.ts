@@ -3,8 +3,9 @@ const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]+/gu;
 
 const beyondAscii = /\P{ASCII}/u;
-const asciiWords = /[A-Za-z0-9]+/g;
 const allWords = /[\p{L}\p{N}\p{M}]+/gu;
+/** Most of a text's words are shorter, and have no parts that anybody looks for. */
+const longAsciiWords = /[A-Za-z0-9]{4,}/g;
 
 const humped = /[\p{Ll}\p{N}]\p{Lu}|\p{Lu}\p{Lu}\p{Ll}/u;
 const humps = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
@@ -15,7 +16,7 @@ export const longestWord = 40;
 /** A text for the index: as it is read, and the parts of its names (`parse` and `Config` of `parseConfig`). */
 export type IndexText = { text: string; parts: string };
 
-/** Prepares texts for the index, and gathers all of their words. A word is looked at once, however often it occurs. */
+/** Prepares texts for the index, and gathers all of their words. A word is seldom looked at twice. */
 export class TextPreparation {
   /** Words by their spelling, with their parts. */
   readonly #seen = new Map<string, string>();
@@ -25,7 +26,7 @@ export class TextPreparation {
   prepare(text: string): IndexText {
     const spaced = withPairs(text);
     const parts: string[] = [];
-    for (const word of wordsIn(spaced)) {
+    for (const word of spaced.match(beyondAscii.test(spaced) ? allWords : longAsciiWords) ?? []) {
       const known = this.#seen.get(word) ?? this.#add(word);
       if (known !== "") parts.push(known);
     }
@@ -35,6 +36,8 @@ export class TextPreparation {
   takeWords(): string[] {
     const words = this.words;
     this.words = [];
+    // A word keeps the text in memory that it is a piece of.
+    this.#seen.clear();
     return words;
   }
 
@@ -54,7 +57,7 @@ const longestSequence = 40;
 
 /** Undefined for a word without letters and digits, which the index does not have. */
 export function termOf(word: string): Term | undefined {
-  const words = wordsIn(withPairs(word)).slice(0, longestSequence);
+  const words = (withPairs(word).match(allWords) ?? []).slice(0, longestSequence);
   if (words.length === 0) return undefined;
   return { sequence: words.map(folded), parts: words.flatMap(partsOf).map(folded) };
 }
@@ -71,10 +74,6 @@ function pairsOf(run: string): string {
     .slice(1)
     .map((character, at) => `${characters[at]}${character}`)
     .join(" ");
-}
-
-function wordsIn(text: string): readonly string[] {
-  return text.match(beyondAscii.test(text) ? allWords : asciiWords) ?? [];
 }
 
 function partsOf(word: string): string[] {
