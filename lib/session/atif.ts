@@ -97,7 +97,7 @@ function stepOfReply(item: ItemOf<"assistant">, { results, model }: { results: R
     ...(calls.length > 0 && { tool_calls: calls.map(callOf) }),
     ...(observed.length > 0 && { observation: { results: observed.map(resultOf) } }),
     ...(Object.keys(metrics).length > 0 && { metrics }),
-    ...(item.finish === "cut" && { extra: { finish: "cut" } }),
+    extra: { finish: item.finish, ...(observed.length > 0 && { results: observed.map(outcomeOfResult) }) },
   };
 }
 
@@ -107,9 +107,18 @@ function callOf({ id, tool, arguments: json }: { id: string; tool: string; argum
   return { tool_call_id: id, function_name: tool, arguments: isRecord ? input : { arguments: input } };
 }
 
-function resultOf({ call, ok, denied, exitCode, parts }: ItemOf<"result">) {
-  const extra = { ok, ...(denied !== undefined && { denied }), ...(exitCode !== undefined && { exit_code: exitCode }) };
-  return { source_call_id: call, content: textOfParts(parts), extra };
+function resultOf({ call, parts }: ItemOf<"result">) {
+  return { source_call_id: call, content: textOfParts(parts) };
+}
+
+/** Beside the results: in them, readers of earlier versions of the format refuse what they do not know. */
+function outcomeOfResult({ call, ok, denied, exitCode }: ItemOf<"result">) {
+  return {
+    source_call_id: call,
+    ok,
+    ...(denied !== undefined && { denied }),
+    ...(exitCode !== undefined && { exit_code: exitCode }),
+  };
 }
 
 /** Figures that nobody reported are left out. */

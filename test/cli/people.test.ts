@@ -59,7 +59,7 @@ const step = z.strictObject({
     )
     .optional(),
   observation: z
-    .strictObject({ results: z.array(z.strictObject({ source_call_id: z.string(), content: z.string(), extra })) })
+    .strictObject({ results: z.array(z.strictObject({ source_call_id: z.string(), content: z.string() })) })
     .optional(),
   metrics: z
     .strictObject({ prompt_tokens: figure, completion_tokens: figure, cached_tokens: figure, cost_usd: figure })
@@ -107,9 +107,8 @@ test("a session is exported as a trajectory that readers of ATIF accept", async 
     message: "I look.",
     reasoning_content: "where is it?",
     tool_calls: [{ function_name: "Read", arguments: { path: "a.txt" } }, { arguments: { path: "b.txt" } }],
-    observation: {
-      results: [{ content: expect.stringContaining("alpha"), extra: { ok: true } }, { extra: { ok: false } }],
-    },
+    observation: { results: [{ content: expect.stringContaining("alpha") }, {}] },
+    extra: { finish: "calls", results: [{ ok: true }, { ok: false }] },
     metrics: { prompt_tokens: 1_000, completion_tokens: 100, cached_tokens: 800, cost_usd: 0.00135 },
   });
   expect(final_metrics).toEqual({
