@@ -36,7 +36,7 @@ export function updateIndex(db: Database, { session, textOf }: { session?: strin
 const mostAtOnce = 1024 * 1024;
 /** Words are all over the pages of their table, so they are added together. */
 const mostNewWords = 50_000;
-const rowsAtOnce = 500;
+const rowsAtOnce = 100;
 
 /**
  * Texts that are indexed together; false from `claim` when another process has done so in the meantime. Some texts of a
