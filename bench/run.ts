@@ -20,6 +20,8 @@ const benches = {
   egress: () => import("./egress.ts"),
   sandbox: () => import("./sandbox.ts"),
   snapshot: () => import("./snapshot.ts"),
+  search: () => import("./search.ts"),
+  sessions: () => import("./sessions.ts"),
   resume: () => import("./resume.ts"),
   turns: () => import("./turns.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
@@ -28,7 +30,7 @@ const chosen = process.argv.slice(2);
 const names = Object.keys(benches).filter((name) => chosen.length === 0 || chosen.includes(name));
 
 const floors = mkdtempSync(join(tmpdir(), "koda-bench-"));
-for (const name of ["empty", "answer", "round", "connects"]) await compileFloor(name);
+for (const name of ["empty", "answer", "round", "connects", "sessions"]) await compileFloor(name);
 
 console.log(row(["what", "measured", "floor", "ratio", "bar", ""]));
 for (const name of names as (keyof typeof benches)[]) {

@@ -111,7 +111,7 @@ export const commands = {
     flags: {
       ...last,
       format: {
-        value: value.oneOf("markdown", "html", "jsonl"),
+        value: value.oneOf("markdown", "html", "jsonl", "atif"),
         group: "Output",
         about: "The document's format",
         default: "markdown",

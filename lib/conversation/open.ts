@@ -13,7 +13,7 @@ import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { buildGate } from "../trust/gate.ts";
-import { wantedOf } from "./allowance.ts";
+import { type Allowance, wantedOf } from "./allowance.ts";
 import { connectionFor } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { environmentItem } from "./environment.ts";
@@ -45,6 +45,7 @@ export async function openConversation(
   const events = new Mailbox<Event>();
   const post = (event: Event) => events.post(event);
   assertUsable(settings);
+  const wanted = wantedOf(settings.loaded.config);
 
   const connect = (recorded: Recorded | undefined) =>
     connectionFor(settings, { traffic: host.traffic, track, recorded, post, signal });
@@ -52,7 +53,7 @@ export async function openConversation(
   held.use(session);
   const { model, info, facts: connection, keyVariables } = connected;
 
-  const { allowance, notices } = compareWithRecord(session, { settings, info });
+  const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
   for (const notice of notices) post(notice);
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
@@ -94,9 +95,11 @@ export async function openConversation(
   return conversation;
 }
 
+type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };
+
 /** The permissions of the conversation, and how it differs from what the session has recorded. */
-function compareWithRecord({ environment }: Session, { settings, info }: { settings: Settings; info: ModelInfo }) {
-  const { allowance, notices } = keepToRecord(environment, wantedOf(settings.loaded.config), settings.explicit);
+function compareWithRecord({ environment }: Session, { wanted, settings, info }: Wishes) {
+  const { allowance, notices } = keepToRecord(environment, wanted, settings.explicit);
   const changed = modelChange(environment, { model: info.name, provider: info.provider });
   return { allowance, notices: [...directoryChange(environment, settings.root), ...changed, ...notices] };
 }

@@ -4,7 +4,7 @@ import { estimateTokens } from "../session/contextsize.ts";
 import type { Item } from "../session/item.ts";
 import type { Event } from "./event.ts";
 import type { Reply } from "./gather.ts";
-import { isLastRequest, limitReached } from "./ledger.ts";
+import { isLastRequest, limitReached, priced } from "./ledger.ts";
 import { ask, foreseeRequest } from "./request.ts";
 import { retain } from "./retention.ts";
 import { staleResults } from "./stale.ts";
@@ -68,7 +68,8 @@ export class Compaction {
     if (replaced > 0) {
       const summary = yield* this.#summarize(turn, signal);
       const text = replacementText(turn, summary);
-      items.push({ kind: "compaction", text, kept, tail, usage: summary?.usage ?? noUsage });
+      const usage = summary?.usage ?? noUsage;
+      items.push(priced({ kind: "compaction" as const, text, kept, tail, usage }, turn.info.price));
     }
     if (trims.length > 0) items.push({ kind: "trim", results: trims });
     if (items.length === 0) return false;

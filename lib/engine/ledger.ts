@@ -90,7 +90,10 @@ export function affordableOutput({ limits, spentUsd, nextUsd }: Ledger, price: P
 }
 
 /** In US dollars; undefined when the price or any of the figures is unknown. */
-export function costOf({ usage, unreported }: Ledger, price: Price | undefined): number | undefined {
+export function costOf(
+  { usage, unreported }: Pick<Ledger, "usage" | "unreported">,
+  price: Price | undefined,
+): number | undefined {
   const { input, cached, output } = usage;
   if (price === undefined || unreported > 0 || input === null || output === null) return undefined;
   return rounded(usdOf({ input, cached: cached ?? 0, output }, price));
@@ -108,6 +111,12 @@ function rounded(usd: number): number {
 
 export function noteRateLimits(ledger: Ledger, told: RateLimits): void {
   ledger.rateLimits = mergeRateLimits(ledger.rateLimits, told);
+}
+
+/** An item of the log with the cost of its request, when that is known. */
+export function priced<T extends { usage: Usage }>(item: T, price: Price | undefined): T & { costUsd?: number } {
+  const costUsd = costOf({ usage: item.usage, unreported: 0 }, price);
+  return costUsd === undefined ? item : { ...item, costUsd };
 }
 
 /** The limit that is reached, if any. */

@@ -4,7 +4,7 @@ import { addUsage, noUsage } from "../model/usage.ts";
 import { estimateTokens, imageTokens } from "../session/contextsize.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
-import { affordableOutput, costOf, foresee, type Ledger, noteRateLimits, spend, spendLost } from "./ledger.ts";
+import { affordableOutput, costOf, foresee, type Ledger, noteRateLimits, priced, spend, spendLost } from "./ledger.ts";
 import { removeRefusedImages } from "./refusedimages.ts";
 import type { Turn } from "./turn.ts";
 
@@ -59,7 +59,7 @@ function* commit(turn: Turn, request: ModelRequest, reply: Reply | undefined): G
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
 
   // Providers reject an empty reply in the history.
-  if (reply.item.parts.length > 0) session.append(reply.item);
+  if (reply.item.parts.length > 0) session.append(priced(reply.item, turn.info.price));
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
   const { usage } = reply.item;

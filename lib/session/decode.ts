@@ -30,5 +30,3 @@ function isItem(value: unknown): value is Item {
   const { kind } = value;
   return typeof kind === "string" && Object.hasOwn(itemChecks, kind) && itemChecks[kind as ItemKind](value);
 }
-
-export type DecodeItem = typeof decodeItem;

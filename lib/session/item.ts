@@ -63,6 +63,9 @@ const environment = isRecordOf(
 /** Items by their places in the log. */
 const seqs = isListOf(isNumber);
 
+/** By the price of the day; absent when that or a figure was unknown. */
+const cost = { costUsd: isNumber };
+
 /**
  * The entries of a session's log, which is append-only; the model's messages are a function of it (replay.ts). An item
  * is committed before anything about it is announced.
@@ -73,12 +76,15 @@ export const itemChecks = {
   user: isRecordOf({ parts: shown }),
   /** The engine's own words to the model, sent as a user message: a nudge, a repair request. */
   note: isRecordOf({ text: isString }),
-  assistant: isRecordOf({
-    parts: isListOf(isEither(text, thinking, call)),
-    /** "cut": the run was stopped in the middle of it. */
-    finish: isOneOf("stop", "calls", "length", "filter", "cut"),
-    usage,
-  }),
+  assistant: isRecordOf(
+    {
+      parts: isListOf(isEither(text, thinking, call)),
+      /** "cut": the run was stopped in the middle of it. */
+      finish: isOneOf("stop", "calls", "length", "filter", "cut"),
+      usage,
+    },
+    cost,
+  ),
   result: isRecordOf(
     { call: isString, tool: isString, ok: isBoolean, parts: shown, durationMs: isNumber },
     {
@@ -103,7 +109,7 @@ export const itemChecks = {
    * Replaces everything before it by `text`, which is sent as a user message, and by some items as they are: those of
    * `kept` stand before the text, those of `tail` after it.
    */
-  compaction: isRecordOf({ text: isString, kept: seqs, tail: seqs, usage }),
+  compaction: isRecordOf({ text: isString, kept: seqs, tail: seqs, usage }, cost),
   /** Results of which the model is sent only this many characters from now on. */
   trim: isRecordOf({ results: isListOf(isRecordOf({ seq: isNumber, length: isNumber })) }),
   /** The provider refused an image: "Invalid image" replaces those of results since `from`, and with `prompts` all. */

@@ -4,7 +4,7 @@ import { addUsage } from "../model/usage.ts";
 import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
-import type { EnvironmentFacts, Item, LoggedItem } from "./item.ts";
+import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 
 /** A session as a whole, for lists and for a run that continues it. */
 export type SessionInfo = {
@@ -26,15 +26,19 @@ export type SessionInfo = {
   length: number;
   turns: number;
   usage: Usage;
+  /** Of all replies; null when that of any is unknown. */
+  costUsd: number | null;
+  /** The end of the latest turn, unless that is under way or was cut off. */
+  ended: ItemOf<"turn_end">["reason"] | null;
 };
 
 const sessionColumns = `id, parent, root, title, cwd, model, provider, mode, created_at AS createdAt,
-  updated_at AS updatedAt, length, turns, input, cached, output, reasoning`;
+  updated_at AS updatedAt, length, turns, input, cached, output, reasoning, cost AS costUsd, ended`;
 
 type SessionRow = Omit<SessionInfo, "parent" | "usage"> & Usage & { parent: string | null };
 
 /** The sessions that a condition selects; it may go on with ORDER BY and LIMIT. */
-export function readSessions(db: Database, condition: string, values: (string | number)[] = []): SessionInfo[] {
+export function readSessions(db: Database, condition: string, values: (string | number | null)[] = []): SessionInfo[] {
   const rows = db.all<SessionRow>(`SELECT ${sessionColumns} FROM session WHERE ${condition}`, values);
   return rows.map(({ parent, input, cached, output, reasoning, ...rest }) => ({
     ...rest,
@@ -44,11 +48,13 @@ export function readSessions(db: Database, condition: string, values: (string | 
 }
 
 export function insertSession(db: Database, info: SessionInfo, parentSeq?: number): void {
-  const { id, parent, root, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns } = info;
+  const { id, parent, root, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns, costUsd, ended } =
+    info;
   db.run(
     `INSERT INTO session
-       (id, parent, parent_seq, root, title, cwd, model, provider, mode, created_at, updated_at, length, indexed, turns)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`,
+       (id, parent, parent_seq, root, title, cwd, model, provider, mode, created_at, updated_at, length, turns, cost,
+          ended, indexed)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
     [
       id,
       parent ?? null,
@@ -63,12 +69,19 @@ export function insertSession(db: Database, info: SessionInfo, parentSeq?: numbe
       updatedAt,
       length,
       turns,
+      costUsd,
+      ended,
     ],
   );
 }
 
 /** Deletes its items, outputs and lease as well; data that a fork shares stays. */
 export function deleteSession(db: Database, id: string): void {
+  // Not by the trigger: between its statements FTS5 writes its data, which takes ten times as long.
+  const isShared = "SELECT 1 FROM item AS other WHERE other.content = item.content AND other.session <> item.session";
+  const own = `SELECT content FROM item WHERE session = ? AND NOT EXISTS (${isShared})`;
+  for (const { content } of db.all<{ content: number }>(own, [id]))
+    db.run("DELETE FROM search WHERE rowid = ?", [content]);
   db.run("DELETE FROM session WHERE id = ?", [id]);
 }
 
@@ -91,12 +104,12 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
   const info = { ...before, length: before.length + 1 };
   switch (item.kind) {
     case "turn_start":
-      return { ...info, turns: info.turns + 1 };
+      return { ...info, turns: info.turns + 1, ended: null };
     case "user":
       return info.title === "" ? { ...info, title: promptTitle(textOfParts(item.parts)) } : info;
     case "assistant":
     case "compaction":
-      return { ...info, usage: addUsage(info.usage, item.usage) };
+      return { ...info, usage: addUsage(info.usage, item.usage), costUsd: addCost(info.costUsd, item) };
     case "rollback":
       return { ...info, turns: info.turns - item.turns };
     case "environment":
@@ -106,8 +119,9 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "todo":
     case "trim":
     case "images_removed":
-    case "turn_end":
       return info;
+    case "turn_end":
+      return { ...info, ended: item.reason };
     default:
       return item satisfies never;
   }
@@ -116,6 +130,12 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
 /** The part of an environment that a session's row repeats. */
 export function standingOf({ cwd, model, provider, mode }: EnvironmentFacts) {
   return { cwd, model, provider, mode };
+}
+
+/** A reply that was cut off has no figures at all, and counts for nothing. */
+function addCost(before: number | null, { costUsd, finish }: { costUsd?: number; finish?: string }): number | null {
+  if (finish === "cut") return before;
+  return before === null || costUsd === undefined ? null : Math.round((before + costUsd) * 1e9) / 1e9;
 }
 
 const titleLength = 80;
@@ -139,12 +159,12 @@ export function appendItems(db: Database, { info, items }: { info: SessionInfo; 
 }
 
 export function updateSession(db: Database, info: SessionInfo): void {
-  const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage } = info;
+  const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage, costUsd, ended } = info;
   const { input, cached, output, reasoning } = usage;
   db.run(
     `UPDATE session SET title = ?, cwd = ?, model = ?, provider = ?, mode = ?, updated_at = ?, length = ?, turns = ?,
-       input = ?, cached = ?, output = ?, reasoning = ? WHERE id = ?`,
-    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, id],
+       input = ?, cached = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
+    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, costUsd, ended, id],
   );
 }
 
@@ -163,13 +183,8 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
 
 export type ItemRow = { session?: string; seq: number; turn: number; at: number; body: string };
 
-const selectRows = `SELECT item.session, item.seq, item.turn, item.at, content.body
-  FROM item JOIN content ON content.id = item.content WHERE item.session = ?`;
-
-/** The rows of a log, oldest first; decode.ts makes items of them. */
-export function readItems(db: Database, session: string): ItemRow[] {
-  return db.all<ItemRow>(`${selectRows} ORDER BY item.seq`, [session]);
-}
+export const selectRows = `SELECT item.session, item.seq, item.turn, item.at, content.body
+  FROM item JOIN content ON content.id = item.content WHERE item.session = ?1`;
 
 /** The condition of the index `item_marker`, without which SQLite does not use it. */
 const isMarker = (item: string) => `${item}.kind IN ('environment', 'compaction', 'rollback')`;
@@ -188,8 +203,12 @@ export function readMarkers(db: Database, session: string): ItemRow[] {
   return db.all<ItemRow>(`${selectRows} AND ${those} ORDER BY item.seq DESC`, [session]);
 }
 
-export function readItemsAfter(db: Database, { session, seq }: { session: string; seq: number }): ItemRow[] {
-  return db.all<ItemRow>(`${selectRows} AND item.seq > ? ORDER BY item.seq`, [session, seq]);
+/** The rows of a log from a place on, oldest first; decode.ts makes items of them. */
+export function readItemsAfter(
+  db: Database,
+  { session, seq, most = -1 }: { session: string; seq: number; most?: number },
+): ItemRow[] {
+  return db.all<ItemRow>(`${selectRows} AND item.seq > ? ORDER BY item.seq LIMIT ?`, [session, seq, most]);
 }
 
 export function readItemsAt(db: Database, { session, seqs }: { session: string; seqs: readonly number[] }): ItemRow[] {

@@ -5,15 +5,10 @@ import type { ItemOf, LoggedItem } from "./item.ts";
 import { headingOf } from "./transcript.ts";
 
 /** Notes between koda and the model are left out. */
-export const markdown: DocumentWriter = {
-  begin: (info) => {
-    const figures = figuresOf(info).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
-    return `# ${inline(titleOf(info))}\n\n${figures.join("\n")}\n`;
-  },
-  *items(items) {
-    for (const section of items.flatMap(sectionsOf)) yield `\n${section}\n`;
-  },
-  end: "",
+export const markdown: DocumentWriter = function* ({ info, items }) {
+  const figures = figuresOf(info).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
+  yield `# ${inline(titleOf(info))}\n\n${figures.join("\n")}\n`;
+  for (const item of items) for (const section of sectionsOf(item)) yield `\n${section}\n`;
 };
 
 function sectionsOf(item: LoggedItem): string[] {

@@ -53,7 +53,6 @@ export class Session implements AsyncDisposable {
   readonly #lengthAtStart: number;
   #info: SessionInfo;
   #replay: Replay;
-  readonly #recallable: LoggedItem[];
   #todo: TodoList;
   #inTurn = false;
   #closed = false;
@@ -66,7 +65,6 @@ export class Session implements AsyncDisposable {
     this.#lengthAtStart = info.length;
     this.#info = info;
     this.#replay = new Replay(items);
-    this.#recallable = [...items];
     this.#todo = this.#todoOfLog();
     this.id = info.id;
     this.resumed = info.length > 0;
@@ -75,7 +73,7 @@ export class Session implements AsyncDisposable {
       position: () => this.#info.length,
       write: (steps) => this.#write(steps),
     });
-    this.recall = openRecall(db, { session: info.id, items: this.#recallable });
+    this.recall = openRecall(db, { session: info.id });
   }
 
   /** The session as a whole, as of the last append; its usage covers all runs. */
@@ -122,10 +120,7 @@ export class Session implements AsyncDisposable {
     const { logged, info } = continued(this.#info, items, now);
     this.#write(() => appendItems(this.#db, { info, items: logged }));
     this.#info = info;
-    for (const item of logged) {
-      this.#replay.add(item);
-      this.#recallable.push(item);
-    }
+    for (const item of logged) this.#replay.add(item);
   }
 
   /** Takes back the last turns, all when there are fewer, and returns their number. */

@@ -3,11 +3,11 @@ import { textOfParts } from "./content.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 
 /** Items as plain text for reading: each under a heading that names its author. */
-export function transcriptOf(items: readonly LoggedItem[]): string {
-  return items
-    .map(passageOf)
-    .filter((passage) => passage !== "")
-    .join("\n\n");
+export function* passagesOf(items: Iterable<LoggedItem>): Generator<string, void> {
+  for (const item of items) {
+    const passage = passageOf(item);
+    if (passage !== "") yield passage;
+  }
 }
 
 function passageOf(item: LoggedItem): string {

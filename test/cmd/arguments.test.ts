@@ -237,7 +237,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["session show", [], "Expected ID or --last\n"],
   ["session show", ["a", "--last"], "ID and --last cannot be used together"],
   ["session show", ["a", "b"], 'Unexpected argument "b"\n'],
-  ["session export", ["a", "--format", "pdf"], '--format "pdf": expected markdown, html or jsonl'],
+  ["session export", ["a", "--format", "pdf"], '--format "pdf": expected markdown, html, jsonl or atif'],
   ["session export", ["a", "--json", "--format", "html"], "--format was given twice"],
   ["session search", ["two", "words"], 'QUERY is one argument, so put it in quotes: "two words"'],
   ["session prune", [], "--older-than AGE is missing"],

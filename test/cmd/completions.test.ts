@@ -35,7 +35,7 @@ const rows: readonly [line: string, offers: string | readonly string[]][] = [
   ["session ", "list show export search rollback fork rm prune"],
   ["session s", "show search"],
   ["session list --", "--here --limit --json --help"],
-  ["session export --format ", "markdown html jsonl"],
+  ["session export --format ", "markdown html jsonl atif"],
   ["session export 0199 --format h", "html"],
   ["completions ", "bash zsh fish"],
   ["completions bash ", []],

@@ -35,7 +35,7 @@ test("no word is answered that koda takes itself", () => {
 
 test("a command without the flag of an answer does not give it", () => {
   expect(() => parseArguments("session export", ["0199", "--format", "json"])).toThrow(
-    /^--format "json": expected markdown, html or jsonl( \(did you mean "jsonl"\?\))?\n/,
+    /^--format "json": expected markdown, html, jsonl or atif( \(did you mean "jsonl"\?\))?\n/,
   );
 });
 
