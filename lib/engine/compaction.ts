@@ -1,5 +1,4 @@
 import { KodaError, messageOf } from "../errors.ts";
-import { noUsage } from "../model/usage.ts";
 import { estimateTokens } from "../session/contextsize.ts";
 import type { Item } from "../session/item.ts";
 import type { Event } from "./event.ts";
@@ -68,8 +67,8 @@ export class Compaction {
     if (replaced > 0) {
       const summary = yield* this.#summarize(turn, signal);
       const text = replacementText(turn, summary);
-      const usage = summary?.usage ?? noUsage;
-      items.push(priced({ kind: "compaction" as const, text, kept, tail, usage }, turn.info.price));
+      const cost = summary && priced({ usage: summary.usage }, turn.info.price);
+      items.push({ kind: "compaction", text, kept, tail, ...cost });
     }
     if (trims.length > 0) items.push({ kind: "trim", results: trims });
     if (items.length === 0) return false;

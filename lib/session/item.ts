@@ -109,7 +109,14 @@ export const itemChecks = {
    * Replaces everything before it by `text`, which is sent as a user message, and by some items as they are: those of
    * `kept` stand before the text, those of `tail` after it.
    */
-  compaction: isRecordOf({ text: isString, kept: seqs, tail: seqs, usage }, cost),
+  compaction: isRecordOf(
+    { text: isString, kept: seqs, tail: seqs },
+    {
+      /** Absent when no summary could be made. */
+      usage,
+      ...cost,
+    },
+  ),
   /** Results of which the model is sent only this many characters from now on. */
   trim: isRecordOf({ results: isListOf(isRecordOf({ seq: isNumber, length: isNumber })) }),
   /** The provider refused an image: "Invalid image" replaces those of results since `from`, and with `prompts` all. */

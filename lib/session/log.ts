@@ -108,8 +108,9 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
     case "user":
       return info.title === "" ? { ...info, title: promptTitle(textOfParts(item.parts)) } : info;
     case "assistant":
+      return withUsage(info, item);
     case "compaction":
-      return { ...info, usage: addUsage(info.usage, item.usage), costUsd: addCost(info.costUsd, item) };
+      return item.usage === undefined ? info : withUsage(info, { ...item, usage: item.usage });
     case "rollback":
       return { ...info, turns: info.turns - item.turns };
     case "environment":
@@ -130,6 +131,12 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
 /** The part of an environment that a session's row repeats. */
 export function standingOf({ cwd, model, provider, mode }: EnvironmentFacts) {
   return { cwd, model, provider, mode };
+}
+
+type Paid = { usage: Usage; costUsd?: number; finish?: string };
+
+function withUsage(info: SessionInfo, item: Paid): SessionInfo {
+  return { ...info, usage: addUsage(info.usage, item.usage), costUsd: addCost(info.costUsd, item) };
 }
 
 /** A reply that was cut off has no figures at all, and counts for nothing. */

@@ -92,7 +92,7 @@ export class Session implements AsyncDisposable {
 
   /** The end of the latest turn; a turn that was killed has none in the log. */
   get lastTurn(): "none" | "complete" | "unfinished" {
-    const mark = this.#replay.items.findLast(({ kind }) => kind === "turn_start" || kind === "turn_end");
+    const mark = this.#lastMark();
     if (mark === undefined) return "none";
     return mark.kind === "turn_end" && mark.reason === "complete" ? "complete" : "unfinished";
   }
@@ -133,7 +133,9 @@ export class Session implements AsyncDisposable {
     this.#write(() => {
       appendItems(this.#db, { info, items: logged });
       this.#replay = new Replay(readLive(this.#db, this.id));
-      this.#info = { ...info, ...(this.environment && standingOf(this.environment)) };
+      const mark = this.#lastMark();
+      const ended = mark?.kind === "turn_end" ? mark.reason : null;
+      this.#info = { ...info, ended, ...(this.environment && standingOf(this.environment)) };
       updateSession(this.#db, this.#info);
     });
     this.#todo = this.#todoOfLog();
@@ -182,6 +184,10 @@ export class Session implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     this.close();
     return Promise.resolve();
+  }
+
+  #lastMark() {
+    return this.#replay.items.findLast((item) => item.kind === "turn_start" || item.kind === "turn_end");
   }
 
   #todoOfLog(): TodoList {
