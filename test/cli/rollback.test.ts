@@ -192,6 +192,25 @@ test("when the conversation cannot be rolled back after the files, that is said,
   expect((await rollback(place, "1", "--files")).stdout).toBe("Dropped 1 turn of s\nNo file differs\n");
 });
 
+test("a rollback that is killed while it restores files is finished by the next one", async () => {
+  const names = Array.from({ length: 400 }, (_, index) => `src/${index % 7}/file${index}`);
+  await using place = makePlace(Object.fromEntries(names.map((name) => [name, `${name}\n`.repeat(200)])));
+  const before = picture(place);
+  await turns(place, "for f in src/*/*1*; do rm $f; done; for f in src/*/*2*; do echo x > $f; done; mv src/3 moved");
+  const staging = join(place.project, ".koda-rollback-s");
+  for (const files of [1, 30, 100]) {
+    const child = start(place, ["session", "rollback", "s", "1", "--files"]);
+    const isStaged = () => fs.existsSync(staging) && fs.readdirSync(staging).length >= files;
+    await until(() => child.exitCode !== null || isStaged());
+    child.kill("SIGKILL");
+    await child.exited;
+  }
+  // One of them may have come to its end; then there is nothing left to do.
+  expect(await rollback(place, "1", "--files")).toMatchObject({ exit: 0, stderr: "" });
+  expect(picture(place)).toEqual(before);
+  expect((await rollback(place, "1")).stdout).toStartWith("Dropped 0 turns");
+});
+
 test("a rollback knows how an interrupted one left the files", async () => {
   await using place = makePlace({ "a.txt": "a\n", "b.txt": "b\n" });
   await turns(place, "echo 1 > a.txt; echo 1 > b.txt", "echo 2 > a.txt; echo 2 > b.txt");
