@@ -97,7 +97,7 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   const { conversation, settings } = opened.value;
   const { parts, late } = prompt.value;
   if (parts.length === 0) assertUnfinished(conversation.parts.session);
-  if (late !== undefined) (await import("./latestdin.ts")).readLate(late, conversation.inbox);
+  if (late !== undefined) (await import("./lateinput.ts")).readLate(late, conversation.inbox);
   const request = { prompt: parts, schema: settings.answerSchema, verify: settings.verify };
   return { conversation, request, failOn: settings.failOn };
 }

@@ -42,7 +42,7 @@ export class Changes implements AsyncDisposable {
     return this.#paths;
   }
 
-  /** True when a call may have changed something. */
+  /** True when something may have changed: without a snapshot nothing has. */
   get isWatching(): boolean {
     return this.#snapshot !== undefined || this.#problem !== undefined;
   }
@@ -54,7 +54,7 @@ export class Changes implements AsyncDisposable {
 
   /** Takes the snapshot of the turn, once: before the first call that may write. */
   async watch(signal: AbortSignal): Promise<void> {
-    if (this.#snapshot !== undefined || this.#problem !== undefined) return;
+    if (this.isWatching) return;
     const { own, temporary, ...options } = this.#options;
     try {
       const { takeSnapshot } = await import("../worktree/snapshot.ts");
@@ -83,11 +83,6 @@ export class Changes implements AsyncDisposable {
       this.#problem = messageOf(error);
       return [cannotTell(this.#problem)];
     }
-  }
-
-  /** Tells whether anything can have changed in the turn: without a snapshot nothing has. */
-  get isWatched(): boolean {
-    return this.#snapshot !== undefined || this.#problem !== undefined;
   }
 
   /** The changes since the snapshot as a patch, taken when nothing can write any more. */
