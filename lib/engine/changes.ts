@@ -24,6 +24,7 @@ const graceMs = 2_000;
 /** The changes of one turn in the project, made by tools or by commands. */
 export class Changes implements AsyncDisposable {
   readonly #options: ChangesOptions;
+  #watching: Promise<void> | undefined;
   #snapshot: Snapshot | undefined;
   #problem: string | undefined;
   #paths: readonly string[] = [];
@@ -38,8 +39,11 @@ export class Changes implements AsyncDisposable {
   }
 
   /** Takes the snapshot of the turn, once: before the first call that may write. */
-  async watch(signal: AbortSignal): Promise<void> {
-    if (this.#snapshot !== undefined || this.#problem !== undefined) return;
+  watch(signal: AbortSignal): Promise<void> {
+    return (this.#watching ??= this.#take(signal));
+  }
+
+  async #take(signal: AbortSignal): Promise<void> {
     const { own, temporary, ...options } = this.#options;
     try {
       const { takeSnapshot } = await import("../worktree/snapshot.ts");
@@ -70,6 +74,7 @@ export class Changes implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#watching?.catch(() => undefined);
     await this.#snapshot?.[Symbol.asyncDispose]();
   }
 }

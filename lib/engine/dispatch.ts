@@ -20,6 +20,8 @@ export async function* dispatch(
   calls: readonly CallPart[],
   signal: AbortSignal,
 ): AsyncGenerator<Event, void> {
+  // git lists the files meanwhile. Whoever needs the snapshot learns that it failed.
+  if (calls.some(({ tool }) => tool === "Bash")) turn.changes.watch(signal).catch(() => undefined);
   const prepared = await Promise.all(calls.map((call) => prepare(call, turn.tools, turn.contextOf(call.id))));
   for (const wave of waves(prepared)) {
     signal.throwIfAborted();
@@ -36,10 +38,10 @@ function mayWrite({ claim, call }: Prepared): boolean {
 /** Reports to the user and the model what the calls left behind that git or koda would execute. */
 async function* runGuarded(turn: Turn, wave: readonly Prepared[], signal: AbortSignal): AsyncGenerator<Event, void> {
   const { changes, repositories, events, session } = turn;
-  await changes.watch(signal);
   await repositories.before(signal);
   let notices: readonly Notice[] = [];
   try {
+    await changes.watch(signal);
     yield* runTogether(turn, wave, signal);
   } finally {
     notices = await repositories.after();
