@@ -47,6 +47,9 @@ export async function openWorkspace({ settings, allowance, accept, ...options }:
   return workspace;
 }
 
+/** By then the first request has been sent, and nothing else has to be done until its reply comes. */
+const patienceMs = 20;
+
 /** The shell of one owner, and its background tasks. */
 export type Hands = { shell: Shell; tasks: Tasks };
 
@@ -64,6 +67,7 @@ export class Workspace implements AsyncDisposable {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #options: WorkspaceOptions;
   readonly #hands = new Set<Hands>();
+  readonly #soon = setTimeout(() => void this.#prepare().catch(() => undefined), patienceMs);
 
   /** Takes ownership of the confinement. */
   constructor(confinement: Confinement, options: WorkspaceOptions) {
@@ -91,6 +95,15 @@ export class Workspace implements AsyncDisposable {
     if (copied !== undefined) post({ type: "notice", level: "info", code: "settings", message: copied });
   }
 
+  /** Makes what the first command needs. What fails here fails again when it is needed, and is told then. */
+  async #prepare(): Promise<void> {
+    await this.repositories.begin();
+    this.backend.prepare?.();
+    await import("../trust/command.ts");
+    // The garbage of the start would otherwise be collected while the first command runs.
+    Bun.gc(false);
+  }
+
   /** A shell for one owner. Each of its commands may have a narrower policy than the workspace's. */
   open(): Hands {
     const { settings, reaper } = this.#options;
@@ -114,6 +127,7 @@ export class Workspace implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#soon);
     await using closing = new AsyncDisposableStack();
     // Last in, first out: tasks save their output, shells stop what is left, and then nothing can write any more.
     closing.use(this.#confinement);

@@ -20,6 +20,8 @@ import { KnownRecord } from "./knownrecord.ts";
 import { ownPlace } from "./ownplace.ts";
 
 export type Repositories = RepositoryGuard & {
+  /** Looks for the repositories that are there, once. No call that may write starts before that is over. */
+  begin(): Promise<unknown>;
   /** Called when everything has stopped. */
   last(): Promise<readonly Notice[]>;
 };
@@ -36,7 +38,12 @@ type GuardOptions = {
 };
 
 /** Without a sandbox a command can tamper with any file anyway. */
-const unguarded: Repositories = { before: async () => {}, after: async () => [], last: async () => [] };
+const unguarded: Repositories = {
+  begin: async () => {},
+  before: async () => {},
+  after: async () => [],
+  last: async () => [],
+};
 
 export function guardRepositories(options: GuardOptions): Repositories {
   return options.backend.filesystem === "open" ? unguarded : new RepositoryWatch(options);
@@ -53,15 +60,15 @@ const longestRestMs = 3_000;
 
 /**
  * Guards repositories: those that exist when the run starts are protected in every command, and new ones are judged
- * while commands run and after each. The first walk through the writable roots starts with the run; no call that may
- * write starts before it is over.
+ * while commands run and after each. The first walk through the writable roots begins with the first call that may
+ * write, or earlier by `begin`.
  */
 class RepositoryWatch implements Repositories {
   readonly #options: GuardOptions;
   readonly #open: string | undefined;
   readonly #life = new AbortController();
   readonly #limit: AbortSignal;
-  readonly #watched: Promise<Watched>;
+  #watched: Promise<Watched> | undefined;
   #findings: RepositoryFinding[] = [];
   #calls = 0;
   #failure: { error: unknown } | undefined;
@@ -73,13 +80,14 @@ class RepositoryWatch implements Repositories {
     this.#options = options;
     this.#limit = afterGrace(options.stop, graceMs);
     this.#open = openRepository(options.policy);
-    this.#watched = this.#begin();
-    // A failure is raised by whoever awaits it before the first write.
-    this.#watched.catch(() => undefined);
+  }
+
+  begin(): Promise<Watched> {
+    return (this.#watched ??= this.#begin());
   }
 
   async before(signal: AbortSignal): Promise<void> {
-    const watched = await unlessAborted(this.#watched, signal);
+    const watched = await unlessAborted(this.begin(), signal);
     this.#isUsed = true;
     if (this.#options.isBusy() || !watched.paths.areInPlace()) await this.#look(watched);
     this.#findings.push(...(await watched.guard.begin()));
@@ -89,7 +97,7 @@ class RepositoryWatch implements Repositories {
   }
 
   async after(): Promise<readonly Notice[]> {
-    const watched = await this.#watched;
+    const watched = await this.begin();
     this.#findings.push(...(await watched.guard.end()));
     this.#calls--;
     await this.#look(watched);
@@ -99,10 +107,10 @@ class RepositoryWatch implements Repositories {
   async last(): Promise<readonly Notice[]> {
     if (!this.#isUsed) {
       this.#life.abort();
-      void this.#watched.then(({ record }) => record?.[Symbol.dispose]()).catch(() => undefined);
+      void this.#watched?.then(({ record }) => record?.[Symbol.dispose]()).catch(() => undefined);
       return [];
     }
-    const watched = await this.#watched;
+    const watched = await this.begin();
     this.#life.abort();
     await this.#patrol;
     this.#findings.push(...(await watched.guard.restore()));

@@ -37,6 +37,7 @@ export async function openTier<View>(tier: Tier<View>, policy: Policy, { options
   return {
     ...factsOf(tier, options),
     policy: policies.own.policy,
+    prepare: () => void programs.of(sourceFor(policies.own, "watched")),
     confine: (command, { policy: narrower, manner = "watched" } = {}) =>
       orRefuse(() => {
         const prepared = policies.for(narrower);
