@@ -97,11 +97,12 @@ export class Workspace implements AsyncDisposable {
 
   /** Makes what the first command needs. What fails here fails again when it is needed, and is told then. */
   async #prepare(): Promise<void> {
+    const isEarly = () => [...this.#hands].every(({ shell }) => !shell.isUsed);
+    if (!isEarly()) return;
     await this.repositories.begin();
     this.backend.prepare?.();
     await import("../trust/command.ts");
-    // The garbage of the start would otherwise be collected while the first command runs.
-    Bun.gc(false);
+    if (isEarly()) collectStart();
   }
 
   /** A shell for one owner. Each of its commands may have a narrower policy than the workspace's. */
@@ -137,6 +138,14 @@ export class Workspace implements AsyncDisposable {
     for (const { shell } of this.#hands) closing.defer(() => shell.stopAll());
     for (const { tasks } of this.#hands) closing.defer(() => tasks.stopAll());
   }
+}
+
+let isCollected = false;
+
+/** Collects the garbage of the process's start, which would otherwise be done while the first command runs. */
+function collectStart(): void {
+  if (!isCollected) Bun.gc(true);
+  isCollected = true;
 }
 
 /** The environment of commands. */
