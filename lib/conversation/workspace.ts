@@ -12,7 +12,6 @@ import type { Reaper } from "../shell/reaper.ts";
 import { Shell } from "../shell/shell.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Settings } from "./settings.ts";
-import { gitConfigurations } from "../trust/repositories/named.ts";
 import { type Confinement, type ConfinementOptions, openConfinement } from "./workspace/confinement.ts";
 import { ConnectionLog } from "./workspace/connectionlog.ts";
 import { guardRepositories, type Repositories, whyGitStaysClosed } from "./workspace/repositories.ts";
@@ -84,7 +83,7 @@ export class Workspace implements AsyncDisposable {
       policy,
       backend,
       dataDirectory: settings.dataDirectory,
-      git: gitConfigurations(settings.env, policy.home),
+      env: settings.env,
       stop: options.stop,
       isBusy: () => [...this.#hands].some(({ tasks }) => tasks.list().some(({ state }) => state.status === "running")),
     });
