@@ -19,13 +19,17 @@ const benches = {
   kills: () => import("./kills.ts"),
   egress: () => import("./egress.ts"),
   sandbox: () => import("./sandbox.ts"),
+  search: () => import("./search.ts"),
+  sessions: () => import("./sessions.ts"),
+  resume: () => import("./resume.ts"),
+  turns: () => import("./turns.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);
 const names = Object.keys(benches).filter((name) => chosen.length === 0 || chosen.includes(name));
 
 const floors = mkdtempSync(join(tmpdir(), "koda-bench-"));
-for (const name of ["empty", "answer", "round", "connects"]) await compileFloor(name);
+for (const name of ["empty", "answer", "round", "connects", "sessions"]) await compileFloor(name);
 
 console.log(row(["what", "measured", "floor", "ratio", "bar", ""]));
 for (const name of names as (keyof typeof benches)[]) {

@@ -85,7 +85,7 @@ async function checkDatabase(project: CurrentProject): Promise<CheckResult> {
   const path = databaseFile(project);
   if (!existsSync(path)) return checkNewDatabase(path);
   await using store = openStore(path);
-  const sessions = store.list().length;
+  const sessions = store.count();
   return { status: "ok", message: `${path} (${counted(sessions, "session")})` };
 }
 

@@ -69,7 +69,10 @@ export const commands = {
       ["no-sandbox", "net"],
       ["no-sandbox", "deny-net"],
     ],
-    needs: [{ flag: "replay-loose", other: "replay" }],
+    needs: [
+      { flag: "replay-loose", other: "replay" },
+      { flag: "verify-attempts", other: "verify" },
+    ],
     onlyWith: [{ flag: "stream", other: "output", value: "text" }],
     examples: [
       { line: 'koda exec "make the tests pass"', about: "Do one task in this directory" },
@@ -108,7 +111,7 @@ export const commands = {
     flags: {
       ...last,
       format: {
-        value: value.oneOf("markdown", "html", "jsonl"),
+        value: value.oneOf("markdown", "html", "jsonl", "atif"),
         group: "Output",
         about: "The document's format",
         default: "markdown",

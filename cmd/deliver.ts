@@ -44,15 +44,15 @@ export async function deliver(
   return end?.exit ?? exitByCode.internal;
 }
 
-type AnswerTarget = { file: string; writable: readonly string[]; signal: AbortSignal };
+export type OutputTarget = { file: string; writable: readonly string[]; signal: AbortSignal };
 
 /**
  * Writes the answer to the file of `-o`, or removes the old file after a failure. The path is resolved before the run
  * starts; `writable` are the directories of commands.
  */
-export async function answerInto({ file, writable, signal }: AnswerTarget): Promise<Conclude> {
-  const { openAnswerFile } = await import("./answerfile.ts");
-  const answer = openAnswerFile(file, writable);
+export async function answerInto({ file, writable, signal }: OutputTarget): Promise<Conclude> {
+  const { openOutputFile } = await import("./outputfile.ts");
+  const answer = openOutputFile(file, writable, { flag: "-o", what: "answer" });
   return async (outcome, { session }) => {
     if (outcome.status === "done") {
       try {

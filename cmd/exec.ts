@@ -2,11 +2,12 @@ import { writableRoots } from "../lib/conversation/allowance.ts";
 import { runTask } from "../lib/conversation/exec.ts";
 import { Host } from "../lib/conversation/host.ts";
 import { openConversation } from "../lib/conversation/open.ts";
+import { RunPatch } from "../lib/conversation/runpatch.ts";
 import { assertUnfinished } from "../lib/conversation/sessions.ts";
 import type { Event } from "../lib/engine/event.ts";
 import { KodaError } from "../lib/errors.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
-import { answerInto, type Conclude, deliver } from "./deliver.ts";
+import { answerInto, type Conclude, deliver, type OutputTarget } from "./deliver.ts";
 import { refuseOverwriting } from "./inputfiles.ts";
 import type { ExecOptions } from "./options.ts";
 import { ownOutput } from "./ownoutput.ts";
@@ -20,16 +21,19 @@ import { sinkFor } from "./stdio.ts";
 export async function exec(options: ExecOptions, stopper: Stopper): Promise<number> {
   if (options.printSchema) return await printSchema();
   refuseOverwriting(options);
-  const delivery: Delivering = { file: answerFile(options), conclude: undefined };
+  const delivery: Delivering = { answer: answerFile(options), patch: patchFile(options), steps: [] };
   return await deliver((conclude) => task(options, stopper, { delivery, conclude }), {
     sink: await sinkFor(options),
     stop: stopper.controller,
-    conclude: async (outcome, totals) => (await delivery.conclude?.(outcome, totals)) ?? outcome,
+    conclude: async (outcome, totals) => {
+      for (const step of delivery.steps) outcome = await step(outcome, totals);
+      return outcome;
+    },
   });
 }
 
-/** The file of `-o`, and the last step, which is known as soon as it is known where commands may write. */
-type Delivering = { file: string | undefined; conclude: Conclude | undefined };
+/** The files of `-o` and `--patch`, and the last steps, known as soon as it is known where commands may write. */
+type Delivering = { answer: string | undefined; patch: string | undefined; steps: Conclude[] };
 
 /** The file of `-o`; undefined for `-o -`, since in text mode stdout has the answer anyway. */
 function answerFile({ outputLastMessage: file, output = "text" }: ExecOptions): string | undefined {
@@ -39,6 +43,11 @@ function answerFile({ outputLastMessage: file, output = "text" }: ExecOptions): 
     "usage",
     `-o - cannot be used with --output ${output}, which writes to stdout: name a file, or read "text" in the end event`,
   );
+}
+
+function patchFile({ patch }: ExecOptions): string | undefined {
+  if (patch !== "-") return patch;
+  throw new KodaError("usage", "--patch - cannot be used, since stdout has the answer or the events: name a file");
 }
 
 async function printSchema(): Promise<number> {
@@ -86,8 +95,10 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   // The build makes the JIT reluctant, which suits start-up code. The first request and command are mostly that too.
   setTimeout(() => Bun.unsafe.setJITPolicy(1), startUpMs).unref();
   const { conversation, settings } = opened.value;
-  if (prompt.value.length === 0) assertUnfinished(conversation.parts.session);
-  const request = { prompt: prompt.value, schema: settings.answerSchema };
+  const { parts, late } = prompt.value;
+  if (parts.length === 0) assertUnfinished(conversation.parts.session);
+  if (late !== undefined) (await import("./latestdin.ts")).readLate(late, conversation.inbox);
+  const request = { prompt: parts, schema: settings.answerSchema, verify: settings.verify };
   return { conversation, request, failOn: settings.failOn };
 }
 
@@ -98,10 +109,21 @@ const patienceMs = 50;
 
 async function openFor(options: ExecOptions, host: Host, delivery: Delivering) {
   const settings = await settingsOf(options);
-  const { file } = delivery;
-  if (file !== undefined)
-    delivery.conclude = await answerInto({ file, writable: writableRoots(settings), signal: host.signal });
+  const patch = await openOutputs(delivery, { writable: writableRoots(settings), signal: host.signal });
   host.clocks.start(settings.loaded.config.limits);
-  const conversation = await openConversation(host, { settings, own: ownOutput(options) }, host.signal);
+  // A long log is read with the same few functions.
+  if (settings.session.kind !== "new") Bun.unsafe.setJITPolicy(1);
+  const conversation = await openConversation(host, { settings, own: ownOutput(options), patch }, host.signal);
   return { conversation, settings };
+}
+
+/** The patch is written first: when that fails the run has failed, and then there is no answer. */
+async function openOutputs({ answer, patch: file, steps }: Delivering, target: Omit<OutputTarget, "file">) {
+  const patch = file === undefined ? undefined : new RunPatch();
+  if (file !== undefined && patch !== undefined) {
+    const { patchInto } = await import("./patchfile.ts");
+    steps.push(patchInto({ file, ...target }, patch));
+  }
+  if (answer !== undefined) steps.push(await answerInto({ file: answer, ...target }));
+  return patch;
 }

@@ -61,8 +61,8 @@ const input = grouped("Input", {
   stdin: {
     value: value.oneOf("auto", "append", "require", "ignore"),
     about:
-      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and waits up to 3 s for a pipe " +
-      "that only a parent process holds open; append and require read to the end; ignore reads nothing",
+      "How to use stdin when a prompt is given. auto appends a file or a pipeline, and adds what comes " +
+      "later from a pipe that only a parent process holds open; append and require read to the end; ignore reads nothing",
     default: "auto",
   },
 });
@@ -156,6 +156,7 @@ const output = grouped("Output", {
     value: value.file,
     about: "Write the final answer to FILE (- is stdout); a failed run removes FILE",
   },
+  patch: { value: value.file, about: "Write everything that the run changed in the project to FILE, for git apply" },
   "output-schema": { value: value.file, about: "A JSON Schema that the final answer must match" },
   stream: { about: "Write text as it comes, even into a pipe" },
   "print-schema": { about: "Print the JSON Schema of the jsonl events and exit" },
@@ -171,10 +172,30 @@ const output = grouped("Output", {
 const limits = grouped("Limits", {
   "max-turns": { value: value.count, about: "Model requests", default: "200" },
   "max-tokens": { value: value.count, about: "Input and output tokens together" },
+  "max-cost": { value: value.money, about: "Cost of the model in US dollars; its price must be known" },
   timeout: { value: value.duration, about: "Wall-clock time of the whole run" },
   "idle-timeout": { value: value.duration, about: "Time without output from the model or a tool" },
+  "wait-limit": {
+    value: value.wait,
+    about: "Longest wait for a limit of the provider's to reset; a longer one ends the run with exit 9",
+    default: "0",
+  },
   "max-command-time": { value: value.duration, about: "Time of one command", default: "300s" },
-  "fail-on": { ...repeated(value.oneOf("denied", "tool-error")), about: "Exit 3 when a call was denied, or failed" },
+  verify: {
+    value: value.shellCommand,
+    about: "Run CMD in the sandbox on the answer; while it fails the model goes on, and exit 8 if it never passes",
+  },
+  "verify-attempts": { value: value.count, about: "The most runs of CMD", default: "3" },
+  "fail-on": {
+    ...repeated(value.oneOf("denied", "tool-error", "no-change", "incomplete")),
+    about:
+      "Exit 3 when a call was denied; when one failed; when no file of the project was changed; when the task may " +
+      "not be finished",
+  },
+  finish: {
+    value: value.oneOf("required"),
+    about: "The run ends only when the model calls Finish, as done or as blocked; blocked is exit 3",
+  },
 });
 
 const cassette = grouped("Record and replay", {

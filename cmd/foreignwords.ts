@@ -40,7 +40,7 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["--system-prompt, --append-system-prompt", "koda has no such flag; write it into the prompt or into AGENTS.md"],
   ["--effort, --variant", "write --reasoning-effort low, medium or high"],
   ["--thinking", "write --reasoning-effort low, medium or high; -v shows what the model thinks"],
-  ["--max-budget-usd, --max-cost", "koda has no cost limit; use --max-tokens N or --max-turns N"],
+  ["--max-budget-usd", "write --max-cost USD"],
   ["--allowedTools, --allowed-tools, --tools", "write --allow-tool NAME, which gives the run these tools and no other"],
   ["--disallowedTools, --disallowed-tools, --exclude-tools", "write --deny-tool NAME"],
   ["--mcp-config, --strict-mcp-config", "koda connects to no MCP server; its tools are built in"],

@@ -7,13 +7,16 @@ import { realPaths } from "../lib/files/real.ts";
 import type { ExecOptions } from "./options.ts";
 import { ancestorsOf, type Descriptor, descriptorsOf, isOpenFor, linkOf } from "./pipe.ts";
 
+type OutputOptions = Pick<ExecOptions, "record" | "patch" | "outputLastMessage">;
+
 /**
  * The files that koda itself writes. Its standard streams are identified by inode, so a file that the model puts in
- * their place still counts as a change. The file of -o and the cassette are identified by path: koda replaces them.
+ * their place still counts as a change. The files of -o and --patch and the cassette are identified by path: koda
+ * replaces them.
  */
-export function ownOutput({ record, outputLastMessage }: Pick<ExecOptions, "record" | "outputLastMessage">): OwnOutput {
+export function ownOutput({ record, patch, outputLastMessage }: OutputOptions): OwnOutput {
   const answer = outputLastMessage === "-" ? undefined : outputLastMessage;
-  const replaced = [answer, record].map((file) => file && realPaths(resolve(file)).at(-1));
+  const replaced = [answer, patch, record].map((file) => file && realPaths(resolve(file)).at(-1));
   // The path of each inode before any command: moved over another file's name it is a change.
   const places = new Map<string, string>();
   const add = ({ stats, path }: OpenFile) => {

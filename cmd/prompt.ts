@@ -7,7 +7,7 @@ import type { InputSource } from "./bytes.ts";
 import { decodeInput } from "./decode.ts";
 import { openNote } from "./note.ts";
 import type { ExecOptions } from "./options.ts";
-import { readStdin, type StdinRole } from "./stdin.ts";
+import { type LateStdin, readStdin, type StdinRole } from "./stdin.ts";
 
 type PromptOptions = Pick<ExecOptions, "image"> &
   Partial<Pick<ExecOptions, "prompt" | "file" | "stdin" | "model" | "quiet" | "resume" | "last">>;
@@ -25,14 +25,14 @@ type PromptSource =
 /** The scripted model needs no prompt, since it always does the same. */
 const demoPrompt = "Write a small project with a failing test, and fix it.";
 
-/**
- * The user's request: the prompt with stdin appended, and images; empty when a session is continued without a prompt.
- * The signal ends the wait for a pipe.
- */
+/** The parts of a prompt, none when a session is continued without one, and stdin when it was silent. */
+type ReadPrompt = { parts: (TextPart | ImagePart)[]; late?: LateStdin };
+
+/** The user's request: the prompt with stdin appended, and images. The signal ends the wait for a pipe. */
 export async function readPrompt(
   options: PromptOptions,
   { signal, onWait = () => {} }: ReadOptions,
-): Promise<(TextPart | ImagePart)[]> {
+): Promise<ReadPrompt> {
   const source = sourceOf(options);
   const mode = options.stdin ?? "auto";
   if (source.kind === "stdin" && mode === "ignore")
@@ -42,7 +42,7 @@ export async function readPrompt(
   const images = await imagesOf(options.image, signal);
   const prompt = await promptText(source, { signal, onWait });
   const continues = options.resume !== undefined || options.last === true;
-  const bytes = await readStdin({
+  const { bytes, late } = await readStdin({
     mode,
     role: stdinRole(source, continues),
     note: openNote(options),
@@ -52,8 +52,8 @@ export async function readPrompt(
   });
   const input = bytes === undefined ? undefined : decodeInput(bytes, "stdin");
   if (mode === "require" && !input) throw new KodaError("usage", "stdin is empty, but --stdin require needs input");
-  if (source.kind === "none" && continues && !input && images.length === 0) return [];
-  return [{ type: "text", text: joined(prompt, input) }, ...images];
+  if (source.kind === "none" && continues && !input && images.length === 0) return { parts: [] };
+  return { parts: [{ type: "text", text: joined(prompt, input) }, ...images], ...(late && { late }) };
 }
 
 function sourceOf({ prompt, file, model }: PromptOptions): PromptSource {
@@ -146,7 +146,7 @@ function joined(prompt: string | undefined, input: string | undefined): string {
   return input;
 }
 
-function stdinBlock(input: string): string {
+export function stdinBlock(input: string): string {
   return `<stdin>\n${input}${input.endsWith("\n") ? "" : "\n"}</stdin>`;
 }
 

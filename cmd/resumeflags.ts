@@ -6,8 +6,8 @@ import { rootOf } from "./ground.ts";
 import { type ExecOptions, propertyOf } from "./options.ts";
 
 /**
- * The flags of this run that the command line for continuing it repeats: endpoint and permissions. The session keeps
- * the model and its settings; limits and output are up to each command line.
+ * The flags of this run that the command line for continuing it repeats: endpoint, permissions and verification. The
+ * session keeps the model and its settings; limits and output are up to each command line.
  */
 export function resumeFlags(options: ExecOptions): string[] {
   const { baseUrl, cd, config } = options;
@@ -23,7 +23,7 @@ export function resumeFlags(options: ExecOptions): string[] {
     .flatMap(([name]) => flagWords(name, valueOf(repeated, name)));
 }
 
-const others: readonly string[] = ["base-url", "api-key-env", "config", "bare"];
+const others: readonly string[] = ["base-url", "api-key-env", "config", "bare", "verify", "verify-attempts"];
 
 function valueOf(options: object, name: string): unknown {
   return Object.entries(options).find(([key]) => key === propertyOf(name))?.[1];

@@ -9,9 +9,8 @@ import { exportSession } from "../lib/session/export.ts";
 import { itemJson, sessionJson } from "../lib/session/json.ts";
 import type { SessionInfo } from "../lib/session/log.ts";
 import type { SearchMatch } from "../lib/session/search.ts";
-import { shortIds } from "../lib/session/shortid.ts";
 import { openStore, type Store } from "../lib/session/store.ts";
-import { transcriptOf } from "../lib/session/transcript.ts";
+import { passagesOf } from "../lib/session/transcript.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { oneLine, plain } from "../lib/sink/style.ts";
 import { rootOf } from "./ground.ts";
@@ -20,45 +19,60 @@ import type { CommandOptions } from "./options.ts";
 import { asJson } from "./print.ts";
 import { type Listed, sessionTable } from "./sessiontable.ts";
 import { isTerminal } from "./terminal.ts";
+import { version } from "./version.ts";
 
 const mostListed = 30;
 const mostFound = 20;
+/** More new items than this take a second to index. */
+const mostInSilence = 20_000;
 
 export function listSessions({ json, here, limit }: CommandOptions<"session list">): Promise<number> {
   return withStore(async function* (store) {
-    const root = here ? rootOf(undefined) : undefined;
-    const all = listed(store).filter(({ info }) => root === undefined || info.cwd === root);
-    const shown = all.slice(0, limit ?? (json ? Infinity : mostListed));
-    if (json) yield asJson(shown.map(({ info, outcome }) => ({ ...sessionJson(info), outcome })));
-    else yield sessionTable(shown, await columnsOfStdout());
-    if (all.length === 0) await printNote(here ? "No sessions in this directory" : "No sessions");
-    else await printLimit(shown.length, all.length);
+    const among = { cwd: here ? rootOf(undefined) : undefined };
+    const shown = store.list({ ...among, limit: limit ?? (json ? undefined : mostListed) });
+    if (json) {
+      yield* jsonArray(
+        shown.values().map((info) => ({ ...sessionJson(info), outcome: store.outcome(info) })),
+        "",
+      );
+      yield "\n";
+    } else yield sessionTable(listed(store, shown), await columnsOfStdout());
+    const all = store.count(among);
+    if (all === 0) await printNote(here ? "No sessions in this directory" : "No sessions");
+    else await printLimit(shown.length, all);
   });
 }
 
 export function showSession({ id, json }: CommandOptions<"session show">): Promise<number> {
   return withStore(async function* (store) {
     const info = sessionOf(store, id);
-    const items = await store.items(info.id);
-    if (json) yield asJson({ session: sessionJson(info), items: items.map(itemJson) });
-    else yield plain(`${heading(info)}\n\n${transcriptOf(items)}\n`);
+    const items = store.log(info.id);
+    if (json) {
+      yield `{\n  "session": ${indented(sessionJson(info), "  ")},\n  "items": `;
+      yield* jsonArray(items.map(itemJson), "  ");
+      return yield "\n}\n";
+    }
+    yield plain(`${heading(info)}\n`);
+    for (const passage of passagesOf(items)) yield plain(`\n${passage}\n`);
   });
 }
 
 export function exportDocument({ id, format = "markdown" }: CommandOptions<"session export">): Promise<number> {
   return withStore(async function* (store) {
     const info = sessionOf(store, id);
-    const pieces = exportSession({ info, items: await store.items(info.id) }, format);
+    const pieces = exportSession({ info, items: store.log(info.id), version }, format);
     // JSON escapes control characters; a document must not contain any.
-    for (const piece of pieces) yield format === "jsonl" ? piece : plain(piece);
+    for (const piece of pieces) yield format === "jsonl" || format === "atif" ? piece : plain(piece);
   });
 }
 
 export function searchSessions({ query, json, limit = mostFound }: CommandOptions<"session search">): Promise<number> {
   return withStore(async function* (store) {
+    const unindexed = store.unindexed();
+    if (unindexed > mostInSilence) await printNote(`Indexing ${unindexed.toLocaleString("en")} items first`);
     const { matches, total } = await store.search(query, limit);
     if (json) yield asJson(matches.map(({ session, seq, kind, snippet }) => ({ session, seq, kind, snippet })));
-    else yield matchLines(matches, listed(store));
+    else yield matchLines(store, matches);
     if (total === 0) await printNote(`No matches for "${oneLine(query, 60)}"`);
     else await printLimit(matches.length, total);
   });
@@ -73,14 +87,10 @@ export function removeSession({ id, json }: CommandOptions<"session rm">): Promi
 
 export function pruneSessions({ olderThan, dryRun, json }: CommandOptions<"session prune">): Promise<number> {
   return withStore(async function* (store) {
-    const before = dryRun ? listed(store) : [];
     const old = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
     const ids = old.map(({ id }) => id);
     if (json) return yield asJson(dryRun ? { would_remove: ids } : { removed: ids });
-    if (dryRun) {
-      const shown = before.filter(({ info }) => ids.includes(info.id));
-      yield sessionTable(shown, await columnsOfStdout());
-    }
+    if (dryRun) yield sessionTable(listed(store, old.toReversed()), await columnsOfStdout());
     const verb = dryRun ? "Would delete" : "Deleted";
     yield old.length === 0
       ? `Nothing to delete: no session is older than ${formatDuration(olderThan)}\n`
@@ -97,21 +107,28 @@ async function withStore(command: (store: Store) => AsyncGenerator<string, void>
   return 0;
 }
 
+/** As `asJson` writes an array, but piece by piece. */
+function* jsonArray(values: Iterable<unknown>, indent: string): Generator<string, void> {
+  let before = "[";
+  for (const value of values) {
+    yield `${before}\n${indent}  ${indented(value, `${indent}  `)}`;
+    before = ",";
+  }
+  yield before === "[" ? "[]" : `\n${indent}]`;
+}
+
+function indented(value: unknown, indent: string): string {
+  return JSON.stringify(value, undefined, 2).replaceAll("\n", `\n${indent}`);
+}
+
 /** Without a database an empty one in memory is used, so that none is created. */
 function openExisting(): Store {
   const path = databaseFile({ env: process.env, home: homedir() });
   return openStore(existsSync(path) ? path : inMemory);
 }
 
-function listed(store: Store): Listed[] {
-  const sessions = store.list();
-  const short = shortIds(sessions.map(({ id }) => id));
-  const outcomes = store.outcomes();
-  return sessions.map((info) => ({
-    info,
-    shortId: short.get(info.id) ?? info.id,
-    outcome: outcomes.get(info.id) ?? "interrupted",
-  }));
+function listed(store: Store, sessions: readonly SessionInfo[]): Listed[] {
+  return sessions.map((info) => ({ info, shortId: store.shortId(info.id), outcome: store.outcome(info) }));
 }
 
 async function columnsOfStdout(): Promise<number> {
@@ -133,12 +150,16 @@ function sessionOf(store: Store, id: string | undefined): SessionInfo {
 }
 
 /** Two lines a match: session and time, then the text. */
-function matchLines(matches: readonly SearchMatch[], sessions: readonly Listed[]): string {
-  const known = new Map(sessions.map((session) => [session.info.id, session]));
+function matchLines(store: Store, matches: readonly SearchMatch[]): string {
+  const headings = new Map(
+    [...new Set(matches.map(({ session }) => session))].map((id) => [
+      id,
+      { shortId: store.shortId(id), title: oneLine(store.named(id)?.title ?? "", 80) },
+    ]),
+  );
   return matches
     .map(({ session, at, kind, snippet }) => {
-      const { shortId = session, info } = known.get(session) ?? {};
-      const title = oneLine(info?.title ?? "", 80);
+      const { shortId = session, title = "" } = headings.get(session) ?? {};
       return `${shortId}  ${formatTime(at)}  ${kind}  ${title}`.trimEnd() + `\n    ${plain(snippet)}\n`;
     })
     .join("");

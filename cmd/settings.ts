@@ -29,6 +29,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     database: options.ephemeral ? inMemory : databaseFile(ground),
     session: sessionChoice(options),
     wait: { ms: options.wait ?? 0, note: openNote(options) },
+    waitLimitMs: options.waitLimit ?? 0,
     tools: { allow: options.allowTool, deny: options.denyTool },
     endpoint: {
       ...(options.baseUrl !== undefined && { baseUrl: options.baseUrl }),
@@ -42,10 +43,19 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     },
     hasImages: options.image.length > 0,
     answerSchema: await answerSchemaOf(options),
+    verify: options.verify === undefined ? undefined : { command: options.verify, most: options.verifyAttempts ?? 3 },
     resumeFlags: resumeFlags(options),
-    failOn: options.failOn.map((name) => (name === "tool-error" ? "tool_error" : name)),
+    failOn: options.failOn.map((name) => failOnCodes[name]),
+    requiresFinish: options.finish !== undefined,
   };
 }
+
+const failOnCodes = {
+  denied: "denied",
+  "tool-error": "tool_error",
+  "no-change": "no_change",
+  incomplete: "incomplete",
+} as const;
 
 /** The cassettes of --record and --replay. */
 export function cassetteOf({ record, replay, replayLoose }: ExecOptions): TrafficOptions {
@@ -62,11 +72,13 @@ async function answerSchemaOf({ outputSchema }: ExecOptions): Promise<Settings["
   return await readAnswerSchema(outputSchema);
 }
 
-function overridesOf({ model, maxTurns, maxTokens, timeout, idleTimeout, maxCommandTime }: ExecOptions): Overrides {
+function overridesOf(options: ExecOptions): Overrides {
+  const { model, maxTurns, maxTokens, maxCost, timeout, idleTimeout, maxCommandTime } = options;
   return {
     model: given(model, "--model"),
     "limits.max_turns": given(maxTurns, "--max-turns"),
     "limits.max_tokens": given(maxTokens, "--max-tokens"),
+    "limits.max_cost": given(maxCost, "--max-cost"),
     "limits.timeout": given(timeout, "--timeout"),
     "limits.idle_timeout": given(idleTimeout, "--idle-timeout"),
     "limits.max_command_time": given(maxCommandTime, "--max-command-time"),

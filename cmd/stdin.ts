@@ -16,6 +16,18 @@ type StdinKind = "nothing" | "terminal" | "file" | "pipe" | "socket";
  */
 export type StdinRole = "asked" | "prompt" | "addition" | "optional";
 
+/** The bytes of stdin; neither when it is not read. */
+type StdinInput = { bytes?: Uint8Array; late?: LateStdin };
+
+/** A pipe that was silent: the run begins without it, and what comes later is added to the conversation. */
+export type LateStdin = {
+  reader: ByteReader;
+  first: ReturnType<ByteReader["read"]>;
+  /** The time that is left for a first byte. */
+  waitMs: number;
+  signal: AbortSignal;
+};
+
 /** Read to the end, read if something comes soon, or do not read. */
 type Plan = "read" | "wait" | "skip";
 
@@ -33,25 +45,30 @@ type StdinRequest = {
 
 /** Most programs that start koda with a pipe and write to it do so at once. */
 const promptMs = 300;
-/** Some write later; after this time since its start koda continues without input. */
+/** Some write later: a run does not end before this time since its start, as long as nothing has come. */
 const lateMs = 3_000;
 /** A note announces a longer wait. */
 const noteAfterMs = 1_000;
-const input = { name: "stdin", limit: 10 * 1024 * 1024, limitName: "10 MiB" };
+export const stdinSource = { name: "stdin", limit: 10 * 1024 * 1024, limitName: "10 MiB" };
 
-/** The bytes of stdin; undefined when it is not read. Never waits long for a silent pipe that was left open. */
-export async function readStdin(request: StdinRequest): Promise<Uint8Array | undefined> {
+/** Reads stdin. Never waits long for a silent pipe that was left open. */
+export async function readStdin(request: StdinRequest): Promise<StdinInput> {
   const kind = stdinKind();
   const plan = planFor(kind, request);
-  if (plan === "skip") return undefined;
+  if (plan === "skip") return {};
   try {
     return await readAs(plan, kind, request);
   } catch (error) {
-    const code = errnoOf(error);
-    if (error instanceof KodaError || code === undefined) throw error;
-    const problem = code === "EISDIR" ? "it is a directory" : messageOf(error);
-    throw new KodaError("usage", `Cannot read stdin: ${problem}`, { cause: error });
+    throw stdinError(error);
   }
+}
+
+/** An error of the operating system, for people. */
+export function stdinError(error: unknown): unknown {
+  const code = errnoOf(error);
+  if (error instanceof KodaError || code === undefined) return error;
+  const problem = code === "EISDIR" ? "it is a directory" : messageOf(error);
+  return new KodaError("usage", `Cannot read stdin: ${problem}`, { cause: error });
 }
 
 function stdinKind(): StdinKind {
@@ -80,18 +97,18 @@ function planFor(kind: StdinKind, { mode, role }: StdinRequest): Plan {
  * already read its line.
  */
 function readFileToEnd({ role, note }: StdinRequest): Uint8Array {
-  const bytes = Buffer.from(readUpTo(0, { limit: input.limit + 1 }));
-  if (bytes.length > input.limit) throw tooLarge(input);
+  const bytes = Buffer.from(readUpTo(0, { limit: stdinSource.limit + 1 }));
+  if (bytes.length > stdinSource.limit) throw tooLarge(stdinSource);
   const lines = bytes.toString("latin1").trimEnd().split("\n").length;
   if (role === "addition" && lines > 1)
     note(`added ${lines.toLocaleString("en")} lines of stdin to the prompt; --stdin ignore leaves them unread`);
   return bytes;
 }
 
-async function readAs(plan: "read" | "wait", kind: StdinKind, request: StdinRequest): Promise<Uint8Array | undefined> {
-  const { note, warn, onWait, signal } = request;
+async function readAs(plan: "read" | "wait", kind: StdinKind, request: StdinRequest): Promise<StdinInput> {
+  const { role, note, warn, onWait, signal } = request;
   signal.throwIfAborted();
-  if (kind === "file") return readFileToEnd(request);
+  if (kind === "file") return { bytes: readFileToEnd(request) };
   onWait();
   if (kind === "terminal") note("reading stdin from the terminal: Ctrl-D ends it");
   let isLimited = false;
@@ -102,20 +119,25 @@ async function readAs(plan: "read" | "wait", kind: StdinKind, request: StdinRequ
     if (plan === "wait" && (await isSilent(first, promptMs))) {
       const holder = holderOf(kind);
       isLimited = holder.kind !== "pipeline";
+      if (isLimited && role === "addition") {
+        signal.throwIfAborted();
+        note(lateText(holder));
+        return { late: { reader, first, signal, waitMs: lateMs - performance.now() } };
+      }
       if (isLimited && (await isSilent(first, lateMs - performance.now()))) {
         signal.throwIfAborted();
         cancel(reader);
         warn(skippedText(holder));
-        return undefined;
+        return {};
       }
     }
-    return await readToEnd(reader, input, signal, first);
+    return { bytes: await readToEnd(reader, stdinSource, signal, first) };
   } finally {
     clearTimeout(longWait);
   }
 }
 
-async function isSilent(first: ReturnType<ByteReader["read"]>, ms: number): Promise<boolean> {
+export async function isSilent(first: ReturnType<ByteReader["read"]>, ms: number): Promise<boolean> {
   let isSilent = true;
   await within(
     ms,
@@ -137,13 +159,22 @@ function waitingText(holder: Holder, { role }: StdinRequest, isLimited: boolean)
   return `waiting ${limit}for ${what}${who}${isPrompt ? "" : "; --stdin ignore does not wait"}`;
 }
 
-function skippedText(holder: Holder): string {
-  const who =
-    holder.kind === "unseen"
-      ? "the process that holds it open is not visible"
-      : `only ${holder.name} (process ${holder.pid}) holds it open`;
+function lateText(holder: Holder): string {
   return (
-    `continuing without stdin: nothing came within ${formatDuration(lateMs)} and ${who}. Later input is not read; ` +
-    "--stdin append waits for it, --stdin ignore does not wait"
+    `starting without stdin: nothing came within ${formatDuration(promptMs)} and ${nameOf(holder)}. Later input is ` +
+    `added to the conversation, and the run waits for it until ${formatDuration(lateMs)} after its start; ` +
+    "--stdin append waits for its end, --stdin ignore does not read it"
   );
+}
+
+function skippedText(holder: Holder): string {
+  return (
+    `continuing without stdin: nothing came within ${formatDuration(lateMs)} and ${nameOf(holder)}. ` +
+    "Later input is not read; --stdin append waits for it, --stdin ignore does not wait"
+  );
+}
+
+function nameOf(holder: Holder): string {
+  if (holder.kind === "unseen") return "the process that holds it open is not visible";
+  return `only ${holder.name} (process ${holder.pid}) holds it open`;
 }

@@ -38,6 +38,12 @@ export const directory: ArgumentType<string> = {
   completes: "directory",
 };
 
+export const shellCommand: ArgumentType<string> = {
+  ...sentence("CMD"),
+  expected: "a command for the shell",
+  read: (value) => (value.trim() === "" ? undefined : value),
+};
+
 export const program: ArgumentType<string> = { ...text("CMD"), expected: "a program", completes: "program" };
 
 export const model: ArgumentType<string> = { ...text("NAME"), completes: "models" };
@@ -104,6 +110,12 @@ export const fraction: ArgumentType<number> = {
   placeholder: "N",
   expected: "a non-negative number",
   read: (value) => (/^\d+(\.\d+)?$/.test(value) ? Number(value) : undefined),
+};
+
+export const money: ArgumentType<number> = {
+  placeholder: "USD",
+  expected: "a positive number of US dollars, as in 2.50",
+  read: (value) => (/^\d{1,9}(\.\d{1,9})?$/.test(value) && Number(value) > 0 ? Number(value) : undefined),
 };
 
 /** A time limit in milliseconds that a timer can count. */

@@ -11,6 +11,7 @@ export const exitByCode = {
   context: 1,
   content_policy: 1,
   images: 1,
+  invalid_image: 1,
   loop: 1,
 
   usage: 2,
@@ -19,17 +20,25 @@ export const exitByCode = {
   // Outcomes named by --fail-on.
   denied: 3,
   tool_error: 3,
+  no_change: 3,
+  incomplete: 3,
+  // The model declared that it cannot finish (--finish required).
+  blocked: 3,
 
   credentials: 4,
 
   max_turns: 5,
   max_tokens: 5,
+  max_cost: 5,
   max_output: 5,
 
   empty: 6,
   schema: 6,
 
   sandbox: 7,
+
+  // --verify never passed.
+  verification: 8,
 
   // The provider is unavailable, after all retries.
   unavailable: 9,
@@ -62,7 +71,7 @@ export type ErrorCode = keyof typeof exitByCode;
 type ErrorDetails = {
   retryable?: boolean;
   httpStatus?: number;
-  /** The delay that the provider asked for. */
+  /** The delay that the provider asked for, however long. */
   retryAfterMs?: number;
   /** The most retries, when that is less than usual. */
   maxRetries?: number;
@@ -76,6 +85,8 @@ export class KodaError extends Error {
   readonly retryable: boolean;
   readonly httpStatus: number | undefined;
   readonly retryAfterMs: number | undefined;
+  /** The end of that delay, as an ISO date. */
+  readonly retryAt: string | undefined;
   readonly maxRetries: number;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -84,8 +95,13 @@ export class KodaError extends Error {
     this.retryable = details.retryable ?? false;
     this.httpStatus = details.httpStatus;
     this.retryAfterMs = details.retryAfterMs;
+    this.retryAt = retryAtIn(details.retryAfterMs);
     this.maxRetries = details.maxRetries ?? Infinity;
   }
+}
+
+function retryAtIn(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(Date.now() + ms).toISOString();
 }
 
 /** The message of any thrown value. */

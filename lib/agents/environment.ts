@@ -8,22 +8,46 @@ export function describeEnvironment(now: EnvironmentFacts, { blocks, repository 
   const unusual = [...lines].flatMap(([name, line]) => (line === lineOf(name, usual[name]) ? [] : [line]));
   const environment = tagged("environment", [...unusual, `os: ${process.platform} ${process.arch}`, ...git]);
   if (blocks.length === 0) return environment;
-  const files = blocks.map(({ path, text }) => tagged(`instructions file="${oneLine(path)}"`, [text.trim()]));
-  return [environment, instructionsHeader, ...files].join("\n\n");
+  return [environment, instructionsHeader, ...blocks.map(fileOf)].join("\n\n");
 }
 
 /** The message about a changed environment; undefined when nothing has changed. */
-export function describeChanges(before: EnvironmentFacts, now: EnvironmentFacts): string | undefined {
+export function describeChanges(
+  before: EnvironmentFacts,
+  now: EnvironmentFacts,
+  { blocks }: Pick<Instructions, "blocks">,
+): string | undefined {
   const told = linesOf(before);
   const changed = [...linesOf(now)].filter(([name, line]) => told.get(name) !== line);
   const model =
     modelOf(before) === modelOf(now) ? [] : [`model: ${modelOf(now)} (what came before is of ${modelOf(before)})`];
-  if (changed.length + model.length === 0) return undefined;
-  return tagged("environment", ["Changed since the last turn:", ...changed.map(([, line]) => line), ...model]);
+  const lines = [...changed.map(([, line]) => line), ...model];
+  const environment = lines.length === 0 ? [] : [tagged("environment", ["Changed since the last turn:", ...lines])];
+  return [...environment, ...changedFiles(before, now, blocks)].join("\n\n") || undefined;
+}
+
+/** Instructions that are new or different, with their text, and the names of those that are gone. */
+function changedFiles(before: EnvironmentFacts, now: EnvironmentFacts, blocks: Instructions["blocks"]): string[] {
+  const old = hashesOf(before);
+  const current = hashesOf(now);
+  const changed = blocks.filter(({ path }) => old.get(path) !== current.get(path));
+  const gone = [...old.keys()].filter((path) => !current.has(path)).map(oneLine);
+  return [
+    ...(changed.length === 0 ? [] : [changedHeader, ...changed.map(fileOf)]),
+    ...(gone.length === 0 ? [] : [`Instructions that do not apply any more: ${gone.join(", ")}`]),
+  ];
+}
+
+function hashesOf({ instructions = [] }: EnvironmentFacts): Map<string, string> {
+  return new Map(instructions.map(({ path, hash }) => [path, hash]));
 }
 
 const instructionsHeader =
   "The project's instructions. Where they disagree, a later file counts more than an earlier one.";
+
+const changedHeader =
+  "The project's instructions have changed. Each file below replaces its earlier text. Where files disagree, the one " +
+  "nearest to the working directory counts most.";
 
 const meaningOfMode = {
   plan: "only calls that read are allowed",
@@ -68,6 +92,10 @@ function lineOf(name: string, value = ""): string {
 
 function modelOf({ provider, model }: EnvironmentFacts): string {
   return `${provider}/${model}`;
+}
+
+function fileOf({ path, text }: Instructions["blocks"][number]): string {
+  return tagged(`instructions file="${oneLine(path)}"`, [text.trim()]);
 }
 
 function tagged(tag: string, lines: readonly string[]): string {

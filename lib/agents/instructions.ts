@@ -4,6 +4,7 @@ import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
 import { unlessRefused } from "../errors.ts";
 import { ancestors } from "../files/path.ts";
 import { readRegularFile } from "../files/read.ts";
+import type { EnvironmentFacts } from "../session/item.ts";
 
 /** A project's instructions for the model, the most general first. */
 export type Instructions = {
@@ -17,6 +18,12 @@ export type Instructions = {
 type Block = { readonly path: string; readonly text: string };
 
 export const noInstructions: Instructions = { blocks: [], notices: [] };
+
+/** The part of the instructions that a session records, to find out later which of them have changed. */
+export function instructionFacts({ blocks }: Instructions): NonNullable<EnvironmentFacts["instructions"]> {
+  const hash = (text: string) => new Bun.CryptoHasher("sha256").update(text.trim()).digest("hex");
+  return blocks.map(({ path, text }) => ({ path, hash: hash(text) }));
+}
 
 /** The user whom koda runs for; undefined on a system without user ids. */
 type Owner = number | undefined;

@@ -23,10 +23,12 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
     limits: {
       maxTurns: value("limits.max_turns"),
       maxTokens: value("limits.max_tokens") ?? undefined,
+      maxCostUsd: value("limits.max_cost") ?? undefined,
       timeoutMs: value("limits.timeout") ?? undefined,
       idleTimeoutMs: value("limits.idle_timeout") ?? undefined,
       maxCommandTimeMs: value("limits.max_command_time"),
     },
+    compaction: { auto: value("compaction.auto"), at: value("compaction.at") },
     sandbox: {
       write: paths("sandbox.write"),
       read: paths("sandbox.read"),

@@ -12,10 +12,13 @@ export type Config = {
   readonly limits: {
     readonly maxTurns: number;
     readonly maxTokens: number | undefined;
+    readonly maxCostUsd: number | undefined;
     readonly timeoutMs: number | undefined;
     readonly idleTimeoutMs: number | undefined;
     readonly maxCommandTimeMs: number;
   };
+  /** Conversations are summarized when they fill this share of the context window. */
+  readonly compaction: { readonly auto: boolean; readonly at: number };
   readonly sandbox: {
     /** Additional writable roots. */
     readonly write: readonly string[];

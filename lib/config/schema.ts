@@ -52,6 +52,11 @@ export const keys = {
     null,
     "The most input and output tokens of a run; also `--max-tokens`.",
   ),
+  "limits.max_cost": row(
+    t.nullable(t.positiveNumber),
+    null,
+    "The most that a run may cost, in US dollars; also `--max-cost`.",
+  ),
   "limits.timeout": row(t.nullable(t.timeLimit), null, "The longest that a run may take; also `--timeout`."),
   "limits.idle_timeout": row(
     t.nullable(t.timeLimit),
@@ -62,6 +67,17 @@ export const keys = {
     t.timeLimit,
     "300s",
     "The longest that a command may take; also `--max-command-time`.",
+  ),
+
+  "compaction.auto": row(
+    t.trueOrFalse,
+    true,
+    "Whether a conversation that nearly fills the context window is summarized and goes on.",
+  ),
+  "compaction.at": row(
+    t.share,
+    0.85,
+    "The share of the context window that a conversation may fill before that; at most 0.85.",
   ),
 
   "sandbox.write": row(t.stringList, [], "More writable directories; also `--allow-write`."),

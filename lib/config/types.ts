@@ -58,10 +58,21 @@ export const timeLimit: ConfigType<number> = upTo({
   write: (value) => (typeof value === "number" ? formatDuration(value) : value),
 });
 
+export const positiveNumber: ConfigType<number> = upTo({
+  expected: "a positive number",
+  read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw > 0 ? raw : undefined),
+});
+
 export const nonNegativeNumber: ConfigType<number> = {
   expected: "a non-negative number",
   read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw >= 0 ? raw : undefined),
 };
+
+/** A part of a whole. */
+export const share: ConfigType<number> = upTo({
+  expected: "a number above 0 and at most 1",
+  read: (raw) => (typeof raw === "number" && raw > 0 && raw <= 1 ? raw : undefined),
+});
 
 /** fetch refuses a URL with a user name; refused here, the message can say so. */
 export const httpUrl: ConfigType<string> = {

@@ -33,6 +33,13 @@ export class Clocks {
     this.#idle?.heard();
   }
 
+  /** Stops the idle clock until the result is disposed. */
+  pauseIdle(): Disposable {
+    const idle = this.#idle;
+    idle?.pause();
+    return { [Symbol.dispose]: () => idle?.resume() };
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
     this.#idle?.stop();
@@ -48,13 +55,15 @@ class IdleTimer {
   readonly #ms: number;
   readonly #timer: ReturnType<typeof setInterval>;
   #heardAt = performance.now();
+  /** The pauses that have not ended. */
+  #pauses = 0;
 
   constructor(ms: number, onSilence: () => void) {
     this.#ms = ms;
     // `heard` is called for every delta, so it must not restart a timer.
     const every = Math.max(10, Math.min(1000, ms / 10));
     this.#timer = setInterval(() => {
-      if (performance.now() - this.#heardAt < this.#ms) return;
+      if (this.#pauses > 0 || performance.now() - this.#heardAt < this.#ms) return;
       this.stop();
       onSilence();
     }, every);
@@ -62,6 +71,15 @@ class IdleTimer {
 
   heard(): void {
     this.#heardAt = performance.now();
+  }
+
+  pause(): void {
+    this.#pauses++;
+  }
+
+  resume(): void {
+    this.#pauses--;
+    this.heard();
   }
 
   stop(): void {

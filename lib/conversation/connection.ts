@@ -6,6 +6,7 @@ import { connectModel } from "../model/connect.ts";
 import { assertNoDemoDirectory, demoCassette, demoProvider } from "../model/demo.ts";
 import type { Fetch } from "../model/fetch.ts";
 import { secretVariables } from "../model/headers.ts";
+import { assertPriced } from "../model/catalog.ts";
 import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
@@ -16,7 +17,16 @@ import { supportedSettings } from "../model/settings.ts";
 import type { Traffic } from "../model/traffic.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import { writableRoots } from "./allowance.ts";
-import { assertSameEndpoint, connectionFacts, isModelFlag, isNamedByFlag } from "./endpoint.ts";
+import {
+  assertConfigured,
+  assertSameEndpoint,
+  connectionFacts,
+  isModelFlag,
+  isNamedByFlag,
+  providersFor,
+  withoutKey,
+  withRecordedWire,
+} from "./endpoint.ts";
 import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
@@ -28,6 +38,8 @@ type Connection = {
   keyVariables: readonly string[];
   /** The part that the session records; undefined when no provider is asked. */
   facts: ConnectionFacts | undefined;
+  /** The effort that is sent. */
+  effort: ModelSettings["reasoningEffort"];
 };
 
 type Circumstances = {
@@ -48,6 +60,7 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
   const isOffline = traffic.replayed !== undefined || isDemo;
   if (recorded !== undefined && !isOffline) assertSameEndpoint(recorded, resolved, settings);
   if (settings.hasImages && info.images === false) throw imagesNotAccepted(info);
+  if (settings.loaded.config.limits.maxCostUsd !== undefined && !isDemo) assertPriced(info);
   const wanted = settingsFor(info, settings.model, recorded);
   const { settings: supported, dropped } = supportedSettings(wanted, info);
   for (const message of dropped) post({ type: "notice", level: "warn", code: "model_settings", message });
@@ -61,14 +74,14 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
       settings: supported,
       fetch,
       env: settings.env,
-      retry: isOffline ? instantRetry : standardRetry,
+      retry: { ...(isOffline ? instantRetry : standardRetry), waitLimitMs: settings.waitLimitMs },
       streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
       userAgent: `koda/${settings.version}`,
     });
   const onRefusal = (message: string) => post({ type: "notice", level: "warn", code: "images", message });
   const model = info.images === undefined ? withImageFallback(connected, { info, onRefusal }) : connected(info);
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
-  return { model, info, key, keyVariables: secretVariables(provider), facts };
+  return { model, info, key, keyVariables: secretVariables(provider), facts, effort: supported.reasoningEffort };
 }
 
 /** A session keeps its effort, temperature and longest reply until a flag or another model replaces them. */
@@ -94,7 +107,7 @@ function wantedBy(settings: Settings, recorded: Recorded | undefined, played: Ca
   const tape = played && recordedModel(played);
   const before = recorded?.info ?? tape;
   const model = isNamed || before === undefined ? loaded.config.model : nameOf(before, endpoint.baseUrl);
-  const wire = endpoint.wire ?? tape?.wire ?? (isNamed ? undefined : recorded?.environment?.connection?.wire);
+  const wire = endpoint.wire ?? tape?.wire;
   const apiKeyEnv = endpoint.apiKeyEnv ?? keyVariableFor(endpoint.baseUrl, recorded);
   return { ...endpoint, ...(apiKeyEnv && { apiKeyEnv }), ...(wire && { wire }), ...(model !== undefined && { model }) };
 }
@@ -113,22 +126,18 @@ function nameOf({ provider, model }: { provider: string; model: string }, baseUr
 
 async function resolve(settings: Settings, { recorded, traffic, signal }: Circumstances): Promise<ResolvedModel> {
   const played = traffic.replayed;
-  const { config } = settings.loaded;
+  const isFromSession = recorded !== undefined && played === undefined && !isNamedByFlag(settings);
+  if (isFromSession) assertConfigured(recorded, settings);
+  const config = { ...settings.loaded.config, providers: providersFor(recorded, settings) };
   const writable = writableRoots(settings);
   const wanted = wantedBy(settings, recorded, played);
   try {
-    return await resolveModel(wanted, { config, env: settings.env, offline: played !== undefined, signal, writable });
+    const context = { config, env: settings.env, offline: played !== undefined, signal, writable };
+    const resolved = await resolveModel(wanted, context);
+    return played === undefined ? withRecordedWire(resolved, settings, recorded) : resolved;
   } catch (error) {
-    // The name came from the session, so the command line is not wrong.
-    if (recorded === undefined || !(error instanceof KodaError) || error.code !== "usage" || isNamedByFlag(settings))
-      throw error;
-    const { id, provider, model } = recorded.info;
-    const address = recorded.environment?.connection?.endpoint ?? "URL";
-    const provided = provider === "custom" ? "" : `configure the provider "${provider}", `;
-    throw new KodaError(
-      "config",
-      `Session "${id}" used ${provider}/${model}, which is not configured: ${provided}pass --base-url ${address}, or name another model with -m`,
-    );
+    const isKey = error instanceof KodaError && error.code === "credentials";
+    throw isKey && isFromSession ? withoutKey(recorded, error) : error;
   }
 }
 

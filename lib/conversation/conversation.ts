@@ -1,20 +1,30 @@
 import { within } from "../async/within.ts";
+import { AnswerJudge } from "../engine/answer.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
+import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
 import type { Event, EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
 import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
+import { taskOf } from "../engine/task.ts";
 import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
 import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
+import { textOfParts } from "../session/content.ts";
 import type { Item, ItemOf } from "../session/item.ts";
+import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
+import { finishName } from "../tools/finish.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Host } from "./host.ts";
+import type { RunPatch } from "./runpatch.ts";
+import { Inbox } from "./inbox.ts";
+import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
 import type { Hands, Workspace } from "./workspace.ts";
@@ -24,6 +34,7 @@ export type TurnRequest = {
   prompt: Prompt;
   /** The JSON Schema that the answer has to match. */
   schema?: JsonSchema | undefined;
+  verify?: Pick<Verification, "command" | "most"> | undefined;
 };
 
 type ConversationParts = {
@@ -33,12 +44,14 @@ type ConversationParts = {
   workspace: Workspace;
   ledger: Ledger;
   events: Events;
-  /** The first event. */
+  /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
   environment: () => ItemOf<"environment"> | undefined;
-  settings: { env: Readonly<Record<string, string | undefined>>; dataDirectory: string | undefined };
+  settings: Pick<Settings, "env" | "dataDirectory" | "loaded">;
   own: OwnOutput;
+  /** For --patch. */
+  patch?: RunPatch | undefined;
   watchKey: KeyWatch;
   /** The command line that continues the session; null when nothing is kept. */
   resume: string | null;
@@ -47,10 +60,14 @@ type ConversationParts = {
 /** One conversation with a model, turn after turn. Closing it stops everything that it started. */
 export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
+  readonly inbox: Inbox = new Inbox();
   readonly #hands: Hands;
+  readonly #compaction: Compaction;
   readonly #changed = new Set<string>();
+  #areChangesKnown = true;
   /** One object: the sandbox prepares each policy once. */
   #readers: Policy | undefined;
+  #verification: Verification | undefined;
   readonly #life = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -58,7 +75,19 @@ export class Conversation implements AsyncDisposable {
   constructor(parts: ConversationParts) {
     this.parts = parts;
     this.#hands = parts.workspace.open();
+    this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
     parts.host.add(this);
+    const { patch, workspace, events, host } = parts;
+    if (patch === undefined) return;
+    workspace.atRest = async () => {
+      for (const notice of await patch.take(host.signal)) events.post(notice);
+    };
+  }
+
+  /** The first event. A new session has the title that its first prompt will give it. */
+  start({ prompt }: TurnRequest): EventOf<"session.start"> {
+    const { start, session } = this.parts;
+    return { ...start, title: session.info.title || promptTitle(textOfParts(prompt)) };
   }
 
   /** One turn. The signal ends this turn only. */
@@ -66,15 +95,22 @@ export class Conversation implements AsyncDisposable {
     if (this.#running !== undefined) throw new Error(`a turn of session ${this.parts.session.id} is running`);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#running = promise;
-    await using changes = this.#newChanges();
+    const changes = this.#newChanges();
     try {
       const stop = AbortSignal.any([signal, this.#life.signal]);
       return yield* runTurn(this.#turn(request, changes), this.#opening(request), stop);
     } finally {
       for (const path of changes.paths) this.#changed.add(path);
+      this.#areChangesKnown &&= changes.isKnown;
       this.#running = undefined;
       resolve();
+      if (this.parts.patch?.keep(changes) !== true) await changes[Symbol.asyncDispose]();
     }
+  }
+
+  /** False when the project is certainly as it was; undefined when that cannot be told. */
+  get hasChanges(): boolean | undefined {
+    return this.#changed.size > 0 || (this.#areChangesKnown ? false : undefined);
   }
 
   /** The totals of all turns so far. */
@@ -86,6 +122,7 @@ export class Conversation implements AsyncDisposable {
       usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
       tools: ledger.calls,
       filesChanged: this.#changed.size,
+      ...this.#verified(),
       resume,
     };
   }
@@ -101,8 +138,16 @@ export class Conversation implements AsyncDisposable {
     if (this.#running !== undefined) await within(graceMs, this.#running);
   }
 
-  #turn({ schema }: TurnRequest, changes: Changes): Turn {
+  #verified(): Pick<Totals, "verify"> {
+    if (this.#verification === undefined) return {};
+    const { command, passed, attempts } = this.#verification;
+    return { verify: { command, passed, attempts } };
+  }
+
+  #turn({ prompt, schema, verify }: TurnRequest, changes: Changes): Turn {
+    this.#verification = verify && { ...verify, attempts: 0, passed: false };
     const { session, ledger, events, workspace, stance, host, watchKey } = this.parts;
+    const offers = (tool: string) => stance.tools.some(({ name }) => name === tool);
     return {
       ...stance,
       system,
@@ -110,13 +155,18 @@ export class Conversation implements AsyncDisposable {
       ledger,
       events,
       changes,
+      compaction: this.#compaction,
       watchKey,
-      ...(schema !== undefined && { schema }),
+      ...(this.#verification !== undefined && { verification: this.#verification }),
+      task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && offers("Edit"), todo: session.todo }),
+      judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
+      inbox: this.inbox,
       contextOf: (call, claim) => this.#contextOf(call, claim),
       repositories: workspace.repositories,
       loop: new LoopGuard(),
       progress: { text: "", usage: noUsage, work: Promise.resolve() },
       heard: () => host.clocks.heard(),
+      waits: () => host.clocks.pauseIdle(),
     };
   }
 

@@ -1,6 +1,8 @@
 import { KodaError } from "../errors.ts";
 import { endpointOf } from "../model/address.ts";
+import { isDemo } from "../model/demoname.ts";
 import type { ModelSettings } from "../model/model.ts";
+import { customProviderName, providersOf } from "../model/providers.ts";
 import type { ResolvedModel } from "../model/resolve.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Recorded } from "./sessions.ts";
@@ -26,6 +28,46 @@ export function isNamedByFlag(settings: Pick<Settings, "loaded" | "endpoint">): 
   return settings.endpoint.baseUrl !== undefined || isModelFlag(settings);
 }
 
+/** The providers of the configuration; one that has been removed since keeps its name at the address of --base-url. */
+export function providersFor(recorded: Recorded | undefined, { loaded, endpoint, env }: Settings) {
+  const { providers } = loaded.config;
+  const { baseUrl } = endpoint;
+  if (recorded === undefined || baseUrl === undefined || isUnnamed(recorded)) return providers;
+  const { provider } = recorded.info;
+  if (providersOf(providers, env).some(({ name }) => name === provider)) return providers;
+  return new Map([...providers, [provider, { baseUrl, models: new Map<string, never>() }]]);
+}
+
+/** A session's provider must still have its name, which otherwise could be taken for the name of a model. */
+export function assertConfigured(recorded: Recorded, { loaded, env }: Settings): void {
+  const { id, provider, model } = recorded.info;
+  if (isDemo(provider) || providersOf(loaded.config.providers, env).some(({ name }) => name === provider)) return;
+  const before = recorded.environment?.connection;
+  const stay = flagsFor(before?.endpoint ?? "URL", before?.keyVariable);
+  const other = "or name another model with -m PROVIDER/MODEL";
+  if (isUnnamed(recorded))
+    throw new KodaError(
+      "config",
+      `The provider of session "${id}" is not known: its model "${model}" was used by address. Pass ${stay}, ${other}`,
+    );
+  throw new KodaError(
+    "config",
+    `Session "${id}" used ${provider}/${model}, and the provider "${provider}" is not configured any more: ` +
+      `add providers.${provider} to the configuration, pass ${stay}, ${other}`,
+  );
+}
+
+/** The same error, with the session and the key that it had. */
+export function withoutKey({ info, environment }: Recorded, { message }: KodaError): KodaError {
+  const variable = environment?.connection?.keyVariable;
+  const before = variable === undefined ? "" : `, with the key in ${variable} (--api-key-env ${variable})`;
+  const { id, provider, model } = info;
+  return new KodaError(
+    "credentials",
+    `Session "${id}" used ${provider}/${model}${before}. ${message}; -m PROVIDER/MODEL continues with another model`,
+  );
+}
+
 /**
  * A conversation moves to another address only when a flag says so: a provider's name may have been given another
  * address since, and the conversation was meant for the first.
@@ -36,18 +78,38 @@ export function assertSameEndpoint(
   settings: Settings,
 ): void {
   const before = environment?.connection;
-  if (before === undefined || settings.endpoint.baseUrl !== undefined) return;
+  // Another provider was named by a flag.
+  if (before === undefined || settings.endpoint.baseUrl !== undefined || provider.name !== name) return;
   const now = endpointOf(provider);
-  if (provider.name === name && before.endpoint === now) return;
-  if (provider.name !== name && isNamedByFlag(settings)) return;
-
-  const flags = (url: string, keyVariable: string | undefined) =>
-    `--base-url ${url}${keyVariable === undefined ? "" : ` --api-key-env ${keyVariable}`}`;
-  const stay = flags(before.endpoint, before.keyVariable);
-  const leave = provider.name === name ? flags(now, provider.keys[0]) : `-m ${provider.name}/MODEL`;
+  if (before.endpoint === now) return;
+  const source = provider.baseUrlVariable === undefined ? "" : ` (${provider.baseUrlVariable})`;
   throw new KodaError(
-    "usage",
-    `Session "${id}" used ${name} at ${before.endpoint}, but this command line leads to ${provider.name} at ${now}. ` +
-      `To stay, pass ${stay}; to send the conversation to the new address, pass ${leave}`,
+    "config",
+    `Session "${id}" used ${name} at ${before.endpoint}, but ${name} is now at ${now}${source}. ` +
+      `To stay, pass ${flagsFor(before.endpoint, before.keyVariable)}; ` +
+      `to send the conversation to the new address, pass ${flagsFor(now, provider.keys[0])}`,
   );
+}
+
+/** A session keeps its wire at its provider until a flag replaces it. */
+export function withRecordedWire(
+  resolved: ResolvedModel,
+  settings: Settings,
+  recorded: Recorded | undefined,
+): ResolvedModel {
+  const { provider, info } = resolved;
+  const before = recorded?.environment?.connection;
+  if (before === undefined || settings.endpoint.wire !== undefined) return resolved;
+  if (provider.name !== recorded?.info.provider) return resolved;
+  if (isModelFlag(settings) && before.endpoint !== endpointOf(provider)) return resolved;
+  const { wire } = before;
+  return { ...resolved, provider: { ...provider, wire }, info: { ...info, wire } };
+}
+
+function isUnnamed({ info }: Recorded): boolean {
+  return info.provider === customProviderName;
+}
+
+function flagsFor(url: string, keyVariable: string | undefined): string {
+  return `--base-url ${url}${keyVariable === undefined ? "" : ` --api-key-env ${keyVariable}`}`;
 }

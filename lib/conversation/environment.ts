@@ -1,5 +1,5 @@
 import { describeChanges, describeEnvironment } from "../agents/environment.ts";
-import type { Instructions } from "../agents/instructions.ts";
+import { type Instructions, instructionFacts } from "../agents/instructions.ts";
 import type { ModelInfo } from "../model/model.ts";
 import type { ConnectionFacts, EnvironmentFacts, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
@@ -24,13 +24,15 @@ type Facts = {
 export function environmentItem(session: Session, facts: Facts): ItemOf<"environment"> | undefined {
   const now = environmentOf(facts);
   const before = session.environment;
-  const text = before === undefined ? describeEnvironment(now, facts.instructions) : describeChanges(before, now);
+  const { instructions } = facts;
+  const isNew = before === undefined;
+  const text = isNew ? describeEnvironment(now, instructions) : describeChanges(before, now, instructions);
   // A change that does not concern the model is recorded without a text.
   const isSame = text === undefined && Bun.deepEquals(before?.connection, now.connection);
   return isSame ? undefined : { kind: "environment", text: text ?? "", facts: now };
 }
 
-function environmentOf({ settings, allowance, workspace, info, connection }: Facts): EnvironmentFacts {
+function environmentOf({ settings, allowance, workspace, info, connection, instructions }: Facts): EnvironmentFacts {
   const { root, tmp, write } = workspace.policy;
   const { mode, ...granted } = allowance;
   return {
@@ -43,6 +45,7 @@ function environmentOf({ settings, allowance, workspace, info, connection }: Fac
     model: info.name,
     provider: info.provider,
     granted,
+    instructions: instructionFacts(instructions),
     ...(connection !== undefined && { connection }),
   };
 }

@@ -5,10 +5,8 @@ import type { Ledger } from "../engine/ledger.ts";
 import { failedAfterwards, type Outcome, outcomeOfError } from "../engine/outcome.ts";
 import { KodaError } from "../errors.ts";
 import type { Conversation, TurnRequest } from "./conversation.ts";
+import { type FailOn, withFailOn } from "./failon.ts";
 import type { Host } from "./host.ts";
-
-/** Outcomes that --fail-on turns into exit code 3. */
-export type FailOn = "denied" | "tool_error";
 
 /** One request and everything around it. */
 type Task = {
@@ -29,10 +27,11 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   try {
     const opened = await task.open();
     ({ conversation } = opened);
-    yield conversation.parts.start;
+    yield conversation.start(opened.request);
     yield* conversation.parts.events.drain();
     outcome = yield* conversation.run(opened.request, host.signal);
-    outcome = withFailOn(outcome, opened.failOn, conversation.parts.ledger);
+    outcome = withCommands(outcome, conversation.parts.ledger);
+    outcome = withFailOn(outcome, opened.failOn, conversation);
   } catch (error) {
     if (!(error instanceof KodaError)) await task.report(error);
     outcome = outcomeOfError(error, host.signal, "");
@@ -55,23 +54,9 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   yield endEvent(outcome, totals);
 }
 
-/** A completed turn fails when it had an outcome that the user named with --fail-on. */
-function withFailOn(outcome: Outcome, failOn: readonly FailOn[], ledger: Ledger): Outcome {
-  if (outcome.status !== "done") return outcome;
-  if (ledger.commands.refused > 0 && ledger.commands.begun === 0) return withoutCommands(outcome.text, ledger);
-  const code = failOn.find((name) => countOf(name, ledger) > 0);
-  if (code === undefined) return outcome;
-  const calls = counted(countOf(code, ledger), `${code === "denied" ? "denied" : "failed"} tool call`);
-  const message = `${calls}, and --fail-on ${code.replace("_", "-")} is set`;
-  return { status: "failed", text: outcome.text, error: { code, message, retryable: false } };
-}
-
 /** An answer is not trustworthy when none of its commands could run. */
-function withoutCommands(text: string, { commands }: Ledger): Outcome {
+function withCommands(outcome: Outcome, { commands }: Ledger): Outcome {
+  if (outcome.status !== "done" || commands.refused === 0 || commands.begun > 0) return outcome;
   const message = `The sandbox could not be set up for any of ${counted(commands.refused, "command")}: run koda doctor for details`;
-  return { status: "failed", text, error: { code: "sandbox", message, retryable: false } };
-}
-
-function countOf(name: FailOn, { calls }: Ledger): number {
-  return name === "denied" ? calls.denied : calls.failed;
+  return { status: "failed", text: outcome.text, error: { code: "sandbox", message, retryable: false } };
 }

@@ -6,26 +6,31 @@ import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
+import type { ModelInfo } from "../model/model.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
-import { builtInTools } from "../tools/registry.ts";
-import { buildGate, offeredTools } from "../trust/gate.ts";
-import { wantedOf } from "./allowance.ts";
+import type { Session } from "../session/session.ts";
+import type { Store } from "../session/store.ts";
+import { buildGate } from "../trust/gate.ts";
+import { type Allowance, wantedOf } from "./allowance.ts";
 import { connectionFor } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
-import { openSession, recordedIn } from "./sessions.ts";
+import type { RunPatch } from "./runpatch.ts";
+import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
+import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
 
 type ConversationOptions = {
   settings: Settings;
   own: OwnOutput;
+  patch?: RunPatch | undefined;
   /** The conversation's track in cassettes; absent for the first one of a process. */
   track?: string;
 };
@@ -33,27 +38,25 @@ type ConversationOptions = {
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
-  { settings, own, track }: ConversationOptions,
+  { settings, track, ...outputs }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Conversation> {
   await using held = new AsyncDisposableStack();
   const events = new Mailbox<Event>();
   const post = (event: Event) => events.post(event);
-  const { config } = settings.loaded;
   assertUsable(settings);
-  const wanted = wantedOf(config);
+  const wanted = wantedOf(settings.loaded.config);
 
-  const store = host.store(settings.database);
-  const recorded = await recordedIn(store, settings.session, settings.root);
-  const connected = await connectionFor(settings, { traffic: host.traffic, track, recorded, post, signal });
+  const connect = (recorded: Recorded | undefined) =>
+    connectionFor(settings, { traffic: host.traffic, track, recorded, post, signal });
+  const { session, connected } = await openConnected(host.store(settings.database), { settings, connect }, signal);
+  held.use(session);
   const { model, info, facts: connection, keyVariables } = connected;
-  const session = held.use(await openSession(store, { settings, recorded, info }, signal));
 
-  const { allowance, notices: kept } = keepToRecord(session.environment, wanted, settings.explicit);
-  const changed = modelChange(session.environment, { model: info.name, provider: info.provider });
-  const moved = directoryChange(session.environment, settings.root);
-  for (const notice of [...moved, ...changed, ...kept]) post(notice);
-  const accept = (confinement: Confinement) => assertSandbox(confinement, allowance);
+  const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
+  for (const notice of notices) post(notice);
+  const accept = (confinement: Confinement) =>
+    assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
   const workspace = held.use(await openWorkspace(options));
   const isHiddenHere = (real: string) => isHidden(real, workspace.policy);
@@ -62,8 +65,8 @@ export async function openConversation(
     : loadInstructions({ cwd: settings.root, isHidden: isHiddenHere });
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
 
-  const tools = offeredTools(builtInTools, settings.tools, workspace.backend.filesystem === "no commands");
-  const gate = buildGate({ mode: allowance.mode, ...settings.tools });
+  const tools = toolsOf(settings, { withoutCommands: workspace.backend.filesystem === "no commands" });
+  const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
   const stance = { model, info, tools, gate, allowance };
   const conversation = new Conversation({
     host,
@@ -78,12 +81,13 @@ export async function openConversation(
       workspace,
       settings,
       connection,
+      effort: connected.effort,
       isReplay: host.traffic.replayed !== undefined,
       instructions: instructions.blocks.map(({ path }) => path),
     }),
     environment: () => environmentItem(session, { settings, allowance, workspace, info, connection, instructions }),
     settings,
-    own,
+    ...outputs,
     watchKey: watchForKey(connected.key),
     resume: resumeLine(session.id, settings, connection),
   });
@@ -91,11 +95,39 @@ export async function openConversation(
   return conversation;
 }
 
+type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };
+
+/** The permissions of the conversation, and how it differs from what the session has recorded. */
+function compareWithRecord({ environment }: Session, { wanted, settings, info }: Wishes) {
+  const { allowance, notices } = keepToRecord(environment, wanted, settings.explicit);
+  const changed = modelChange(environment, { model: info.name, provider: info.provider });
+  return { allowance, notices: [...directoryChange(environment, settings.root), ...changed, ...notices] };
+}
+
+type Connect = (recorded: Recorded | undefined) => ReturnType<typeof connectionFor>;
+
+/** The session, and its model, which is found first: a missing key is told before a session is waited for. */
+async function openConnected(
+  store: Store,
+  { settings, connect }: { settings: Settings; connect: Connect },
+  signal: AbortSignal,
+) {
+  const recorded = await recordedIn(store, settings.session, settings.root);
+  const connected = await connect(recorded);
+  await using held = new AsyncDisposableStack();
+  const session = held.use(await openSession(store, { settings, recorded, info: connected.info }, signal));
+  // Another process may have changed it while it was waited for.
+  const isCurrent = Bun.deepEquals(session.environment, recorded?.environment);
+  const result = { session, connected: isCurrent ? connected : await connect(session) };
+  held.move();
+  return result;
+}
+
 /** Finds mistakes in the flags and the configuration before a model is looked for. */
-function assertUsable({ loaded: { config }, tools, env }: Settings): void {
-  offeredTools(builtInTools, tools);
-  parseRules(config.egress);
-  parseUpstream(env);
+function assertUsable(settings: Settings): void {
+  toolsOf(settings);
+  parseRules(settings.loaded.config.egress);
+  parseUpstream(settings.env);
 }
 
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */
@@ -105,6 +137,10 @@ function resumeLine(id: string, settings: Settings, connection: ConnectionFacts 
 }
 
 function limitsOf({ loaded: { config } }: Settings): Limits {
-  const { maxTurns, maxTokens } = config.limits;
-  return maxTokens === undefined ? { maxTurns } : { maxTurns, maxTokens };
+  const { maxTurns, maxTokens, maxCostUsd } = config.limits;
+  return {
+    maxTurns,
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(maxCostUsd !== undefined && { maxCostUsd }),
+  };
 }

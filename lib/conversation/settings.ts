@@ -1,6 +1,7 @@
 import type { LoadedConfig, Wire } from "../config/config.ts";
 import type { JsonSchema, ModelSettings } from "../model/model.ts";
-import type { FailOn } from "./exec.ts";
+import type { TurnRequest } from "./conversation.ts";
+import type { FailOn } from "./failon.ts";
 import type { Explicit } from "./resume.ts";
 
 export type SessionChoice =
@@ -33,6 +34,8 @@ export type Settings = {
   session: SessionChoice;
   /** The time to wait for a session that another process holds, and the way to say so. */
   wait: { ms: number; note: (text: string) => void };
+  /** The longest wait for a limit of the provider's to reset. */
+  waitLimitMs: number;
   /** False after --no-sandbox. */
   sandboxed: boolean;
   bare: boolean;
@@ -42,7 +45,11 @@ export type Settings = {
   answerSchema: JsonSchema | undefined;
   /** The prompt has images (-i). */
   hasImages: boolean;
+  /** The command of --verify. */
+  verify: TurnRequest["verify"];
   failOn: readonly FailOn[];
+  /** Only a call of Finish ends the run (--finish required). */
+  requiresFinish: boolean;
   /** Flags that a later command line needs to continue under the same terms, quoted for a shell. */
   resumeFlags: readonly string[];
 };

@@ -1,4 +1,5 @@
 import type { EventOf } from "../engine/event.ts";
+import type { ModelSettings } from "../model/model.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Settings } from "./settings.ts";
@@ -11,32 +12,41 @@ type Facts = {
   workspace: Workspace;
   settings: Settings;
   connection: ConnectionFacts | undefined;
+  /** The effort that is sent. */
+  effort: ModelSettings["reasoningEffort"];
   isReplay: boolean;
   instructions: readonly string[];
 };
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, isReplay, instructions } = facts;
+  const { session, stance, workspace, settings, connection, effort, isReplay, instructions } = facts;
   const { info, tools, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
-  const { maxTurns, maxTokens, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
+  const { maxTurns, maxTokens, maxCostUsd, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
   const limits = {
     max_turns: maxTurns,
     max_tokens: maxTokens,
+    max_cost_usd: maxCostUsd,
     timeout_ms: timeoutMs,
     idle_timeout_ms: idleTimeoutMs,
+    wait_limit_ms: settings.waitLimitMs || undefined,
     max_command_time_ms: maxCommandTimeMs,
   };
   return {
     type: "session.start",
     session: session.id,
+    root: session.info.root,
+    ...(session.info.parent !== undefined && { parent: session.info.parent }),
+    title: session.info.title,
+    source: !session.resumed ? "new" : settings.session.kind === "fork" ? "fork" : "resume",
     resumed: session.resumed,
     version: settings.version,
     model: info.name,
     provider: info.provider,
     wire: info.wire,
+    ...(effort !== undefined && { effort }),
     base_url: isReplay ? null : (connection?.endpoint ?? null),
     cwd: settings.root,
     mode: allowance.mode,

@@ -104,6 +104,9 @@ export class Workspace implements AsyncDisposable {
     if (isEarly()) collectStart();
   }
 
+  /** Called at the end, when nothing can write any more and the temporary directory is still there. */
+  atRest: () => Promise<void> = async () => undefined;
+
   /** A shell for one owner. Each of its commands may have a narrower policy than the workspace's. */
   open(): Hands {
     const { settings, reaper } = this.#options;
@@ -131,6 +134,7 @@ export class Workspace implements AsyncDisposable {
     await using closing = new AsyncDisposableStack();
     // Last in, first out: tasks save their output, shells stop what is left, and then nothing can write any more.
     closing.use(this.#confinement);
+    closing.defer(() => this.atRest());
     closing.defer(async () => {
       for (const notice of await this.repositories.last()) this.#options.post(notice);
     });

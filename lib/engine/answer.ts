@@ -1,98 +1,133 @@
-import { readJson } from "../config/json.ts";
+import type { CallPart } from "../model/message.ts";
 import type { FinishReason, JsonSchema } from "../model/model.ts";
-import type { Failure } from "./outcome.ts";
-import { describeProblems, problemsOf } from "./schema.ts";
+import { AnswerSchema } from "./answerschema.ts";
+import { type Completion, type Ending, judgeCompletion } from "./completion.ts";
+import { Finishing } from "./finishing.ts";
+import { askAgain, giveUp, type AnswerJudgement } from "./judgement.ts";
+import type { Ledger } from "./ledger.ts";
+import { Reminders } from "./reminders.ts";
 
 const mostContinuations = 3;
 const mostEmpty = 1;
-const mostRepairs = 2;
 
-/** The verdict on a reply without calls: it is the answer, the model is asked again, or the run has failed. */
-type Judgement =
-  | { kind: "answer"; text: string; output?: unknown }
-  | { kind: "again"; note: string }
-  | { kind: "failed"; error: Failure };
+type JudgeOptions = {
+  /** The JSON Schema that the answer has to match. */
+  schema?: JsonSchema | undefined;
+  /** Only a call of Finish ends the turn (--finish required). */
+  requiresFinish?: boolean;
+  counts: Readonly<Ledger["calls"]>;
+};
 
-/** Judges the replies of one turn that make no calls. Each kind of second chance is counted, so a turn always ends. */
+/** The state of the turn; `mayGoOn` is false when no request with tools may follow. */
+export type Circumstances = Omit<Ending, "text"> & { mayGoOn: boolean };
+
+/** Judges what may end a turn. Each kind of second chance is counted, so a turn always ends. */
 export class AnswerJudge {
-  readonly #schema: JsonSchema | undefined;
-  /** Parts of an answer that took several replies. */
+  /** A message for the model, before it begins, on the form of the end. */
+  readonly request: string | undefined;
+  readonly finishing: Finishing;
+  readonly #requiresFinish: boolean;
+  readonly #schema: AnswerSchema | undefined;
+  readonly #reminders = new Reminders();
+  /** Parts of a reply that was cut off at its length limit. */
   #pieces: string[] = [];
+  /** The reply after which the model was told to go on. */
+  #doubted: string | undefined;
   #continuations = 0;
   #empties = 0;
-  #repairs = 0;
 
-  constructor(schema: JsonSchema | undefined) {
-    this.#schema = schema;
+  constructor({ schema, requiresFinish = false, counts }: JudgeOptions) {
+    this.request = requestOf(schema, requiresFinish);
+    this.#requiresFinish = requiresFinish;
+    this.#schema = schema && new AnswerSchema(schema);
+    this.finishing = new Finishing(counts, this.#schema);
   }
 
-  /** The model went on with calls: what it said before is no part of the answer. */
-  startOver(): void {
+  /** The model went on with calls: what it said before is no part of the answer, unless it only updates its list. */
+  startOver(calls: readonly CallPart[]): void {
     this.#pieces = [];
+    this.finishing.startOver(calls);
+    if (calls.every(({ tool }) => tool === "TodoWrite")) return;
+    this.#doubted = undefined;
+    this.#reminders.forget();
   }
 
-  async judge(reply: { text: string; finish: FinishReason }): Promise<Judgement> {
+  /** The answer that was accepted is not the last one after all. */
+  takeBack(): void {
+    this.finishing.takeBack();
+    this.#doubted = undefined;
+    this.#reminders.forget();
+  }
+
+  async judge(reply: { text: string; finish: FinishReason }, circumstances: Circumstances): Promise<AnswerJudgement> {
     if (reply.finish === "filter")
-      return failed("content_policy", "The provider's content filter stopped the reply: rephrase the task");
+      return giveUp("content_policy", "The provider's content filter stopped the reply: rephrase the task");
 
     this.#pieces.push(reply.text);
     if (reply.finish === "length") return this.#continue();
 
-    const text = this.#pieces.join("");
+    const said = this.#pieces.join("");
     this.#pieces = [];
-    if (text.trim() === "") return this.#askForText();
-    return this.#schema === undefined ? { kind: "answer", text } : await this.#check(text, this.#schema);
+    const isEmpty = said.trim() === "";
+    // A model that has nothing to add is not asked for its answer once more.
+    const text = isEmpty ? this.#doubted : said;
+    if (text === undefined) return this.#askForText();
+
+    const completion = this.#completionOf({ text, ...circumstances });
+    const note = circumstances.mayGoOn && !isEmpty ? this.#reminders.note(text, completion) : undefined;
+    if (note === undefined) return await this.#accept(text, completion.reasons);
+    this.#doubted = text;
+    return askAgain(note);
   }
 
-  #continue(): Judgement {
+  #continue(): AnswerJudgement {
     this.#continuations++;
     if (this.#continuations <= mostContinuations)
-      return again("Your reply was cut off at its length limit. Continue exactly where it stopped.");
-    return failed(
+      return askAgain("Your reply was cut off at its length limit. Continue exactly where it stopped.");
+    return giveUp(
       "max_output",
       `The answer was cut off at the model's output limit ${this.#continuations} times: raise --max-output-tokens or ask for less`,
     );
   }
 
-  #askForText(): Judgement {
+  #askForText(): AnswerJudgement {
     this.#empties++;
     if (this.#empties <= mostEmpty)
-      return again("Your last reply was empty. Continue with the task, or give your answer.");
-    return failed("empty", "The model returned an empty answer twice, so the run failed");
+      return askAgain("Your last reply was empty. Continue with the task, or give your answer.");
+    return giveUp("empty", "The model returned an empty answer twice, so the run failed");
   }
 
-  async #check(text: string, schema: JsonSchema): Promise<Judgement> {
-    const json = withoutFence(text);
-    const { value, problem } = parse(json);
-    const complaint = problem ?? describeProblems(await problemsOf(value, schema));
-    if (complaint === "") return { kind: "answer", text: json, output: value };
+  /** An answer with a schema is judged by the schema alone. */
+  #completionOf(ending: Ending): Completion {
+    if (this.#requiresFinish) return withoutFinish;
+    return this.#schema === undefined ? judgeCompletion(ending) : complete;
+  }
 
-    this.#repairs++;
-    if (this.#repairs <= mostRepairs)
-      return again(
-        `Your answer does not match the schema:\n${complaint}\nReply with the corrected JSON and nothing else.`,
-      );
-    return failed("schema", `The answer does not match the schema after ${mostRepairs} repairs:\n${complaint}`);
+  async #accept(text: string, reasons: readonly string[]): Promise<AnswerJudgement> {
+    const answer: AnswerJudgement = { kind: "answer", text: this.#reminders.whole(text) };
+    const judgement = (await this.#schema?.checkText(text)) ?? answer;
+    if (judgement.kind !== "answer" || reasons.length === 0) return judgement;
+    return { ...judgement, incomplete: reasons };
   }
 }
 
-/** The request for an answer that matches the schema. Not every provider can enforce one, so it is checked here. */
-export function schemaRequest(schema: JsonSchema): string {
-  return `Do the task with your tools first. Your final answer must then be one JSON value and nothing else, matching this JSON Schema:\n${JSON.stringify(schema)}`;
-}
+const complete: Completion = { reasons: [], reminder: undefined };
+const withoutFinish: Completion = {
+  reasons: ["the run ended without a call of Finish"],
+  reminder: {
+    text: "Go on with the task. If it is finished or cannot be finished, say so with Finish.",
+    isPromise: false,
+  },
+};
 
-/** Models like to wrap JSON in a code fence. */
-function withoutFence(text: string): string {
-  return /^```(?:json)?\s*\n([\s\S]*?)\n?```$/.exec(text.trim())?.[1] ?? text.trim();
+/** Asks for the answer in the form that is checked. */
+function requestOf(schema: JsonSchema | undefined, requiresFinish: boolean): string | undefined {
+  const json = JSON.stringify(schema);
+  if (requiresFinish) {
+    const only = "Only a call of Finish ends this task.";
+    return schema === undefined ? only : `${only} Its output must match this JSON Schema:\n${json}`;
+  }
+  return schema === undefined
+    ? undefined
+    : `Do the task with your tools first. Your final answer must then be one JSON value and nothing else, matching this JSON Schema:\n${json}`;
 }
-
-function parse(json: string): { value?: unknown; problem?: string } {
-  const { value, problem } = readJson(json);
-  return problem === undefined ? { value } : { problem: `- (top level): not JSON: ${problem}` };
-}
-
-const again = (note: string): Judgement => ({ kind: "again", note });
-const failed = (code: Failure["code"], message: string): Judgement => ({
-  kind: "failed",
-  error: { code, message, retryable: false },
-});

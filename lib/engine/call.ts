@@ -62,8 +62,8 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
 }
 
-/** A tool that ignores an abort is abandoned after this time. */
-const graceMs = 2_000;
+/** A call that ignores an abort is abandoned after this time. */
+export const callGraceMs = 2_000;
 
 async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult> {
   if ("mistake" in call) return failed(call.mistake);
@@ -75,6 +75,7 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
     egress: { ...context.egress, onRequest: (request) => (isOver ? undefined : context.egress.onRequest(request)) },
     call: id,
     signal,
+    finish: (end) => turn.judge.finishing.accept(id, end),
     report(stream, text) {
       if (isOver) return;
       turn.heard();
@@ -82,7 +83,7 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
     },
   });
   try {
-    return await unlessAborted(work, signal, { graceMs });
+    return await unlessAborted(work, signal, { graceMs: callGraceMs });
   } finally {
     isOver = true;
   }
@@ -110,7 +111,9 @@ function withNote(result: ToolResult, repetition: Repetition): ToolResult {
   return { ...result, parts: [...result.parts, { type: "text", text: `\n\n${note}` }] };
 }
 
-function itemOf({ call }: Prepared, result: ToolResult, durationMs: number) {
+function itemOf(prepared: Prepared, result: ToolResult, durationMs: number) {
+  const { call, claim } = prepared;
+  const isRepeatable = "tool" in prepared && prepared.tool.again?.includes(claim.effect) === true;
   const { ok, parts, denied, exitCode, output } = result;
   return {
     kind: "result" as const,
@@ -122,6 +125,7 @@ function itemOf({ call }: Prepared, result: ToolResult, durationMs: number) {
     ...(denied !== undefined && { denied }),
     ...(exitCode !== undefined && { exitCode }),
     ...(output !== undefined && { output }),
+    ...(isRepeatable && { again: true as const }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { afterGrace } from "../async/aftergrace.ts";
-import { messageOf } from "../errors.ts";
+import { KodaError, messageOf } from "../errors.ts";
+import type { GitPatch } from "../worktree/gitpatch.ts";
 import type { IsOwn } from "../worktree/past.ts";
 import type { Snapshot, SnapshotOptions } from "../worktree/snapshot.ts";
 import type { Event } from "./event.ts";
@@ -21,6 +22,10 @@ type ChangesOptions = Pick<SnapshotOptions, "policy" | "searchPath"> & {
 const collectMs = 10_000;
 const graceMs = 2_000;
 
+/** A patch is asked for, so it may take longer. */
+const patchMs = 120_000;
+const patchGraceMs = 5_000;
+
 /** The changes of one turn in the project, made by tools or by commands. */
 export class Changes implements AsyncDisposable {
   readonly #options: ChangesOptions;
@@ -36,6 +41,16 @@ export class Changes implements AsyncDisposable {
   /** The files that were different at the last look. */
   get paths(): readonly string[] {
     return this.#paths;
+  }
+
+  /** True when a call may have changed something. */
+  get isWatching(): boolean {
+    return this.#snapshot !== undefined || this.#problem !== undefined;
+  }
+
+  /** False when the changes could not be determined. */
+  get isKnown(): boolean {
+    return this.#problem === undefined;
   }
 
   /** Takes the snapshot of the turn, once: before the first call that may write. */
@@ -69,7 +84,25 @@ export class Changes implements AsyncDisposable {
       const events = notes.map(notice);
       return files.length === 0 ? events : [...events, { type: "diff", files: [...files], patch }];
     } catch (error) {
-      return [cannotTell(messageOf(error))];
+      this.#problem = messageOf(error);
+      return [cannotTell(this.#problem)];
+    }
+  }
+
+  /** Tells whether anything can have changed in the turn: without a snapshot nothing has. */
+  get isWatched(): boolean {
+    return this.#snapshot !== undefined || this.#problem !== undefined;
+  }
+
+  /** The changes since the snapshot as a patch, taken when nothing can write any more. */
+  async patch(stop: AbortSignal): Promise<GitPatch> {
+    try {
+      if (this.#snapshot === undefined) throw new Error(this.#problem ?? "there is no snapshot");
+      this.#options.own.look();
+      const signal = AbortSignal.any([AbortSignal.timeout(patchMs), afterGrace(stop, patchGraceMs)]);
+      return await this.#snapshot.patch(signal);
+    } catch (error) {
+      throw new KodaError("output", `Cannot make the patch (--patch): ${messageOf(error)}`, { cause: error });
     }
   }
 

@@ -25,7 +25,7 @@ export async function* dispatch(
   const prepared = await Promise.all(calls.map((call) => prepare(call, turn.tools, turn.contextOf(call.id))));
   for (const wave of waves(prepared)) {
     signal.throwIfAborted();
-    if (wave.some(mayWrite)) yield* runGuarded(turn, wave, signal);
+    if (wave.some(mayWrite)) yield* runGuarded(turn, runTogether(turn, wave, signal), signal);
     else yield* runTogether(turn, wave, signal);
   }
 }
@@ -35,14 +35,19 @@ function mayWrite({ claim, call }: Prepared): boolean {
   return claim.effect !== "read" || call.tool === "Bash";
 }
 
-/** Reports to the user and the model what the calls left behind that git or koda would execute. */
-async function* runGuarded(turn: Turn, wave: readonly Prepared[], signal: AbortSignal): AsyncGenerator<Event, void> {
+/** Work that may write. The user and the model are told what it left behind that git or koda would execute. */
+export async function* runGuarded<T>(
+  turn: Turn,
+  work: AsyncGenerator<Event, T>,
+  signal: AbortSignal,
+): AsyncGenerator<Event, T> {
   const { changes, repositories, events, session } = turn;
   await repositories.before(signal);
   let notices: readonly Notice[] = [];
+  let result: T;
   try {
     await changes.watch(signal);
-    yield* runTogether(turn, wave, signal);
+    result = yield* work;
   } finally {
     notices = await repositories.after();
     for (const notice of notices) events.post(notice);
@@ -50,6 +55,7 @@ async function* runGuarded(turn: Turn, wave: readonly Prepared[], signal: AbortS
   yield* events.drain();
   const serious = notices.filter(({ level }) => level !== "info");
   if (serious.length > 0) session.append({ kind: "note", text: serious.map(({ message }) => message).join("\n") });
+  return result;
 }
 
 /** Settles when every call of the wave has ended. */

@@ -10,6 +10,7 @@ export type Totals = {
   usage: End["usage"];
   tools: End["tools"];
   filesChanged: number;
+  verify?: NonNullable<End["verify"]>;
   durationMs: number;
   /** The command line that continues the session; null when there is nothing to continue. */
   resume: string | null;
@@ -33,6 +34,7 @@ export function endEvent(outcome: Outcome, totals: Totals): End {
     ...rest,
     text: outcome.text,
     ...(outcome.status === "done" && "output" in outcome && { output: outcome.output }),
+    ...("incomplete" in outcome && { incomplete: [...(outcome.incomplete ?? [])] }),
     tools: { ...tools },
     files_changed: filesChanged,
     duration_ms: Math.round(durationMs),
@@ -65,6 +67,10 @@ function lossOf({ session, resume, text, error }: Ended, { code, message, retrya
 
 /** A failure as a field of an event. */
 export function failureField(error: Extract<Outcome, { error: unknown }>["error"]): NonNullable<End["error"]> {
-  const { httpStatus, ...rest } = error;
-  return httpStatus === undefined ? rest : { ...rest, http_status: httpStatus };
+  const { httpStatus, retryAt, ...rest } = error;
+  return {
+    ...rest,
+    ...(httpStatus !== undefined && { http_status: httpStatus }),
+    ...(retryAt !== undefined && { retry_at: retryAt }),
+  };
 }

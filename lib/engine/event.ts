@@ -23,16 +23,27 @@ const failure = z.strictObject({
   message: z.string(),
   retryable: z.boolean(),
   http_status: count.optional(),
+  /** When the limit that was reached resets, as far as the provider says. */
+  retry_at: z.iso.datetime().optional(),
 });
 
 const start = z.strictObject({
   type: z.literal("session.start"),
   session: z.string(),
+  /** The first session of its line of forks; the same as `session` when it is not a fork. */
+  root: z.string(),
+  /** The session that it was forked from. */
+  parent: z.string().optional(),
+  /** From the first prompt of the session. */
+  title: z.string(),
+  source: z.enum(["new", "resume", "fork"]),
   resumed: z.boolean(),
   version: z.string(),
   model: z.string(),
   provider: z.string(),
   wire: z.enum(wires),
+  /** The reasoning effort that is sent; absent when the provider decides. */
+  effort: z.enum(["low", "medium", "high"]).optional(),
   /** The provider's address, without a query; null when none is asked: for the demo and for a replay. */
   base_url: z.string().nullable(),
   cwd: z.string(),
@@ -85,13 +96,8 @@ const toolOutput = z.strictObject({
   stream: z.enum(["stdout", "stderr"]),
   text: z.string(),
 });
-const toolEnd = z.strictObject({
-  type: z.literal("tool.end"),
-  id: z.string(),
-  tool: z.string(),
-  ok: z.boolean(),
-  /** The rule that refused the call. */
-  denied: z.string().optional(),
+/** The end of a command or of another call. */
+const ending = {
   exit_code: z.int().optional(),
   signal: z.string().optional(),
   timed_out: z.boolean().optional(),
@@ -101,8 +107,54 @@ const toolEnd = z.strictObject({
   /** The result as the model saw it. */
   summary: z.string(),
   output_id: z.string().optional(),
+};
+const toolEnd = z.strictObject({
+  type: z.literal("tool.end"),
+  id: z.string(),
+  tool: z.string(),
+  ok: z.boolean(),
+  /** The rule that refused the call. */
+  denied: z.string().optional(),
+  ...ending,
 });
 
+/** A run of the user's command of `--verify`, which is no call of the model's. */
+const verifyStart = z.strictObject({
+  type: z.literal("verify.start"),
+  attempt: count,
+  max: count,
+  command: z.string(),
+});
+const verifyOutput = z.strictObject({
+  type: z.literal("verify.output"),
+  attempt: count,
+  stream: z.enum(["stdout", "stderr"]),
+  text: z.string(),
+});
+const verifyEnd = z.strictObject({
+  type: z.literal("verify.end"),
+  attempt: count,
+  passed: z.boolean(),
+  ...ending,
+});
+
+/** The provider's own limits; `window_minutes` and `resets_at` are null when it does not tell them. */
+const limits = z.strictObject({
+  windows: z.array(
+    z.strictObject({
+      name: z.string(),
+      used_percent: z.number().nonnegative(),
+      window_minutes: z.number().nonnegative().nullable(),
+      resets_at: z.iso.datetime().nullable(),
+    }),
+  ),
+  credits: z
+    .strictObject({ has_credits: z.boolean(), unlimited: z.boolean(), balance: z.string().nullable() })
+    .exactOptional(),
+  plan: z.string().exactOptional(),
+});
+
+/** After each reply; with unknown figures of the request also after a refusal that told the provider's limits. */
 const usage = z.strictObject({
   type: z.literal("usage"),
   request: figures,
@@ -110,6 +162,7 @@ const usage = z.strictObject({
   session: figures,
   context: z.strictObject({ used: count.nullable(), window: count }),
   cost_usd: z.number().nonnegative().optional(),
+  limits: limits.optional(),
 });
 const retry = z.strictObject({
   type: z.literal("retry"),
@@ -120,6 +173,13 @@ const retry = z.strictObject({
   message: z.string(),
   /** The failure of the previous attempt. */
   reason: z.string(),
+});
+/** The conversation takes less of the model's window: it was summarized, or old results were left out. */
+const compact = z.strictObject({
+  type: z.literal("compact"),
+  kind: z.enum(["full", "micro"]),
+  before_tokens: count,
+  after_tokens: count,
 });
 const diff = z.strictObject({
   type: z.literal("diff"),
@@ -162,6 +222,8 @@ const end = z.strictObject({
   status: z.enum(["done", "failed", "limit", "cancelled"]),
   exit: count,
   error: failure.optional(),
+  /** Why the answer may not be the end of the task, although the model stopped there. */
+  incomplete: z.array(z.string()).optional(),
   /** Null when the run failed before there was a session. */
   session: z.string().nullable(),
   text: z.string(),
@@ -170,6 +232,8 @@ const end = z.strictObject({
   usage: z.strictObject({ ...figures.shape, cost_usd: z.number().nonnegative().optional() }),
   tools: z.strictObject({ ok: count, failed: count, denied: count }),
   files_changed: count,
+  /** The outcome of `--verify`: 0 attempts when the turn ended without an answer to verify. */
+  verify: z.strictObject({ command: z.string(), passed: z.boolean(), attempts: count }).optional(),
   duration_ms: z.number().nonnegative(),
   /**
    * The command line that continues this session. After a complete turn it needs a prompt. Null when nothing was kept.
@@ -187,8 +251,12 @@ const events = [
   toolStart,
   toolOutput,
   toolEnd,
+  verifyStart,
+  verifyOutput,
+  verifyEnd,
   usage,
   retry,
+  compact,
   diff,
   todo,
   egress,
@@ -211,9 +279,10 @@ const envelope = { v: z.literal(1), seq: count, at: z.iso.datetime() };
 /** One line of `--output jsonl`: the envelope, then the fields of the event. */
 export type Line = { v: 1; seq: number; at: string } & Event;
 
-export const lineSchema: z.ZodType<Line> = z.union(
-  events.map((event) => z.strictObject({ ...envelope, ...event.shape })),
-);
+/** The compiler gives up on so large a union of shapes. */
+const lineOf = (event: z.ZodObject): z.ZodType => z.strictObject({ ...envelope, ...event.shape });
+
+export const lineSchema = z.union(events.map(lineOf)) as z.ZodType<Line>;
 
 /** The JSON Schema of a line, for `--print-schema`. */
 export function lineJsonSchema(): unknown {

@@ -14,16 +14,19 @@ export type Reply = {
 export class Gathering {
   /** The text of this attempt so far. */
   text = "";
+  /** The length of this attempt so far, with thoughts and arguments. */
+  received = 0;
   /** Set by the end event. */
   reply: Reply | undefined;
   #parts: Part[] = [];
   /** The position in `text` where the current part begins. */
   #partStart = 0;
-  readonly #takenIds: Set<string>;
+  readonly #messages: readonly Message[];
+  #takenIds: Set<string> | undefined;
 
   /** `messages` are those of the request. */
   constructor(messages: readonly Message[]) {
-    this.#takenIds = takenIds(messages);
+    this.#messages = messages;
   }
 
   /** Adds a model event; returns the event to announce, if any. */
@@ -32,19 +35,23 @@ export class Gathering {
       case "text":
         if (event.text === "") return undefined;
         this.text += event.text;
+        this.received += event.text.length;
         return { type: "text.delta", text: event.text };
       case "thinking":
+        this.received += event.text.length;
         return { type: "thinking.delta", text: event.text };
       case "thought":
         this.#addPart(event.part);
         return undefined;
       case "call":
-        this.#addPart(withFreshId(event.call, this.#takenIds));
+        this.received += event.call.arguments.length;
+        this.#addPart(withFreshId(event.call, (this.#takenIds ??= takenIds(this.#messages))));
         return undefined;
       case "retry":
         // Nothing of a broken attempt is executed, kept, or counted as the answer.
         this.#parts = [];
         this.text = "";
+        this.received = 0;
         this.#partStart = 0;
         return retryEvent(event);
       case "end":

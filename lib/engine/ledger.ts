@@ -1,9 +1,10 @@
 import type { Price, Usage } from "../model/model.ts";
+import { mergeRateLimits, type RateLimits } from "../model/ratelimits.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
 import type { Figures } from "./event.ts";
 import type { Failure } from "./outcome.ts";
 
-export type Limits = { maxTurns: number; maxTokens?: number };
+export type Limits = { maxTurns: number; maxTokens?: number; maxCostUsd?: number };
 
 /**
  * The spending of one koda command, shared with every agent it starts, so that a child cannot outspend its parent. A
@@ -14,12 +15,18 @@ export type Ledger = {
   requests: number;
   /** Input and output as reported, or estimated where a provider reports nothing: a hard limit has to hold. */
   tokens: number;
+  /** The cost of these tokens, as far as their price is known. */
+  spentUsd: number;
+  /** The least that the next request will cost. */
+  nextUsd: number;
   usage: Figures;
   /** Requests whose input or output was not reported: a single one makes the cost unknown. */
   unreported: number;
   readonly calls: { ok: number; failed: number; denied: number };
   /** Commands that started, and those for which the sandbox could not be set up. */
   readonly commands: { begun: number; refused: number };
+  /** The provider's own limits, as its last response told them. */
+  rateLimits: RateLimits | undefined;
 };
 
 export function openLedger(limits: Limits): Ledger {
@@ -27,37 +34,107 @@ export function openLedger(limits: Limits): Ledger {
     limits,
     requests: 0,
     tokens: 0,
+    spentUsd: 0,
+    nextUsd: 0,
     usage: noUsage,
     unreported: 0,
     calls: { ok: 0, failed: 0, denied: 0 },
     commands: { begun: 0, refused: 0 },
+    rateLimits: undefined,
   };
 }
 
-export function spend(ledger: Ledger, usage: Usage, estimate: number): void {
+type Tokens = { input: number; output: number };
+
+type Spending = {
+  usage: Usage;
+  /** For what is not reported. */
+  estimate: () => Tokens;
+  price: Price | undefined;
+};
+
+/** Counts a complete reply. */
+export function spend(ledger: Ledger, { usage, estimate, price }: Spending): void {
   ledger.usage = addUsage(ledger.usage, usage);
-  const reported = usage.input !== null || usage.output !== null;
-  if (usage.input === null || usage.output === null) ledger.unreported++;
-  ledger.tokens += reported ? (usage.input ?? 0) + (usage.output ?? 0) : estimate;
+  const { input, output } = usage;
+  const isReported = input !== null && output !== null;
+  if (!isReported) ledger.unreported++;
+  const tokens = isReported ? { input, output } : { ...estimate(), ...known({ input, output }) };
+  spendLost(ledger, tokens, price, usage.cached ?? 0);
+  foresee(ledger, tokens.input + tokens.output, price);
+}
+
+/** Notes the least that a request with this input costs: all of it cached, and hardly an answer. */
+export function foresee(ledger: Ledger, input: number, price: Price | undefined): void {
+  if (price !== undefined) ledger.nextUsd = usdOf({ input, cached: input, output: leastOutput }, price);
+}
+
+/** Counts tokens for the limits alone: those of an attempt that broke, which no provider reports. */
+export function spendLost(ledger: Ledger, tokens: Tokens, price: Price | undefined, cached = 0): void {
+  ledger.tokens += tokens.input + tokens.output;
+  if (price !== undefined) ledger.spentUsd += usdOf({ ...tokens, cached }, price);
+}
+
+function known({ input, output }: Record<keyof Tokens, number | null>): Partial<Tokens> {
+  return { ...(input !== null && { input }), ...(output !== null && { output }) };
+}
+
+/** Providers refuse a shorter limit of a reply. */
+const leastOutput = 16;
+
+/** The longest reply that the cost limit allows, in tokens; undefined without one. */
+export function affordableOutput({ limits, spentUsd, nextUsd }: Ledger, price: Price | undefined): number | undefined {
+  if (limits.maxCostUsd === undefined || !price?.output) return undefined;
+  const left = Math.floor(((limits.maxCostUsd - spentUsd - nextUsd) / price.output) * 1e6);
+  return Math.max(left, 0) + leastOutput;
 }
 
 /** In US dollars; undefined when the price or any of the figures is unknown. */
-export function costOf({ usage, unreported }: Ledger, price: Price | undefined): number | undefined {
+export function costOf(
+  { usage, unreported }: Pick<Ledger, "usage" | "unreported">,
+  price: Price | undefined,
+): number | undefined {
   const { input, cached, output } = usage;
   if (price === undefined || unreported > 0 || input === null || output === null) return undefined;
-  const fromCache = cached ?? 0;
-  const perMillion =
-    (input - fromCache) * price.input + fromCache * (price.cached ?? price.input) + output * price.output;
-  // A billionth of a dollar: the rest is floating-point noise.
-  return Math.round(perMillion * 1e3) / 1e9;
+  return rounded(usdOf({ input, cached: cached ?? 0, output }, price));
+}
+
+function usdOf({ input, cached, output }: Tokens & { cached: number }, price: Price): number {
+  const perMillion = (input - cached) * price.input + cached * (price.cached ?? price.input) + output * price.output;
+  return perMillion / 1e6;
+}
+
+/** To a billionth of a dollar: the rest is floating-point noise. */
+function rounded(usd: number): number {
+  return Math.round(usd * 1e9) / 1e9;
+}
+
+export function noteRateLimits(ledger: Ledger, told: RateLimits): void {
+  ledger.rateLimits = mergeRateLimits(ledger.rateLimits, told);
+}
+
+/** An item of the log with the cost of its request, when that is known. */
+export function priced<T extends { usage: Usage }>(item: T, price: Price | undefined): T & { costUsd?: number } {
+  const costUsd = costOf({ usage: item.usage, unreported: 0 }, price);
+  return costUsd === undefined ? item : { ...item, costUsd };
 }
 
 /** The limit that is reached, if any. */
-export function limitReached({ limits, requests, tokens }: Ledger): Failure | undefined {
-  if (limits.maxTokens !== undefined && tokens >= limits.maxTokens)
-    return limit("max_tokens", `Token limit reached: ${tokens} of ${limits.maxTokens} (--max-tokens)`);
-  if (requests >= limits.maxTurns) return limit("max_turns", `Request limit reached: ${limits.maxTurns} (--max-turns)`);
+export function limitReached({ limits, requests, tokens, spentUsd, nextUsd }: Ledger): Failure | undefined {
+  const { maxTurns, maxTokens, maxCostUsd } = limits;
+  if (maxTokens !== undefined && tokens >= maxTokens)
+    return limit("max_tokens", `Token limit reached: ${tokens} of ${maxTokens} (--max-tokens)`);
+  if (maxCostUsd !== undefined && rounded(spentUsd + nextUsd) >= maxCostUsd) {
+    const spent = `Cost limit reached: ${dollars(spentUsd)} of $${maxCostUsd}`;
+    const next = spentUsd < maxCostUsd ? ` is spent, and the next request costs at least ${dollars(nextUsd)}` : "";
+    return limit("max_cost", `${spent}${next} (--max-cost)`);
+  }
+  if (requests >= maxTurns) return limit("max_turns", `Request limit reached: ${maxTurns} (--max-turns)`);
   return undefined;
+}
+
+function dollars(usd: number): string {
+  return `$${Number(usd.toPrecision(4))}`;
 }
 
 /** True when the next request is the last one allowed. */
@@ -65,6 +142,6 @@ export function isLastRequest({ limits, requests }: Ledger): boolean {
   return requests === limits.maxTurns - 1;
 }
 
-function limit(code: "max_tokens" | "max_turns", message: string): Failure {
+function limit(code: "max_tokens" | "max_cost" | "max_turns", message: string): Failure {
   return { code, message, retryable: true };
 }

@@ -1,15 +1,22 @@
 import { exitByCode, KodaError, messageOf, type ErrorCode } from "../errors.ts";
 
-export type Failure = { code: ErrorCode; message: string; retryable: boolean; httpStatus?: number };
+export type Failure = { code: ErrorCode; message: string; retryable: boolean; httpStatus?: number; retryAt?: string };
 
-/** The outcome of a turn or run. `text` is the answer as far as it came. */
+/** The outcome of a turn or run. `text` is the answer as far as it came; `incomplete` says why it may be none. */
 export type Outcome =
-  | { status: "done"; text: string; output?: unknown }
-  | { status: "failed"; text: string; error: Failure }
+  | { status: "done"; text: string; output?: unknown; incomplete?: readonly string[] }
+  | { status: "failed"; text: string; error: Failure; incomplete?: readonly string[] }
   | { status: "limit"; text: string; error: Failure }
   | { status: "cancelled"; text: string; error: Failure };
 
-const limits: ReadonlySet<ErrorCode> = new Set(["max_turns", "max_tokens", "max_output", "timeout", "idle_timeout"]);
+const limits: ReadonlySet<ErrorCode> = new Set([
+  "max_turns",
+  "max_tokens",
+  "max_cost",
+  "max_output",
+  "timeout",
+  "idle_timeout",
+]);
 const cancellations: ReadonlySet<ErrorCode> = new Set(["sighup", "sigint", "sigterm", "reader_gone"]);
 
 /**
@@ -37,8 +44,14 @@ export function outcomeOfFailure(failure: Failure, text: string): Outcome {
 
 function failureOf(error: unknown): Failure {
   if (!(error instanceof KodaError)) return { code: "internal", message: messageOf(error), retryable: false };
-  const { code, message, retryable, httpStatus } = error;
-  return httpStatus === undefined ? { code, message, retryable } : { code, message, retryable, httpStatus };
+  const { code, message, retryable, httpStatus, retryAt } = error;
+  return {
+    code,
+    message,
+    retryable,
+    ...(httpStatus !== undefined && { httpStatus }),
+    ...(retryAt !== undefined && { retryAt }),
+  };
 }
 
 /** The process's exit code, which depends on the outcome alone. */

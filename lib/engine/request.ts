@@ -1,8 +1,11 @@
-import type { ModelRequest, Usage } from "../model/model.ts";
+import type { Message } from "../model/message.ts";
+import type { ModelInfo, ModelRequest, Usage } from "../model/model.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
+import { estimateTokens, imageTokens } from "../session/contextsize.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
-import { costOf, spend } from "./ledger.ts";
+import { affordableOutput, costOf, foresee, type Ledger, noteRateLimits, priced, spend, spendLost } from "./ledger.ts";
+import { removeRefusedImages } from "./refusedimages.ts";
 import type { Turn } from "./turn.ts";
 
 /** Sends the history, streams the reply, commits it, and reports its usage. */
@@ -11,41 +14,75 @@ export async function* ask(
   { withoutTools }: { withoutTools: boolean },
   signal: AbortSignal,
 ): AsyncGenerator<Event, Reply> {
-  const { session, ledger, progress } = turn;
-  const request = requestOf(turn, withoutTools);
-  const gathering = new Gathering(request.messages);
+  const { ledger, progress } = turn;
   ledger.requests++;
-  const stream = turn.model(request, signal)[Symbol.asyncIterator]();
-  // In this generator and not in another: each one between model and sink costs 15 ms per 20,000 deltas.
-  try {
-    while (true) {
-      const { done, value } = yield* turn.events.until(stream.next());
-      if (done) break;
-      for (const piece of value) {
-        const event = gathering.add(piece);
-        if (event !== undefined) yield event;
+  while (true) {
+    const request = requestOf(turn, turn.session.history(), withoutTools);
+    const gathering = new Gathering(request.messages);
+    const before = ledger.rateLimits;
+    const stream = turn.model(request, signal)[Symbol.asyncIterator]();
+    // In this generator and not in another: each one between model and sink costs 15 ms per 20,000 deltas.
+    try {
+      while (true) {
+        const { done, value } = yield* turn.events.until(stream.next());
+        if (done) break;
+        for (const piece of value) {
+          if (piece.type === "retry") yield* lose(turn, { request, gathering, before });
+          const event = gathering.add(piece);
+          if (event !== undefined) yield event;
+        }
       }
+    } catch (error) {
+      keepCut(turn, gathering.text);
+      yield* lose(turn, { request, gathering, before });
+      removeRefusedImages(turn, error);
+      continue;
+    } finally {
+      if (gathering.text !== "") progress.text = gathering.text;
+      // Not awaited here: a stream that is waited for ends only when the turn is aborted.
+      progress.work = Promise.allSettled([stream.return?.()]);
     }
-  } catch (error) {
-    keepCut(turn, gathering.text);
-    throw error;
-  } finally {
-    if (gathering.text !== "") progress.text = gathering.text;
-    // Not awaited here: a stream that is waited for ends only when the turn is aborted.
-    progress.work = Promise.allSettled([stream.return?.()]);
+    return yield* commit(turn, request, gathering.reply);
   }
-  const { reply } = gathering;
+}
+
+/** Of a continued session already the next request may be too expensive. */
+export function foreseeRequest(turn: Turn): void {
+  const { ledger, session, info } = turn;
+  if (ledger.limits.maxCostUsd !== undefined)
+    foresee(ledger, inputOf(requestOf(turn, session.history(), false)), info.price);
+}
+
+function* commit(turn: Turn, request: ModelRequest, reply: Reply | undefined): Generator<Event, Reply> {
+  const { session, progress } = turn;
   // A Model throws when it fails, so this is a bug in koda.
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
 
   // Providers reject an empty reply in the history.
-  if (reply.item.parts.length > 0) session.append(reply.item);
+  if (reply.item.parts.length > 0) session.append(priced(reply.item, turn.info.price));
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
-  spend(ledger, reply.item.usage, estimateTokens(request, reply));
-  progress.usage = addUsage(progress.usage, reply.item.usage);
-  yield usageEvent(turn, reply.item.usage, progress.usage);
+  const { usage } = reply.item;
+  spendReply(turn, request, reply);
+  progress.usage = addUsage(progress.usage, usage);
+  yield usageEvent(turn, usage);
   return reply;
+}
+
+/** Counts a reply in the ledger. */
+export function spendReply({ ledger, info }: Turn, request: ModelRequest, { item }: Reply): void {
+  const estimate = () => ({ input: inputOf(request), output: tokensIn(item.parts) });
+  spend(ledger, { usage: item.usage, estimate, price: info.price });
+}
+
+type Attempt = { request: ModelRequest; gathering: Gathering; before: Ledger["rateLimits"] };
+
+/** After an attempt that failed: what its reply cost counts, and the limits that it told are reported. */
+export function* lose(turn: Turn, { request, gathering, before }: Attempt): Generator<Event, void> {
+  const { ledger, info } = turn;
+  const { received } = gathering;
+  if (received > 0) spendLost(ledger, { input: inputOf(request), output: estimateTokens(received) }, info.price);
+  if (ledger.rateLimits !== before) yield usageEvent(turn, noUsage);
 }
 
 /** Keeps the text of a reply that was cut off. */
@@ -54,19 +91,32 @@ function keepCut({ session }: Turn, text: string): void {
     session.append({ kind: "assistant", parts: [{ type: "text", text }], finish: "cut", usage: noUsage });
 }
 
-function requestOf({ system, session, tools, heard }: Turn, withoutTools: boolean): ModelRequest {
+/** A request with these messages, within what the cost limit leaves. */
+export function requestOf(turn: Turn, messages: readonly Message[], withoutTools: boolean): ModelRequest {
+  const { system, tools, heard, waits, ledger, info } = turn;
+  const affordable = affordableOutput(ledger, info.price);
   return {
     system,
-    messages: session.history(),
+    messages,
     tools: tools.map(({ name, about, input }) => ({ name, about, input })),
     heard,
+    waits,
+    limits: (told) => noteRateLimits(ledger, told),
     ...(withoutTools && { withoutTools }),
+    ...(affordable !== undefined && affordable < longestReply(info) && { affordableOutput: affordable }),
   };
 }
 
-function usageEvent({ ledger, session, info }: Turn, request: Usage, turn: Figures): Event {
+/** A model whose longest reply is not known is sent no limit that it might refuse. */
+function longestReply({ maxOutput = 4096 }: ModelInfo): number {
+  return maxOutput;
+}
+
+/** The usage of a complete reply, or of no reply when only the provider's limits are news. */
+function usageEvent({ ledger, session, info, progress }: Turn, request: Usage): Event {
   const used = request.input === null ? null : request.input + (request.output ?? 0);
   const cost = costOf(ledger, info.price);
+  const turn: Figures = progress.usage;
   return {
     type: "usage",
     request,
@@ -74,11 +124,20 @@ function usageEvent({ ledger, session, info }: Turn, request: Usage, turn: Figur
     session: session.info.usage,
     context: { used, window: info.contextWindow },
     ...(cost !== undefined && { cost_usd: cost }),
+    ...(ledger.rateLimits && { limits: ledger.rateLimits }),
   };
 }
 
-/** About three and a half bytes a token, for providers that report nothing. */
-function estimateTokens(request: ModelRequest, reply: Reply): number {
-  if (reply.item.usage.input !== null) return 0;
-  return Math.ceil(JSON.stringify([request.system, request.messages, request.tools, reply.item.parts]).length / 3.5);
+function inputOf({ system, messages, tools }: ModelRequest): number {
+  return tokensIn([system, messages, tools]);
+}
+
+function tokensIn(value: unknown): number {
+  let images = 0;
+  const text = JSON.stringify(value, (key, part: unknown) => {
+    if (key !== "base64") return part;
+    images++;
+    return "";
+  });
+  return estimateTokens(Buffer.byteLength(text)) + images * imageTokens;
 }

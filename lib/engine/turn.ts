@@ -1,27 +1,33 @@
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
-import type { JsonSchema, Model, ModelInfo } from "../model/model.ts";
+import type { Model, ModelInfo } from "../model/model.ts";
 import type { Item } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
-import { AnswerJudge, schemaRequest } from "./answer.ts";
+import type { AnswerJudge } from "./answer.ts";
 import type { Changes } from "./changes.ts";
+import type { Compaction } from "./compaction.ts";
 import { dispatch, type RepositoryGuard } from "./dispatch.ts";
 import { failureField } from "./end.ts";
 import type { Event, Events, Figures } from "./event.ts";
 import type { KeyWatch } from "./exposure.ts";
+import { onlyFinishes } from "./finishing.ts";
+import type { AnswerJudgement } from "./judgement.ts";
 import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
 import type { LoopGuard } from "./loop.ts";
 import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
-import { ask } from "./request.ts";
+import { type Verification, verify } from "./verify.ts";
+import { foreseeRequest } from "./request.ts";
+import { circumstancesOf, type Task } from "./task.ts";
 
 /** The user's request; an empty one continues the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
 
 /** The part of a call's context that the conversation provides. */
-export type CallContext = Omit<ToolContext, "call" | "signal" | "report">;
+export type CallContext = Omit<ToolContext, "call" | "signal" | "report" | "finish">;
 
 /** A frozen view of one turn. All state that changes lives in the objects that it refers to. */
 export type Turn = {
@@ -30,8 +36,10 @@ export type Turn = {
   readonly tools: readonly Tool[];
   readonly gate: Gate;
   readonly system: string;
-  /** The JSON Schema that the answer has to match. */
-  readonly schema?: JsonSchema;
+  readonly verification?: Verification;
+  readonly task: Task;
+  /** Decides what ends the turn. */
+  readonly judge: AnswerJudge;
   readonly session: Session;
   readonly ledger: Ledger;
   readonly events: Events;
@@ -40,11 +48,16 @@ export type Turn = {
   readonly contextOf: (call: string, claim?: Claim) => CallContext;
   readonly repositories: RepositoryGuard;
   readonly changes: Changes;
+  readonly compaction: Compaction;
   readonly loop: LoopGuard;
+  /** Input that comes while the turn runs. */
+  readonly inbox: { take(): Prompt[]; takeLast(): Promise<Prompt[]>; isEmpty: boolean };
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
   readonly heard: () => void;
+  /** Called when a wait for a limit of the provider's begins, and disposed at its end. */
+  readonly waits: () => Disposable;
 };
 
 /** The progress of a turn. */
@@ -62,8 +75,8 @@ export async function* runTurn(
   opening: readonly Item[],
   parent: AbortSignal,
 ): AsyncGenerator<Event, Outcome> {
-  const { session, events, schema, progress } = turn;
-  const request: Item[] = schema === undefined ? [] : [{ kind: "note", text: schemaRequest(schema) }];
+  const { session, events, judge, progress } = turn;
+  const request: Item[] = judge.request === undefined ? [] : [{ kind: "note", text: judge.request }];
   const number = session.beginTurn(...opening, ...request);
   let recorded: Outcome | undefined;
   try {
@@ -99,48 +112,74 @@ const readerGone = new KodaError("reader_gone", "the reader of this turn's event
 
 /** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
 async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
-  const { session, ledger, progress } = turn;
-  const judge = new AnswerJudge(turn.schema);
-
+  const { session, ledger, judge, progress, compaction } = turn;
+  foreseeRequest(turn);
   let working = false;
   while (true) {
+    yield* accept(turn, turn.inbox.take());
+    yield* compaction.prepare(turn, signal);
     const spent = limitReached(ledger);
     if (spent !== undefined) return outcomeOfFailure(spent, progress.text);
 
     // The last request of an unfinished task asks for the best answer so far.
     const last = working && isLastRequest(ledger);
     if (last) session.append({ kind: "note", text: lastRequest });
-    const reply = yield* ask(turn, { withoutTools: last }, signal);
+    const reply = yield* compaction.ask(turn, { withoutTools: last }, signal);
 
     // Calls in the last reply are ignored; the limit ends the turn.
     if (last) continue;
     working = true;
-    if (reply.calls.length > 0) {
-      judge.startOver();
-      if (limitReached(ledger) === undefined) yield* dispatch(turn, reply.calls, signal);
-      continue;
+    const { calls } = reply;
+    if (calls.length > 0) {
+      judge.startOver(calls);
+      if (limitReached(ledger) === undefined || onlyFinishes(calls)) yield* dispatch(turn, calls, signal);
     }
-
-    const judgement = await judge.judge(reply);
-    switch (judgement.kind) {
+    const judged = calls.length > 0 ? judge.finishing.judgement : await judge.judge(reply, circumstancesOf(turn));
+    const judgement = judged?.kind === "answer" ? yield* confirm(turn, judged, signal) : judged;
+    switch (judgement?.kind) {
+      case undefined:
+        break;
       case "answer":
         return answered(judgement);
       case "again":
         session.append({ kind: "note", text: judgement.note });
         break;
       case "failed":
-        return outcomeOfFailure(judgement.error, progress.text);
+        return outcomeOfFailure(judgement.error, judgement.text ?? progress.text);
       default:
         judgement satisfies never;
     }
   }
 }
 
+/** An answer is not final when input came after its request, or when it does not pass the user's check. */
+async function* confirm(
+  turn: Turn,
+  answer: Extract<AnswerJudgement, { kind: "answer" }>,
+  signal: AbortSignal,
+): AsyncGenerator<Event, AnswerJudgement | undefined> {
+  const { inbox, judge, events } = turn;
+  const late = yield* events.until(unlessAborted(inbox.takeLast(), signal));
+  yield* accept(turn, late);
+  const judgement = late.length === 0 ? yield* verify(turn, answer, signal) : undefined;
+  if (judgement !== undefined && (judgement.kind !== "answer" || inbox.isEmpty)) return judgement;
+  judge.takeBack();
+  return undefined;
+}
+
+/** New input becomes a part of the history. */
+function* accept({ session }: Turn, inputs: readonly Prompt[]): Generator<Event> {
+  for (const parts of inputs) {
+    session.append({ kind: "user", parts });
+    yield { type: "notice", level: "info", code: "input", message: "New input was added to the conversation" };
+  }
+}
+
 const lastRequest =
   "This is your last reply: no more tools can be used. Say what was done, what was found, and what is left to do.";
 
-function answered({ text, output }: { text: string; output?: unknown }): Outcome {
-  return output === undefined ? { status: "done", text } : { status: "done", text, output };
+function answered({ text, output, incomplete }: Extract<AnswerJudgement, { kind: "answer" }>): Outcome {
+  return { status: "done", text, ...(output !== undefined && { output }), ...(incomplete && { incomplete }) };
 }
 
 /** A bug in koda, with its stack for a bug report. */

@@ -1,4 +1,5 @@
 import type { ImagePart, TextPart } from "./message.ts";
+import type { ModelRequest, ModelSettings } from "./model.ts";
 
 /** Replaces an image for a model that accepts none. */
 export const omittedImage = "[image: this model accepts no images]";
@@ -18,6 +19,19 @@ export function contentForm(
 
 export function dataUrl({ mime, base64 }: ImagePart): string {
   return `data:${mime};base64,${base64}`;
+}
+
+/**
+ * The longest reply, in tokens: the user's setting, or what the cost limit allows, which changes from request to
+ * request and so comes after the messages.
+ */
+export function outputLimit(
+  { affordableOutput: cap = Infinity }: ModelRequest,
+  { maxOutputTokens }: ModelSettings,
+): { first: number | undefined; last: number | undefined } {
+  return cap < (maxOutputTokens ?? Infinity)
+    ? { first: undefined, last: cap }
+    : { first: maxOutputTokens, last: undefined };
 }
 
 /** A tool's name in the characters that every provider accepts: the model may have invented it. */

@@ -1,4 +1,7 @@
 import type { ModelConfig } from "../config/config.ts";
+import { formatPath } from "../config/keypath.ts";
+import { KodaError } from "../errors.ts";
+import { shellQuoted } from "../quote.ts";
 import type { ModelInfo, OptionalParameter } from "./model.ts";
 import type { Provider } from "./providers.ts";
 
@@ -13,6 +16,17 @@ export async function describeModel(
 ): Promise<ModelInfo> {
   const known = find(additions[provider.name] ?? {}, name) ?? fromEntry(find(await entriesOf(provider), name));
   return { contextWindow, ...known, ...configured, provider: provider.name, name, wire: provider.wire };
+}
+
+/** A cost limit needs a price. */
+export function assertPriced({ provider, name, price }: ModelInfo): void {
+  if (price !== undefined) return;
+  const setting = `${formatPath(["providers", provider, "models", name, "price"])}={"input":1.25,"cached":0.125,"output":10}`;
+  throw new KodaError(
+    "usage",
+    `The price of ${provider}/${name} is not known, so its cost cannot be limited (--max-cost): give the price in US ` +
+      `dollars per million tokens, as in --config ${shellQuoted(setting)}, or use --max-tokens`,
+  );
 }
 
 /** The names of a provider's models in the catalog. */

@@ -1,4 +1,5 @@
-import { contentForm, dataUrl, omittedImage, wireName } from "./body.ts";
+import { contentForm, dataUrl, omittedImage, outputLimit, wireName } from "./body.ts";
+import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
   type AssistantMessage,
@@ -13,27 +14,34 @@ import {
 import type { ModelRequest, ToolOffer } from "./model.ts";
 import type { Quirks } from "./providers.ts";
 
-/**
- * The body of a Chat Completions request; JSON leaves out its undefined values. The order of the keys matters: the
- * messages come last, so that each request begins with the bytes of the one before and the prompt cache applies.
- */
-export function chatBody(request: ModelRequest, { provider, info, settings }: ModelEndpoint): object {
+/** The bodies of Chat Completions requests. */
+export function chatBodies({ provider, info, settings }: ModelEndpoint): (request: ModelRequest) => string {
   const quirks = provider.quirks ?? {};
-  const { temperature, maxOutputTokens, reasoningEffort } = settings;
-  const hasTools = request.tools.length > 0;
+  const options = { quirks, images: info.images };
+  const textsOf = messageWriter((messages, position) => messageForms(messages, position, options));
+  return (request) => {
+    const system = JSON.stringify({ role: "system", content: request.system });
+    const messages = { name: "messages", texts: [system, ...textsOf(request.messages)] };
+    const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
+    const key = quirks.maxTokens ?? "max_completion_tokens";
+    const { first, last } = outputLimit(request, settings);
+    const before = settingsOf(request, { info, quirks, settings, longest: { [key]: first } });
+    return bodyText(before, messages, { tool_choice: choice, [key]: last });
+  };
+}
+
+type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: object };
+
+function settingsOf({ tools }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): object {
+  const { temperature, reasoningEffort } = settings;
   return {
     model: info.name,
     stream: true,
     stream_options: quirks.plainStream ? undefined : { include_usage: true },
     temperature,
-    [quirks.maxTokens ?? "max_completion_tokens"]: maxOutputTokens,
+    ...longest,
     reasoning_effort: reasoningEffort,
-    tools: hasTools ? request.tools.map(toolForm) : undefined,
-    messages: [
-      { role: "system", content: request.system },
-      ...messageForms(request.messages, { quirks, images: info.images }),
-    ],
-    tool_choice: hasTools && request.withoutTools ? "none" : undefined,
+    tools: tools.length > 0 ? tools.map(toolForm) : undefined,
   };
 }
 
@@ -43,19 +51,20 @@ function toolForm({ name, about, input }: ToolOffer): object {
   return { type: "function", function: { name, description: about, parameters: input } };
 }
 
-function messageForms(messages: readonly Message[], options: FormOptions): object[] {
-  return messages.flatMap((message, position) => {
-    switch (message.role) {
-      case "user":
-        return [{ role: "user", content: contentForm(message.parts, options.images, partForm) }];
-      case "assistant":
-        return assistantForm(message, options);
-      case "tool":
-        return [resultForm(message, options), ...imagesAfter(messages, position, options)];
-      default:
-        return message satisfies never;
-    }
-  });
+function messageForms(messages: readonly Message[], position: number, options: FormOptions): object[] {
+  const message = messages[position];
+  switch (message?.role) {
+    case undefined:
+      return [];
+    case "user":
+      return [{ role: "user", content: contentForm(message.parts, options.images, partForm) }];
+    case "assistant":
+      return assistantForm(message, options);
+    case "tool":
+      return [resultForm(message, options), ...imagesAfter(messages, position, options)];
+    default:
+      return message satisfies never;
+  }
 }
 
 function partForm(part: TextPart | ImagePart): object {

@@ -1,5 +1,5 @@
 import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "../config/json.ts";
-import { chatBody } from "./chat-body.ts";
+import { chatBodies } from "./chat-body.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import { FragmentedCalls } from "./fragments.ts";
 import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
@@ -8,7 +8,7 @@ import { noUsage } from "./usage.ts";
 
 /** Chat Completions, as OpenAI defined it and as other servers understood it. */
 export function chatModel(endpoint: ModelEndpoint): Model {
-  return wireModel({ wire: "chat", body: chatBody, parser: () => new ChatReply() }, endpoint);
+  return wireModel({ wire: "chat", bodies: chatBodies, parser: () => new ChatReply() }, endpoint);
 }
 
 class ChatReply implements ReplyParser {

@@ -1,8 +1,14 @@
 import { isRecord, type JsonRecord, parseJson, recordIn, recordOf, stringIn } from "../config/json.ts";
 import { maskKeys } from "../config/mask.ts";
 
-/** An error as a provider words it; `codes` are its own codes in one string. */
-export type ErrorBody = { message: string; codes: string };
+/** An error as a provider words it. */
+export type ErrorBody = {
+  message: string;
+  /** Its own codes in one string. */
+  codes: string;
+  /** Headers that the body repeats or stands for, by lower-case name. */
+  headers?: readonly (readonly [name: string, value: string])[];
+};
 
 /** The body of an error response: JSON, text or a page. */
 export function parseErrorBody(body: string): ErrorBody {
@@ -28,8 +34,24 @@ export function errorBodyOf(value: unknown): ErrorBody {
 
 function withCodes(body: ErrorBody, record: JsonRecord): ErrorBody {
   const own = [record.code, record.type, record.status].filter((code) => typeof code === "string");
-  return { ...body, codes: [body.codes, ...own].join(" ").trim() };
+  const headers = [...(body.headers ?? []), ...headersIn(record)];
+  return { ...body, codes: [body.codes, ...own].join(" ").trim(), ...(headers.length > 0 && { headers }) };
 }
+
+/** OpenRouter repeats the headers of its own limits, and OpenAI's subscriptions have fields in place of some. */
+function headersIn(record: JsonRecord): (readonly [string, string])[] {
+  const repeated = Object.entries(recordIn(recordIn(record, "metadata"), "headers"));
+  const fields = Object.entries(headerOfField).map(([field, header]) => [header, record[field]] as const);
+  return [...repeated, ...fields].flatMap(([name, value]) =>
+    typeof value === "string" || typeof value === "number" ? [[name.toLowerCase(), String(value)] as const] : [],
+  );
+}
+
+const headerOfField = {
+  resets_at: "retry-after",
+  resets_in_seconds: "retry-after",
+  plan_type: "x-codex-plan-type",
+} as const;
 
 /** The HTTP status in an error within a stream. */
 export function statusIn(error: unknown): number | undefined {

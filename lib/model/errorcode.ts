@@ -38,6 +38,18 @@ const rules: readonly Rule[] = [
   { code: "overloaded", statuses: is(529) },
   { code: "rate_limit", statuses: is(429) },
   {
+    code: "invalid_image",
+    statuses: (status = 400) => is(400, 413, 415, 422)(status),
+    words: [
+      /invalid[_ ](?:base64_|data url for )?image(?!_url| input)|unsupported[_ ]image(?! input)|invalid base64/i,
+      /image_parse_error|empty_image_file/,
+      /not (?:represent )?a valid image|image is (?:not valid|invalid|corrupt)/i,
+      /(?:could not|cannot|unable to|failed to) (?:process|identify|load|decode|read) (?:the |an |input |provided )*image/i,
+      /image(?:[ _][a-z]+){0,2}[ _](?:exceeds?|too[ _](?:large|small|big))/i,
+      /image\.source\.base64|image does not match|(?:mime|media) type.{0,20} image/i,
+    ],
+  },
+  {
     code: "context",
     statuses: isClientError,
     words: [

@@ -3,9 +3,10 @@ import { isLoopback } from "../egress/rules/host.ts";
 import { errnoOf, errnoWords, type ErrorCode, KodaError, messageOf } from "../errors.ts";
 import { endpointOf, querySecrets } from "./address.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
-import { errorBodyOf, parseErrorBody, sanitize, statusIn, type ErrorBody } from "./errorbody.ts";
+import { errorBodyOf, sanitize, statusIn, type ErrorBody } from "./errorbody.ts";
 import { errorCodeOf } from "./errorcode.ts";
 import { customProviderName, keySource, type Provider } from "./providers.ts";
+import type { HeaderMap } from "./ratelimits.ts";
 import { requestedDelay } from "./retryafter.ts";
 
 /** Values for the provider alone, which messages must not repeat. */
@@ -15,17 +16,18 @@ export function secretsOf({ provider, key, headers }: ModelEndpoint): string[] {
 
 /** The error of a response that is not a stream. */
 export function responseError(
-  { status, headers }: { status: number; headers: Headers },
-  text: string,
+  { status, headers }: { status: number; headers: HeaderMap },
+  body: ErrorBody,
   endpoint: ModelEndpoint,
 ): KodaError {
   if (status >= 300 && status < 400) return redirectError(status, headers.get("location"), endpoint);
-  return providerError(parseErrorBody(text), { status, headers }, endpoint);
+  return providerError(body, { status, headers }, endpoint);
 }
 
 /** The error that a provider reports within its stream, or in a body with status 200. */
 export function streamError(error: unknown, endpoint: ModelEndpoint): KodaError {
-  return providerError(errorBodyOf(error), { status: statusIn(error), headers: new Headers() }, endpoint);
+  const body = errorBodyOf(error);
+  return providerError(body, { status: statusIn(error), headers: new Map(body.headers) }, endpoint);
 }
 
 /** The error of a stream that breaks the protocol. */
@@ -59,7 +61,7 @@ export function connectionError(
   });
 }
 
-type Response = { status: number | undefined; headers: Headers };
+type Response = { status: number | undefined; headers: HeaderMap };
 
 function providerError(body: ErrorBody, { status, headers }: Response, endpoint: ModelEndpoint): KodaError {
   const code = errorCodeOf(status, body);
@@ -84,6 +86,7 @@ function sentence(code: ErrorCode, quoted: string, { provider, info, key }: Mode
     context: `The conversation is too long for ${name}/${info.name}`,
     content_policy: `${name} refused the content of the conversation`,
     images: `${name}/${info.name} does not accept images`,
+    invalid_image: `${name} refused an image`,
     quota: `${name}: quota exceeded`,
     rate_limit: `${name} is limiting the rate of requests`,
     overloaded: `${name} is overloaded`,
@@ -101,8 +104,8 @@ function missingKey({ name, keys }: Provider, quoted: string): string {
   return `${subject} needs an API key${said}. ${hint}`;
 }
 
-function redirectError(status: number, target: string | null, endpoint: ModelEndpoint): KodaError {
-  const where = target === null ? "elsewhere" : `to "${sanitize(target, secretsOf(endpoint))}"`;
+function redirectError(status: number, target: string | undefined, endpoint: ModelEndpoint): KodaError {
+  const where = target === undefined ? "elsewhere" : `to "${sanitize(target, secretsOf(endpoint))}"`;
   const message =
     `${endpointOf(endpoint.provider)} redirects ${where} (${status}). koda does not follow, since the key would be ` +
     "sent there: set the base URL to the final address";

@@ -1,6 +1,7 @@
 import type { Wire } from "../config/config.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { CallPart, Message, ThinkingPart } from "./message.ts";
+import type { RateLimits } from "./ratelimits.ts";
 
 /** A JSON Schema object: the input of a tool, or `--output-schema`. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -29,8 +30,14 @@ export type ModelRequest = {
   tools: readonly ToolOffer[];
   /** The model may not call tools; they stay in the request so that its prefix does not change. */
   withoutTools?: boolean;
+  /** The longest reply that the cost limit allows, in tokens. */
+  affordableOutput?: number;
   /** Called for every chunk of bytes: `--idle-timeout` starts again. */
   heard?: () => void;
+  /** Called with the provider's limits whenever a response tells them, also one that refuses the request. */
+  limits?: (limits: RateLimits) => void;
+  /** Called when a wait for a limit begins, and disposed at its end: `--idle-timeout` does not count it. */
+  waits?: () => Disposable;
 };
 
 export type FinishReason = "stop" | "calls" | "length" | "filter";

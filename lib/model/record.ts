@@ -142,7 +142,7 @@ export function secretsIn(env: Readonly<Record<string, string | undefined>>): st
 }
 
 /** The recorded headers. All others are left out, since any of them may hold a key. */
-const keptHeaders = /^(content-type|retry-after(-ms)?|x-ratelimit-.*)$/;
+const keptHeaders = /^(content-type|retry-after(-ms)?|(x-|anthropic-)?ratelimit-.*|x-codex-.*)$/;
 
 /** A pipe or a device is opened at once: it has nothing to lose, and a mistake shows. */
 function openAtOnce(place: OutputPlace): number | undefined {

@@ -17,19 +17,22 @@ export type ReplyParser = {
 
 type WireFormat = {
   wire: Wire;
-  body(request: ModelRequest, endpoint: ModelEndpoint): object;
+  /** Writes the bodies of a conversation's requests. */
+  bodies(endpoint: ModelEndpoint): (request: ModelRequest) => string;
   parser(): ReplyParser;
 };
 
 /** A model behind one wire, without retries. A reply without its terminal event is an error, however it stopped. */
-export function wireModel({ wire, body, parser }: WireFormat, endpoint: ModelEndpoint): Model {
+export function wireModel({ wire, bodies, parser }: WireFormat, endpoint: ModelEndpoint): Model {
+  const bodyOf = bodies(endpoint);
   return async function* (request, signal) {
     const reply = parser();
-    const listener = { signal, heard: request.heard, isComplete: () => reply.state !== "open" };
+    const { heard, limits } = request;
+    const listener = { signal, heard, limits, isComplete: () => reply.state !== "open" };
     let events: ModelEvent[] = [];
 
     try {
-      receiving: for await (const frames of streamFrames(wire, body(request, endpoint), { endpoint, listener })) {
+      receiving: for await (const frames of streamFrames(wire, bodyOf(request), { endpoint, listener })) {
         for (const frame of frames) {
           if (frame === "[DONE]") break receiving;
           reply.read(decode(frame, endpoint), events);

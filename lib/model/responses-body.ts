@@ -1,26 +1,39 @@
-import { contentForm, dataUrl, wireName } from "./body.ts";
+import { contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
+import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import type { AssistantMessage, ImagePart, Message, TextPart } from "./message.ts";
 import type { ModelInfo, ModelRequest, ToolOffer } from "./model.ts";
 import { thoughtOf } from "./thought.ts";
 
-/** The body of a Responses request; chat-body.ts explains the order of its keys. The provider stores nothing. */
-export function responsesBody(request: ModelRequest, { info, settings }: ModelEndpoint): object {
-  const { temperature, maxOutputTokens, reasoningEffort } = settings;
+/** The bodies of Responses requests. */
+export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest) => string {
+  const textsOf = messageWriter((messages, position) => itemForms(messages[position], endpoint.info));
+  return (request) => {
+    const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
+    const items = { name: "input", texts: textsOf(request.messages) };
+    const { first, last } = outputLimit(request, endpoint.settings);
+    return bodyText(settingsOf(request, endpoint, first), items, { tool_choice: choice, max_output_tokens: last });
+  };
+}
+
+/** The provider stores nothing. */
+function settingsOf(
+  { tools, system }: ModelRequest,
+  { info, settings }: ModelEndpoint,
+  longest: number | undefined,
+): object {
+  const { temperature, reasoningEffort } = settings;
   const reasons = !info.refuses?.includes("reasoning_effort");
-  const hasTools = request.tools.length > 0;
   return {
     model: info.name,
     stream: true,
     store: false,
     include: reasons ? ["reasoning.encrypted_content"] : undefined,
     temperature,
-    max_output_tokens: maxOutputTokens,
+    max_output_tokens: longest,
     reasoning: reasoningEffort && { effort: reasoningEffort },
-    tools: hasTools ? request.tools.map(toolForm) : undefined,
-    instructions: request.system,
-    input: request.messages.flatMap((message) => itemForms(message, info)),
-    tool_choice: hasTools && request.withoutTools ? "none" : undefined,
+    tools: tools.length > 0 ? tools.map(toolForm) : undefined,
+    instructions: system,
   };
 }
 
@@ -29,8 +42,10 @@ function toolForm({ name, about, input }: ToolOffer): object {
   return { type: "function", name, description: about, parameters: input, strict: false };
 }
 
-function itemForms(message: Message, info: ModelInfo): object[] {
-  switch (message.role) {
+function itemForms(message: Message | undefined, info: ModelInfo): object[] {
+  switch (message?.role) {
+    case undefined:
+      return [];
     case "user":
       return [{ role: "user", content: contentForm(message.parts, info.images, partForm) }];
     case "assistant":

@@ -3,12 +3,15 @@ import type { ModelEndpoint } from "./endpoint.ts";
 import { streamError } from "./failure.ts";
 import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
 import { type ReplyParser, wireModel } from "./reply.ts";
-import { responsesBody } from "./responses-body.ts";
+import { responsesBodies } from "./responses-body.ts";
 import { thoughtToken } from "./thought.ts";
 
 /** OpenAI's Responses: a reply is a list of items, each announced, filled by deltas and completed. */
 export function responsesModel(endpoint: ModelEndpoint): Model {
-  return wireModel({ wire: "responses", body: responsesBody, parser: () => new ResponsesReply(endpoint) }, endpoint);
+  return wireModel(
+    { wire: "responses", bodies: responsesBodies, parser: () => new ResponsesReply(endpoint) },
+    endpoint,
+  );
 }
 
 class ResponsesReply implements ReplyParser {

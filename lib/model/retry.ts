@@ -1,16 +1,19 @@
 import { setTimeout } from "node:timers/promises";
-import { KodaError } from "../errors.ts";
+import { formatDuration } from "../config/units.ts";
+import { type ErrorCode, KodaError } from "../errors.ts";
 import type { Model } from "./model.ts";
 
 export type RetryPolicy = {
   max: number;
+  /** The longest wait for a limit that the provider says will reset (--wait-limit). */
+  waitLimitMs: number;
   /** From 0 to 1, so that runs that failed together do not retry together. */
   random: () => number;
   /** Waits; throws the signal's reason when it aborts. */
   wait: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
-export const standardRetry: RetryPolicy = { max: 5, random: Math.random, wait };
+export const standardRetry: RetryPolicy = { max: 5, waitLimitMs: 0, random: Math.random, wait };
 
 /** For a replay, where waiting spares no server. */
 export const instantRetry: RetryPolicy = { ...standardRetry, wait: async (_ms, signal) => signal.throwIfAborted() };
@@ -29,16 +32,57 @@ export function withRetries(load: () => Promise<Model>, policy: RetryPolicy = st
       } catch (error) {
         // The reason of an abort may be retryable: for another run, not for another attempt.
         signal.throwIfAborted();
-        if (!(error instanceof KodaError) || !error.retryable) throw error;
-        if (attempt > Math.min(policy.max, error.maxRetries)) throw error;
+        if (!(error instanceof KodaError)) throw error;
+        const delay = delayAfter(error, attempt, policy);
+        if (delay === undefined) throw withAdvice(error, policy);
         const { code, message: reason } = error;
-        const delayMs = error.retryAfterMs ?? backoff(attempt, policy.random());
-        const message = `Reconnecting… ${attempt}/${policy.max}`;
-        yield [{ type: "retry", attempt, max: policy.max, delayMs, code, message, reason }];
-        await policy.wait(delayMs, signal);
+        const doing = delay.isForLimit ? "Waiting for the limit to reset" : "Reconnecting";
+        const message = `${doing}… ${attempt}/${policy.max}`;
+        yield [{ type: "retry", attempt, max: policy.max, delayMs: delay.ms, code, message, reason }];
+        using _ = delay.isForLimit ? request.waits?.() : undefined;
+        await policy.wait(delay.ms, signal);
       }
     }
   };
+}
+
+type Delay = { ms: number; isForLimit: boolean };
+
+/** The wait before the next attempt; undefined when there is none. */
+function delayAfter(error: KodaError, attempt: number, policy: RetryPolicy): Delay | undefined {
+  const { code, retryable, maxRetries, retryAfterMs } = error;
+  if (attempt > Math.min(policy.max, maxRetries)) return undefined;
+  const isLimit = limitCodes.has(code);
+  const isLong = retryAfterMs !== undefined && (retryAfterMs > longestDelayMs || !retryable);
+  if (isLong && (retryable || isLimit) && retryAfterMs <= policy.waitLimitMs)
+    return { ms: retryAfterMs, isForLimit: true };
+  // Of a limit the provider knows when it resets; a server in trouble may come back sooner than it says.
+  if (!retryable || (isLong && isLimit)) return undefined;
+  // A reset in the past is one of a clock that differs from ours.
+  return { ms: Math.min(retryAfterMs || backoff(attempt, policy.random()), longestDelayMs), isForLimit: false };
+}
+
+/** A longer wait needs --wait-limit. */
+const longestDelayMs = 60_000;
+
+const limitCodes: ReadonlySet<ErrorCode> = new Set(["rate_limit", "quota"]);
+
+/** Names the flag that waits for a limit which resets. */
+function withAdvice(error: KodaError, { waitLimitMs }: RetryPolicy): KodaError {
+  const { code, message, retryable, httpStatus, retryAfterMs } = error;
+  if (!limitCodes.has(code) || retryAfterMs === undefined) return error;
+  if (retryAfterMs <= Math.max(waitLimitMs, retryable ? longestDelayMs : 0)) return error;
+  const minutes = Math.ceil(retryAfterMs / 60_000) * 60_000;
+  return new KodaError(
+    code,
+    `${message}. Pass --wait-limit ${formatDuration(minutes)} to wait until the limit resets`,
+    {
+      retryable,
+      retryAfterMs,
+      cause: error,
+      ...(httpStatus !== undefined && { httpStatus }),
+    },
+  );
 }
 
 /** 200 ms, 400 ms, …, each plus or minus a tenth. */

@@ -4,15 +4,18 @@ import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
 import { requestUrl } from "./address.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
-import { sanitize } from "./errorbody.ts";
+import { parseErrorBody, sanitize } from "./errorbody.ts";
 import { connectionError, responseError, secretsOf } from "./failure.ts";
 import { type Frame, FrameReader } from "./frames.ts";
 import type { ApiKey, Provider } from "./providers.ts";
+import { type RateLimits, rateLimitsIn } from "./ratelimits.ts";
 
 type Listener = {
   signal: AbortSignal;
   /** Called for every chunk. */
   heard: (() => void) | undefined;
+  /** Called with the provider's limits when a response tells them. */
+  limits: ((limits: RateLimits) => void) | undefined;
   /** True when the rest of the stream does not matter. */
   isComplete: () => boolean;
 };
@@ -23,7 +26,7 @@ type Listener = {
  */
 export async function* streamFrames(
   wire: Wire,
-  body: object,
+  body: string,
   { endpoint, listener }: { endpoint: ModelEndpoint; listener: Listener },
 ): AsyncGenerator<Frame[], void> {
   const { signal } = listener;
@@ -37,7 +40,11 @@ export async function* streamFrames(
     signal.throwIfAborted();
     const response = await withValidKey(endpoint.key, signal, async () => {
       const either = AbortSignal.any([signal, leaving.signal]);
-      return await within(endpoint.streamIdleMs, post(wire, body, { endpoint, signal: either }), endpoint.provider);
+      return await within(
+        endpoint.streamIdleMs,
+        post(wire, body, { endpoint, listener, signal: either }),
+        endpoint.provider,
+      );
     });
     started = true;
     listener.heard?.();
@@ -88,8 +95,8 @@ async function withValidKey<T>(key: ApiKey | undefined, signal: AbortSignal, sen
 /** The response, if it is a stream of events or a whole JSON reply; anything else is thrown as an error. */
 async function post(
   wire: Wire,
-  body: object,
-  { endpoint, signal }: { endpoint: ModelEndpoint; signal: AbortSignal },
+  body: string,
+  { endpoint, listener, signal }: { endpoint: ModelEndpoint; listener: Listener; signal: AbortSignal },
 ): Promise<Response> {
   const { provider, key, fetch, userAgent } = endpoint;
   const headers: Record<string, string> = {
@@ -103,8 +110,13 @@ async function post(
   };
 
   const url = requestUrl(provider, paths[wire]);
-  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
-  if (!response.ok) throw responseError(response, await response.text(), endpoint);
+  const response = await fetch(url, { method: "POST", headers, body, signal });
+  const { ok, status } = response;
+  const error = ok ? undefined : parseErrorBody(await response.text());
+  const told = new Map([...response.headers, ...(error?.headers ?? [])]);
+  const limits = rateLimitsIn(told, Date.now());
+  if (limits !== undefined) listener.limits?.(limits);
+  if (error !== undefined) throw responseError({ status, headers: told }, error, endpoint);
   const type = response.headers.get("content-type") ?? "";
   if (/html/i.test(type)) throw notAStream(await response.text(), { type, url, endpoint });
   return /json/i.test(type) ? asStream(await response.text()) : response;

@@ -22,7 +22,12 @@ export function searchableText(item: Item): string {
         .join("\n");
     case "todo":
       return item.items.map(({ text, status }) => `[${status}] ${text}`).join("\n");
+    case "compaction":
+      return item.text;
     case "turn_start":
+    case "trim":
+    case "images_removed":
+    case "rollback":
       return "";
     case "turn_end":
       return item.error?.message ?? "";

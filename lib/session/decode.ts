@@ -1,21 +1,32 @@
-import { z } from "zod";
-import { parseJson } from "../config/json.ts";
+import { parseJson, recordOf, stringIn } from "../config/json.ts";
 import { storeFailure } from "./database.ts";
-import { itemSchema, type LoggedItem } from "./item.ts";
+import { type Item, type ItemKind, itemChecks, type LoggedItem } from "./item.ts";
 import type { ItemRow } from "./log.ts";
 
-/** Passed as a value, since its module loads zod, which only the log of an earlier process needs. */
-export type DecodeItem = (path: string, row: ItemRow) => LoggedItem;
+/** Makes an item of its row. An unknown kind is refused. */
+export function decodeItem(path: string, { session, seq, turn, at, body }: ItemRow): LoggedItem {
+  const item: unknown = parseJson(body);
+  if (isItem(item)) return logged(item, { seq, turn, at: new Date(at).toISOString() });
+  const kind = stringIn(recordOf(item), "kind");
+  const isUnknown = kind !== undefined && !Object.hasOwn(itemChecks, kind);
+  const problem = isUnknown
+    ? `this version of koda does not know the kind "${kind}"`
+    : `${body.slice(0, 60)} is not an item that this koda knows`;
+  const where = session === undefined ? "a session" : `session "${session}"`;
+  throw storeFailure(path, `item ${seq} of ${where} cannot be read (${problem}). Update koda, or remove the session`);
+}
 
-/** Makes an item of its row. Unknown keys are left out, an unknown kind is refused. */
-export function decodeItem(path: string, { seq, turn, at, body }: ItemRow): LoggedItem {
-  const decoded = itemSchema.safeParse(parseJson(body));
-  if (!decoded.success) {
-    const problem = z.prettifyError(decoded.error).replaceAll(/\s+/g, " ");
-    throw storeFailure(
-      path,
-      `item ${seq} of a session cannot be read (${problem}). Update koda, or remove the session`,
-    );
-  }
-  return { seq, turn, at: new Date(at).toISOString(), ...decoded.data };
+/** In place: a long log has many items. */
+function logged(item: Item, { seq, turn, at }: Omit<LoggedItem, keyof Item>): LoggedItem {
+  const whole = item as LoggedItem;
+  whole.seq = seq;
+  whole.turn = turn;
+  whole.at = at;
+  return whole;
+}
+
+function isItem(value: unknown): value is Item {
+  if (typeof value !== "object" || value === null || !("kind" in value)) return false;
+  const { kind } = value;
+  return typeof kind === "string" && Object.hasOwn(itemChecks, kind) && itemChecks[kind as ItemKind](value);
 }

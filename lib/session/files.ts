@@ -39,6 +39,8 @@ export function createFileLog() {
       own.add(path);
     },
     isOwn: (path: string): boolean => own.has(path),
+    /** The model no longer has the contents that it read, so every file counts as unread. */
+    forgetContents: (): void => seen.clear(),
     /** Drops a path and everything below it. */
     forget(path: string): void {
       const isDropped = (known: string) => known === path || known.startsWith(`${path}/`);

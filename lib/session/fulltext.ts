@@ -3,52 +3,99 @@ import type { Database } from "./database.ts";
 import { linesOfOutput } from "./lines.ts";
 import type { ItemRow } from "./log.ts";
 import { recordingOf, type RecordingRow } from "./outputs.ts";
+import { type IndexText, longestWord, TextPreparation } from "./terms.ts";
 
 /** The text of an item; throws for an item that this koda cannot read. */
 export type TextOf = (item: ItemRow) => string;
 
 /**
- * Adds to the full-text index whatever was recorded since the last search, in one session or in all. In small steps,
- * each in its own transaction, so that processes that record meanwhile never wait for long.
+ * Adds to the full-text index whatever was recorded since the last search, in one session or in all. Texts are read and
+ * prepared between transactions, which are short, so that processes that record meanwhile never wait for long.
  */
 export function updateIndex(db: Database, { session, textOf }: { session?: string; textOf: TextOf }): void {
-  for (const id of session === undefined ? behind(db) : [session]) {
-    while (db.write(() => indexItems(db, { session: id, textOf })) === itemsAtOnce);
+  const preparation = new TextPreparation();
+  const isComplete = hasAllWords(db);
+  let batch: Addition[] = [];
+  let size = 0;
+  const commit = (words: readonly string[]) => {
+    db.write(() => {
+      addTexts(db, batch);
+      addWords(db, words, isComplete && preparation.words.length === 0);
+    });
+    [batch, size] = [[], 0];
+  };
+  for (const addition of additions(db, { session, textOf, preparation })) {
+    batch.push(addition);
+    size += addition.size;
+    if (size >= mostAtOnce) commit(preparation.words.length < mostNewWords ? [] : preparation.takeWords());
   }
-  for (const id of unindexedRecordings(db, session)) db.write(() => indexRecording(db, id));
+  if (batch.length + preparation.words.length > 0) commit(preparation.takeWords());
 }
 
-const itemsAtOnce = 20;
+/** Characters in one transaction: it takes some ten milliseconds. */
+const mostAtOnce = 1024 * 1024;
+/** Words are all over the pages of their table, so they are added together. */
+const mostNewWords = 50_000;
+const rowsAtOnce = 100;
 
-function behind(db: Database): string[] {
-  return db.all<{ id: string }>("SELECT id FROM session WHERE indexed < length").map(({ id }) => id);
+/**
+ * Texts that are indexed together; false from `claim` when another process has done so in the meantime. Some texts of a
+ * fork may be in the index already.
+ */
+type Addition = { claim(): boolean; texts: (IndexText & { id: number })[]; size: number; isShared: boolean };
+
+type Unindexed = { session: string | undefined; textOf: TextOf; preparation: TextPreparation };
+
+function* additions(db: Database, unindexed: Unindexed): Generator<Addition, void> {
+  for (const row of behind(db, unindexed.session)) yield* itemsOf(db, row, unindexed);
+  for (const id of unindexedRecordings(db, unindexed.session)) {
+    const addition = recordingAddition(db, id, unindexed.preparation);
+    if (addition !== undefined) yield addition;
+  }
 }
 
-type UnindexedRow = ItemRow & { content: number; present: number };
+type Behind = { id: string; indexed: number; isShared: 0 | 1 };
 
-/** Indexes the next few items of a session and returns their number. Some may be indexed already, by way of a fork. */
-function indexItems(db: Database, { session, textOf }: { session: string; textOf: TextOf }): number {
-  const rows = db.all<UnindexedRow>(
-    `SELECT item.seq, item.turn, item.at, item.content, content.body,
-         EXISTS (SELECT 1 FROM search WHERE search.rowid = item.content) AS present
-       FROM session JOIN item ON item.session = session.id JOIN content ON content.id = item.content
-       WHERE session.id = ? AND item.seq > session.indexed ORDER BY item.seq LIMIT ?`,
-    [session, itemsAtOnce],
+function behind(db: Database, session: string | undefined): Behind[] {
+  return db.all<Behind>(
+    `SELECT id, indexed,
+         parent IS NOT NULL OR id IN (SELECT parent FROM session WHERE parent IS NOT NULL) AS isShared
+       FROM session WHERE indexed < length AND (?1 IS NULL OR id = ?1)`,
+    [session ?? null],
   );
-  let done = 0;
-  for (const row of rows) {
-    const text = row.present === 1 ? "" : readable(row, textOf);
-    if (text === undefined) break;
-    if (text !== "") insertText(db, row.content, text);
-    done++;
-  }
-  const last = rows[done - 1];
-  if (last !== undefined) db.run("UPDATE session SET indexed = ? WHERE id = ?", [last.seq, session]);
-  return done;
 }
+
+type UnindexedRow = ItemRow & { kind: string; content: number };
 
 /** Items after one that this koda cannot read stay unindexed: the session cannot be opened here anyway. */
-function readable(row: ItemRow, textOf: TextOf): string | undefined {
+function* itemsOf(db: Database, { id, indexed, isShared }: Behind, { textOf, preparation }: Unindexed) {
+  let from = indexed;
+  while (true) {
+    const rows = db.all<UnindexedRow>(
+      `SELECT item.seq, item.turn, item.at, item.kind, item.content, content.body
+         FROM item JOIN content ON content.id = item.content
+         WHERE item.session = ? AND item.seq > ? ORDER BY item.seq LIMIT ${rowsAtOnce}`,
+      [id, from],
+    );
+    const texts: Addition["texts"] = [];
+    let [to, size] = [from, 0];
+    for (const row of rows) {
+      const text = readable(row, textOf);
+      if (text === undefined) break;
+      if (text !== "") texts.push({ id: row.content, ...preparation.prepare(text) });
+      [to, size] = [row.seq, size + text.length];
+    }
+    const place = [to, id, from];
+    const claim = () => db.run("UPDATE session SET indexed = ? WHERE id = ? AND indexed = ?", place).changes > 0;
+    if (to > from) yield { claim, texts, size, isShared: isShared === 1 };
+    if (to - from < rowsAtOnce) return;
+    from = to;
+  }
+}
+
+/** Environments are left out: they are alike in all sessions. */
+function readable(row: UnindexedRow, textOf: TextOf): string | undefined {
+  if (row.kind === "environment") return "";
   try {
     return textOf(row);
   } catch (error) {
@@ -66,14 +113,56 @@ function unindexedRecordings(db: Database, session: string | undefined): number[
   return waiting.map(({ id }) => id);
 }
 
-function indexRecording(db: Database, id: number): void {
-  const claimed = db.run("UPDATE recording SET indexed = 1 WHERE id = ? AND indexed = 0", [id]);
-  const row = claimed.changes === 0 ? undefined : db.get<RecordingRow>("SELECT * FROM recording WHERE id = ?", [id]);
-  if (row === undefined) return;
-  const text = linesOfOutput(recordingOf(row)).map((line) => line.text);
-  insertText(db, -id, text.join("\n"));
+function recordingAddition(db: Database, id: number, preparation: TextPreparation): Addition | undefined {
+  const row = db.get<RecordingRow>("SELECT * FROM recording WHERE id = ?", [id]);
+  if (row === undefined) return undefined;
+  const text = linesOfOutput(recordingOf(row))
+    .map((line) => line.text)
+    .join("\n");
+  const claim = () => db.run("UPDATE recording SET indexed = 1 WHERE id = ? AND indexed = 0", [id]).changes > 0;
+  return { claim, texts: [{ id: -id, ...preparation.prepare(text) }], size: text.length, isShared: false };
 }
 
-function insertText(db: Database, id: number, text: string): void {
-  db.run("INSERT INTO search (rowid, text) VALUES (?, ?)", [id, text]);
+function addTexts(db: Database, batch: readonly Addition[]): void {
+  for (const { claim, texts, isShared } of batch) {
+    if (!claim()) continue;
+    for (const { id, text, parts } of texts) {
+      // Not in one statement: FTS5 would write its data after each, which takes ten times as long.
+      const isThere = isShared && db.get("SELECT 1 FROM search_docsize WHERE id = ?", [id]) !== undefined;
+      if (!isThere) db.run("INSERT INTO search (rowid, text, parts) VALUES (?, ?, ?)", [id, text, parts]);
+    }
+  }
+}
+
+/** The empty word says that the list is complete: it is not when a process was killed between texts and their words. */
+function addWords(db: Database, words: readonly string[], isComplete: boolean): void {
+  for (const word of words.toSorted()) db.run("INSERT OR IGNORE INTO word (text) VALUES (?)", [word]);
+  db.run(isComplete ? "INSERT OR IGNORE INTO word (text) VALUES ('')" : "DELETE FROM word WHERE text = ''");
+}
+
+function hasAllWords(db: Database): boolean {
+  return db.get("SELECT 1 FROM word WHERE text = ''") !== undefined;
+}
+
+/** Words of the index of which this is a part, those that begin with it first, then the shortest. */
+export function wordsWith(db: Database, part: string): string[] {
+  if (!hasAllWords(db)) restoreWords(db);
+  const rows = db.all<{ text: string }>(
+    `SELECT text FROM word WHERE instr(text, ?1) > 0 ORDER BY instr(text, ?1) > 1, length(text), text LIMIT ${mostWords}`,
+    [part],
+  );
+  return rows.map(({ text }) => text);
+}
+
+const mostWords = 200;
+
+/** To be called when texts were deleted. */
+export function forgetWords(db: Database): void {
+  db.run("DELETE FROM word");
+}
+
+function restoreWords(db: Database): void {
+  db.script("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab (main, search, row)");
+  db.run(`INSERT OR IGNORE INTO word SELECT term FROM temp.vocabulary WHERE length(term) <= ${longestWord}
+    UNION ALL SELECT ''`);
 }

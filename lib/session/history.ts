@@ -16,6 +16,10 @@ export class History {
 
   add(item: Item): void {
     switch (item.kind) {
+      case "compaction":
+        this.#close();
+        this.#say({ role: "user", parts: [{ type: "text", text: item.text }] });
+        break;
       case "environment":
       case "note":
         this.#say({ role: "user", parts: item.text === "" ? [] : [{ type: "text", text: item.text }] });
@@ -35,6 +39,9 @@ export class History {
         this.#close();
         break;
       case "todo":
+      case "trim":
+      case "images_removed":
+      case "rollback":
         break;
       default:
         item satisfies never;

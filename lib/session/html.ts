@@ -1,22 +1,18 @@
-import { endingOf, figuresOf, titleOf, type DocumentWriter } from "./document.ts";
+import { endingOf, figuresOf, markerOf, titleOf, type DocumentWriter } from "./document.ts";
 import { htmlOfCall, htmlOfResult } from "./htmlcall.ts";
 import { style } from "./htmlstyle.ts";
 import { escaped, htmlBlocks } from "./htmltext.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 import type { SessionInfo } from "./log.ts";
+import { type Results, withResults } from "./replies.ts";
 import { richText } from "./richtext.ts";
 
 /** One file that needs nothing else. All text is escaped, and the page forbids itself scripts and the network. */
-export const html: DocumentWriter = {
-  begin,
-  *items(items) {
-    const written = new Set<LoggedItem>();
-    for (const [at, item] of items.entries()) {
-      if (item.kind === "assistant") yield htmlOfReply(item, resultsAfter(items, at, written));
-      else if (!written.has(item)) yield htmlOf(item);
-    }
-  },
-  end: "</body>\n</html>\n",
+export const html: DocumentWriter = function* ({ info, items }) {
+  yield begin(info);
+  for (const { item, results } of withResults(items))
+    yield item.kind === "assistant" ? htmlOfReply(item, results) : htmlOf(item);
+  yield "</body>\n</html>\n";
 };
 
 function begin(info: SessionInfo): string {
@@ -38,25 +34,6 @@ function begin(info: SessionInfo): string {
 <h1>${title}</h1>
 <dl>${rows.join("")}</dl>
 `;
-}
-
-type Results = ReadonlyMap<string, ItemOf<"result">>;
-
-/** The results of a reply's calls, which come before the next reply; they are written with their calls. */
-function resultsAfter(items: readonly LoggedItem[], at: number, written: Set<LoggedItem>): Results {
-  const reply = items[at];
-  const calls = new Set(
-    reply?.kind === "assistant" ? reply.parts.map((part) => (part.type === "call" ? part.id : "")) : [],
-  );
-  const results = new Map<string, ItemOf<"result">>();
-  for (let next = at + 1; next < items.length; next++) {
-    const item = items[next];
-    if (item === undefined || item.kind === "assistant") break;
-    if (item.kind !== "result" || !calls.has(item.call) || results.has(item.call)) continue;
-    results.set(item.call, item);
-    written.add(item);
-  }
-  return results;
 }
 
 function htmlOfReply({ parts }: ItemOf<"assistant">, results: Results): string {
@@ -84,9 +61,14 @@ function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
       const ending = endingOf(item);
       return ending === undefined ? "" : `<p class="ending">${escaped(ending)}</p>\n`;
     }
+    case "rollback":
+    case "compaction":
+      return `<p class="ending">${escaped(markerOf(item))}</p>\n`;
     case "environment":
     case "note":
     case "todo":
+    case "trim":
+    case "images_removed":
       return "";
     default:
       return item satisfies never;

@@ -1,99 +1,127 @@
-import { z } from "zod";
 import { modes, networks, wires } from "../config/config.ts";
+import {
+  isBoolean,
+  isEither,
+  isFigure,
+  isListOf,
+  isNumber,
+  isOneOf,
+  isRecordOf,
+  isString,
+  type TypeOf,
+} from "./check.ts";
 import { todoStates } from "./todo.ts";
 
-/**
- * The items of a log: one source for their types and for the decoder. Only decode.ts imports values from here, and all
- * others import types, so a new session never loads zod.
- */
-const text = z.object({ type: z.literal("text"), text: z.string() });
-const image = z.object({ type: z.literal("image"), mime: z.string(), base64: z.string() });
-const thinking = z.object({ type: z.literal("thinking"), text: z.string(), token: z.string().exactOptional() });
-const call = z.object({ type: z.literal("call"), id: z.string(), tool: z.string(), arguments: z.string() });
-const shown = z.array(z.discriminatedUnion("type", [text, image])).readonly();
-
-const figure = z.number().nullable();
-const usage = z.object({ input: figure, cached: figure, output: figure, reasoning: figure });
+/** The items of a log: one source for their types and for the checks of what was stored. */
+const text = isRecordOf({ type: isOneOf("text"), text: isString });
+const image = isRecordOf({ type: isOneOf("image"), mime: isString, base64: isString });
+const thinking = isRecordOf({ type: isOneOf("thinking"), text: isString }, { token: isString });
+const call = isRecordOf({ type: isOneOf("call"), id: isString, tool: isString, arguments: isString });
+const shown = isListOf(isEither(text, image));
+const usage = isRecordOf({ input: isFigure, cached: isFigure, output: isFigure, reasoning: isFigure });
 
 /** Permissions of a run beyond its mode, by real paths. Sessions of earlier versions of koda have no record of them. */
-const granted = z.object({
-  write: z.array(z.string()).readonly(),
-  read: z.array(z.string()).readonly(),
-  hide: z.array(z.string()).readonly(),
-  allowGit: z.boolean(),
-  egress: z
-    .object({ mode: z.enum(networks), allow: z.array(z.string()).readonly(), deny: z.array(z.string()).readonly() })
-    .exactOptional(),
-});
+const granted = isRecordOf(
+  { write: isListOf(isString), read: isListOf(isString), hide: isListOf(isString), allowGit: isBoolean },
+  { egress: isRecordOf({ mode: isOneOf(...networks), allow: isListOf(isString), deny: isListOf(isString) }) },
+);
 
 /** The address and settings of requests, without a password or key: a resumed session keeps to them. */
-const connection = z.object({
-  endpoint: z.string(),
-  wire: z.enum(wires),
-  keyVariable: z.string().exactOptional(),
-  reasoningEffort: z.enum(["low", "medium", "high"]).exactOptional(),
-  temperature: z.number().exactOptional(),
-  maxOutputTokens: z.number().exactOptional(),
-});
+const connection = isRecordOf(
+  { endpoint: isString, wire: isOneOf(...wires) },
+  {
+    keyVariable: isString,
+    reasoningEffort: isOneOf("low", "medium", "high"),
+    temperature: isNumber,
+    maxOutputTokens: isNumber,
+  },
+);
+
+/** An instruction file as it was told to the model. */
+const instruction = isRecordOf({ path: isString, hash: isString });
 
 /** The environment of a turn. A resumed session compares it with today's and tells the model only the differences. */
-const environment = z.object({
-  cwd: z.string(),
-  date: z.string(),
-  mode: z.enum(modes),
-  sandbox: z.string(),
-  writable: z.array(z.string()).readonly(),
-  model: z.string(),
-  provider: z.string(),
-  granted: granted.exactOptional(),
-  /** Absent when no provider was asked: for the demo and for a replay. */
-  connection: connection.exactOptional(),
-});
+const environment = isRecordOf(
+  {
+    cwd: isString,
+    date: isString,
+    mode: isOneOf(...modes),
+    sandbox: isString,
+    writable: isListOf(isString),
+    model: isString,
+    provider: isString,
+  },
+  {
+    granted,
+    /** Absent in sessions of earlier versions of koda. */
+    instructions: isListOf(instruction),
+    /** Absent when no provider was asked: for the demo and for a replay. */
+    connection,
+  },
+);
 
-const todoItem = z.object({ text: z.string(), status: z.enum(todoStates) });
+/** Items by their places in the log. */
+const seqs = isListOf(isNumber);
+
+/** By the price of the day; absent when that or a figure was unknown. */
+const cost = { costUsd: isNumber };
 
 /**
- * One entry of a session's log, which is append-only; the model's messages are a function of it (history.ts). An item
+ * The entries of a session's log, which is append-only; the model's messages are a function of it (replay.ts). An item
  * is committed before anything about it is announced.
  */
-export const itemSchema = z.discriminatedUnion("kind", [
+export const itemChecks = {
   /** The model's environment: `text` is sent as a user message, `facts` is for comparison. */
-  z.object({ kind: z.literal("environment"), text: z.string(), facts: environment }),
-  z.object({ kind: z.literal("user"), parts: shown }),
+  environment: isRecordOf({ text: isString, facts: environment }),
+  user: isRecordOf({ parts: shown }),
   /** The engine's own words to the model, sent as a user message: a nudge, a repair request. */
-  z.object({ kind: z.literal("note"), text: z.string() }),
-  z.object({
-    kind: z.literal("assistant"),
-    parts: z.array(z.discriminatedUnion("type", [text, thinking, call])).readonly(),
-    /** "cut": the run was stopped in the middle of it. */
-    finish: z.enum(["stop", "calls", "length", "filter", "cut"]),
-    usage,
-  }),
-  z.object({
-    kind: z.literal("result"),
-    call: z.string(),
-    tool: z.string(),
-    ok: z.boolean(),
-    parts: shown,
-    denied: z.string().exactOptional(),
-    exitCode: z.number().exactOptional(),
-    output: z.string().exactOptional(),
-    durationMs: z.number(),
-  }),
-  z.object({ kind: z.literal("todo"), items: z.array(todoItem).readonly() }),
-  z.object({ kind: z.literal("turn_start") }),
-  z.object({
-    kind: z.literal("turn_end"),
-    reason: z.enum(["complete", "cancelled", "limit", "error"]),
-    error: z.object({ code: z.string(), message: z.string() }).exactOptional(),
-  }),
-]);
+  note: isRecordOf({ text: isString }),
+  assistant: isRecordOf(
+    {
+      parts: isListOf(isEither(text, thinking, call)),
+      /** "cut": the run was stopped in the middle of it. */
+      finish: isOneOf("stop", "calls", "length", "filter", "cut"),
+      usage,
+    },
+    cost,
+  ),
+  result: isRecordOf(
+    { call: isString, tool: isString, ok: isBoolean, parts: shown, durationMs: isNumber },
+    {
+      denied: isString,
+      exitCode: isNumber,
+      output: isString,
+      /** The same call would give the result again, so it need not be kept for long. */
+      again: isOneOf(true),
+    },
+  ),
+  todo: isRecordOf({ items: isListOf(isRecordOf({ text: isString, status: isOneOf(...todoStates) })) }),
+  turn_start: isRecordOf({}),
+  turn_end: isRecordOf(
+    { reason: isOneOf("complete", "cancelled", "limit", "error") },
+    { error: isRecordOf({ code: isString, message: isString }) },
+  ),
+  /**
+   * Replaces everything before it by `text`, which is sent as a user message, and by some items as they are: those of
+   * `kept` stand before the text, those of `tail` after it.
+   */
+  compaction: isRecordOf({ text: isString, kept: seqs, tail: seqs, usage }, cost),
+  /** Results of which the model is sent only this many characters from now on. */
+  trim: isRecordOf({ results: isListOf(isRecordOf({ seq: isNumber, length: isNumber })) }),
+  /** The provider refused an image: "Invalid image" replaces those of results since `from`, and with `prompts` all. */
+  images_removed: isRecordOf({ from: isNumber, prompts: isBoolean }),
+  /** Takes back the last turns. The item's own turn is the one that is the last now. */
+  rollback: isRecordOf({ turns: isNumber }),
+} as const;
 
-export type ConnectionFacts = z.infer<typeof connection>;
-export type EnvironmentFacts = z.infer<typeof environment>;
-export type Item = z.infer<typeof itemSchema>;
-export type ItemKind = Item["kind"];
-export type ItemOf<K extends ItemKind> = Extract<Item, { kind: K }>;
+type Kinds = typeof itemChecks;
+export type ItemKind = keyof Kinds;
+export type ItemOf<K extends ItemKind> = { [N in K]: Flat<{ kind: N } & TypeOf<Kinds[N]>> }[K];
+export type Item = ItemOf<ItemKind>;
+type Flat<T> = { [K in keyof T]: T[K] };
+
+export type ConnectionFacts = Flat<TypeOf<typeof connection>>;
+export type EnvironmentFacts = Flat<TypeOf<typeof environment>>;
 
 /** An item in the log. Turns count from 1; items before the first turn have turn 0. */
 export type LoggedItem = Item & { seq: number; turn: number; at: string };

@@ -3,8 +3,7 @@ import type { SessionInfo } from "./log.ts";
 
 /** A session's figures, named as in all of koda's output for scripts. */
 export function sessionJson(info: SessionInfo) {
-  const { id, title, cwd, model, turns, usage, parent } = info;
-  const { input, output } = usage;
+  const { id, title, cwd, model, turns, costUsd, parent } = info;
   return {
     id,
     title,
@@ -13,9 +12,15 @@ export function sessionJson(info: SessionInfo) {
     created_at: new Date(info.createdAt).toISOString(),
     updated_at: new Date(info.updatedAt).toISOString(),
     turns,
-    tokens: input === null && output === null ? null : (input ?? 0) + (output ?? 0),
+    tokens: totalTokens(info),
+    cost_usd: costUsd,
     ...(parent !== undefined && { parent }),
   };
+}
+
+/** Null when none were ever reported. */
+export function totalTokens({ usage: { input, output } }: SessionInfo): number | null {
+  return input === null && output === null ? null : (input ?? 0) + (output ?? 0);
 }
 
 export function itemJson({ seq, turn, kind, at, ...rest }: LoggedItem): Record<string, unknown> {

@@ -4,13 +4,15 @@ import { addUsage } from "../model/usage.ts";
 import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
-import type { Item, ItemKind, LoggedItem } from "./item.ts";
+import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 
 /** A session as a whole, for lists and for a run that continues it. */
 export type SessionInfo = {
   id: string;
   /** The session that it was forked from, which may have been removed since. */
   parent?: string;
+  /** The first session of its line of forks: its own id when it is not a fork. */
+  root: string;
   /** Taken from the first prompt; empty before it. */
   title: string;
   /** This and the next three are those of the last recorded environment. */
@@ -24,15 +26,19 @@ export type SessionInfo = {
   length: number;
   turns: number;
   usage: Usage;
+  /** Of all replies; null when that of any is unknown. */
+  costUsd: number | null;
+  /** The end of the latest turn, unless that is under way or was cut off. */
+  ended: ItemOf<"turn_end">["reason"] | null;
 };
 
-const sessionColumns = `id, parent, title, cwd, model, provider, mode, created_at AS createdAt,
-  updated_at AS updatedAt, length, turns, input, cached, output, reasoning`;
+const sessionColumns = `id, parent, root, title, cwd, model, provider, mode, created_at AS createdAt,
+  updated_at AS updatedAt, length, turns, input, cached, output, reasoning, cost AS costUsd, ended`;
 
 type SessionRow = Omit<SessionInfo, "parent" | "usage"> & Usage & { parent: string | null };
 
 /** The sessions that a condition selects; it may go on with ORDER BY and LIMIT. */
-export function readSessions(db: Database, condition: string, values: (string | number)[] = []): SessionInfo[] {
+export function readSessions(db: Database, condition: string, values: (string | number | null)[] = []): SessionInfo[] {
   const rows = db.all<SessionRow>(`SELECT ${sessionColumns} FROM session WHERE ${condition}`, values);
   return rows.map(({ parent, input, cached, output, reasoning, ...rest }) => ({
     ...rest,
@@ -42,17 +48,40 @@ export function readSessions(db: Database, condition: string, values: (string | 
 }
 
 export function insertSession(db: Database, info: SessionInfo, parentSeq?: number): void {
-  const { id, parent, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns } = info;
+  const { id, parent, root, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns, costUsd, ended } =
+    info;
   db.run(
     `INSERT INTO session
-       (id, parent, parent_seq, title, cwd, model, provider, mode, created_at, updated_at, length, indexed, turns)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`,
-    [id, parent ?? null, parentSeq ?? null, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns],
+       (id, parent, parent_seq, root, title, cwd, model, provider, mode, created_at, updated_at, length, turns, cost,
+          ended, indexed)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+    [
+      id,
+      parent ?? null,
+      parentSeq ?? null,
+      root,
+      title,
+      cwd,
+      model,
+      provider,
+      mode,
+      createdAt,
+      updatedAt,
+      length,
+      turns,
+      costUsd,
+      ended,
+    ],
   );
 }
 
 /** Deletes its items, outputs and lease as well; data that a fork shares stays. */
 export function deleteSession(db: Database, id: string): void {
+  // Not by the trigger: between its statements FTS5 writes its data, which takes ten times as long.
+  const isShared = "SELECT 1 FROM item AS other WHERE other.content = item.content AND other.session <> item.session";
+  const own = `SELECT content FROM item WHERE session = ? AND NOT EXISTS (${isShared})`;
+  for (const { content } of db.all<{ content: number }>(own, [id]))
+    db.run("DELETE FROM search WHERE rowid = ?", [content]);
   db.run("DELETE FROM session WHERE id = ?", [id]);
 }
 
@@ -75,23 +104,38 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
   const info = { ...before, length: before.length + 1 };
   switch (item.kind) {
     case "turn_start":
-      return { ...info, turns: info.turns + 1 };
+      return { ...info, turns: info.turns + 1, ended: null };
     case "user":
-      return info.title === "" ? { ...info, title: titleOf(textOfParts(item.parts)) } : info;
+      return info.title === "" ? { ...info, title: promptTitle(textOfParts(item.parts)) } : info;
     case "assistant":
-      return { ...info, usage: addUsage(info.usage, item.usage) };
-    case "environment": {
-      const { cwd, model, provider, mode } = item.facts;
-      return { ...info, cwd, model, provider, mode };
-    }
+    case "compaction":
+      return { ...info, usage: addUsage(info.usage, item.usage), costUsd: addCost(info.costUsd, item) };
+    case "rollback":
+      return { ...info, turns: info.turns - item.turns };
+    case "environment":
+      return { ...info, ...standingOf(item.facts) };
     case "note":
     case "result":
     case "todo":
-    case "turn_end":
+    case "trim":
+    case "images_removed":
       return info;
+    case "turn_end":
+      return { ...info, ended: item.reason };
     default:
       return item satisfies never;
   }
+}
+
+/** The part of an environment that a session's row repeats. */
+export function standingOf({ cwd, model, provider, mode }: EnvironmentFacts) {
+  return { cwd, model, provider, mode };
+}
+
+/** A reply that was cut off has no figures at all, and counts for nothing. */
+function addCost(before: number | null, { costUsd, finish }: { costUsd?: number; finish?: string }): number | null {
+  if (finish === "cut") return before;
+  return before === null || costUsd === undefined ? null : Math.round((before + costUsd) * 1e9) / 1e9;
 }
 
 const titleLength = 80;
@@ -100,7 +144,7 @@ const titleLength = 80;
 const disturbing = /[\s\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /** The first line that is not blank. */
-function titleOf(prompt: string): string {
+export function promptTitle(prompt: string): string {
   for (const line of prompt.slice(0, 10_000).split("\n")) {
     const title = line.replaceAll(disturbing, " ").trim();
     if (title !== "") return shortened(title, titleLength);
@@ -111,12 +155,16 @@ function titleOf(prompt: string): string {
 /** To be called in a transaction that has checked the lease. */
 export function appendItems(db: Database, { info, items }: { info: SessionInfo; items: readonly LoggedItem[] }): void {
   for (const item of items) insertItem(db, info, item);
-  const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage } = info;
+  updateSession(db, info);
+}
+
+export function updateSession(db: Database, info: SessionInfo): void {
+  const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage, costUsd, ended } = info;
   const { input, cached, output, reasoning } = usage;
   db.run(
     `UPDATE session SET title = ?, cwd = ?, model = ?, provider = ?, mode = ?, updated_at = ?, length = ?, turns = ?,
-       input = ?, cached = ?, output = ?, reasoning = ? WHERE id = ?`,
-    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, id],
+       input = ?, cached = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
+    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, costUsd, ended, id],
   );
 }
 
@@ -133,18 +181,39 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
   ]);
 }
 
-export type ItemRow = { seq: number; turn: number; at: number; body: string };
+export type ItemRow = { session?: string; seq: number; turn: number; at: number; body: string };
 
-const selectRows = `SELECT item.seq, item.turn, item.at, content.body
-  FROM item JOIN content ON content.id = item.content WHERE item.session = ?`;
+export const selectRows = `SELECT item.session, item.seq, item.turn, item.at, content.body
+  FROM item JOIN content ON content.id = item.content WHERE item.session = ?1`;
 
-/** The rows of a log, oldest first; decode.ts makes items of them. */
-export function readItems(db: Database, session: string): ItemRow[] {
-  return db.all<ItemRow>(`${selectRows} ORDER BY item.seq`, [session]);
+/** The condition of the index `item_marker`, without which SQLite does not use it. */
+const isMarker = (item: string) => `${item}.kind IN ('environment', 'compaction', 'rollback')`;
+
+/** The environment of the latest turn that was not rolled back. */
+export function readEnvironment(db: Database, session: string): ItemRow | undefined {
+  const later = `SELECT 1 FROM item AS later WHERE later.session = item.session AND ${isMarker("later")}
+    AND later.kind = 'rollback' AND later.seq > item.seq AND later.turn < item.turn`;
+  const those = `${isMarker("item")} AND item.kind = 'environment' AND NOT EXISTS (${later})`;
+  return db.get<ItemRow>(`${selectRows} AND ${those} ORDER BY item.seq DESC LIMIT 1`, [session]);
 }
 
-export function readLatest(db: Database, of: { session: string; kind: ItemKind }): ItemRow | undefined {
-  return db.get<ItemRow>(`${selectRows} AND item.kind = ? ORDER BY item.seq DESC LIMIT 1`, [of.session, of.kind]);
+/** The markers of a log that change what came before them, newest first. */
+export function readMarkers(db: Database, session: string): ItemRow[] {
+  const those = `${isMarker("item")} AND item.kind <> 'environment'`;
+  return db.all<ItemRow>(`${selectRows} AND ${those} ORDER BY item.seq DESC`, [session]);
+}
+
+/** The rows of a log from a place on, oldest first; decode.ts makes items of them. */
+export function readItemsAfter(
+  db: Database,
+  { session, seq, most = -1 }: { session: string; seq: number; most?: number },
+): ItemRow[] {
+  return db.all<ItemRow>(`${selectRows} AND item.seq > ? ORDER BY item.seq LIMIT ?`, [session, seq, most]);
+}
+
+export function readItemsAt(db: Database, { session, seqs }: { session: string; seqs: readonly number[] }): ItemRow[] {
+  const places = "item.seq IN (SELECT value FROM json_each(?))";
+  return db.all<ItemRow>(`${selectRows} AND ${places} ORDER BY item.seq`, [session, JSON.stringify(seqs)]);
 }
 
 /** Copies the places of one session's log to another; they share the data. */

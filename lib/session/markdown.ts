@@ -1,19 +1,14 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
 import { textOfPart } from "./content.ts";
-import { argumentsOf, type DocumentWriter, endingOf, figuresOf, titleOf } from "./document.ts";
+import { argumentsOf, type DocumentWriter, endingOf, figuresOf, markerOf, titleOf } from "./document.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 import { headingOf } from "./transcript.ts";
 
 /** Notes between koda and the model are left out. */
-export const markdown: DocumentWriter = {
-  begin: (info) => {
-    const figures = figuresOf(info).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
-    return `# ${inline(titleOf(info))}\n\n${figures.join("\n")}\n`;
-  },
-  *items(items) {
-    for (const section of items.flatMap(sectionsOf)) yield `\n${section}\n`;
-  },
-  end: "",
+export const markdown: DocumentWriter = function* ({ info, items }) {
+  const figures = figuresOf(info).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
+  yield `# ${inline(titleOf(info))}\n\n${figures.join("\n")}\n`;
+  for (const item of items) for (const section of sectionsOf(item)) yield `\n${section}\n`;
 };
 
 function sectionsOf(item: LoggedItem): string[] {
@@ -30,9 +25,14 @@ function sectionsOf(item: LoggedItem): string[] {
       const ending = endingOf(item);
       return ending === undefined ? [] : [`*${inline(ending)}*`];
     }
+    case "rollback":
+    case "compaction":
+      return [`*${inline(markerOf(item))}*`];
     case "environment":
     case "note":
     case "todo":
+    case "trim":
+    case "images_removed":
       return [];
     default:
       return item satisfies never;

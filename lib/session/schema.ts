@@ -10,7 +10,8 @@ const applicationId = 0x6b6f6461;
  * A fork shares the items of its parent: `item` and `output` are places in one session's log, `content` and `recording`
  * are the data, kept as long as a place refers to it. `search` has content by its id and recordings by their negated
  * id. It is filled when something is searched, so that recording never waits for it: it has the first `indexed` items
- * of a session, and those of the later ones that a fork shares.
+ * of a session, and those of the later ones that a fork shares. `word` has the words of the index, so that a search can
+ * find a part of one.
  *
  * Each index is one more page to write with every new item, so lists, which are rare and short, have none.
  */
@@ -106,6 +107,43 @@ const migrations: readonly string[] = [
   CREATE TRIGGER recording_gone AFTER DELETE ON recording WHEN old.indexed = 1 BEGIN
     DELETE FROM search WHERE rowid = -old.id;
   END;
+  `,
+  // Few items are of these kinds, so for most of them the index is no page to write.
+  "CREATE INDEX item_marker ON item (session, seq) WHERE kind IN ('environment', 'compaction', 'rollback')",
+  // The first session of a line of forks; the last one that is known when that was removed.
+  `
+  ALTER TABLE session ADD COLUMN root TEXT NOT NULL DEFAULT '';
+  UPDATE session SET root = (
+    WITH RECURSIVE line (id, origin) AS (
+      SELECT session.id, session.parent
+      UNION
+      SELECT line.origin, (SELECT parent FROM session AS older WHERE older.id = line.origin)
+        FROM line WHERE line.origin IS NOT NULL
+    )
+    SELECT id FROM line WHERE origin IS NULL
+  );
+  `,
+  // The first index had no parts of names, and writing without spaces as one word. The next search fills this one.
+  `
+  DROP TABLE search;
+  CREATE VIRTUAL TABLE search USING fts5 (
+    text, parts, content = '', contentless_delete = 1,
+    tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'"
+  );
+  DROP TRIGGER content_gone;
+  CREATE TRIGGER content_gone AFTER DELETE ON content WHEN EXISTS (SELECT 1 FROM search_docsize WHERE id = old.id) BEGIN
+    DELETE FROM search WHERE rowid = old.id;
+  END;
+  CREATE TABLE word (text TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+  INSERT INTO word VALUES ('');
+  UPDATE session SET indexed = 0;
+  UPDATE recording SET indexed = 0;
+
+  ALTER TABLE session ADD COLUMN cost REAL;
+  ALTER TABLE session ADD COLUMN ended TEXT;
+  UPDATE session SET ended = (SELECT json_extract(content.body, '$.reason')
+    FROM item JOIN content ON content.id = item.content
+    WHERE item.session = session.id AND item.seq = session.length AND item.kind = 'turn_end');
   `,
 ];
 

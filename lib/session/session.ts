@@ -2,12 +2,21 @@ import { KodaError } from "../errors.ts";
 import type { Message } from "../model/message.ts";
 import type { Database } from "./database.ts";
 import { createFileLog, type FileLog } from "./files.ts";
-import { History } from "./history.ts";
 import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 import { Lease } from "./lease.ts";
-import { appendItems, continued, deleteSession, insertSession, type SessionInfo } from "./log.ts";
+import {
+  appendItems,
+  continued,
+  deleteSession,
+  insertSession,
+  standingOf,
+  type SessionInfo,
+  updateSession,
+} from "./log.ts";
+import { readLive } from "./live.ts";
 import { openOutputs, type OutputStore } from "./outputs.ts";
 import { openRecall, type Recall } from "./recall.ts";
+import { Replay } from "./replay.ts";
 import { createTodoList, type TodoList } from "./todo.ts";
 
 /**
@@ -17,6 +26,7 @@ import { createTodoList, type TodoList } from "./todo.ts";
 export type SessionSource = {
   info: SessionInfo;
   owner: string;
+  /** Those that still count (live.ts). */
   items: readonly LoggedItem[];
   origin: "found" | "made" | "unmade";
 };
@@ -33,17 +43,15 @@ export class Session implements AsyncDisposable {
   readonly recall: Recall;
   /** Empty at first, also on resume: files may have changed since an earlier run. */
   readonly files: FileLog = createFileLog();
-  readonly todo: TodoList;
 
   readonly #db: Database;
   readonly #lease: Lease;
   readonly #isNew: boolean;
   #isMade: boolean;
-  readonly #items: LoggedItem[];
-  readonly #history = new History();
   readonly #lengthAtStart: number;
   #info: SessionInfo;
-  #environment: EnvironmentFacts | undefined;
+  #replay: Replay;
+  #todo: TodoList;
   #inTurn = false;
   #closed = false;
 
@@ -52,20 +60,18 @@ export class Session implements AsyncDisposable {
     this.#lease = new Lease(db, { session: info.id, owner });
     this.#isNew = origin !== "found";
     this.#isMade = origin !== "unmade";
-    this.#items = [...items];
-    for (const item of items) this.#history.add(item);
-    this.#lengthAtStart = items.length;
+    this.#lengthAtStart = info.length;
     this.#info = info;
-    this.#environment = items.findLast((item) => item.kind === "environment")?.facts;
+    this.#replay = new Replay(items);
+    this.#todo = this.#todoOfLog();
     this.id = info.id;
-    this.resumed = items.length > 0;
-    this.todo = createTodoList(items.findLast((item) => item.kind === "todo")?.items ?? []);
+    this.resumed = info.length > 0;
     this.outputs = openOutputs(db, {
       session: info.id,
       position: () => this.#info.length,
       write: (steps) => this.#write(steps),
     });
-    this.recall = openRecall(db, { session: info.id, items: this.#items });
+    this.recall = openRecall(db, { session: info.id });
   }
 
   /** The session as a whole, as of the last append; its usage covers all runs. */
@@ -75,23 +81,33 @@ export class Session implements AsyncDisposable {
 
   /** The environment that was recorded last. */
   get environment(): EnvironmentFacts | undefined {
-    return this.#environment;
+    return this.#replay.items.findLast((item) => item.kind === "environment")?.facts;
+  }
+
+  get todo(): TodoList {
+    return this.#todo;
   }
 
   /** The end of the latest turn; a turn that was killed has none in the log. */
   get lastTurn(): "none" | "complete" | "unfinished" {
-    const mark = this.#items.findLast(({ kind }) => kind === "turn_start" || kind === "turn_end");
+    const mark = this.#replay.items.findLast(({ kind }) => kind === "turn_start" || kind === "turn_end");
     if (mark === undefined) return "none";
     return mark.kind === "turn_end" && mark.reason === "complete" ? "complete" : "unfinished";
   }
 
   /** The messages for the model. */
   history(): readonly Message[] {
-    return this.#history.messages();
+    return this.#replay.messages();
   }
 
+  /** The size of the next request in tokens, with this size of system prompt and tools. */
+  contextTokens(overhead: () => number): number {
+    return this.#replay.tokens(overhead);
+  }
+
+  /** The items that the messages are made of, in their order. */
   items(): readonly LoggedItem[] {
-    return [...this.#items];
+    return this.#replay.items;
   }
 
   /** Records all of the items or none. They are on disk when this returns. */
@@ -102,7 +118,25 @@ export class Session implements AsyncDisposable {
     const { logged, info } = continued(this.#info, items, now);
     this.#write(() => appendItems(this.#db, { info, items: logged }));
     this.#info = info;
-    for (const item of logged) this.#remember(item);
+    for (const item of logged) this.#replay.add(item);
+  }
+
+  /** Takes back the last turns, all when there are fewer, and returns their number. */
+  rollback(turns: number): number {
+    if (!Number.isSafeInteger(turns) || turns < 1) throw new KodaError("usage", "num_turns must be >= 1");
+    if (this.#inTurn) throw new KodaError("session_held", "Cannot rollback while a turn is in progress.");
+    const dropped = Math.min(turns, this.#info.turns);
+    if (dropped === 0) return 0;
+    const { info, logged } = continued(this.#info, [{ kind: "rollback", turns: dropped }], Date.now());
+    this.#write(() => {
+      appendItems(this.#db, { info, items: logged });
+      this.#replay = new Replay(readLive(this.#db, this.id));
+      this.#info = { ...info, ...(this.environment && standingOf(this.environment)) };
+      updateSession(this.#db, this.#info);
+    });
+    this.#todo = this.#todoOfLog();
+    this.files.forgetContents();
+    return dropped;
   }
 
   /** Records the start of the next turn with its first items, and returns its number. */
@@ -130,7 +164,7 @@ export class Session implements AsyncDisposable {
     this.#closed = true;
     try {
       // Unless another process has taken it meanwhile, and has perhaps added to it.
-      if (this.#isNew && this.#isMade && this.#items.length === this.#lengthAtStart)
+      if (this.#isNew && this.#isMade && this.#info.length === this.#lengthAtStart)
         this.#write(() => deleteSession(this.#db, this.id));
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
@@ -143,6 +177,10 @@ export class Session implements AsyncDisposable {
     return Promise.resolve();
   }
 
+  #todoOfLog(): TodoList {
+    return createTodoList(this.#replay.items.findLast((item) => item.kind === "todo")?.items ?? []);
+  }
+
   #write(steps: () => void): void {
     this.#db.write(() => {
       if (this.#isMade) this.#lease.assertHeld();
@@ -153,11 +191,5 @@ export class Session implements AsyncDisposable {
       steps();
     });
     this.#isMade = true;
-  }
-
-  #remember(item: LoggedItem): void {
-    this.#items.push(item);
-    this.#history.add(item);
-    if (item.kind === "environment") this.#environment = item.facts;
   }
 }

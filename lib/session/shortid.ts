@@ -1,18 +1,16 @@
+import type { Database } from "./database.ts";
+
 /** A generated id begins with the time; eight digits of it are about a minute. */
 const generated = /^[\da-f]{8}-[\da-f]{4}-7/;
 const [leastGenerated, leastChosen] = [8, 24] as const;
 
-/** The unique prefix of each id. */
-export function shortIds(ids: readonly string[]): Map<string, string> {
-  const sorted = [...ids].sort();
-  return new Map(
-    sorted.map((id, at) => {
-      const shared = Math.max(sharedLength(id, sorted[at - 1]), sharedLength(id, sorted[at + 1]));
-      const least = generated.test(id) ? leastGenerated : leastChosen;
-      const length = Math.max(least, shared + 1);
-      return [id, id.slice(0, id[length - 1] === "-" ? length + 1 : length)];
-    }),
-  );
+/** The shortest prefix of an id that no other has, but not shorter than is easy to tell apart. */
+export function shortIdOf(db: Database, id: string): string {
+  const before = "SELECT id FROM session WHERE id < ? ORDER BY id DESC LIMIT 1";
+  const after = "SELECT id FROM session WHERE id > ? ORDER BY id LIMIT 1";
+  const shared = [before, after].map((sql) => sharedLength(id, db.get<{ id: string }>(sql, [id])?.id));
+  const length = Math.max(generated.test(id) ? leastGenerated : leastChosen, Math.max(...shared) + 1);
+  return id.slice(0, id[length - 1] === "-" ? length + 1 : length);
 }
 
 function sharedLength(id: string, other = ""): number {

@@ -1,4 +1,5 @@
 import { cutBefore } from "./graphemes.ts";
+import { termOf } from "./terms.ts";
 
 const snippetLength = 200;
 const mostWords = 30;
@@ -11,10 +12,15 @@ export function wordsOf(query: string): string[] {
     .slice(0, mostWords);
 }
 
-/** Patterns for the place of a match: the whole query, then each of its words, in any case. */
+/** Patterns for the place of a match, in any case: the query, then its words and then their parts, longest first. */
 export function patternsOf(query: string): RegExp[] {
-  const sought = [query.trim(), ...wordsOf(query)].filter((text) => text !== "");
-  return sought.map((text) => new RegExp(RegExp.escape(text), "iu"));
+  const words = wordsOf(query);
+  const terms = words.map(termOf).filter((term) => term !== undefined);
+  const parts = terms.flatMap(({ sequence, parts }) => [...sequence, ...parts]);
+  const longestFirst = (texts: readonly string[]) => texts.toSorted((a, b) => b.length - a.length);
+  const sought = new Set([query.trim(), ...longestFirst(words), ...longestFirst(parts)]);
+  sought.delete("");
+  return [...sought].map((text) => new RegExp(RegExp.escape(text), "iu"));
 }
 
 /** About 200 characters, on one line, around the first match of a pattern. */

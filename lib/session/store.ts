@@ -2,24 +2,32 @@ import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
 import { Database } from "./database.ts";
-import type { DecodeItem } from "./decode.ts";
+import { decodeItem } from "./decode.ts";
+import { forgetWords } from "./fulltext.ts";
 import type { EnvironmentFacts, LoggedItem } from "./item.ts";
 import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
   copyPlaces,
   deleteSession,
   insertSession,
-  readItems,
-  readLatest,
+  type ItemRow,
+  readEnvironment,
+  readItemsAfter,
   readSessions,
   type SessionInfo,
 } from "./log.ts";
-import { outcomesIn, type SessionOutcome } from "./outcome.ts";
+import { readLive } from "./live.ts";
+import { outcomeOf, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
 import { type SessionSource, Session } from "./session.ts";
+import { shortIdOf } from "./shortid.ts";
 
 const newestFirst = "length > 0 ORDER BY updated_at DESC, id DESC";
+
+/** The sessions of a directory, or all. */
+type Among = { cwd?: string | undefined };
+const isAmong = "(?1 IS NULL OR cwd = ?1)";
 
 export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
 
@@ -55,7 +63,6 @@ export class Store implements AsyncDisposable {
 
   /** An existing session, by its id or by a prefix that no other id has. */
   async open(idOrPrefix: string, wait: Wait = { ms: 0 }): Promise<Session> {
-    const { decodeItem } = await import("./decode.ts");
     const claim = () =>
       this.#db.write(() => {
         const info = this.find(idOrPrefix);
@@ -64,7 +71,7 @@ export class Store implements AsyncDisposable {
     const { info, owner } = await whenFree(claim, wait);
     try {
       // Outside the transaction: under the lease no other process adds to it, and a long log takes a while.
-      return new Session(this.#db, { info, owner, items: this.#read(info.id, decodeItem), origin: "found" });
+      return new Session(this.#db, { info, owner, items: readLive(this.#db, info.id), origin: "found" });
     } catch (error) {
       releaseLease(this.#db, { session: info.id, owner });
       throw error;
@@ -81,8 +88,7 @@ export class Store implements AsyncDisposable {
 
   /** A new session that begins with all items of another. Only their places in the log are copied. */
   async fork(id: string): Promise<Session> {
-    const { decodeItem } = await import("./decode.ts");
-    const opening = this.#db.write(() => this.#fork(this.find(id), decodeItem));
+    const opening = this.#db.write(() => this.#fork(this.find(id)));
     return new Session(this.#db, opening);
   }
 
@@ -92,13 +98,22 @@ export class Store implements AsyncDisposable {
   }
 
   /** Newest activity first, without sessions that have no items yet. */
-  list(): SessionInfo[] {
-    return readSessions(this.#db, newestFirst);
+  list({ cwd, limit = -1 }: Among & { limit?: number | undefined } = {}): SessionInfo[] {
+    return readSessions(this.#db, `${isAmong} AND ${newestFirst} LIMIT ?2`, [cwd ?? null, limit]);
   }
 
-  /** The outcome of each listed session, by its id. */
-  outcomes(): Map<string, SessionOutcome> {
-    return outcomesIn(this.#db);
+  count({ cwd }: Among = {}): number {
+    const sql = `SELECT count(*) AS n FROM session WHERE ${isAmong} AND length > 0`;
+    return this.#db.get<{ n: number }>(sql, [cwd ?? null])?.n ?? 0;
+  }
+
+  outcome(info: SessionInfo): SessionOutcome {
+    return outcomeOf(this.#db, info);
+  }
+
+  /** A prefix of the id that `find` takes. */
+  shortId(id: string): string {
+    return shortIdOf(this.#db, id);
   }
 
   /** The session with exactly this id. */
@@ -122,16 +137,23 @@ export class Store implements AsyncDisposable {
 
   /** The environment of a session's latest turn. */
   async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
-    const { decodeItem } = await import("./decode.ts");
-    const row = readLatest(this.#db, { session: id, kind: "environment" });
+    const row = readEnvironment(this.#db, id);
     const item = row && decodeItem(this.#db.path, row);
     return item?.kind === "environment" ? item.facts : undefined;
   }
 
-  /** The log of a session, oldest item first; another process may be writing to it. */
+  /** The log of a session, oldest item first, read in small parts; another process may be writing to it. */
+  *log(id: string): Generator<LoggedItem, void> {
+    let last: number | undefined = 0;
+    while (last !== undefined) {
+      const rows: ItemRow[] = readItemsAfter(this.#db, { session: id, seq: last, most: itemsAtOnce });
+      for (const row of rows) yield decodeItem(this.#db.path, row);
+      last = rows.length < itemsAtOnce ? undefined : rows.at(-1)?.seq;
+    }
+  }
+
   async items(id: string): Promise<LoggedItem[]> {
-    const { decodeItem } = await import("./decode.ts");
-    return this.#read(id, decodeItem);
+    return [...this.log(id)];
   }
 
   /** Deletes a session with its items and outputs, unless a process holds it. */
@@ -140,6 +162,7 @@ export class Store implements AsyncDisposable {
       const info = this.find(idOrPrefix);
       assertFree(this.#db, info.id, "It can be deleted when that process has ended.");
       deleteSession(this.#db, info.id);
+      forgetWords(this.#db);
       return info;
     });
   }
@@ -155,20 +178,27 @@ export class Store implements AsyncDisposable {
   prune(olderThanMs: number): SessionInfo[] {
     const before = Date.now() - olderThanMs;
     // One by one, so that other processes can write in between; each may have been used again by now.
-    return this.prunable(olderThanMs).filter(({ id }) =>
+    const pruned = this.prunable(olderThanMs).filter(({ id }) =>
       this.#db.write(() => {
         const info = this.named(id);
         if (info === undefined || info.updatedAt >= before || isHeld(this.#db, id)) return false;
         deleteSession(this.#db, id);
+        forgetWords(this.#db);
         return true;
       }),
     );
+    if (pruned.length > 0) shrink(this.#db);
+    return pruned;
+  }
+
+  /** The number of items that the next search adds to its index first. */
+  unindexed(): number {
+    return this.#db.get<{ n: number }>("SELECT coalesce(sum(length - indexed), 0) AS n FROM session")?.n ?? 0;
   }
 
   /** The places in all logs and outputs where the words occur, best first. */
   async search(query: string, limit: number): Promise<SearchHits> {
-    const { decodeItem } = await import("./decode.ts");
-    return searchAll(this.#db, { query, limit }, decodeItem);
+    return searchAll(this.#db, { query, limit });
   }
 
   /** To be called in a transaction, like `#fork`: a session and its lease are created together. */
@@ -179,19 +209,15 @@ export class Store implements AsyncDisposable {
     return { ...opening, origin: "made" };
   }
 
-  #fork(parent: SessionInfo, decode: DecodeItem): SessionSource {
+  #fork(parent: SessionInfo): SessionSource {
     const now = Date.now();
     const id = Bun.randomUUIDv7();
     // Later than its parent even within one millisecond: a search shows shared items in the oldest session.
     const createdAt = Math.max(now, parent.createdAt + 1);
-    const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage };
+    const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage, costUsd: 0 };
     insertSession(this.#db, info, parent.length);
     copyPlaces(this.#db, { from: parent.id, to: id });
-    return { info, owner: claimLease(this.#db, id), items: this.#read(id, decode), origin: "made" };
-  }
-
-  #read(id: string, decode: DecodeItem): LoggedItem[] {
-    return readItems(this.#db, id).map((row) => decode(this.#db.path, row));
+    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, parent.id), origin: "made" };
   }
 
   close(): void {
@@ -209,11 +235,40 @@ export class Store implements AsyncDisposable {
   }
 }
 
+const itemsAtOnce = 200;
+
+/** With more pages in use, other processes would wait for longer than a moment. */
+const mostRewrittenPages = 50_000;
+
+/** Gives the free pages back to the file system when they are more than half of the file. */
+function shrink(db: Database): void {
+  const sizes = "SELECT freelist_count AS free, page_count AS pages FROM pragma_freelist_count, pragma_page_count";
+  const { free, pages } = db.get<{ free: number; pages: number }>(sizes) ?? { free: 0, pages: 0 };
+  if (free * 2 < pages || pages - free > mostRewrittenPages) return;
+  try {
+    // The index has deleted texts until it is merged.
+    db.run("INSERT INTO search (search) VALUES ('optimize')");
+    db.script("VACUUM");
+  } catch (error) {
+    // The database is in use or the disk is full: the pages stay in the file, for the next sessions.
+    if (!(error instanceof KodaError)) throw error;
+  }
+}
+
 function unmade(id: string, start: NewSession): SessionSource {
   const now = Date.now();
   const { cwd, model, provider, mode } = start;
-  const empty = { title: "", createdAt: now, updatedAt: now, length: 0, turns: 0, usage: noUsage };
-  const info = { id, cwd, model, provider, mode, ...empty };
+  const empty = {
+    title: "",
+    createdAt: now,
+    updatedAt: now,
+    length: 0,
+    turns: 0,
+    usage: noUsage,
+    costUsd: 0,
+    ended: null,
+  };
+  const info = { id, root: id, cwd, model, provider, mode, ...empty };
   return { info, owner: newOwner(), items: [], origin: "unmade" };
 }
 

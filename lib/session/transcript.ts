@@ -1,12 +1,13 @@
+import { counted } from "../counted.ts";
 import { textOfParts } from "./content.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 
 /** Items as plain text for reading: each under a heading that names its author. */
-export function transcriptOf(items: readonly LoggedItem[]): string {
-  return items
-    .map(passageOf)
-    .filter((passage) => passage !== "")
-    .join("\n\n");
+export function* passagesOf(items: Iterable<LoggedItem>): Generator<string, void> {
+  for (const item of items) {
+    const passage = passageOf(item);
+    if (passage !== "") yield passage;
+  }
 }
 
 function passageOf(item: LoggedItem): string {
@@ -28,7 +29,13 @@ function passageOf(item: LoggedItem): string {
       return passage("koda", item.text);
     case "todo":
       return passage("todo", item.items.map(({ text, status }) => `- ${status}: ${text}`).join("\n"));
+    case "compaction":
+      return passage("compacted", item.text);
+    case "rollback":
+      return passage("rolled back", counted(item.turns, "turn"));
     case "turn_start":
+    case "trim":
+    case "images_removed":
       return "";
     case "turn_end":
       return item.reason === "complete" ? "" : passage(`turn ended: ${item.reason}`, item.error?.message ?? "-");

@@ -58,6 +58,11 @@ export class Tasks {
     return task?.view();
   }
 
+  /** Settles when every task that runs now has ended by itself. */
+  async ended(): Promise<void> {
+    await Promise.all([...this.#tasks.values()].map((task) => task.settled));
+  }
+
   async stopAll(): Promise<void> {
     const stops = await Promise.allSettled([...this.#tasks.values()].map(async (task) => task.stop()));
     // All of them are stopped, whatever happens to the output of one.
@@ -73,7 +78,8 @@ const unseen = { stdout: beginning, stderr: beginning };
 class BackgroundTask {
   readonly #given: TaskOptions & { id: string; command: string };
   readonly #job: Job;
-  readonly #settled: Promise<void>;
+  /** Never rejects. */
+  readonly settled: Promise<void>;
   readonly #saver: Timer;
   readonly #startedAt = performance.now();
   #endedAt: number | undefined;
@@ -93,7 +99,7 @@ class BackgroundTask {
       leftovers: "await",
     });
     this.#saver = setInterval(() => this.#save(), saveEveryMs);
-    this.#settled = this.#settle();
+    this.settled = this.#settle();
   }
 
   view(): TaskView {
@@ -114,7 +120,7 @@ class BackgroundTask {
 
   async stop(): Promise<void> {
     await this.#job.stop();
-    await this.#settled;
+    await this.settled;
     this.#throwFailure();
   }
 

@@ -10,6 +10,7 @@ import type { Activity, Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
 import { inline, openPaint, type Paint } from "./style.ts";
 import { banner, errorLine, summary, warnings } from "./summary.ts";
+import { verificationEnd, verificationId, verificationStart } from "./verification.ts";
 
 type ProgressOptions = Pick<
   SinkOptions,
@@ -20,6 +21,8 @@ type ProgressOptions = Pick<
 };
 
 const mostFiles = 20;
+/** Longer than any wait before a reconnection. */
+const longWait = 60_000;
 
 /** The progress of a run for people, on stderr. */
 export function openProgress(screen: Screen, options: ProgressOptions): EventWriter {
@@ -95,9 +98,19 @@ class Progress {
       case "tool.end":
         await this.#calls.end(event);
         return await this.#wait(this.#calls.activity ?? newActivity("thinking"));
+      case "verify.start":
+        await this.#calls.start(verificationStart(event));
+        return await this.#wait(this.#calls.activity);
+      case "verify.output":
+        return await this.#calls.output({ ...event, type: "tool.output", id: verificationId });
+      case "verify.end":
+        await this.#calls.end(verificationEnd(event));
+        return await this.#wait(newActivity("thinking"));
       case "retry":
         await this.#showCommentary(this.#commentary.afterRetry());
         return await this.#retry(event);
+      case "compact":
+        return await this.#lines.line(this.#paint.dim(compactLine(event)));
       case "diff":
         return await this.#files(event);
       case "todo":
@@ -143,7 +156,7 @@ class Progress {
   async #retry({ reason, attempt, max, delay_ms: delay }: EventOf<"retry">): Promise<void> {
     const next = `; retry ${attempt} of ${max} in ${formatElapsed(delay)}`;
     await this.#lines.line(this.#paint.yellow(`↻ ${inline(reason)}`) + this.#paint.dim(next));
-    await this.#wait(newActivity("reconnecting"));
+    await this.#wait(newActivity(delay > longWait ? "waiting for the limit to reset" : "reconnecting"));
     this.#isReconnecting = true;
   }
 
@@ -182,6 +195,7 @@ class Progress {
     await this.#wait(undefined);
     await this.#showCommentary(this.#commentary.atEnd(event));
     if (event.error) await this.#lines.line(errorLine(event.error, this.#paint));
+    else if (event.incomplete) await this.#lines.line(noticeLine("warn", doubt(event.incomplete), this.#paint));
     if (event.session === null) return;
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
@@ -189,6 +203,15 @@ class Progress {
     const line = this.#isComplete ? `${event.resume} "…"` : event.resume;
     await this.#lines.line(this.#paint.dim(`  to continue: ${line}`));
   }
+}
+
+function compactLine({ kind, before_tokens: before, after_tokens: after }: EventOf<"compact">): string {
+  const what = kind === "full" ? "Compacted the conversation" : "Left out old results";
+  return `· ${what}: ${before.toLocaleString("en")} → ${after.toLocaleString("en")} tokens`;
+}
+
+function doubt(reasons: readonly string[]): string {
+  return `The task may not be finished: ${reasons.join("; ")}`;
 }
 
 function newActivity(verb: string): Activity {

@@ -28,7 +28,7 @@ export function warnings({ sandbox }: Start): readonly string[] {
 
 /** The outcome of the run, with its duration, tokens and calls. */
 export function summary(end: End, paint: Paint): string {
-  const { usage, tools, files_changed: files } = end;
+  const { usage, tools, files_changed: files, verify } = end;
   const calls = tools.ok + tools.failed + tools.denied;
   const figures = [
     formatElapsed(end.duration_ms),
@@ -43,14 +43,16 @@ export function summary(end: End, paint: Paint): string {
         .filter(Boolean)
         .join(", "),
     files > 0 && `${counted(files, "file")} changed`,
+    verify?.passed === true && "verified",
   ].filter(Boolean);
   const reason = end.error ? ` (${end.error.code}, exit ${end.exit})` : "";
   const mark = end.status === "done" ? paint.green("✓ done") : paint.red(`✗ ${end.status}${reason}`);
   return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
 }
 
-export function errorLine({ message }: NonNullable<End["error"]>, paint: Paint): string {
-  return `${paint.red("koda:")} ${visibleMessage(message)}`;
+export function errorLine({ message, retry_at: retryAt }: NonNullable<End["error"]>, paint: Paint): string {
+  const retry = retryAt === undefined ? "" : ` (try again at ${retryAt})`;
+  return `${paint.red("koda:")} ${visibleMessage(message)}${retry}`;
 }
 
 /** `tokens: 12,345 in (10,000 cached), 678 out`; unreported counts are left out. */

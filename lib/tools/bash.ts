@@ -21,7 +21,7 @@ const input = inputOf(
   ["command"],
 );
 
-export const bashTool = { name: "Bash", about, input, claim, run } satisfies Tool<Input>;
+export const bashTool = { name: "Bash", about, input, claim, again: ["read"], run } satisfies Tool<Input>;
 
 const defaultSeconds = 60;
 
@@ -39,12 +39,15 @@ type Context = Pick<
   "call" | "signal" | "policy" | "shell" | "variables" | "tasks" | "outputs" | "refusals" | "report"
 >;
 
+/** The context of a command that is waited for. */
+type Running = Omit<Context, "tasks">;
+
 async function run(input: Input, context: Context): Promise<ToolResult> {
   context.signal.throwIfAborted();
   const limit = limitOf(input.timeout, context.shell.maxSeconds);
   if (limit === undefined) return failed("timeout 0 would end the command before it starts: give at least 1 second.");
   try {
-    return input.background === true ? inBackground(input, context) : await inForeground(input, limit, context);
+    return input.background === true ? inBackground(input, context) : await runCommand(input.command, limit, context);
   } catch (error) {
     if (!(error instanceof KodaError)) throw error;
     // The model can fix a command that cannot be started, and has to know what the sandbox refuses.
@@ -72,7 +75,8 @@ function limitOf(timeout: number | undefined, maxSeconds: number): Limit | undef
   };
 }
 
-async function inForeground({ command }: Input, { seconds, notes }: Limit, context: Context): Promise<ToolResult> {
+/** Runs a command to its end. Throws a KodaError when it cannot be started. */
+export async function runCommand(command: string, { seconds, notes }: Limit, context: Running): Promise<ToolResult> {
   const { shell, policy, signal, variables } = context;
   const [stdout, stderr] = [watched("stdout", context), watched("stderr", context)];
   const running = shell.start(command, {
@@ -93,7 +97,7 @@ async function inForeground({ command }: Input, { seconds, notes }: Limit, conte
 }
 
 /** A program's own message about a refusal seldom says who refused, and never what would allow it. */
-function whyRefused({ exitCode }: Ended, { command, output }: CommandRun, context: Context): string | undefined {
+function whyRefused({ exitCode }: Ended, { command, output }: CommandRun, context: Running): string | undefined {
   if (!context.shell.confined || exitCode === 0) return undefined;
   const { stdout, stderr } = output;
   const refusal = context.refusals.lastOf(context.call);
@@ -106,7 +110,7 @@ function whyRefused({ exitCode }: Ended, { command, output }: CommandRun, contex
 type CommandRun = { command: string; output: Output };
 
 /** A stream that is both kept and shown as it comes. */
-function watched(name: "stdout" | "stderr", { report }: Context) {
+function watched(name: "stdout" | "stderr", { report }: Running) {
   const capture = createCapture();
   const live = new LiveOutput((text) => report(name, text));
   return {
@@ -127,7 +131,7 @@ function remarksOn({ stopped, leftBehind }: Ended, seconds: number): string[] {
   return [];
 }
 
-type ResultContext = { notes: readonly string[]; context: Context };
+type ResultContext = { notes: readonly string[]; context: Running };
 
 function resultOf(ended: Ended, output: Output, { notes, context }: ResultContext): ToolResult {
   let stored: string | undefined;

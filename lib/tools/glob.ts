@@ -13,7 +13,7 @@ type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
 
 const input = inputOf({ pattern: { type: "string" }, path: { type: "string" } }, ["pattern"]);
 
-export const globTool = { name: "Glob", about, input, claim, run } satisfies Tool<Input>;
+export const globTool = { name: "Glob", about, input, claim, again: ["read"], run } satisfies Tool<Input>;
 
 function claim(input: Input, context: Pick<ClaimContext, "policy">): Claim {
   return claimRead({ path: splitPattern(input).directory }, context);

@@ -30,7 +30,7 @@ const input = inputOf(
   ["pattern"],
 );
 
-export const grepTool = { name: "Grep", about, input, claim: claimRead, run } satisfies Tool<Input>;
+export const grepTool = { name: "Grep", about, input, claim: claimRead, again: ["read"], run } satisfies Tool<Input>;
 
 /** Matches with their lines, or files when only files are asked for. */
 const mostMatches = 100;

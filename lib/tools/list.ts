@@ -12,7 +12,7 @@ type Context = Pick<ToolContext, "policy" | "contextWindow" | "signal">;
 
 const input = inputOf({ path: { type: "string" }, depth: { type: "integer", minimum: 1 } });
 
-export const listTool = { name: "List", about, input, claim: claimRead, run } satisfies Tool<Input>;
+export const listTool = { name: "List", about, input, claim: claimRead, again: ["read"], run } satisfies Tool<Input>;
 
 const mostEntries = 200;
 const defaultDepth = 2;

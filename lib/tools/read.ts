@@ -22,7 +22,7 @@ const input = inputOf(
   ["path"],
 );
 
-export const readTool = { name: "Read", about, input, claim: claimRead, run } satisfies Tool<Input>;
+export const readTool = { name: "Read", about, input, claim: claimRead, again: ["read"], run } satisfies Tool<Input>;
 
 const limits = { lines: 2000, bytes: 50 * 1024, lineBytes: 2000 };
 const maxImageBytes = 5 * 1024 * 1024;

@@ -9,7 +9,8 @@ import type { Recall } from "../session/recall.ts";
 import type { TodoList } from "../session/todo.ts";
 import type { Tasks } from "../shell/background.ts";
 import type { Shell } from "../shell/shell.ts";
-import type { Claim } from "../trust/claim.ts";
+import type { Claim, Effect } from "../trust/claim.ts";
+import type { Finish } from "./finish.ts";
 
 export type ToolResult = {
   ok: boolean;
@@ -46,6 +47,8 @@ export type ToolContext = {
   /** Requests that the proxies refused. */
   refusals: Pick<Refusals, "lastOf">;
   todo: TodoList;
+  /** Ends the task, or returns what speaks against that. */
+  finish(end: Finish): Promise<string | undefined>;
   /** The model's window, in tokens: listings are capped by it. */
   contextWindow: number;
   /** Shows output as it comes; it is for people, the model reads the result. */
@@ -66,6 +69,8 @@ export type Tool<Input = never> = {
   /** The model-facing text, from the .md file beside the tool. */
   readonly about: string;
   readonly input: JsonSchema;
+  /** The effects of calls that can be made again for the same result: then the result need not be kept for long. */
+  readonly again?: readonly Effect[];
   /** A promise where judging takes code that is better loaded late. */
   claim(input: Input, context: ClaimContext): Claim | Promise<Claim>;
   /** The change that the call would make, for a human who is asked; only where the input does not show it. */

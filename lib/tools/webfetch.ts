@@ -11,7 +11,14 @@ const input = inputOf({ url: { type: "string" }, raw: { type: "boolean" } }, ["u
 /** Not only reading: the words of an address leave this machine. */
 const claim = (): Claim => ({ effect: "remote", writes: [] });
 
-export const webFetchTool = { name: "WebFetch", about, input, claim, run } satisfies Tool<Input>;
+export const webFetchTool = {
+  name: "WebFetch",
+  about,
+  input,
+  claim,
+  again: ["read", "remote"],
+  run,
+} satisfies Tool<Input>;
 
 async function run(
   { url: given, raw = false }: Input,

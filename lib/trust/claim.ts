@@ -1,6 +1,6 @@
 /** The worst that a call can do. The order is the order of trust that it needs. */
 export const effects = ["read", "write", "remote", "destructive"] as const;
-type Effect = (typeof effects)[number];
+export type Effect = (typeof effects)[number];
 
 /** A call's announcement of what it will do: the gate judges it, and the dispatcher schedules by it. */
 export type Claim = {

@@ -66,8 +66,11 @@ export async function* changesSince(past: Past, signal: AbortSignal): AsyncGener
   const { policy, files, project, takenAtMs, isOwn } = past;
   const look = createLook();
   const listed = project === undefined ? [] : [...(await listFilesAgain(project, signal))];
-  // A file that was not remembered and is older than the snapshot is not new: only the ignore rules are.
-  const others = listed.filter((path) => !files.has(path) && !isOlder(look(path), takenAtMs - stepMs));
+  const unknown = listed.filter((path) => !files.has(path));
+  // When ignore rules were changed, an old file is not new: it only became visible. Otherwise it was moved here.
+  const others = haveRulesChanged(past, listed, look)
+    ? unknown.filter((path) => !isOlder(look(path), takenAtMs - stepMs))
+    : unknown;
   const indexed = project && (await originals(project, others, signal));
   for (const [index, path] of [...files.keys(), ...others].sort().entries()) {
     if (index % 200 === 199) await yieldToEventLoop(signal);
@@ -79,6 +82,14 @@ export async function* changesSince(past: Past, signal: AbortSignal): AsyncGener
     if (unlessRefused(() => isSameEntry(before, now, path)) === true) continue;
     yield { path: relative(policy.root, path), before, after: readable(now, path) };
   }
+}
+
+function haveRulesChanged({ files }: Past, listed: readonly string[], look: (path: string) => Entry): boolean {
+  const rules = [...files.keys(), ...listed].filter((path) => path.endsWith("/.gitignore"));
+  return rules.some((path) => {
+    const before = files.get(path);
+    return before === undefined || unlessRefused(() => isSameEntry(before, look(path), path)) !== true;
+  });
 }
 
 function signatureOf(entry: Entry): Signature | undefined {

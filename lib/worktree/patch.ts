@@ -39,7 +39,7 @@ export async function diffChanges(changes: AsyncIterable<Change>, limits: { note
   const notes = [...limits.notes];
   if (leftOut.large > 0) notes.push(`Lines are not compared in ${counted(leftOut.large, "changed file")} over 10 MiB`);
   if (leftOut.patches > 0)
-    notes.push(`The patch is cut at 4 MiB and leaves out ${counted(leftOut.patches, "changed file")}`);
+    notes.push(`The diff event is cut at 4 MiB and leaves out ${counted(leftOut.patches, "changed file")}`);
   return { files, patch: patches.join(""), notes };
 }
 
@@ -47,14 +47,14 @@ const longestPatch = 4 * 1024 * 1024;
 const largestCompared = 10 * 1024 * 1024;
 
 /** Only permissions changed of which git keeps no account. */
-function isSameToGit({ before, after }: Change): boolean {
+export function isSameToGit({ before, after }: Change): boolean {
   if (before.kind === "missing" || after.kind === "missing" || before.mode === after.mode) return false;
   if (gitModeOf(before) !== gitModeOf(after)) return false;
   const [old, now] = [bytesOf(before), bytesOf(after)];
   return old !== undefined && now !== undefined && Buffer.compare(old, now) === 0;
 }
 
-function sizeOf(entry: Entry): number {
+export function sizeOf(entry: Entry): number {
   return entry.kind === "missing" ? 0 : (entry.content?.length ?? entry.signature?.size ?? 0);
 }
 
@@ -84,12 +84,12 @@ async function describeChange(change: Change): Promise<{ file: FileChange; patch
   };
 }
 
-const nothing: Entry = { kind: "missing" };
+export const nothing: Entry = { kind: "missing" };
 
 type Part = { added: number | null; removed: number | null; patch: string };
 
 async function partOf({ path, before, after }: Change): Promise<Part> {
-  const [from, to] = [quoted(`a/${path}`), quoted(`b/${path}`)];
+  const [from, to] = [quotedName(`a/${path}`), quotedName(`b/${path}`)];
   const head = [`diff --git ${from} ${to}\n`, ...modeLines(before, after)].join("");
   const [old, now] = [textOf(before), textOf(after)];
   const names = {
@@ -105,14 +105,14 @@ async function partOf({ path, before, after }: Change): Promise<Part> {
   return { added, removed, patch: `${head}--- ${names.from}\n+++ ${names.to}\n${hunks.join("\n")}\n` };
 }
 
-function modeLines(before: Entry, after: Entry): string[] {
+export function modeLines(before: Entry, after: Entry): string[] {
   if (before.kind === "missing") return after.kind === "missing" ? [] : [`new file mode ${gitModeOf(after)}\n`];
   if (after.kind === "missing") return [`deleted file mode ${gitModeOf(before)}\n`];
   const [old, now] = [gitModeOf(before), gitModeOf(after)];
   return old === now ? [] : [`old mode ${old}\n`, `new mode ${now}\n`];
 }
 
-function gitModeOf({ kind, mode }: PresentEntry): string {
+export function gitModeOf({ kind, mode }: PresentEntry): string {
   if (kind === "symlink") return "120000";
   return (mode & 0o100) === 0 ? "100644" : "100755";
 }
@@ -126,7 +126,7 @@ function textOf(entry: Entry): string | undefined {
 }
 
 /** All old lines against all new ones: where only one side has some, or a shorter way takes too long to find. */
-function replacement(old: string, now: string) {
+export function replacement(old: string, now: string) {
   const [removed, added] = [linesOf(old), linesOf(now)];
   const range = (lines: readonly string[]) => `${lines.length === 0 ? 0 : 1},${lines.length}`;
   const marked = (lines: readonly string[], mark: string, text: string) => [
@@ -143,7 +143,7 @@ function linesOf(text: string): readonly string[] {
 }
 
 /** git quotes names that would be misread in a patch. */
-function quoted(name: string): string {
+export function quotedName(name: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (!/["\\\x00-\x1f\x7f]/.test(name)) return name;
   const escapes: Record<string, string> = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t" };

@@ -71,6 +71,16 @@ function originOf(base: string, above: boolean): Origin | undefined {
   return undefined;
 }
 
+/** The form of patches for a directory: git takes their paths to be relative to the top of the repository. */
+export type PatchPlace = { prefix: string; hash: "sha1" | "sha256" };
+
+export function patchPlaceOf(directory: string): PatchPlace {
+  const origin = originOf(directory, true);
+  if (origin === undefined) return { prefix: "", hash: "sha1" };
+  const prefix = origin.top === directory ? "" : `${relative(origin.top, directory)}/`;
+  return { prefix, hash: usesLongHashes(origin.common) ? "sha256" : "sha1" };
+}
+
 function makeGitDirectory(directory: string, origin: Origin, room: IndexRoom): void {
   for (const part of ["objects/info", "refs", "info"]) mkdirSync(join(directory, part), { recursive: true });
   const files: Record<string, string> = {

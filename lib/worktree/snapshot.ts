@@ -5,10 +5,11 @@ import type { Entry } from "../files/entry.ts";
 import type { Restoration } from "../files/restore.ts";
 import { findGit } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
+import type { GitPatch } from "./gitpatch.ts";
 import type { Project } from "./listing.ts";
 import { diffChanges, type WorkDiff } from "./patch.ts";
 import { changesSince, rememberProject, type IsOwn, type Past } from "./past.ts";
-import { mostIndexBytes } from "./repository.ts";
+import { mostIndexBytes, patchPlaceOf } from "./repository.ts";
 import { restoreFiles } from "./restore.ts";
 
 /**
@@ -30,6 +31,14 @@ export class Snapshot implements AsyncDisposable {
     if (storeIn === undefined) return diffChanges(changes, this.#past);
     const { storeAlong } = await import("./stored.ts");
     return diffChanges(storeAlong(changes, storeIn, this.#past), this.#past);
+  }
+
+  /** All that is different now, as a patch for `git apply`. Throws when the project is too large to be watched. */
+  async patch(signal: AbortSignal): Promise<GitPatch> {
+    const { project, policy, notes } = this.#past;
+    if (project === undefined) throw new Error(notes.join(". "));
+    const { gitPatchOf } = await import("./gitpatch.ts");
+    return gitPatchOf(changesSince(this.#past, signal), patchPlaceOf(policy.root));
   }
 
   /** Makes files what they were: all, or those at some paths relative to the project. */

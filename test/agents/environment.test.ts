@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
 import { describeChanges, describeEnvironment } from "../../lib/agents/environment.ts";
-import { noInstructions } from "../../lib/agents/instructions.ts";
+import { type Instructions, instructionFacts, noInstructions } from "../../lib/agents/instructions.ts";
 import type { EnvironmentFacts } from "../../lib/session/item.ts";
 import { facts } from "../support/sessions.ts";
+
+const told = (from: EnvironmentFacts, to: EnvironmentFacts, blocks: Instructions["blocks"] = []) =>
+  describeChanges(from, to, { blocks });
 
 const before: EnvironmentFacts = { ...facts, cwd: "/work/site", mode: "plan", writable: ["/work/site", "/srv"] };
 
@@ -44,7 +47,7 @@ test("a directory's name does not pass for a line of its own", () => {
 });
 
 test("nothing is said of surroundings that stayed the same", () => {
-  expect(describeChanges(before, { ...before, writable: [...before.writable] })).toBeUndefined();
+  expect(told(before, { ...before, writable: [...before.writable] })).toBeUndefined();
 });
 
 const granted = { write: [], read: [], hide: [], allowGit: false };
@@ -52,7 +55,7 @@ const granted = { write: [], read: [], hide: [], allowGit: false };
 test("what nobody granted goes without saying, until it is otherwise", () => {
   const text = describeEnvironment({ ...before, granted }, noInstructions);
   expect(text).toBe(describeEnvironment(before, noInstructions));
-  expect(describeChanges(before, { ...before, granted })).toBeUndefined();
+  expect(told(before, { ...before, granted })).toBeUndefined();
 
   const more = { ...before, granted: { ...granted, read: ["/a", "/b"], hide: ["/c"], allowGit: true } };
   const lines = [
@@ -62,10 +65,10 @@ test("what nobody granted goes without saying, until it is otherwise", () => {
   ];
   for (const line of lines) {
     expect(describeEnvironment(more, noInstructions)).toContain(`\n${line}\n`);
-    expect(describeChanges(before, more)).toContain(`\n${line}\n`);
+    expect(told(before, more)).toContain(`\n${line}\n`);
   }
   expect(
-    describeChanges(more, { ...before, granted })
+    told(more, { ...before, granted })
       ?.split("\n")
       .slice(2, -1),
   ).toEqual(["also readable: nothing", "also hidden: nothing", "commits: commands cannot commit"]);
@@ -85,6 +88,40 @@ const changes: [change: Partial<EnvironmentFacts>, lines: string[]][] = [
 ];
 
 test.each(changes)("of %j only that is said", (change, lines) => {
-  const text = describeChanges(before, { ...before, ...change });
+  const text = told(before, { ...before, ...change });
   expect(text?.split("\n")).toEqual(["<environment>", "Changed since the last turn:", ...lines, "</environment>"]);
+});
+
+test("of instructions only what has changed is said, after the rest", () => {
+  const [root, site] = [
+    { path: "/work/AGENTS.md", text: "Use tabs.\n" },
+    { path: "/work/site/AGENTS.md", text: "Use spaces.\n" },
+  ];
+  const having = (...blocks: Instructions["blocks"]) => {
+    const instructions = instructionFacts({ ...noInstructions, blocks });
+    return { ...before, instructions };
+  };
+  const said = (from: EnvironmentFacts, ...blocks: Instructions["blocks"]) => told(from, having(...blocks), blocks);
+  const header =
+    "The project's instructions have changed. Each file below replaces its earlier text. Where files disagree, the one " +
+    "nearest to the working directory counts most.";
+
+  expect(said(having(root, site), root, { ...site, text: "Use spaces." })).toBeUndefined();
+  expect(said(having(root, site), { ...root, text: "Use two tabs." }, site)).toBe(
+    `${header}\n\n<instructions file="/work/AGENTS.md">\nUse two tabs.\n</instructions>`,
+  );
+  expect(said({ ...having(root), date: "2026-11-01" }, site)?.split("\n\n")).toEqual([
+    "<environment>\nChanged since the last turn:\ndate: 2026-11-18\n</environment>",
+    header,
+    '<instructions file="/work/site/AGENTS.md">\nUse spaces.\n</instructions>',
+    "Instructions that do not apply any more: /work/AGENTS.md",
+  ]);
+  expect(said(having(root))).toBe("Instructions that do not apply any more: /work/AGENTS.md");
+});
+
+test("instructions that an earlier koda did not record are told again", () => {
+  const blocks = [{ path: "/work/AGENTS.md", text: "Use tabs." }];
+  const now = { ...before, instructions: instructionFacts({ ...noInstructions, blocks }) };
+  expect(told(before, now, blocks)).toContain("Use tabs.");
+  expect(told(before, { ...before, instructions: [] })).toBeUndefined();
 });

@@ -142,6 +142,7 @@ describe.skipIf(!hasNamespaces).concurrent("on a machine", () => {
     ]);
     for (const args of [
       ["exec", "x"],
+      ["exec", "--mode", "plan", "--verify", "true", "x"],
       ["sandbox", "--", "true"],
       ["sandbox", "--mode", "plan", "--", "true"],
     ]) {

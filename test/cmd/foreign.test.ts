@@ -35,7 +35,7 @@ test("no word is answered that koda takes itself", () => {
 
 test("a command without the flag of an answer does not give it", () => {
   expect(() => parseArguments("session export", ["0199", "--format", "json"])).toThrow(
-    /^--format "json": expected markdown, html or jsonl( \(did you mean "jsonl"\?\))?\n/,
+    /^--format "json": expected markdown, html, jsonl or atif( \(did you mean "jsonl"\?\))?\n/,
   );
 });
 
@@ -65,8 +65,7 @@ describe("a habit is answered:", () => {
     [["--continue"], "--last"],
     [["-r", "0199"], "--resume ID"],
     [["--effort", "high"], "--reasoning-effort"],
-    [["--max-budget-usd", "1"], "--max-tokens N"],
-    [["--max-cost", "1"], "--max-tokens N"],
+    [["--max-budget-usd", "1"], "--max-cost USD"],
     [["--settings", "s.json"], "--config KEY=VALUE"],
     [["--thinking", "high"], "--reasoning-effort"],
     [["--format", "json"], "--output jsonl"],

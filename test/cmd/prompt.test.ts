@@ -210,7 +210,7 @@ test("a silent pipe that only an ancestor holds open does not stop a run", async
   const { parts, notes } = await resultOf(start(place, { prompt: "do it" }, pipe.read));
   expect(parts).toEqual(text("do it"));
   expect(notes).toMatch(
-    /^koda: waiting up to 3s for stdin, which .+ \(process \d+\) holds open; --stdin ignore does not wait\nkoda: continuing without stdin: nothing came within 3s and only .+ \(process \d+\) holds it open\. Later input is not read; --stdin append waits for it, --stdin ignore does not wait\n$/,
+    /^koda: starting without stdin: nothing came within 300ms and only .+ \(process \d+\) holds it open\. Later input is added to the conversation, and the run waits for it until 3s after its start; --stdin append waits for its end, --stdin ignore does not read it\n$/,
   );
   expect(notes).toContain(`(process ${process.pid})`);
 });
@@ -225,13 +225,13 @@ test("a process beside us that holds the same pipe for reading feeds nobody", as
   expect(notes).toContain(`(process ${process.pid}) holds it open`);
 });
 
-test("an ancestor that writes late is heard", async () => {
+test("an ancestor that writes late is heard by a session that goes on without a prompt", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
-  const child = start(place, { prompt: "do it" }, pipe.read);
+  const child = start(place, { last: true }, pipe.read);
   const { rest } = await saidUntil(child, "waiting up to 3s for stdin, which ");
   pipe.end("late");
-  expect((await resultOf(child, rest)).parts).toEqual(block("do it", "late"));
+  expect((await resultOf(child, rest)).parts).toEqual(text("late"));
 });
 
 test("a session that can go on without a prompt takes one from standard input, and does not wait long for it", async () => {
@@ -246,7 +246,8 @@ test("a session that can go on without a prompt takes one from standard input, a
 test("quiet says only that input may be lost", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
-  const { notes } = await resultOf(start(place, { prompt: "do it", quiet: true }, pipe.read));
+  expect((await resultOf(start(place, { prompt: "do it", quiet: true }, pipe.read))).notes).toBe("");
+  const { notes } = await resultOf(start(place, { last: true, quiet: true }, pipe.read));
   expect(notes).toMatch(/^koda: continuing without stdin: .*\n$/);
 });
 
@@ -283,7 +284,7 @@ test("a silent socket does not stop a run, and what it sends at once is appended
   const silent = start(place, { prompt: "do it" }, "pipe");
   const { parts, notes } = await resultOf(silent);
   expect(parts).toEqual(text("do it"));
-  expect(notes).toContain("nothing came within 3s and the process that holds it open is not visible");
+  expect(notes).toContain("nothing came within 300ms and the process that holds it open is not visible");
 
   const talking = start(place, { prompt: "do it" }, new Blob(["words"]));
   expect((await resultOf(talking)).parts).toEqual(block("do it", "words"));

@@ -26,9 +26,10 @@ function record(place: Place): void {
   for (const id of ["first", "second"]) {
     const recorded = store.create({ ...start, id });
     recorded.beginTurn();
-    recorded.append(user(`task of the ${id}\u001b]0;owned\u0007`), reply("I look.", call("c1")));
+    recorded.append(user(`task of the ${id}\u001b]0;owned\u0007`), { ...reply("I look.", call("c1")), costUsd: 0.25 });
     recorded.outputs.save(output("o1", `secrets of the ${id}\n`));
-    recorded.append({ ...result("c1", "\u001b[31mred\u001b[0m\r\nline"), exitCode: 0, output: "o1" }, reply("Done."));
+    recorded.append({ ...result("c1", "\u001b[31mred\u001b[0m\r\nline"), exitCode: 0, output: "o1" });
+    recorded.append({ ...reply("Done."), costUsd: 0.25 });
     recorded.endTurn("complete");
     recorded.close();
   }
@@ -44,6 +45,7 @@ const figures = (id: string) => ({
   updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
   turns: 1,
   tokens: 30,
+  cost_usd: 0.5,
 });
 const listed = (id: string) => ({ ...figures(id), outcome: "done" });
 
@@ -53,7 +55,7 @@ test("list gives the sessions, newest first", async () => {
   const { exit, stdout, stderr } = await session(place, "list");
   expect([exit, stderr]).toEqual([0, ""]);
   expect(stdout).toMatch(
-    /^ID      AGE  MODEL  OUTCOME  TITLE\nsecond  \d[sm]   big    done     task of the second \]0;owned\nfirst   .*\n$/,
+    /^ID      AGE  TURNS  TOKENS  COST   OUTCOME  DIRECTORY  TITLE\nsecond  \d[sm]   1      30      \$0.50  done     \/project   task of the second .*…\nfirst   .*\n$/,
   );
   const json = await session(place, "list", "--json");
   expect(JSON.parse(json.stdout)).toEqual([listed("second"), listed("first")]);
@@ -64,7 +66,7 @@ test("list has a line of eighty columns for each, with an id that the other comm
   const store = openStore(join(homeOf(place), "koda.db"));
   const ends = ["complete", "cancelled", "limit", "error", undefined] as const;
   for (const reason of ends) {
-    const recorded = store.create({ ...start, model: "a-model-with-a-very-long-name" });
+    const recorded = store.create({ ...start, cwd: `/srv/${"long/".repeat(9)}people/project` });
     recorded.beginTurn();
     recorded.append(user(`${reason} 界 ${"and so on ".repeat(10)}`));
     if (reason !== undefined) recorded.endTurn(reason);
@@ -77,8 +79,8 @@ test("list has a line of eighty columns for each, with an id that the other comm
   const { stdout, stderr } = await session(place, "list");
   const [, ...rows] = stdout.trimEnd().split("\n");
   expect(stderr).toBe("");
-  expect(rows.map((row) => /a-model-with-a-very…|  big/.test(row))).toEqual(Array(6).fill(true));
-  expect(rows.map((row) => row.split(/ {2,}/)[3]).sort()).toEqual(
+  expect(rows.every((row) => row.includes("…/people/") || row.includes("/project"))).toBe(true);
+  expect(rows.map((row) => /  (running|done|cancelled|limit|failed|interrupted)  /.exec(row)?.[1]).sort()).toEqual(
     ["running", "done", "cancelled", "limit", "failed", "interrupted"].sort(),
   );
   expect(Math.max(...rows.map((row) => Bun.stringWidth(row)))).toBeLessThanOrEqual(80);

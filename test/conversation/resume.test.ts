@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Allowance } from "../../lib/conversation/allowance.ts";
 import { type Explicit, keepToRecord } from "../../lib/conversation/resume.ts";
-import { itemSchema } from "../../lib/session/item.ts";
 import { facts } from "../support/sessions.ts";
 
 const plain = { mode: "allowlist", allow: [], deny: [] } as const;
@@ -63,8 +62,6 @@ test("a network without a record was the usual one, and a stricter one is taken 
 
 test("a session that an earlier koda kept was granted its writable roots and no more", () => {
   const earlier = { ...facts, writable: ["/project", "/srv"] };
-  const old = itemSchema.parse({ kind: "environment", text: "", facts: earlier });
-  if (old.kind !== "environment") throw new Error("another kind");
   const wanted = {
     ...narrow,
     write: ["/srv", "/data"],
@@ -73,7 +70,7 @@ test("a session that an earlier koda kept was granted its writable roots and no 
     allowGit: true,
     egress: plain,
   };
-  const { allowance, notices } = keepToRecord(old.facts, wanted, silent);
+  const { allowance, notices } = keepToRecord(earlier, wanted, silent);
   expect(allowance).toEqual({ ...narrow, write: ["/srv"], hide: ["/a"] });
   expect(notices).toHaveLength(3);
 });

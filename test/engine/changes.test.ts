@@ -33,4 +33,5 @@ test("without a snapshot the turn goes on, and says that its changes are unknown
   expect(await changes.collect(new AbortController().signal)).toEqual([
     { type: "notice", level: "warn", code: "changes", message },
   ]);
+  expect(changes.patch(live)).rejects.toThrow(/^Cannot make the patch \(--patch\): .*ENOTDIR/);
 });

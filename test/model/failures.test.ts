@@ -65,6 +65,7 @@ describe("what a provider answers", () => {
     [400, "Your credit balance is too low to access the API", {}, "quota", false],
     [429, "Rate limit reached for tokens per min", { code: "rate_limit_exceeded" }, "rate_limit", true],
     [429, "", {}, "rate_limit", true],
+    [429, "The usage limit has been reached", { type: "usage_limit_reached" }, "rate_limit", true],
     [408, "timeout", {}, "unavailable", true],
     [409, "conflict", {}, "unavailable", true],
     [500, "The server had an error", { type: "server_error" }, "unavailable", true],
@@ -174,7 +175,8 @@ describe("how long a provider asks to wait", () => {
     ],
     ["retry-after in the past", { "retry-after": "Wed, 21 Oct 2015 07:28:00 GMT" }, "", [0, 0]],
     ["retry-after-ms", { "retry-after-ms": "120", "retry-after": "9" }, "", [120, 120]],
-    ["far too long", { "retry-after": "86400" }, "", [60_000, 60_000]],
+    ["a day", { "retry-after": "86400" }, "", [86_400_000, 86_400_000]],
+    ["far too long", { "retry-after": "8640000000000" }, "", [31_536_000_000, 31_536_000_000]],
     ["nonsense", { "retry-after": "soon" }, "", undefined],
     [
       "the reset of what is used up",
@@ -204,6 +206,34 @@ describe("how long a provider asks to wait", () => {
     ["its message in milliseconds", {}, "Please try again in 340ms.", [340, 340]],
     ["its message in minutes", {}, "try again in 0m30.5s", [30_500, 30_500]],
     ["its message in words", {}, "Please retry after 12 seconds", [12_000, 12_000]],
+    ["its message in hours", {}, "Try again in 2 hours and 5 minutes.", [7_500_000, 7_500_000]],
+    ["its message with a reset", {}, "The limit resets in 3d 2h.", [266_400_000, 266_400_000]],
+    [
+      "the reset of the one that is used up, by a share",
+      () => ({
+        "anthropic-ratelimit-unified-5h-utilization": "1.0",
+        "anthropic-ratelimit-unified-5h-reset": String(inTwentySeconds()),
+        "anthropic-ratelimit-unified-7d-utilization": "0.5",
+        "anthropic-ratelimit-unified-7d-reset": String(inTwentySeconds() + 400_000),
+      }),
+      "",
+      [15_000, 21_000],
+    ],
+    [
+      "the reset of the one that is used up, as a date",
+      () => ({
+        "anthropic-ratelimit-tokens-remaining": "0",
+        "anthropic-ratelimit-tokens-reset": new Date(Date.now() + 20_000).toISOString(),
+      }),
+      "",
+      [15_000, 21_000],
+    ],
+    [
+      "the reset of the one that is used up, by a percentage",
+      { "x-codex-primary-used-percent": "100", "x-codex-primary-reset-after-seconds": "18.5" },
+      "",
+      [18_400, 18_600],
+    ],
     ["no word of it", {}, "Slow down", undefined],
   ])("it is read from %s", async (_name, headers, message, expected) => {
     const error = await failing(problem(429, message, typeof headers === "function" ? headers() : headers));
@@ -211,6 +241,52 @@ describe("how long a provider asks to wait", () => {
     if (expected === undefined) return expect(retryAfterMs).toBeUndefined();
     expect(retryAfterMs).toBeWithin(expected[0], expected[1] + 1);
   });
+});
+
+test.each<[string, object, number]>([
+  ["a field in seconds", { type: "usage_limit_reached", message: "No", resets_in_seconds: 90 }, 90_000],
+  ["a field as a moment", { message: "No", resets_at: Math.floor(Date.now() / 1000) + 3600 }, 3_600_000],
+  [
+    "headers that the body repeats",
+    {
+      message: "No",
+      metadata: { headers: { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": Date.now() + 70_000 } },
+    },
+    70_000,
+  ],
+])("the wait is read from a body with %s", async (_name, error, expected) => {
+  const { retryAfterMs, retryAt } = await failing(status(429, { error }));
+  expect(retryAfterMs).toBeWithin(expected - 20_000, expected + 1);
+  expect(Date.parse(retryAt ?? "")).toBeWithin(Date.now() + expected - 20_000, Date.now() + expected + 1);
+});
+
+test.each<[number, string, ErrorCode]>([
+  [400, "The image data you provided does not represent a valid image. Please check your input", "invalid_image"],
+  [400, "You uploaded an unsupported image. Please make sure your image is below 20 MB in size", "invalid_image"],
+  [400, "Invalid base64 image_url.", "invalid_image"],
+  [400, "Could not process image", "invalid_image"],
+  [400, "messages.7.content.2: At least one of the image dimensions exceed max allowed size: 8000", "invalid_image"],
+  [400, "messages.5.content.2.image.source.base64: image exceeds 5 MB maximum: 6500712 bytes", "invalid_image"],
+  [413, "image exceeds 5 MB maximum: 6500712 bytes", "invalid_image"],
+  [400, "messages.0.content.1.image.source.base64.media_type: Input should be 'image/jpeg'", "invalid_image"],
+  [400, "Image does not match the provided media type image/png", "invalid_image"],
+  [400, "Unable to process input image. Please retry or report", "invalid_image"],
+  [400, "Provided image is not valid.", "invalid_image"],
+  [400, "Unsupported MIME type: image/svg+xml", "invalid_image"],
+  [400, "Unsupported media type for base64 image: image/avif", "invalid_image"],
+  [422, "Image 0 failed: Image exceeds the maximum allowed total pixels.", "invalid_image"],
+  [400, "cannot identify image file <_io.BytesIO object at 0x7f>", "invalid_image"],
+  [400, "Failed to load image or audio file", "invalid_image"],
+  [400, "image size too large: 40 megapixels", "invalid_image"],
+  [400, "image input is not supported - hint: you may need to provide the mmproj", "images"],
+  [400, "Invalid content type. image_url is only supported by certain models.", "images"],
+  [400, "unknown variant `image_url`, expected `text`", "images"],
+  [400, "Unsupported content type: image_url", "images"],
+  [400, "This model does not support image inputs", "images"],
+  [404, "No endpoints found that support image input", "images"],
+  [500, "Could not process image", "unavailable"],
+])("%d %j is the error %s", async (code, message, expected) => {
+  expect(await failing(problem(code, message))).toMatchObject({ code: expected });
 });
 
 describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the wire %s", (wire) => {
@@ -394,6 +470,10 @@ describe("an error in mid-stream", () => {
     ["the server's fault", { code: "server_error", message: "An error occurred" }, "unavailable", true],
     ["the content", { code: "content_policy_violation", message: "no" }, "content_policy", false],
     ["a bad prompt", { code: "invalid_prompt", message: "no" }, "request", false],
+    ["invalid_base64_image", { code: "invalid_base64_image", message: "No" }, "invalid_image", false],
+    ["image_file_too_large", { code: "image_file_too_large", message: "No" }, "invalid_image", false],
+    ["unsupported_image_media_type", { code: "unsupported_image_media_type" }, "invalid_image", false],
+    ["image_content_policy_violation", { code: "image_content_policy_violation" }, "content_policy", false],
   ])("may be a failed response: %s", async (_name, fault, code, retryable) => {
     const failed = responsesEvent("response.failed", { response: { status: "failed", error: fault } });
     const error = await failing(raw([failed]), "responses");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { KodaError } from "../../lib/errors.ts";
+import { type ErrorCode, KodaError } from "../../lib/errors.ts";
 import type { Wire } from "../../lib/config/config.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
 import { type RetryPolicy, standardRetry, withRetries } from "../../lib/model/retry.ts";
@@ -8,7 +8,7 @@ import { cut, problem, reply, say, wait } from "../support/model-reply.ts";
 import { refusingUrl, startModelServer } from "../support/model-server.ts";
 
 /** A policy that notes what it would wait, and does not. */
-function noting(): { waits: number[]; retry: Partial<RetryPolicy> } {
+function noting(): { waits: number[]; retry: Pick<RetryPolicy, "max" | "random" | "wait"> } {
   const waits: number[] = [];
   const wait = async (ms: number) => void waits.push(ms);
   return { waits, retry: { max: 5, random: () => 0.5, wait } };
@@ -111,9 +111,10 @@ describe("the wait between two attempts", () => {
     };
     return () => ({ [Symbol.asyncIterator]: () => ({ next }) });
   };
-  const failing = (details: { retryAfterMs?: number } = {}) => {
-    const model = throwing(new KodaError("unavailable", "no", { retryable: true, ...details }));
-    return withRetries(async () => model, { ...standardRetry, max: 3 });
+  type Failing = { code?: ErrorCode; retryable?: boolean; retryAfterMs?: number };
+  const failing = ({ code = "unavailable", ...details }: Failing = {}, policy: Partial<RetryPolicy> = {}): Model => {
+    const model = throwing(new KodaError(code, "no", { retryable: true, ...details }));
+    return withRetries(async () => model, { ...standardRetry, max: 3, ...policy });
   };
 
   test("ends at once, with the signal's reason, when the run is stopped", async () => {
@@ -127,6 +128,48 @@ describe("the wait between two attempts", () => {
     };
     await expect(read()).rejects.toBe(reason);
     expect(performance.now() - started).toBeLessThan(5000);
+  });
+
+  const minute = 60_000;
+  test.each<[string, Failing, waitLimitMs: number, waits: number[], advice: string]>([
+    ["short waits need no --wait-limit", { code: "rate_limit", retryAfterMs: minute }, 0, [minute, minute, minute], ""],
+    ["a wait that is over is not told at all", { code: "rate_limit", retryAfterMs: 0 }, 0, [200, 400, 800], ""],
+    ["a limit's long wait does", { code: "rate_limit", retryAfterMs: 61 * minute }, 0, [], "--wait-limit 61m"],
+    ["and one that is long enough", { code: "rate_limit", retryAfterMs: 61 * minute }, 3_659_999, [], "--wait-limit"],
+    [
+      "which is then waited",
+      { code: "rate_limit", retryAfterMs: 61 * minute },
+      61 * minute,
+      Array(3).fill(61 * minute),
+      "",
+    ],
+    ["a server in trouble is asked sooner", { retryAfterMs: 61 * minute }, 0, [minute, minute, minute], ""],
+    ["or when it said, with --wait-limit", { retryAfterMs: 61 * minute }, 61 * minute, Array(3).fill(61 * minute), ""],
+    ["a quota that never resets ends at once", { code: "quota", retryable: false }, 61 * minute, [], ""],
+    ["a quota that resets is waited for", { code: "quota", retryable: false, retryAfterMs: 5 }, 5, [5, 5, 5], ""],
+    ["if it may be", { code: "quota", retryable: false, retryAfterMs: 5 }, 4, [], "--wait-limit 1m"],
+    ["no other error is", { code: "request", retryable: false, retryAfterMs: 5 }, 61 * minute, [], ""],
+  ])("%s", async (_name, details, waitLimitMs, expected, advice) => {
+    const { waits, retry } = noting();
+    const error = await converse(failing(details, { ...retry, max: 3, waitLimitMs })).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: details.code ?? "unavailable", retryAfterMs: details.retryAfterMs });
+    expect(waits).toEqual(expected);
+    if (advice === "") expect(error.message).toBe("no");
+    else expect(error.message).toContain(advice);
+  });
+
+  test("for a limit is no silence", async () => {
+    const steps: string[] = [];
+    const wait = async (ms: number) => void steps.push(`wait ${ms}`);
+    const waits = () => {
+      steps.push("begin");
+      return { [Symbol.dispose]: () => void steps.push("end") };
+    };
+    for (const retryAfterMs of [61 * minute, minute]) {
+      const model = failing({ code: "rate_limit", retryAfterMs }, { max: 1, waitLimitMs: 61 * minute, wait });
+      await converse(model, { ...hello, waits }).catch(() => steps.push("failed"));
+    }
+    expect(steps).toEqual(["begin", "wait 3660000", "end", "failed", "wait 60000", "failed"]);
   });
 
   test("is scattered by a tenth, so that many runs do not come back together", async () => {

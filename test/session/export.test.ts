@@ -7,6 +7,7 @@ import { call, reply, result, user } from "../support/sessions.ts";
 const info: SessionInfo = {
   id: "mine",
   parent: "theirs",
+  root: "theirs",
   title: "Fix the bug",
   cwd: "/project",
   model: "big",
@@ -16,13 +17,15 @@ const info: SessionInfo = {
   updatedAt: Date.UTC(2026, 10, 18, 13),
   length: 0,
   turns: 1,
+  costUsd: 0.25,
+  ended: "limit",
   usage: { input: 1000, cached: 10, output: 234, reasoning: null },
 };
 
 function exported(format: ExportFormat, items: readonly Item[], about = info): string {
   const at = "2026-11-18T12:00:00.000Z";
   const logged = items.map((item, index): LoggedItem => ({ seq: index + 1, turn: 1, at, ...item }));
-  return [...exportSession({ info: about, items: logged }, format)].join("");
+  return [...exportSession({ info: about, items: logged, version: "1.2.3" }, format)].join("");
 }
 
 const conversation: Item[] = [
@@ -49,6 +52,7 @@ test("markdown", () => {
 - Last activity: \`2026-11-18T13:00:00.000Z\`
 - Turns: \`1\`
 - Tokens: \`1,234\`
+- Cost: \`$0.2500\`
 
 ## Turn 1
 
@@ -106,6 +110,7 @@ test("jsonl has the session first, then an item a line, named as events are", ()
     updated_at: "2026-11-18T13:00:00.000Z",
     turns: 1,
     tokens: 1234,
+    cost_usd: 0.25,
     parent: "theirs",
   });
   expect(

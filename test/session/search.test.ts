@@ -62,11 +62,91 @@ test.each([
   session.close();
 });
 
+const texts = [
+  "loadUserSettings() reads HTTPServerConfig",
+  "max_retry_count = 3",
+  "数据库连接失败，请检查配置文件。",
+  "設定ファイルを確認してください",
+  "데이터베이스에 연결하지 못했습니다",
+  "Die Datenbankverbindung ist abgebrochen",
+  "see lib/config/load.ts, line 12",
+  "load the settings of a user from lib, then the config",
+  "commit 8e3f9ac1 is broken",
+  "a naïve café",
+];
+test.each<[query: string, found: number[]]>([
+  ["usersettings", [1]],
+  ["user settings", [1, 8]],
+  ["loadusersettings", [1]],
+  ["server", [1]],
+  ["HTTPServer", [1]],
+  ["retry", [2]],
+  ["retry_count", [2]],
+  ["数据库", [3]],
+  ["失败", [3]],
+  ["库", [3]],
+  ["连接 配置", [3]],
+  ["数据库为什么连接失败", [3]],
+  ["设定", []],
+  ["ファイル", [4]],
+  ["設定を", [4]],
+  ["데이터베이스", [5]],
+  ["연결", [5]],
+  ["verbindung", [6]],
+  ["datenbank", [6]],
+  ["config/load.ts", [7]],
+  ["8e3f", [9]],
+  ["3f9a", [9]],
+  ["cafe", [10]],
+  ["CAFÉ", [10]],
+])("a search in the language of the request: %s", async (query, found) => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  session.append(...texts.map(user));
+  expect((await shelf.store.search(query, 50)).matches.map(({ seq }) => seq)).toEqual(found);
+});
+
+test("a part of a word is found after a session with it was deleted", async () => {
+  await using shelf = makeShelf();
+  const gone = shelf.store.create(start);
+  gone.append(user("Datenbankverbindung"));
+  gone.close();
+  await using session = shelf.store.create(start);
+  session.append(user("Netzverbindung"));
+  expect((await shelf.store.search("verbindung", 50)).total).toBe(2);
+  shelf.store.remove(gone.id);
+  expect((await shelf.store.search("verbindung", 50)).matches.map(({ snippet }) => snippet)).toEqual([
+    "Netzverbindung",
+  ]);
+  using db = new Sqlite(shelf.path);
+  expect(db.query("SELECT text FROM word WHERE text <> ''").values()).toEqual([["netzverbindung"]]);
+});
+
 test("a very long query is answered", async () => {
   await using shelf = makeShelf();
   await using session = shelf.store.create(start);
   session.append(user("alpha"));
   expect((await shelf.store.search(`alpha ${"beta ".repeat(5000)}`, 50)).matches).toHaveLength(1);
+});
+
+test("a long text without spaces is found by all of it, and by what else it has", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  const text = Array.from({ length: 5000 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 37) % 9000))).join("");
+  session.append(user(text), user("数据库"));
+  expect((await shelf.store.search(text, 5)).matches.map(({ seq }) => seq)).toEqual([1]);
+  expect((await shelf.store.search(`数据库${text}`, 5)).matches.map(({ seq }) => seq).sort()).toEqual([1, 2]);
+});
+
+test("a question finds what answers it, not only what has all of its words", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  session.append(user("The server listens on port 8123."));
+  for (let n = 0; n < 50; n++) session.append(user(`we did what the plan was for step ${n}`));
+  session.append(user("which port did we choose for the server, what was it, I wonder"));
+  const found = session.recall.search("which port did we choose for the server");
+  expect(found[0]?.snippet).toContain("I wonder");
+  expect(found[1]?.snippet).toContain("8123");
 });
 
 test("what matches more of the words comes first, and there is an end to it", async () => {
@@ -184,6 +264,13 @@ test("a snippet is about 200 characters around the match, on one line, and cuts 
   const [match] = session.recall.search("needle");
   expect(match?.snippet).toMatch(new RegExp(`^…(${family})+ needle (${family})+…$`, "u"));
   expect(match?.snippet.length).toBeWithin(150, 230);
+});
+
+test("a snippet shows what was found, also of a question in Chinese", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  session.append(user(`${"别的内容。".repeat(200)}数据库连接失败${"，其他".repeat(100)}`));
+  expect(session.recall.search("为什么连接失败了")[0]?.snippet).toContain("数据库连接失败");
 });
 
 test("a match in a line of two megabytes is shown like any other", async () => {

@@ -1,5 +1,7 @@
 import { Database as Sqlite } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { openStore } from "../../lib/session/store.ts";
 import { call, makeShelf, output, reply, result, start, user } from "../support/sessions.ts";
 
 /** A session with one prompt, closed again. */
@@ -208,6 +210,26 @@ test("prune deletes what nobody touched for so long and says which", async () =>
   expect(shelf.store.prune(50_000).map(({ id }) => id)).toEqual(["older", "old"]);
   expect(shelf.store.list().map(({ id }) => id)).toEqual(["young"]);
   expect(countRows(shelf)).toMatchObject({ item: 4, content: 4, search: 2 });
+});
+
+test("a fork without items of its own ended as its parent did", async () => {
+  await using shelf = makeShelf();
+  record(shelf, "parent", "hello");
+  await using fork = await shelf.store.fork("parent");
+  const info = shelf.store.find(fork.id);
+  expect([shelf.store.outcome(info), info.costUsd]).toEqual(["done", 0]);
+});
+
+test("prune makes the file smaller when most of it is free", async () => {
+  await using shelf = makeShelf();
+  age(shelf, record(shelf, "old", "big ".repeat(1_000_000)), 100_000);
+  age(shelf, record(shelf, "young", "small"), 1000);
+  expect((await shelf.store.search("big", 50)).total).toBe(1);
+  shelf.store.prune(50_000);
+  shelf.store.close();
+  expect(statSync(shelf.path).size).toBeLessThan(1_000_000);
+  await using store = openStore(shelf.path);
+  expect((await store.search("small", 50)).matches.map(({ session }) => session)).toEqual(["young"]);
 });
 
 test("the items of a session can be read while a process writes to it", async () => {

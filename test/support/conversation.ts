@@ -10,6 +10,7 @@ import { assertSandbox } from "../../lib/conversation/workspace/confinement.ts";
 import type { Event } from "../../lib/engine/event.ts";
 import { openLedger } from "../../lib/engine/ledger.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
+import type { ItemOf } from "../../lib/session/item.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 import { succeeded, type Tool } from "../../lib/tools/tool.ts";
 import { buildGate, type Gate } from "../../lib/trust/gate.ts";
@@ -54,6 +55,10 @@ export type Scene = {
   sandboxed?: boolean;
   provider?: string;
   overrides?: Overrides;
+  contextWindow?: number;
+  maxTurns?: number;
+  /** The environment item of the first turn. */
+  environment?: ItemOf<"environment">;
 };
 
 /** A conversation with a model of the test's own and with everything else as it is. */
@@ -67,7 +72,7 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
   const allowance = wantedOf(loaded.config);
   const directories = { dataDirectory: `${home}/.koda`, configDirectory: undefined, accountHome: home };
   const settings = { root, home, env, loaded, database, sandboxed, ...directories };
-  const info = { provider, name: "m", wire: "chat", contextWindow: 100_000 } as const;
+  const info = { provider, name: "m", wire: "chat", contextWindow: scene.contextWindow ?? 100_000 } as const;
   const post = (event: Event) => events.post(event);
   const workspace = await openWorkspace({
     settings,
@@ -84,11 +89,14 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     session,
     workspace,
     stance: { model, info, tools, gate, allowance },
-    ledger: openLedger({ maxTurns: 10 }),
+    ledger: openLedger({ maxTurns: scene.maxTurns ?? 10 }),
     events,
     start: {
       type: "session.start",
       session: session.id,
+      root: session.id,
+      title: "",
+      source: "new",
       resumed: false,
       version: "0",
       model: "m",
@@ -105,7 +113,7 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
       skipped: [],
       limits: {},
     },
-    environment: () => undefined,
+    environment: () => (session.environment === undefined ? scene.environment : undefined),
     settings,
     own: { look: () => {}, has: () => false },
     watchKey: () => undefined,

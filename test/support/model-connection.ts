@@ -27,7 +27,7 @@ export function connectTo(baseUrl: string, wire: Wire, options: ConnectionOption
     userAgent: "koda/test",
     ...(key !== undefined && { key: { value: key, variable: "TEST_KEY" } }),
     ...(fetch && { fetch }),
-    retry: { max: 0, random: () => 0.5, wait: async () => {}, ...options.retry },
+    retry: { max: 0, waitLimitMs: 0, random: () => 0.5, wait: async () => {}, ...options.retry },
   });
 }
 

@@ -78,6 +78,14 @@ export function raw(frames: readonly (string | Wait)[], headers: Record<string, 
   return () => streamed(frames, headers);
 }
 
+/** The same reply with more headers. */
+export function withHeaders(entry: Entry, headers: Record<string, string>): Reply {
+  return (asked) =>
+    asReply(entry)(asked).map((step) =>
+      step.type === "head" ? { ...step, headers: { ...step.headers, ...headers } } : step,
+    );
+}
+
 /** The connection is accepted and the request read, and that is all. */
 export function hang(): Reply {
   return () => [silence()];

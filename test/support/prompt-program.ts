@@ -15,9 +15,12 @@ if (uid !== undefined) {
 const controller = new AbortController();
 process.on("SIGINT", () => controller.abort(new Error("stopped by the signal")));
 const result = await readPrompt({ image: [], ...JSON.parse(options) }, { signal: controller.signal }).then(
-  (parts) => ({ parts }),
+  ({ parts }) => ({ parts }),
   (error: unknown) => ({ error: { code: errnoOf(error), message: messageOf(error) } }),
 );
+const isStopped = controller.signal.aborted;
 await Bun.write(Bun.stdout, `${JSON.stringify({ ...result, rssMb: process.memoryUsage.rss() / 1e6 })}\n`);
 // A named pipe that nobody opens would keep the process; otherwise it ends when its notes are written.
-if (controller.signal.aborted) process.exit(0);
+if (isStopped) process.exit(0);
+// So would a pipe that was silent and may still be written to.
+controller.abort(new Error("the prompt is read"));

@@ -5,7 +5,8 @@ export type Ran = { exit: number | null; signal: string | null; stdout: string; 
 export type RunOptions = {
   env?: Record<string, string>;
   cwd?: string;
-  stdin?: string | Blob | "inherit";
+  /** Text, or a file descriptor. */
+  stdin?: string | Blob | number | "inherit";
   detached?: boolean;
 };
 
@@ -17,10 +18,14 @@ export function spawnIn(place: Place, argv: readonly string[], { env, cwd, stdin
     cwd: cwd ?? place.project,
     env: { ...place.env, ...env },
     ...(detached !== undefined && { detached }),
-    stdin: stdin === undefined ? "ignore" : stdin === "inherit" ? stdin : new Blob([stdin]),
+    stdin: stdin === undefined ? "ignore" : isSource(stdin) ? stdin : new Blob([stdin]),
     stdout: "pipe",
     stderr: "pipe",
   });
+}
+
+function isSource(stdin: NonNullable<RunOptions["stdin"]>): stdin is number | "inherit" {
+  return typeof stdin === "number" || stdin === "inherit";
 }
 
 export async function finished(child: Running): Promise<Ran> {

@@ -5,6 +5,8 @@
  */
 import { KodaError } from "../../lib/errors.ts";
 import { openStore } from "../../lib/session/store.ts";
+import { retain } from "../../lib/engine/retention.ts";
+import { noUsage } from "../../lib/model/usage.ts";
 import { call, output, reply, result, start, user } from "./sessions.ts";
 
 const [path = "", id = "", items = "0", bytes = "10"] = process.argv.slice(2);
@@ -15,15 +17,15 @@ if (bytes === "together") {
 try {
   const store = openStore(path);
   const session = await store.openOrCreate(id, start);
-  if (items === "endless") work();
+  if (items === "endless") await work();
   for (let n = 0; n < Number(items); n++) session.append(user(`item ${n} ${"x".repeat(Number(bytes) || 10)}`));
   const { length } = session.info;
   session.close();
   store.close();
   console.log(JSON.stringify({ length }));
 
-  /** Turns with calls, results and outputs, one commit after the other. */
-  function work(): void {
+  /** Turns with calls, results and outputs, one commit after the other; some are compacted or rolled back. */
+  async function work(): Promise<void> {
     for (let n = 0; ; n++) {
       session.beginTurn();
       session.append(user(`prompt ${n}`));
@@ -34,6 +36,10 @@ try {
       session.append(result(`a${n}`, "first"));
       session.append(reply("done"));
       session.endTurn("complete");
+      if (n % 5 === 4) session.rollback(2);
+      if (n % 3 !== 2) continue;
+      const { kept, tail } = retain(session.items(), 200);
+      session.append({ kind: "compaction", text: `summary ${n}`, kept, tail, usage: noUsage });
     }
   }
 } catch (error) {

@@ -48,6 +48,9 @@ export async function sinkRun(
 export const started: Event = {
   type: "session.start",
   session: "0199",
+  root: "0199",
+  title: "",
+  source: "new",
   resumed: false,
   version: "0.1.0",
   model: "big",

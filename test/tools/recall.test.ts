@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { noUsage } from "../../lib/model/usage.ts";
 import { recallTool } from "../../lib/tools/recall.ts";
 import { call, makeShelf, output, reply, result, start, user } from "../support/sessions.ts";
 
@@ -123,4 +124,48 @@ test.each<[string, Input, string]>([
   await using conversation = makeConversation();
   const { ok, text } = await conversation.ask(input);
   expect([ok, text]).toEqual([false, expect.stringContaining(message)]);
+});
+
+test("a turn that was rolled back gives way to the turn that took its number", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  const say = (text: string) => {
+    session.beginTurn();
+    session.append(user(`${text} prompt`));
+    session.endTurn("complete");
+  };
+  ["first", "second", "third"].forEach(say);
+  session.rollback(2);
+  say("new");
+  const shown = async (turn: number) => {
+    const { parts } = await recallTool.run({ turn }, session);
+    return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  };
+  expect(await shown(1)).toContain("[user]\nfirst prompt");
+  expect(await shown(2)).toBe("[turn 2, lines 1-2 of 2]\n[user]\nnew prompt");
+  expect(await shown(3)).toContain("[this turn was rolled back]\n\n[user]\nthird prompt");
+  expect(session.recall.search("third")).toEqual([
+    { where: "turn 3, user (this turn was rolled back)", snippet: "third prompt" },
+  ]);
+  expect(session.recall.search("new")).toEqual([{ where: "turn 2, user", snippet: "new prompt" }]);
+});
+
+test("what was compacted away is found by its text, its turn and its output", async () => {
+  await using shelf = makeShelf();
+  await using session = shelf.store.create(start);
+  session.beginTurn();
+  session.append(user("the port is 8123"), reply("", call("c1")));
+  session.outputs.save(output("o1", "listening on loopback\n"));
+  session.append({ ...result("c1", "cut"), output: "o1" });
+  session.endTurn("complete");
+  session.append({ kind: "compaction", text: "a summary", kept: [], tail: [], usage: noUsage });
+  session.close();
+  await using again = await shelf.store.open(session.id);
+  expect(JSON.stringify(again.items())).not.toContain("8123");
+  expect(again.recall.search("8123")).toEqual([{ where: "turn 1, user", snippet: "the port is 8123" }]);
+  expect(again.recall.search("loopback")[0]?.where).toBe("output o1, line 1");
+  expect(again.recall.turn(1)).toContain("the port is 8123");
+  expect((await recallTool.run({ output: "o1" }, again)).parts).toEqual([
+    { type: "text", text: "[output o1, lines 1-1 of 1]\nlistening on loopback" },
+  ]);
 });

@@ -207,6 +207,16 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     expect(summary(diff)).toEqual([".gitignore update +1 -1"]);
   });
 
+  test("files of a directory that was moved are gone there and new here, however old they are", async () => {
+    await using ground = make({ "dir/a.txt": "a\n" });
+    await settled(join(ground.root, "dir/a.txt"));
+    const diff = await ground.changedBy(
+      () => fs.renameSync(join(ground.root, "dir"), join(ground.root, "new")),
+      options,
+    );
+    expect(summary(diff)).toEqual(["dir/a.txt delete +0 -1", "new/a.txt add +1 -0"]);
+  });
+
   test("names of every kind are told and quoted", async () => {
     await using ground = make({ "ünï cödé/日本.txt": "a\n" });
     const diff = await ground.changedBy(() => {
@@ -301,7 +311,7 @@ describe.each(kinds)("in $name", ({ make, searchPath }) => {
     }, options);
     expect(summary(diff)).toEqual(["a add +1100 -0", "b add +1100 -0", "c add +1100 -0"]);
     expect(diff.patch.match(/^diff --git .*$/gm)).toEqual(["diff --git a/a b/a"]);
-    expect(diff.notes).toEqual(["The patch is cut at 4 MiB and leaves out 2 changed files"]);
+    expect(diff.notes).toEqual(["The diff event is cut at 4 MiB and leaves out 2 changed files"]);
   });
 
   test("the patch turns the old files into the new ones", async () => {

@@ -35,9 +35,11 @@ export type ConfinementOptions = {
   connections: Pick<ConnectionLog, "add" | "addRefusedCall" | "addFailure">;
 };
 
-/** In mode auto a sandbox is needed, unless the user passed --no-sandbox. */
-export function assertSandbox(detected: Detected, { mode }: Allowance): void {
-  if (!isMissing(detected) || mode !== "auto") return;
+/** Mode auto and --verify need a sandbox, unless the user passed --no-sandbox. */
+export function assertSandbox(detected: Detected, { mode }: Allowance, { verifies = false } = {}): void {
+  if (!isMissing(detected)) return;
+  if (verifies) throw sandboxMissing(detected, { what: "Cannot verify the answer", other: "or leave out --verify" });
+  if (mode !== "auto") return;
   const what = 'Cannot run in mode "auto"';
   throw sandboxMissing(detected, { what, other: "or use --mode plan, which runs no commands here" });
 }

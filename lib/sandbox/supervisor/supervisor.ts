@@ -1,5 +1,5 @@
 import { closeSync, writeSync } from "node:fs";
-import { KodaError } from "../../errors.ts";
+import { KodaError, messageOf } from "../../errors.ts";
 import { socketPair, type SocketPair } from "../../system/descriptors.ts";
 import { Recent } from "../recent.ts";
 import { workerUrl } from "./built.ts";
@@ -59,7 +59,12 @@ export class Supervisor implements Disposable {
   #begin(): void {
     const control = this.#control;
     if (control === undefined) return;
-    this.#worker = new Worker(workerUrl, { env: {}, ref: false });
+    try {
+      this.#worker = new Worker(workerUrl, { env: {}, ref: false });
+    } catch (error) {
+      // Nothing would answer, so a command that waits for an answer has to see that its socket is closed.
+      return this.#close(cannotSupervise(messageOf(error)));
+    }
     this.#worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) => this.#hear(data));
     this.#worker.addEventListener("error", ({ message }) => this.#close(cannotSupervise(message)));
     this.#send({ control: control.there });

@@ -6,43 +6,46 @@ import { type OutputPlace, outputPlaceOf } from "../lib/files/outputplace.ts";
 import { HeldDirectory } from "../lib/files/held.ts";
 import { putFile } from "../lib/files/save.ts";
 
-/** The file of `-o`. */
-type AnswerFile = {
+/** A file that the user named for the result of a run. */
+type OutputFile = {
   /**
-   * Writes the final answer atomically: a reader sees the whole of it or the old content. A pipe or a device is written
+   * Writes it atomically: a reader sees the whole of it or the old content. A pipe or a device is written
    * to, not replaced by a file.
    */
-  write(text: string, signal: AbortSignal): Promise<void>;
-  /** After a failure, so that an old answer does not look new. */
+  write(content: string | Uint8Array, signal: AbortSignal): Promise<void>;
+  /** After a failure, so that an old file does not look new. */
   remove(): Promise<void>;
 };
 
-/** Throws when the answer could not be written, before the user pays for it. */
-export function openAnswerFile(file: string, writable: readonly string[]): AnswerFile {
-  const place = placeOf(file, writable);
+type OutputName = { flag: `-${string}`; what: string };
+
+/** Throws when the file could not be written, before the user pays for its content. */
+export function openOutputFile(file: string, writable: readonly string[], { flag, what }: OutputName): OutputFile {
+  const failed = (action: string, error: unknown) => writeError(action, `"${file}" (${flag})`, error);
+  const place = placeOf();
   return {
-    async write(text, signal) {
+    async write(content, signal) {
       try {
-        await put(place, Buffer.from(text), signal);
+        await put(place, Buffer.from(content), signal);
       } catch (error) {
-        throw writeError("write the answer to", file, error);
+        throw failed(`write the ${what} to`, error);
       }
     },
     async remove() {
       try {
         await removeAt(place);
       } catch (error) {
-        throw writeError("remove the old answer", file, error);
+        throw failed(`remove the old ${what}`, error);
       }
     },
   };
-}
 
-function placeOf(file: string, writable: readonly string[]): OutputPlace {
-  try {
-    return outputPlaceOf(file, writable);
-  } catch (error) {
-    throw writeError("write the answer to", file, error);
+  function placeOf(): OutputPlace {
+    try {
+      return outputPlaceOf(file, writable);
+    } catch (error) {
+      throw failed(`write the ${what} to`, error);
+    }
   }
 }
 
@@ -117,5 +120,5 @@ async function untilReady<T>(attempt: () => Promise<T>, notYet: string | undefin
 
 function writeError(action: string, file: string, error: unknown): KodaError {
   if (error instanceof KodaError) return error;
-  return new KodaError("output", `Cannot ${action} "${file}" (-o): ${reasonOf(error)}`, { cause: error });
+  return new KodaError("output", `Cannot ${action} ${file}: ${reasonOf(error)}`, { cause: error });
 }

@@ -1,0 +1,97 @@
+import { tokensOf } from "../session/contextsize.ts";
+import type { ItemOf, LoggedItem } from "../session/item.ts";
+
+/** The items that a compaction leaves as they are, by their places in the log. */
+type Retention = {
+  kept: readonly number[];
+  tail: readonly number[];
+  /** Results in the tail that are too long for it. */
+  trims: ItemOf<"trim">["results"];
+  /** The number of items that a summary replaces. */
+  replaced: number;
+};
+
+/** Shares of the window. With system prompt, tools and summary they have to stay well below its limit. */
+const tailShare = 0.15;
+const promptShare = 0.1;
+const mostPromptTokens = 20_000;
+const tailMessages = 4;
+const shortestResult = 400;
+
+/**
+ * Chooses what stays verbatim: the environment, the first prompt, the latest prompts, the todo list, and the last
+ * messages, in which long results are trimmed.
+ */
+export function retain(items: readonly LoggedItem[], window: number): Retention {
+  const tail = tailOf(items, window * tailShare);
+  const inTail = new Set(tail);
+  const seqsInTail = new Set(tail.map(({ seq }) => seq));
+  const prompts = items.filter((item) => item.kind === "user" && !inTail.has(item));
+  const room = Math.min(mostPromptTokens, window * promptShare);
+  const kept = new Set<LoggedItem>([
+    ...items.filter((item) => item.kind === "environment"),
+    ...prompts.slice(0, 1),
+    ...latestWithin(prompts.slice(1), room),
+    ...items.filter(({ kind }) => kind === "images_removed"),
+    ...items.filter((item) => item.kind === "trim" && item.results.some(({ seq }) => seqsInTail.has(seq))),
+    ...lastOf(items, (item) => item.kind === "todo"),
+    ...lastOf(items, (item) => item.kind === "turn_start" || item.kind === "turn_end"),
+  ]);
+  const replaced = items.filter((item) => tokensOf(item) > 0 && !kept.has(item) && !inTail.has(item));
+  return {
+    kept: items.filter((item) => kept.has(item) && !inTail.has(item)).map(({ seq }) => seq),
+    tail: tail.map(({ seq }) => seq),
+    trims: trimsOf(tail, window * tailShare),
+    replaced: replaced.length,
+  };
+}
+
+/** A reply with its results, or one message of the user or koda. */
+type Exchange = LoggedItem[];
+
+/** The last messages, whole exchanges of them. Only the very last exchange may be larger than the room. */
+function tailOf(items: readonly LoggedItem[], room: number): LoggedItem[] {
+  const tail: LoggedItem[] = [];
+  let tokens = 0;
+  for (const exchange of exchangesOf(items).reverse()) {
+    const size = exchange.reduce((sum, item) => sum + (item.kind === "result" ? 0 : tokensOf(item)), 0);
+    if (tail.length >= tailMessages || (tail.length > 0 && tokens + size > room)) break;
+    tail.unshift(...exchange);
+    tokens += size;
+  }
+  return tail;
+}
+
+function exchangesOf(items: readonly LoggedItem[]): Exchange[] {
+  const exchanges: Exchange[] = [];
+  for (const item of items) {
+    if (item.kind === "result") exchanges.at(-1)?.push(item);
+    else if (item.kind === "assistant" || item.kind === "user" || item.kind === "note") exchanges.push([item]);
+  }
+  return exchanges;
+}
+
+function latestWithin(items: readonly LoggedItem[], room: number): LoggedItem[] {
+  let left = room;
+  const first = items.findLastIndex((item) => (left -= tokensOf(item)) < 0);
+  return items.slice(first + 1);
+}
+
+function lastOf(items: readonly LoggedItem[], isWanted: (item: LoggedItem) => boolean): LoggedItem[] {
+  const last = items.findLast(isWanted);
+  return last === undefined ? [] : [last];
+}
+
+/** Shares the room among the results: short ones stay whole, and the long ones get the same length. */
+function trimsOf(tail: readonly LoggedItem[], room: number): ItemOf<"trim">["results"] {
+  const results = tail.filter((item) => item.kind === "result").sort((a, b) => tokensOf(a) - tokensOf(b));
+  let left = room - tail.reduce((sum, item) => sum + (item.kind === "result" ? 0 : tokensOf(item)), 0);
+  return results.flatMap((item, index) => {
+    const share = left / (results.length - index);
+    const tokens = tokensOf(item);
+    left -= Math.min(tokens, share);
+    if (tokens <= share) return [];
+    const characters = item.parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
+    return [{ seq: item.seq, length: Math.max(shortestResult, Math.floor((characters * share) / tokens)) }];
+  });
+}

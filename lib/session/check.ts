@@ -1,0 +1,44 @@
+/**
+ * Checks of stored values that give their types. Not zod: loading it takes ten milliseconds and its checks take half of
+ * the time in which a long session is read.
+ */
+type Check<T> = (value: unknown) => value is T;
+export type TypeOf<S> = S extends Check<infer T> ? T : never;
+
+type Checks = Readonly<Record<string, Check<unknown>>>;
+type Required<S extends Checks> = { [K in keyof S]: TypeOf<S[K]> };
+type Optional<S extends Checks> = { [K in keyof S]?: TypeOf<S[K]> };
+
+export const isString: Check<string> = (value) => typeof value === "string";
+export const isNumber: Check<number> = (value) => typeof value === "number";
+export const isBoolean: Check<boolean> = (value) => typeof value === "boolean";
+export const isFigure: Check<number | null> = (value): value is number | null => value === null || isNumber(value);
+
+export function isOneOf<const T extends string | true>(...values: readonly T[]): Check<T> {
+  return (value): value is T => values.some((known) => known === value);
+}
+
+export function isListOf<T>(of: Check<T>): Check<readonly T[]> {
+  return (value): value is readonly T[] => Array.isArray(value) && value.every(of);
+}
+
+export function isEither<S extends readonly Check<unknown>[]>(...checks: S): Check<TypeOf<S[number]>> {
+  return (value): value is TypeOf<S[number]> => checks.some((check) => check(value));
+}
+
+/** Other properties may be there: a later version of koda may have written them. */
+export function isRecordOf<R extends Checks, O extends Checks = {}>(
+  required: R,
+  optional?: O,
+): Check<Required<R> & Optional<O>> {
+  const needed = Object.entries(required);
+  const possible = Object.entries(optional ?? {});
+  // Loops, since most of this runs before it is compiled.
+  return (value): value is Required<R> & Optional<O> => {
+    if (typeof value !== "object" || value === null) return false;
+    const properties = value as Record<string, unknown>;
+    for (const [name, check] of needed) if (!check(properties[name])) return false;
+    for (const [name, check] of possible) if (name in properties && !check(properties[name])) return false;
+    return true;
+  };
+}

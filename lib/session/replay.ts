@@ -1,0 +1,70 @@
+import type { Message } from "../model/message.ts";
+import { ContextSize } from "./contextsize.ts";
+import { History } from "./history.ts";
+import type { ItemOf, LoggedItem } from "./item.ts";
+import { withoutImages } from "./removedimages.ts";
+import { trimmed } from "./trimmed.ts";
+
+/**
+ * The state of a conversation as a function of its log: the items that the model still sees, and the messages that they
+ * make. Markers in the log change what came before them.
+ */
+export class Replay {
+  #items: LoggedItem[] = [];
+  #history = new History();
+  #size = new ContextSize();
+
+  /** The items of `readLive`: none from before the last compaction but those it kept, and none of dropped turns. */
+  constructor(items: Iterable<LoggedItem>) {
+    for (const item of items) this.add(item);
+  }
+
+  add(item: LoggedItem): void {
+    if (item.kind === "compaction") this.#items = compacted(this.#items, item);
+    else if (item.kind === "trim") this.#items = withTrimmed(this.#items, item);
+    else if (item.kind === "images_removed") this.#items = withoutImages(this.#items, item);
+    else {
+      this.#items.push(item);
+      return this.#show(item);
+    }
+    this.#history = new History();
+    this.#size = new ContextSize();
+    for (const shown of this.#items) this.#show(shown);
+    // Figures that were reported for other messages say nothing about these.
+    this.#size.forgetReported();
+  }
+
+  /** In the order in which the model sees them. Results may be trimmed. */
+  get items(): readonly LoggedItem[] {
+    return this.#items;
+  }
+
+  messages(): Message[] {
+    return this.#history.messages();
+  }
+
+  /** The size of the next request in tokens, with this size of system prompt and tools. */
+  tokens(overhead: () => number): number {
+    return this.#size.tokens(overhead);
+  }
+
+  #show(item: LoggedItem): void {
+    this.#history.add(item);
+    this.#size.add(item);
+  }
+}
+
+function compacted(items: readonly LoggedItem[], marker: ItemOf<"compaction"> & LoggedItem): LoggedItem[] {
+  const bySeq = new Map(items.map((item) => [item.seq, item]));
+  const named = (seqs: readonly number[]) => seqs.map((seq) => bySeq.get(seq)).filter((item) => item !== undefined);
+  return [...named(marker.kept), marker, ...named(marker.tail)];
+}
+
+function withTrimmed(items: readonly LoggedItem[], marker: ItemOf<"trim"> & LoggedItem): LoggedItem[] {
+  const lengths = new Map(marker.results.map(({ seq, length }) => [seq, length]));
+  const shown = items.map((item) => {
+    const length = lengths.get(item.seq);
+    return item.kind === "result" && length !== undefined ? trimmed(item, length) : item;
+  });
+  return [...shown, marker];
+}
