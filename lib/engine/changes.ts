@@ -29,6 +29,7 @@ const patchGraceMs = 5_000;
 /** The changes of one turn in the project, made by tools or by commands. */
 export class Changes implements AsyncDisposable {
   readonly #options: ChangesOptions;
+  #watching: Promise<void> | undefined;
   #snapshot: Snapshot | undefined;
   #problem: string | undefined;
   #paths: readonly string[] = [];
@@ -53,8 +54,11 @@ export class Changes implements AsyncDisposable {
   }
 
   /** Takes the snapshot of the turn, once: before the first call that may write. */
-  async watch(signal: AbortSignal): Promise<void> {
-    if (this.isWatching) return;
+  watch(signal: AbortSignal): Promise<void> {
+    return (this.#watching ??= this.#take(signal));
+  }
+
+  async #take(signal: AbortSignal): Promise<void> {
     const { own, temporary, ...options } = this.#options;
     try {
       const { takeSnapshot } = await import("../worktree/snapshot.ts");
@@ -98,6 +102,7 @@ export class Changes implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#watching?.catch(() => undefined);
     await this.#snapshot?.[Symbol.asyncDispose]();
   }
 }
