@@ -92,15 +92,17 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   if (prompt.status === "rejected" && !failed.signal.aborted) throw prompt.reason;
   if (opened.status === "rejected") throw opened.reason;
   if (prompt.status === "rejected") throw prompt.reason;
-  // The build makes the JIT reluctant, which suits start-up code. From here on code runs often.
-  Bun.unsafe.setJITPolicy(1);
+  // The build makes the JIT reluctant, which suits start-up code. The first request and command are mostly that too.
+  setTimeout(() => Bun.unsafe.setJITPolicy(1), startUpMs).unref();
   const { conversation, settings } = opened.value;
   const { parts, late } = prompt.value;
   if (parts.length === 0) assertUnfinished(conversation.parts.session);
-  if (late !== undefined) (await import("./latestdin.ts")).readLate(late, conversation.inbox);
+  if (late !== undefined) (await import("./lateinput.ts")).readLate(late, conversation.inbox);
   const request = { prompt: parts, schema: settings.answerSchema, verify: settings.verify };
   return { conversation, request, failOn: settings.failOn };
 }
+
+const startUpMs = 150;
 
 /** The time in which an empty pipe ends, so that the missing prompt is reported and not the model. */
 const patienceMs = 50;

@@ -194,7 +194,7 @@ const limits = grouped("Limits", {
   },
   finish: {
     value: value.oneOf("required"),
-    about: "The run ends only when the model calls Finish, as done or as blocked; blocked is exit 3",
+    about: "The run ends only when the model calls Finish, as done or as blocked; exit 3 when blocked or without it",
   },
 });
 

@@ -23,7 +23,7 @@ export function resumeFlags(options: ExecOptions): string[] {
     .flatMap(([name]) => flagWords(name, valueOf(repeated, name)));
 }
 
-const others: readonly string[] = ["base-url", "api-key-env", "config", "bare", "verify", "verify-attempts"];
+const others: readonly string[] = ["base-url", "api-key-env", "config", "bare", "verify", "verify-attempts", "finish"];
 
 function valueOf(options: object, name: string): unknown {
   return Object.entries(options).find(([key]) => key === propertyOf(name))?.[1];

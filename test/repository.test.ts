@@ -62,7 +62,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["config", "egress", "files", "system"],
   egress: ["async", "config", "system"],
   config: ["files"],
-  git: ["files"],
+  git: ["files", "system"],
   files: ["async"],
   system: [],
   async: [],

@@ -26,7 +26,7 @@ export class Inbox {
 
   /** Everything that has come. */
   take(): Prompt[] {
-    if (this.#failures.length > 0) throw this.#failures.shift();
+    if (this.#inputs.length === 0 && this.#failures.length > 0) throw this.#failures.shift();
     return this.#inputs.splice(0);
   }
 

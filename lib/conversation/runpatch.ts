@@ -18,7 +18,7 @@ export class RunPatch {
   /** Takes ownership of the changes of the first turn that has any; returns whether it did. */
   keep(changes: Changes): boolean {
     this.#hadTurn = true;
-    if (this.#first !== undefined || !changes.isWatched) return false;
+    if (this.#first !== undefined || !changes.isWatching) return false;
     this.#first = changes;
     return true;
   }

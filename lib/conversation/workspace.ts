@@ -12,7 +12,6 @@ import type { Reaper } from "../shell/reaper.ts";
 import { Shell } from "../shell/shell.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Settings } from "./settings.ts";
-import { gitConfigurations } from "../trust/repositories/named.ts";
 import { type Confinement, type ConfinementOptions, openConfinement } from "./workspace/confinement.ts";
 import { ConnectionLog } from "./workspace/connectionlog.ts";
 import { guardRepositories, type Repositories, whyGitStaysClosed } from "./workspace/repositories.ts";
@@ -47,6 +46,9 @@ export async function openWorkspace({ settings, allowance, accept, ...options }:
   return workspace;
 }
 
+/** By then the first request has been sent, and nothing else has to be done until its reply comes. */
+const patienceMs = 20;
+
 /** The shell of one owner, and its background tasks. */
 export type Hands = { shell: Shell; tasks: Tasks };
 
@@ -64,6 +66,7 @@ export class Workspace implements AsyncDisposable {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #options: WorkspaceOptions;
   readonly #hands = new Set<Hands>();
+  readonly #soon = setTimeout(() => void this.#prepare().catch(() => undefined), patienceMs);
 
   /** Takes ownership of the confinement. */
   constructor(confinement: Confinement, options: WorkspaceOptions) {
@@ -80,7 +83,7 @@ export class Workspace implements AsyncDisposable {
       policy,
       backend,
       dataDirectory: settings.dataDirectory,
-      git: gitConfigurations(settings.env, policy.home),
+      env: settings.env,
       stop: options.stop,
       isBusy: () => [...this.#hands].some(({ tasks }) => tasks.list().some(({ state }) => state.status === "running")),
     });
@@ -89,6 +92,16 @@ export class Workspace implements AsyncDisposable {
     if (closed !== undefined) post({ type: "notice", level: "warn", code: "git", message: closed });
     const copied = describeCopies({ ...confinement, ...backend });
     if (copied !== undefined) post({ type: "notice", level: "info", code: "settings", message: copied });
+  }
+
+  /** Makes what the first command needs. What fails here fails again when it is needed, and is told then. */
+  async #prepare(): Promise<void> {
+    const isEarly = () => [...this.#hands].every(({ shell }) => !shell.isUsed);
+    if (!isEarly()) return;
+    await this.repositories.begin();
+    this.backend.prepare?.();
+    await import("../trust/command.ts");
+    if (isEarly()) collectStart();
   }
 
   /** Called at the end, when nothing can write any more and the temporary directory is still there. */
@@ -117,6 +130,7 @@ export class Workspace implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#soon);
     await using closing = new AsyncDisposableStack();
     // Last in, first out: tasks save their output, shells stop what is left, and then nothing can write any more.
     closing.use(this.#confinement);
@@ -127,6 +141,14 @@ export class Workspace implements AsyncDisposable {
     for (const { shell } of this.#hands) closing.defer(() => shell.stopAll());
     for (const { tasks } of this.#hands) closing.defer(() => tasks.stopAll());
   }
+}
+
+let isCollected = false;
+
+/** Collects the garbage of the process's start, which would otherwise be done while the first command runs. */
+function collectStart(): void {
+  if (!isCollected) Bun.gc(true);
+  isCollected = true;
 }
 
 /** The environment of commands. */

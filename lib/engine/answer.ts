@@ -104,6 +104,7 @@ export class AnswerJudge {
   }
 
   async #accept(text: string, reasons: readonly string[]): Promise<AnswerJudgement> {
+    if (this.#requiresFinish) return giveUp("incomplete", notFinished, text);
     const answer: AnswerJudgement = { kind: "answer", text: this.#reminders.whole(text) };
     const judgement = (await this.#schema?.checkText(text)) ?? answer;
     if (judgement.kind !== "answer" || reasons.length === 0) return judgement;
@@ -111,9 +112,11 @@ export class AnswerJudge {
   }
 }
 
+const notFinished = "The model ended without a call of Finish, which --finish required asks for";
+
 const complete: Completion = { reasons: [], reminder: undefined };
 const withoutFinish: Completion = {
-  reasons: ["the run ended without a call of Finish"],
+  reasons: [],
   reminder: {
     text: "Go on with the task. If it is finished or cannot be finished, say so with Finish.",
     isPromise: false,

@@ -1,5 +1,6 @@
 import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError, messageOf } from "../errors.ts";
+import { finishName } from "../tools/finish.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
 import type { TodoItem } from "../session/todo.ts";
@@ -24,7 +25,9 @@ export async function perform(turn: Turn, call: Prepared, signal: AbortSignal): 
       : { ...refusal, result: refusal.result };
   const durationMs = Math.round((performance.now() - startedAt) * 10) / 10;
 
-  const repetition = error === undefined ? turn.loop.observe(tool, call.input, lastingText(result)) : "new";
+  // A turn may end again and again the same way, as long as its end is not accepted.
+  const isObserved = error === undefined && tool !== finishName;
+  const repetition = isObserved ? turn.loop.observe(tool, call.input, lastingText(result)) : "new";
   const list = todo.items === listBefore ? undefined : todo.items;
   finish(turn, call, { result: withNote(result, repetition), durationMs, list });
   if (error !== undefined) throw error.cause;

@@ -34,6 +34,7 @@ const patchGraceMs = 5_000;
 /** The changes of one turn in the project, made by tools or by commands. */
 export class Changes implements AsyncDisposable {
   readonly #options: ChangesOptions;
+  #watching: Promise<void> | undefined;
   #snapshot: Snapshot | undefined;
   #problem: string | undefined;
   #paths: readonly string[] = [];
@@ -50,10 +51,10 @@ export class Changes implements AsyncDisposable {
 
   /** How many files changed until the last look, as far as that is known. */
   get count(): number | undefined {
-    return this.#snapshot === undefined && this.#problem === undefined ? 0 : this.#count;
+    return this.isWatching ? this.#count : 0;
   }
 
-  /** True when a call may have changed something. */
+  /** True when something may have changed: without a snapshot nothing has. */
   get isWatching(): boolean {
     return this.#snapshot !== undefined || this.#problem !== undefined;
   }
@@ -64,8 +65,11 @@ export class Changes implements AsyncDisposable {
   }
 
   /** Takes the snapshot of the turn, once: before the first call that may write. */
-  async watch(signal: AbortSignal): Promise<void> {
-    if (this.#snapshot !== undefined || this.#problem !== undefined) return;
+  watch(signal: AbortSignal): Promise<void> {
+    return (this.#watching ??= this.#take(signal));
+  }
+
+  async #take(signal: AbortSignal): Promise<void> {
     const { own, temporary, keep: _, ...options } = this.#options;
     try {
       const { takeSnapshot } = await import("../worktree/snapshot.ts");
@@ -95,11 +99,6 @@ export class Changes implements AsyncDisposable {
     }
   }
 
-  /** Tells whether anything can have changed in the turn: without a snapshot nothing has. */
-  get isWatched(): boolean {
-    return this.#snapshot !== undefined || this.#problem !== undefined;
-  }
-
   /** The changes since the snapshot as a patch, taken when nothing can write any more. */
   async patch(stop: AbortSignal): Promise<GitPatch> {
     try {
@@ -125,6 +124,7 @@ export class Changes implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#watching?.catch(() => undefined);
     await this.#snapshot?.[Symbol.asyncDispose]();
   }
 }

@@ -1,18 +1,20 @@
-import { KodaError, messageOf } from "../errors.ts";
-import { estimateTokens } from "../session/contextsize.ts";
+import { type ErrorCode, KodaError, messageOf } from "../errors.ts";
 import type { Item } from "../session/item.ts";
 import type { Event } from "./event.ts";
 import type { Reply } from "./gather.ts";
-import { isLastRequest, limitReached, priced } from "./ledger.ts";
-import { ask, foreseeRequest } from "./request.ts";
+import { affordableOutput, isLastRequest, limitReached, priced } from "./ledger.ts";
+import { ask, foreseeRequest, tokensIn } from "./request.ts";
 import { retain } from "./retention.ts";
 import { staleResults } from "./stale.ts";
-import { requestSummary, type Summary } from "./summary.ts";
+import { requestSummary, shortestSummary, type Summary } from "./summary.ts";
 import type { Turn } from "./turn.ts";
 
 /** The most of a window that a conversation may fill, whatever the configuration says. */
 const mostShare = 0.85;
 const mostFailures = 3;
+
+/** A conversation is compacted again when it has grown by this share of the window. */
+const growthShare = 0.1;
 
 /** Keeps a conversation within the model's window. Lives as long as the conversation. */
 export class Compaction {
@@ -20,8 +22,12 @@ export class Compaction {
   readonly #isAutomatic: boolean;
   /** Known once a request was refused for its length: the window may be smaller than the model's description says. */
   #mostTokens = Infinity;
+  /** The size below which another compaction would not help. */
+  #leastTokens = 0;
   #failures = 0;
   #isFirst = true;
+  /** The request that was refused for its length is made again, once. */
+  #isRetry = false;
 
   constructor({ auto, at }: { auto: boolean; at: number }) {
     this.#isAutomatic = auto;
@@ -30,32 +36,44 @@ export class Compaction {
 
   /** Compacts before a request that would nearly fill the window. */
   async *prepare(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, void> {
-    if (this.#isFirst) yield* leaveOutStale(turn);
+    if (this.#isFirst && this.#isAutomatic) yield* leaveOutStale(turn);
     this.#isFirst = false;
-    const isFull = tokensOf(turn) >= this.#windowOf(turn) * this.#share;
-    if (isFull && isWorthwhile(turn) && this.#mayRun(turn)) yield* this.#compact(turn, signal);
+    const tokens = tokensOf(turn);
+    const isFull = tokens >= this.#windowOf(turn) * this.#share && tokens >= this.#leastTokens;
+    if (isFull && this.#mayRun(turn)) yield* this.#compact(turn, signal);
   }
 
-  /** Makes a request; compacts once and tries again when the provider refuses it for its length. */
-  async *ask(turn: Turn, options: { withoutTools: boolean }, signal: AbortSignal): AsyncGenerator<Event, Reply> {
+  /** Makes a request. Undefined when it was refused for its length and the conversation is shorter now. */
+  async *ask(
+    turn: Turn,
+    options: { withoutTools: boolean },
+    signal: AbortSignal,
+  ): AsyncGenerator<Event, Reply | undefined> {
     try {
-      return yield* ask(turn, options, signal);
+      const reply = yield* ask(turn, options, signal);
+      this.#isRetry = false;
+      return reply;
     } catch (error) {
-      if (!(error instanceof KodaError) || error.code !== "context" || !this.#mayRun(turn)) throw error;
+      const isTooLong = error instanceof KodaError && error.code === "context";
+      if (!isTooLong || this.#isRetry || !this.#mayRun(turn)) throw error;
+      this.#isRetry = true;
       this.#mostTokens = Math.min(this.#mostTokens, tokensOf(turn));
       const isShorter = yield* this.#compact(turn, signal);
       if (!isShorter) throw error;
+      return undefined;
     }
-    return yield* ask(turn, options, signal);
   }
 
   #windowOf({ info }: Turn): number {
     return Math.min(info.contextWindow, this.#mostTokens);
   }
 
-  #mayRun({ ledger }: Turn): boolean {
-    const hasRequests = limitReached(ledger) === undefined && !isLastRequest(ledger);
-    return this.#isAutomatic && this.#failures < mostFailures && hasRequests;
+  /** The task needs a request after the one for the summary, and money for a summary. */
+  #mayRun(turn: Turn): boolean {
+    const { ledger, info } = turn;
+    const affordable = affordableOutput(ledger, info.price) ?? Infinity;
+    const isAffordable = limitReached(ledger) === undefined && affordable >= shortestSummary;
+    return this.#isAutomatic && this.#failures < mostFailures && isAffordable && !isLastRequest(ledger);
   }
 
   /** Returns false when there was nothing that could be left out. */
@@ -75,7 +93,9 @@ export class Compaction {
     session.append(...items);
     session.files.forgetContents();
     foreseeRequest(turn);
-    yield { type: "compact", kind: "full", before_tokens: before, after_tokens: tokensOf(turn) };
+    const after = tokensOf(turn);
+    this.#leastTokens = after + this.#windowOf(turn) * growthShare;
+    yield { type: "compact", kind: "full", before_tokens: before, after_tokens: after };
     return true;
   }
 
@@ -84,14 +104,20 @@ export class Compaction {
     try {
       const summary = yield* requestSummary(
         turn,
-        { window: this.#windowOf(turn), used: tokensOf(turn), overhead: overheadOf(turn) },
+        {
+          window: this.#windowOf(turn),
+          used: tokensOf(turn),
+          overhead: overheadOf(turn),
+          mayAsk: () => this.#mayRun(turn),
+        },
         signal,
       );
       this.#failures = 0;
       return summary;
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof KodaError)) throw error;
+      // Any other failure would meet the next request too, and leaves the conversation as it is.
+      if (!(error instanceof KodaError) || !summaryFailures.has(error.code)) throw error;
       this.#failures++;
       yield failureNotice(messageOf(error), this.#failures);
       return undefined;
@@ -111,14 +137,14 @@ function* leaveOutStale(turn: Turn): Generator<Event, void> {
   yield { type: "compact", kind: "micro", before_tokens: before, after_tokens: tokensOf(turn) };
 }
 
-/** A compaction that nothing was said after would not make it smaller. */
-function isWorthwhile({ session }: Turn): boolean {
-  const items = session.items();
-  const last = items.findLastIndex(({ kind }) => kind === "compaction");
-  return (
-    last === -1 || items.slice(last).some((item) => item.kind === "assistant" && item.seq > (items[last]?.seq ?? 0))
-  );
-}
+/** Failures that are about the summary alone. */
+const summaryFailures: ReadonlySet<ErrorCode> = new Set([
+  "context",
+  "empty",
+  "content_policy",
+  "max_output",
+  "request",
+]);
 
 function tokensOf(turn: Turn): number {
   return turn.session.contextTokens(() => overheadOf(turn));
@@ -126,8 +152,7 @@ function tokensOf(turn: Turn): number {
 
 /** The part of each request beside the messages. */
 function overheadOf({ system, tools }: Turn): number {
-  const offers = tools.map(({ name, about, input }) => [name, about, input]);
-  return estimateTokens(system.length + JSON.stringify(offers).length);
+  return tokensIn([system, tools.map(({ name, about, input }) => [name, about, input])]);
 }
 
 function failureNotice(problem: string, failures: number): Event {

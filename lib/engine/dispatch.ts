@@ -20,6 +20,8 @@ export async function* dispatch(
   calls: readonly CallPart[],
   signal: AbortSignal,
 ): AsyncGenerator<Event, void> {
+  // git lists the files meanwhile. Whoever needs the snapshot learns that it failed.
+  if (calls.some(({ tool }) => tool === "Bash")) turn.changes.watch(signal).catch(() => undefined);
   const prepared = await Promise.all(calls.map((call) => prepare(call, turn.tools, turn.contextOf(call.id))));
   for (const wave of waves(prepared)) {
     signal.throwIfAborted();
@@ -40,11 +42,11 @@ export async function* runGuarded<T>(
   signal: AbortSignal,
 ): AsyncGenerator<Event, T> {
   const { changes, repositories, events, session } = turn;
-  await changes.watch(signal);
   await repositories.before(signal);
   let notices: readonly Notice[] = [];
   let result: T;
   try {
+    await changes.watch(signal);
     result = yield* work;
   } finally {
     notices = await repositories.after();

@@ -15,8 +15,8 @@ export async function* ask(
   signal: AbortSignal,
 ): AsyncGenerator<Event, Reply> {
   const { ledger, progress } = turn;
-  ledger.requests++;
   while (true) {
+    ledger.requests++;
     const request = requestOf(turn, turn.session.history(), withoutTools);
     const gathering = new Gathering(request.messages);
     const before = ledger.rateLimits;
@@ -46,7 +46,7 @@ export async function* ask(
   }
 }
 
-/** Of a continued session already the next request may be too expensive. */
+/** The first request of a continued session may already be too expensive. */
 export function foreseeRequest(turn: Turn): void {
   const { ledger, session, info } = turn;
   if (ledger.limits.maxCostUsd !== undefined)
@@ -54,7 +54,7 @@ export function foreseeRequest(turn: Turn): void {
 }
 
 function* commit(turn: Turn, request: ModelRequest, reply: Reply | undefined): Generator<Event, Reply> {
-  const { session, progress } = turn;
+  const { session } = turn;
   // A Model throws when it fails, so this is a bug in koda.
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
 
@@ -62,11 +62,15 @@ function* commit(turn: Turn, request: ModelRequest, reply: Reply | undefined): G
   if (reply.item.parts.length > 0) session.append(priced(reply.item, turn.info.price));
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
-  const { usage } = reply.item;
   spendReply(turn, request, reply);
-  progress.usage = addUsage(progress.usage, usage);
-  yield usageEvent(turn, usage);
+  yield reportUsage(turn, reply.item.usage);
   return reply;
+}
+
+/** Adds the usage of a reply to that of the turn. */
+export function reportUsage(turn: Turn, usage: Usage): Event {
+  turn.progress.usage = addUsage(turn.progress.usage, usage);
+  return usageEvent(turn, usage);
 }
 
 /** Counts a reply in the ledger. */
@@ -77,7 +81,7 @@ export function spendReply({ ledger, info }: Turn, request: ModelRequest, { item
 
 type Attempt = { request: ModelRequest; gathering: Gathering; before: Ledger["rateLimits"] };
 
-/** After an attempt that failed: what its reply cost counts, and the limits that it told are reported. */
+/** After an attempt that failed: what its reply cost counts, and the limits that it reported are passed on. */
 export function* lose(turn: Turn, { request, gathering, before }: Attempt): Generator<Event, void> {
   const { ledger, info } = turn;
   const { received } = gathering;
@@ -112,7 +116,7 @@ function longestReply({ maxOutput = 4096 }: ModelInfo): number {
   return maxOutput;
 }
 
-/** The usage of a complete reply, or of no reply when only the provider's limits are news. */
+/** The usage of a complete reply, or of no reply when only the provider's limits have changed. */
 function usageEvent({ ledger, session, info, progress }: Turn, request: Usage): Event {
   const used = request.input === null ? null : request.input + (request.output ?? 0);
   const cost = costOf(ledger, info.price);
@@ -132,7 +136,8 @@ function inputOf({ system, messages, tools }: ModelRequest): number {
   return tokensIn([system, messages, tools]);
 }
 
-function tokensIn(value: unknown): number {
+/** About the tokens of a value that is sent as JSON. */
+export function tokensIn(value: unknown): number {
   let images = 0;
   const text = JSON.stringify(value, (key, part: unknown) => {
     if (key !== "base64") return part;

@@ -62,11 +62,17 @@ function tailOf(items: readonly LoggedItem[], room: number): LoggedItem[] {
   return tail;
 }
 
+/** Messages that come before the last result of a reply belong to its exchange. */
 function exchangesOf(items: readonly LoggedItem[]): Exchange[] {
   const exchanges: Exchange[] = [];
+  let due = 0;
   for (const item of items) {
-    if (item.kind === "result") exchanges.at(-1)?.push(item);
-    else if (item.kind === "assistant" || item.kind === "user" || item.kind === "note") exchanges.push([item]);
+    if (item.kind === "result") due--;
+    else if (item.kind === "assistant") due = item.parts.filter(({ type }) => type === "call").length;
+    else if (item.kind !== "user" && item.kind !== "note") continue;
+    const isPart = item.kind === "result" || (item.kind !== "assistant" && due > 0);
+    if (isPart) exchanges.at(-1)?.push(item);
+    else exchanges.push([item]);
   }
   return exchanges;
 }

@@ -4,8 +4,8 @@ import type { Usage } from "../model/model.ts";
 import { estimateTokens } from "../session/contextsize.ts";
 import { cutBefore } from "../session/graphemes.ts";
 import type { Event } from "./event.ts";
-import { Gathering } from "./gather.ts";
-import { lose, requestOf, spendReply } from "./request.ts";
+import { Gathering, type Reply } from "./gather.ts";
+import { lose, reportUsage, requestOf, spendReply, tokensIn } from "./request.ts";
 import request from "./summary.md" with { type: "text" };
 import type { Turn } from "./turn.ts";
 
@@ -19,12 +19,21 @@ const shares = [0.75, 0.5, 0.3] as const;
 
 export type Summary = { text: string; usage: Usage };
 
-/** The room for a summary: the window, and what the conversation with and without its messages takes of it. */
-type Room = { window: number; used: number; overhead: number };
+/** In tokens: a reply that was cut off earlier is no summary. */
+export const shortestSummary = 300;
+
+type Room = {
+  /** In tokens, like what the conversation takes of it with and without its messages. */
+  window: number;
+  used: number;
+  overhead: number;
+  /** False when the next request has to be left to the task. */
+  mayAsk: () => boolean;
+};
 
 /** Asks the model for a summary of the conversation. Throws when there is none, with the reason. */
 export async function* requestSummary(turn: Turn, room: Room, signal: AbortSignal): AsyncGenerator<Event, Summary> {
-  const { window, used, overhead } = room;
+  const { window, used, overhead, mayAsk } = room;
   const history = turn.session.history();
   const words = String(Math.round(window * wantedShare * wordsPerToken));
   const wanted: Message = { role: "user", parts: [{ type: "text", text: request.replace("WORDS", words) }] };
@@ -37,7 +46,7 @@ export async function* requestSummary(turn: Turn, room: Room, signal: AbortSigna
       return yield* attempt(turn, { messages: [...messages, wanted], window }, signal);
     } catch (error) {
       const isTooLong = error instanceof KodaError && error.code === "context";
-      if (!isTooLong || index === attempts.length - 1) throw error;
+      if (!isTooLong || index === attempts.length - 1 || !mayAsk()) throw error;
     }
   }
   throw new Error("a request for a summary was neither answered nor refused");
@@ -65,6 +74,9 @@ async function* attempt(
         if (event?.type === "retry") yield event;
       }
     }
+  } catch (error) {
+    yield* lose(turn, { request: whole, gathering, before });
+    throw error;
   } finally {
     turn.progress.work = Promise.allSettled([stream.return?.()]);
   }
@@ -72,9 +84,18 @@ async function* attempt(
   if (reply === undefined) throw new Error("The model's stream ended without its end event");
   const { usage } = reply.item;
   spendReply(turn, whole, reply);
-  const text = reply.text.trim();
-  if (text === "") throw new KodaError("empty", "the model sent no text");
-  return { text: atMost(text, window * longestShare), usage };
+  yield reportUsage(turn, usage);
+  return { text: atMost(summaryIn(reply), window * longestShare), usage };
+}
+
+function summaryIn({ text, finish }: Reply): string {
+  const said = text.trim();
+  if (said === "") throw new KodaError("empty", "the model sent no text");
+  if (finish === "filter") throw new KodaError("content_policy", "the provider's content filter stopped it");
+  if (finish !== "length") return said;
+  if (estimateTokens(Buffer.byteLength(said)) < shortestSummary)
+    throw new KodaError("max_output", "it was cut off at the output limit");
+  return `${said}\n[cut off at the output limit]`;
 }
 
 function atMost(text: string, tokens: number): string {
@@ -91,13 +112,13 @@ const resultLengths = [4_000, 1_000, 300] as const;
 function shortened(messages: readonly Message[], tokens: number): readonly Message[] {
   let short = messages;
   for (const length of resultLengths) {
-    if (sizeOf(short) <= tokens) return short;
+    if (tokensIn(short) <= tokens) return short;
     short = messages.map((message) => withShortText(message, length));
   }
   const [environment, ...others] = groupsOf(short);
   if (environment === undefined) return short;
-  const sizes = others.map(sizeOf);
-  let left = sizeOf(environment) + sizes.reduce((sum, size) => sum + size, 0);
+  const sizes = others.map(tokensIn);
+  let left = tokensIn(environment) + sizes.reduce((sum, size) => sum + size, 0);
   const first = sizes.findIndex((size) => {
     if (left <= tokens) return true;
     left -= size;
@@ -120,8 +141,4 @@ function groupsOf(messages: readonly Message[]): Message[][] {
     else groups.push([message]);
   }
   return groups;
-}
-
-function sizeOf(messages: readonly Message[]): number {
-  return estimateTokens(JSON.stringify(messages, (key, value) => (key === "base64" ? "" : value)).length);
 }

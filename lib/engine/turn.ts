@@ -43,8 +43,7 @@ export type Turn = {
   readonly session: Session;
   readonly ledger: Ledger;
   readonly events: Events;
-  /** The context of the call with this id. */
-  /** With its claim, once there is one: what claims to read is given no right to write. */
+  /** The context of the call with this id. With its claim, if that is only to read, it gives no right to write. */
   readonly contextOf: (call: string, claim?: Claim) => CallContext;
   readonly repositories: RepositoryGuard;
   readonly changes: Changes;
@@ -125,6 +124,7 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
     const last = working && isLastRequest(ledger);
     if (last) session.append({ kind: "note", text: lastRequest });
     const reply = yield* compaction.ask(turn, { withoutTools: last }, signal);
+    if (reply === undefined) continue;
 
     // Calls in the last reply are ignored; the limit ends the turn.
     if (last) continue;
@@ -135,7 +135,8 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
       if (limitReached(ledger) === undefined || onlyFinishes(calls)) yield* dispatch(turn, calls, signal);
     }
     const judged = calls.length > 0 ? judge.finishing.judgement : await judge.judge(reply, circumstancesOf(turn));
-    const judgement = judged?.kind === "answer" ? yield* confirm(turn, judged, signal) : judged;
+    const isEnd = judged !== undefined && judged.kind !== "again";
+    const judgement = isEnd ? yield* confirm(turn, judged, signal) : judged;
     switch (judgement?.kind) {
       case undefined:
         break;
@@ -152,17 +153,19 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
   }
 }
 
-/** An answer is not final when input came after its request, or when it does not pass the user's check. */
+/** The end of a turn is not final when input came after its request, or when it does not pass the user's check. */
 async function* confirm(
   turn: Turn,
-  answer: Extract<AnswerJudgement, { kind: "answer" }>,
+  end: Exclude<AnswerJudgement, { kind: "again" }>,
   signal: AbortSignal,
 ): AsyncGenerator<Event, AnswerJudgement | undefined> {
   const { inbox, judge, events } = turn;
   const late = yield* events.until(unlessAborted(inbox.takeLast(), signal));
   yield* accept(turn, late);
-  const judgement = late.length === 0 ? yield* verify(turn, answer, signal) : undefined;
-  if (judgement !== undefined && (judgement.kind !== "answer" || inbox.isEmpty)) return judgement;
+  if (late.length === 0) {
+    const judgement = end.kind === "answer" ? yield* verify(turn, end, signal) : end;
+    if (judgement.kind !== "answer" || inbox.isEmpty) return judgement;
+  }
   judge.takeBack();
   return undefined;
 }

@@ -47,7 +47,7 @@ function complaint({ command, attempts, most }: Verification, result: ToolResult
     `Your answer is not accepted: the user's check \`${command}\` failed (attempt ${attempts} of ${most}).`,
     resultText(result),
     ...(stopped.length === 0 ? [] : [`Background commands were stopped before it: ${stopped.join(", ")}.`]),
-    "Fix the cause, then give your whole final answer again: it replaces the last one.",
+    "Fix the cause, then end the task again with your whole final answer: it replaces the last one.",
   ].join("\n\n");
 }
 
@@ -69,7 +69,11 @@ async function* backgroundEnds(turn: Turn, signal: AbortSignal): AsyncGenerator<
 
   const seconds = Math.min(backgroundSeconds, shell.maxSeconds);
   yield notice(`The verification waits up to ${seconds} s for background commands to end: ${running().join(", ")}`);
-  yield* turn.events.until(unlessAborted(within(seconds * 1000, tasks.ended()), signal));
+  {
+    // koda itself is what waits.
+    using _ = turn.waits();
+    yield* turn.events.until(unlessAborted(within(seconds * 1000, tasks.ended()), signal));
+  }
   turn.heard();
   const stopped = running();
   if (stopped.length === 0) return [];

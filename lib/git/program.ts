@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { Complaints } from "../system/complaints.ts";
 import { findProgram, safeSearchPath } from "../files/program.ts";
 
 /** The git program, as an absolute path. */
@@ -34,6 +35,7 @@ export async function tryGit(
   input = "",
 ): Promise<Outcome> {
   signal.throwIfAborted();
+  using complaints = new Complaints();
   const child = Bun.spawn([git, ...safeSettings, ...args], {
     cwd,
     env: {
@@ -46,12 +48,12 @@ export async function tryGit(
     },
     stdin: new TextEncoder().encode(input),
     stdout: "pipe",
-    stderr: "pipe",
+    stderr: complaints.stderr,
     signal,
   });
-  const [output, complaint, exitCode] = await Promise.all([child.stdout.bytes(), child.stderr.text(), child.exited]);
+  const [output, exitCode] = await Promise.all([child.stdout.bytes(), child.exited]);
   signal.throwIfAborted();
-  return { exitCode, output, complaint };
+  return { exitCode, output, complaint: complaints.text };
 }
 
 /**

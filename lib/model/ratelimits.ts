@@ -29,7 +29,8 @@ export function rateLimitsIn(headers: HeaderMap, now: number): RateLimits | unde
 
 /** A new snapshot replaces the windows, and keeps credits and plan where it does not have them. */
 export function mergeRateLimits(before: RateLimits | undefined, now: RateLimits): RateLimits {
-  return { ...before, ...now };
+  const isSilent = now.windows.length === 0 && before !== undefined;
+  return { ...before, ...now, ...(isSilent && { windows: before.windows }) };
 }
 
 /** When the limits that are used up reset, in milliseconds since 1970. */

@@ -54,9 +54,9 @@ function delayAfter(error: KodaError, attempt: number, policy: RetryPolicy): Del
   if (attempt > Math.min(policy.max, maxRetries)) return undefined;
   const isLimit = limitCodes.has(code);
   const isLong = retryAfterMs !== undefined && (retryAfterMs > longestDelayMs || !retryable);
-  if (isLong && (retryable || isLimit) && retryAfterMs <= policy.waitLimitMs)
+  if (isLong && (retryable || isLimit) && retryAfterMs > 0 && retryAfterMs <= policy.waitLimitMs)
     return { ms: retryAfterMs, isForLimit: true };
-  // Of a limit the provider knows when it resets; a server in trouble may come back sooner than it says.
+  // The provider knows when a limit resets; a server in trouble may come back sooner than it says.
   if (!retryable || (isLong && isLimit)) return undefined;
   // A reset in the past is one of a clock that differs from ours.
   return { ms: Math.min(retryAfterMs || backoff(attempt, policy.random()), longestDelayMs), isForLimit: false };

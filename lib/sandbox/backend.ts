@@ -75,6 +75,8 @@ export type Backend = Enforcement &
     guards: boolean;
     /** A command may be in koda's own process group: its signals to all of that reach itself alone. */
     mayShareGroup: boolean;
+    /** Makes what the next command needs, as far as that is known, to be faster then. */
+    prepare?(): void;
     /** Throws a KodaError when it cannot be confined. */
     confine(command: Command, options?: ConfineOptions): Confined;
   };

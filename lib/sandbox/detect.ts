@@ -69,11 +69,11 @@ export async function detect({ policyFor, openEndpoints, ...given }: DetectOptio
   }
   const options: TierOptions = { ...given, arch, abi: landlockAbi() };
   const missed: Missed[] = [];
-  const shared = policyFor(false);
-  const replacing = canReplaceTmp(shared, look) ? policyFor(true) : shared;
+  const replacing = policyFor(true);
+  const canReplace = canReplaceTmp(replacing, look);
   for (const { name, replacesTmp, open } of tiers) {
     try {
-      const given = replacesTmp ? replacing : shared;
+      const given = replacesTmp && canReplace ? replacing : policyFor(false);
       const backend = await open(given, options, openEndpoints);
       const { policy = given, notes: gaps } = backend;
       return { backend: { ...backend, notes: [...gaps, ...reasonsOf(missed)] }, policy, missed, gaps };

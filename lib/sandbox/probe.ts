@@ -1,5 +1,6 @@
 import { closeSync } from "node:fs";
 import { isGroupAlive, waitUntilGone } from "../system/kill.ts";
+import { Complaints } from "../system/complaints.ts";
 import { closePipe } from "../system/pipe.ts";
 import { socketPair } from "../system/descriptors.ts";
 import { failedStep } from "./assembly/failure.ts";
@@ -30,13 +31,15 @@ export async function probe(prepare: (command: Command, supervisor: number) => C
 
 /** Runs a command of koda's own, or throws what its failure says about this machine. */
 export async function runToEnd({ argv, cwd, env, descriptors }: Command & Pick<Confined, "descriptors">) {
-  const stdio = ["ignore", "ignore", "pipe", ...descriptors] as const;
+  using complaints = new Complaints();
+  const stdio = ["ignore", "ignore", complaints.stderr, ...descriptors] as const;
   const child = Bun.spawn([...argv], { cwd, env, detached: true, stdio: [...stdio] });
-  const [said, exit] = await Promise.all([child.stderr.text(), child.exited]);
+  const exit = await child.exited;
   // A tier's own helpers may end a moment after it.
   await waitUntilGone(() => (isGroupAlive(child.pid) ? [-child.pid] : []), lastMomentMs);
   if (exit === 0) return;
   // koda's programs say which step failed; others say something else.
+  const said = complaints.text;
   const failed = failedStep(said);
   throw failed ? whyStepFailed(failed) : new Unavailable(said.trim() || `a command in it ended with exit ${exit}`);
 }

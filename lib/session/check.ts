@@ -6,8 +6,8 @@ type Check<T> = (value: unknown) => value is T;
 export type TypeOf<S> = S extends Check<infer T> ? T : never;
 
 type Checks = Readonly<Record<string, Check<unknown>>>;
-type Required<S extends Checks> = { [K in keyof S]: TypeOf<S[K]> };
-type Optional<S extends Checks> = { [K in keyof S]?: TypeOf<S[K]> };
+type RequiredFields<S extends Checks> = { [K in keyof S]: TypeOf<S[K]> };
+type OptionalFields<S extends Checks> = { [K in keyof S]?: TypeOf<S[K]> };
 
 export const isString: Check<string> = (value) => typeof value === "string";
 export const isNumber: Check<number> = (value) => typeof value === "number";
@@ -30,11 +30,11 @@ export function isEither<S extends readonly Check<unknown>[]>(...checks: S): Che
 export function isRecordOf<R extends Checks, O extends Checks = {}>(
   required: R,
   optional?: O,
-): Check<Required<R> & Optional<O>> {
+): Check<RequiredFields<R> & OptionalFields<O>> {
   const needed = Object.entries(required);
   const possible = Object.entries(optional ?? {});
   // Loops, since most of this runs before it is compiled.
-  return (value): value is Required<R> & Optional<O> => {
+  return (value): value is RequiredFields<R> & OptionalFields<O> => {
     if (typeof value !== "object" || value === null) return false;
     const properties = value as Record<string, unknown>;
     for (const [name, check] of needed) if (!check(properties[name])) return false;

@@ -15,23 +15,18 @@ export class Replay {
   #size = new ContextSize();
 
   /** The items of `readLive`: none from before the last compaction but those it kept, and none of dropped turns. */
-  constructor(items: Iterable<LoggedItem>) {
-    for (const item of items) this.add(item);
+  constructor(items: readonly LoggedItem[]) {
+    // The messages are made once, however many markers there are.
+    const begin = items.findLastIndex(isMarker) + 1;
+    for (const item of items.slice(0, begin)) this.#items = applied(this.#items, item);
+    if (begin > 0) this.#rebuild();
+    for (const item of items.slice(begin)) this.add(item);
   }
 
   add(item: LoggedItem): void {
-    if (item.kind === "compaction") this.#items = compacted(this.#items, item);
-    else if (item.kind === "trim") this.#items = withTrimmed(this.#items, item);
-    else if (item.kind === "images_removed") this.#items = withoutImages(this.#items, item);
-    else {
-      this.#items.push(item);
-      return this.#show(item);
-    }
-    this.#history = new History();
-    this.#size = new ContextSize();
-    for (const shown of this.#items) this.#show(shown);
-    // Figures that were reported for other messages say nothing about these.
-    this.#size.forgetReported();
+    this.#items = applied(this.#items, item);
+    if (isMarker(item)) this.#rebuild();
+    else this.#show(item);
   }
 
   /** In the order in which the model sees them. Results may be trimmed. */
@@ -48,10 +43,32 @@ export class Replay {
     return this.#size.tokens(overhead);
   }
 
+  #rebuild(): void {
+    this.#history = new History();
+    this.#size = new ContextSize();
+    for (const item of this.#items) this.#show(item);
+    // Figures that were reported for other messages say nothing about these.
+    this.#size.forgetReported();
+  }
+
   #show(item: LoggedItem): void {
     this.#history.add(item);
     this.#size.add(item);
   }
+}
+
+/** Markers change what came before them. */
+function isMarker({ kind }: LoggedItem): boolean {
+  return kind === "compaction" || kind === "trim" || kind === "images_removed";
+}
+
+/** The items with one more, in place where nothing else changes. */
+function applied(items: LoggedItem[], item: LoggedItem): LoggedItem[] {
+  if (item.kind === "compaction") return compacted(items, item);
+  if (item.kind === "trim") return withTrimmed(items, item);
+  if (item.kind === "images_removed") return withoutImages(items, item);
+  items.push(item);
+  return items;
 }
 
 function compacted(items: readonly LoggedItem[], marker: ItemOf<"compaction"> & LoggedItem): LoggedItem[] {

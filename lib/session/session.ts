@@ -92,7 +92,7 @@ export class Session implements AsyncDisposable {
 
   /** The end of the latest turn; a turn that was killed has none in the log. */
   get lastTurn(): "none" | "complete" | "unfinished" {
-    const mark = this.#lastMark();
+    const mark = lastMark(this.#replay.items);
     if (mark === undefined) return "none";
     return mark.kind === "turn_end" && mark.reason === "complete" ? "complete" : "unfinished";
   }
@@ -130,14 +130,16 @@ export class Session implements AsyncDisposable {
     const dropped = Math.min(turns, this.#info.turns);
     if (dropped === 0) return 0;
     const { info, logged } = continued(this.#info, [{ kind: "rollback", turns: dropped }], Date.now());
+    let replay = this.#replay;
+    let standing = info;
     this.#write(() => {
       appendItems(this.#db, { info, items: logged });
-      this.#replay = new Replay(readLive(this.#db, this.id));
-      const mark = this.#lastMark();
-      const ended = mark?.kind === "turn_end" ? mark.reason : null;
-      this.#info = { ...info, ended, ...(this.environment && standingOf(this.environment)) };
-      updateSession(this.#db, this.#info);
+      replay = new Replay(readLive(this.#db, this.id));
+      standing = standingAfter(info, replay.items);
+      updateSession(this.#db, standing);
     });
+    this.#replay = replay;
+    this.#info = standing;
     this.#todo = this.#todoOfLog();
     this.files.forgetContents();
     return dropped;
@@ -186,10 +188,6 @@ export class Session implements AsyncDisposable {
     return Promise.resolve();
   }
 
-  #lastMark() {
-    return this.#replay.items.findLast((item) => item.kind === "turn_start" || item.kind === "turn_end");
-  }
-
   #todoOfLog(): TodoList {
     return createTodoList(this.#replay.items.findLast((item) => item.kind === "todo")?.items ?? []);
   }
@@ -205,4 +203,16 @@ export class Session implements AsyncDisposable {
     });
     this.#isMade = true;
   }
+}
+
+function lastMark(items: readonly LoggedItem[]) {
+  return items.findLast((item) => item.kind === "turn_start" || item.kind === "turn_end");
+}
+
+/** The session's row repeats what the items that still count say. */
+function standingAfter(info: SessionInfo, items: readonly LoggedItem[]): SessionInfo {
+  const mark = lastMark(items);
+  const environment = items.findLast((item) => item.kind === "environment");
+  const ended = mark?.kind === "turn_end" ? mark.reason : null;
+  return { ...info, ended, ...(environment && standingOf(environment.facts)) };
 }

@@ -65,6 +65,11 @@ export class Shell implements AsyncDisposable {
     this.confined = options.backend.filesystem === "confined";
   }
 
+  /** Has it started anything? */
+  get isUsed(): boolean {
+    return this.#count > 0;
+  }
+
   /** Starts a command without input. Throws a KodaError when nothing could be started at all. */
   start(line: CommandLine, options: StartOptions): Job {
     const { command, mark } = this.#prepare(line, options);

@@ -154,3 +154,28 @@ function letPass({ home }: Place, minutes: number): void {
   using db = new Database(join(home, ".local/share/koda/koda.db"));
   db.run("UPDATE item SET at = at - ?", [minutes * 60_000]);
 }
+
+test("an outage while the summary is written leaves the conversation whole", async () => {
+  await using place = makePlace(book(20));
+  let isDown = true;
+  const summary = () => (isDown ? problem(401, "the key was revoked") : say("Goal: count the words."));
+  await using server = await startModelServer(windowed(readPages(20), { summary }));
+  const first = await exec(place, server, [...small, "Count the words."]);
+  expect(first.end).toMatchObject({ exit: 4, error: { code: "credentials" } });
+  expect(first.events.some(({ type }) => type === "compact")).toBe(false);
+  isDown = false;
+  const second = await exec(place, server, [...small, "--resume", first.end.session ?? ""], { stdin: "ignore" });
+  expect(second.end).toMatchObject({ exit: 0, text: "Counted." });
+});
+
+test("a stub of a summary is none, and a prompt that fills the window is not summarized before each request", async () => {
+  await using place = makePlace({ ...book(6), "long.txt": "all of it ".repeat(3_200) });
+  const summary = () => reply(say("Goal: the user"), { finish: "length" });
+  await using server = await startModelServer(windowed(readPages(6), { summary }));
+  const { events, end } = await exec(place, server, [...small, "-f", "long.txt"]);
+  expect(end).toMatchObject({ exit: 0, text: "Counted." });
+  expect(JSON.stringify(events.find((event) => event.type === "notice" && event.code === "compaction"))).toContain(
+    "it was cut off at the output limit",
+  );
+  expect(server.requests.filter(isSummary).length).toBeLessThan(4);
+});

@@ -245,12 +245,13 @@ describe("--finish required", () => {
       text: report,
     },
     {
-      name: "ends as incomplete without Finish",
+      name: "fails without Finish, and keeps what was said",
       script: () => say(report),
       flags: required,
       requests: 3,
+      ending: "failed 3",
+      code: "incomplete",
       text: report,
-      incomplete: ["the run ended without a call of Finish"],
     },
     {
       name: "runs the other calls of the reply first",

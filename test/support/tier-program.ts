@@ -6,7 +6,6 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
-import { gitConfigurations } from "../../lib/trust/repositories/named.ts";
 import { guardRepositories, type Repositories } from "../../lib/conversation/workspace/repositories.ts";
 import { realPaths } from "../../lib/files/real.ts";
 import { landlockAbi } from "../../lib/sandbox/abi.ts";
@@ -52,7 +51,7 @@ try {
       policy,
       backend,
       dataDirectory: wanted.grants.dataDirectory,
-      git: gitConfigurations(wanted.env, policy.home),
+      env: wanted.env,
       stop: new AbortController().signal,
       isBusy: () => false,
     });

@@ -1,198 +1,37 @@
-import { existsSync, lstatSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterGrace } from "../../async/aftergrace.ts";
-import { unlessAborted } from "../../async/unlessaborted.ts";
 import type { RepositoryGuard } from "../../engine/dispatch.ts";
 import type { Notice } from "../../engine/event.ts";
-import { unlessRefused } from "../../errors.ts";
-import { isBelow } from "../../files/path.ts";
-import type { Backend } from "../../sandbox/backend.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { isHidden } from "../../sandbox/policy/reach.ts";
-import { describeFinding, levelOf, type RepositoryFinding } from "../../trust/repositories/finding.ts";
-import { Guard } from "../../trust/repositories/guard.ts";
-import { type GitConfigurations, pathsNamedByGit } from "../../trust/repositories/named.ts";
-import { NewRepositories } from "../../trust/repositories/newrepositories.ts";
-import { guardedParts } from "../../trust/repositories/parts.ts";
-import { ProtectedPaths } from "../../trust/repositories/protected.ts";
-import { KnownRecord } from "./knownrecord.ts";
-import { ownPlace } from "./ownplace.ts";
+import type { RepositoryWatch, WatchOptions } from "./repositorywatch.ts";
 
 export type Repositories = RepositoryGuard & {
+  /** Looks for the repositories that are there, once. No call that may write starts before that is over. */
+  begin(): Promise<unknown>;
   /** Called when everything has stopped. */
   last(): Promise<readonly Notice[]>;
 };
 
-type GuardOptions = {
-  policy: Policy;
-  backend: Pick<Backend, "filesystem" | "guards">;
-  dataDirectory: string | undefined;
-  git: GitConfigurations;
-  /** Aborted when everything is to stop. */
-  stop: AbortSignal;
-  /** Does a command run that outlives its call? */
-  isBusy: () => boolean;
+/** Without a sandbox a command can tamper with any file anyway. */
+const unguarded: Repositories = {
+  begin: async () => {},
+  before: async () => {},
+  after: async () => [],
+  last: async () => [],
 };
 
-/** Without a sandbox a command can tamper with any file anyway. */
-const unguarded: Repositories = { before: async () => {}, after: async () => [], last: async () => [] };
-
-export function guardRepositories(options: GuardOptions): Repositories {
-  return options.backend.filesystem === "open" ? unguarded : new RepositoryWatch(options);
-}
-
-type Watched = { paths: ProtectedPaths; guard: Guard; newcomers: NewRepositories; record: KnownRecord | undefined };
-
-/** New repositories are judged at least this often while a command runs, for the prompts and editors of the user. */
-const patrolMs = 1_000;
-
-/** Looking takes no larger share of the time, as long as the tree is not so large that it would be seldom. */
-const patrolShare = 0.1;
-const longestRestMs = 3_000;
-
-/**
- * Guards repositories: those that exist when the run starts are protected in every command, and new ones are judged
- * while commands run and after each. The first walk through the writable roots starts with the run; no call that may
- * write starts before it is over.
- */
-class RepositoryWatch implements Repositories {
-  readonly #options: GuardOptions;
-  readonly #open: string | undefined;
-  readonly #life = new AbortController();
-  readonly #limit: AbortSignal;
-  readonly #watched: Promise<Watched>;
-  #findings: RepositoryFinding[] = [];
-  #calls = 0;
-  #failure: { error: unknown } | undefined;
-  #patrol: Promise<void> | undefined;
-  #isUsed = false;
-  #isUnfinished = false;
-
-  constructor(options: GuardOptions) {
-    this.#options = options;
-    this.#limit = afterGrace(options.stop, graceMs);
-    this.#open = openRepository(options.policy);
-    this.#watched = this.#begin();
-    // A failure is raised by whoever awaits it before the first write.
-    this.#watched.catch(() => undefined);
-  }
-
-  async before(signal: AbortSignal): Promise<void> {
-    const watched = await unlessAborted(this.#watched, signal);
-    this.#isUsed = true;
-    if (this.#options.isBusy() || !watched.paths.areInPlace()) await this.#look(watched);
-    this.#findings.push(...(await watched.guard.begin()));
-    watched.record?.touch();
-    this.#calls++;
-    this.#patrol ??= this.#walkRounds(watched).catch((error: unknown) => void (this.#failure ??= { error }));
-  }
-
-  async after(): Promise<readonly Notice[]> {
-    const watched = await this.#watched;
-    this.#findings.push(...(await watched.guard.end()));
-    this.#calls--;
-    await this.#look(watched);
-    return this.#notices();
-  }
-
-  async last(): Promise<readonly Notice[]> {
-    if (!this.#isUsed) {
-      this.#life.abort();
-      void this.#watched.then(({ record }) => record?.[Symbol.dispose]()).catch(() => undefined);
-      return [];
-    }
-    const watched = await this.#watched;
-    this.#life.abort();
-    await this.#patrol;
-    this.#findings.push(...(await watched.guard.restore()));
-    await this.#look(watched);
-    // The next run judges what this one could not.
-    if (!this.#isUnfinished) watched.record?.[Symbol.dispose]();
-    return this.#notices();
-  }
-
-  async #begin(): Promise<Watched> {
-    const { policy, backend, dataDirectory, git, isBusy } = this.#options;
-    const place = ownPlace(policy, dataDirectory, { lasting: true });
-    const quarantine = join(place, "koda-quarantine");
-    const record = this.#record();
-    const found = { except: [quarantine], ...(record && { isKnown: record.isKnown.bind(record) }) };
-    const paths = await ProtectedPaths.find(policy.write, this.#life.signal, found);
-    const lasting = policy.write.filter((root) => root !== policy.tmp);
-    record?.write(lasting, paths.known);
-    this.#protect(paths);
-    const held = policy.readonly.filter((path) => backend.guards || !isThere(path));
-    const also = [...held, ...pathsNamedByGit(paths.known, policy.write, git)];
-    const options = { quarantine, open: this.#open, git };
-    const guard = new Guard(paths, { ...options, isMounted: !backend.guards, isBusy, also });
-    const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record };
-    if (record?.isNeeded(lasting) === true) await this.#look(watched);
-    record?.settle(lasting);
-    return watched;
-  }
-
-  /** Without a directory for it only a killed run goes unnoticed. */
-  #record(): KnownRecord | undefined {
-    const { policy, dataDirectory } = this.#options;
-    if (dataDirectory === undefined || !existsSync(dataDirectory) || !isHidden(dataDirectory, policy)) return undefined;
-    return unlessRefused(() => new KnownRecord(dataDirectory));
-  }
-
-  async #look({ paths, newcomers }: Watched): Promise<void> {
-    try {
-      this.#findings.push(...(await newcomers.look(this.#limit)));
-    } catch (error) {
-      if (!this.#limit.aborted) throw error;
-      this.#isUnfinished = true;
-      this.#findings.push({ kind: "failed", path: this.#options.policy.root, ...unfinished });
-    }
-    this.#protect(paths);
-  }
-
-  /** Looks now and then, until no command runs any more. */
-  async #walkRounds(watched: Watched): Promise<void> {
-    const { signal } = this.#life;
-    for (let restMs = patrolMs; this.#calls > 0 || this.#options.isBusy();) {
-      await sleep(restMs, undefined, { signal, ref: false }).catch(() => undefined);
-      if (signal.aborted) return;
-      watched.record?.touch();
-      const startedAt = performance.now();
-      this.#findings.push(...(await watched.guard.restore()));
-      this.#findings.push(...(await watched.newcomers.look(this.#limit, { isGlance: true })));
-      restMs = Math.min(Math.max(patrolMs, (performance.now() - startedAt) / patrolShare), longestRestMs);
-    }
-    this.#patrol = undefined;
-  }
-
-  #protect(paths: ProtectedPaths): void {
-    const open = this.#open;
-    const all = open === undefined ? paths.paths : [...outside(paths.paths, open), ...guardedParts(open)];
-    this.#options.policy.repositories.paths = all.filter(isThere);
-  }
-
-  #notices(): readonly Notice[] {
-    if (this.#failure !== undefined) throw this.#failure.error;
-    const { policy } = this.#options;
-    return this.#findings.splice(0).map((finding) => noticeOf(finding, policy));
-  }
-}
-
-function isThere(path: string): boolean {
-  return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
-}
-
-/** A look may take this long when the run is being stopped. */
-const graceMs = 2_000;
-
-const unfinished = {
-  reason: "commands may have left repositories there",
-  problem: "was stopped before it had looked for them",
-} as const;
-/** The git directory that commands may commit to: the project's own. */
-function openRepository({ root, allowGit }: Policy): string | undefined {
-  const own = join(root, ".git");
-  return allowGit && existsSync(own) && lstatSync(own).isDirectory() ? own : undefined;
+export function guardRepositories(options: WatchOptions): Repositories {
+  if (options.backend.filesystem === "open") return unguarded;
+  let watch: Promise<RepositoryWatch> | undefined;
+  // It is much, and no request waits for it.
+  const load = async () => new (await import("./repositorywatch.ts")).RepositoryWatch(options);
+  const loaded = () => (watch ??= load());
+  return {
+    begin: async () => (await loaded()).begin(),
+    before: async (signal) => (await loaded()).before(signal),
+    after: async () => (await loaded()).after(),
+    last: async () => (await watch)?.last() ?? [],
+  };
 }
 
 /** The reason why `--allow-git` has no effect here. A project without a `.git` has none: commands may create one. */
@@ -201,13 +40,4 @@ export function whyGitStaysClosed({ root, allowGit }: Policy): string | undefine
   if (!allowGit || stats === undefined || stats.isDirectory()) return undefined;
   const what = stats.isSymbolicLink() ? "a symlink" : "a file, as in a linked work tree or a submodule";
   return `--allow-git opens only a .git directory, and the project's is ${what}: commands cannot commit`;
-}
-
-function outside(paths: readonly string[], directory: string): string[] {
-  return paths.filter((path) => !isBelow(path, directory));
-}
-
-function noticeOf(finding: RepositoryFinding, policy: Policy): Notice {
-  const message = describeFinding(finding, policy);
-  return { type: "notice", level: levelOf(finding), code: "repository", message };
 }

@@ -14,13 +14,13 @@ export const arm64: Processor = {
   // ldr x / ldr w, [x16]
   load(name, address, bytes) {
     const operation = { 4: 0xb9400200, 8: 0xf9400200 }[bytes];
-    return [...constant(scratch, BigInt(address)), ...word(operation | registers[name])];
+    return [...constant(scratch, address), ...word(operation | registers[name])];
   },
 
   // str x0 / str w0 / strb w0, [x16]
   store(address, bytes) {
     const operation = { 1: 0x39000200, 4: 0xb9000200, 8: 0xf9000200 }[bytes];
-    return [...constant(scratch, BigInt(address)), ...word(operation)];
+    return [...constant(scratch, address), ...word(operation)];
   },
 
   // svc #0
@@ -30,11 +30,8 @@ export const arm64: Processor = {
     return {
       // A conditional branch does not reach far, so its opposite skips a plain one, which does.
       code: [...skipUnless(condition), ...word(0x14000000)],
-      link(code, at, target) {
-        // The plain branch is the last instruction, and counts in instructions from itself.
-        const distance = (target - (at - 4)) >> 2;
-        code.splice(at - 4, 4, ...word(0x14000000 | (distance & 0x3ffffff)));
-      },
+      // The plain branch counts in instructions from itself.
+      link: (at, target) => word(0x14000000 | (((target - (at - 4)) >> 2) & 0x3ffffff)),
     };
   },
 
@@ -48,11 +45,11 @@ export const arm64: Processor = {
   negate: () => word(0xcb0003e0),
   // mov x1, #10; udiv x2, x0, x1; msub x3, x2, x1, x0; add w3, w3, #'0'; strb w3, [x16]; mov x0, x2
   digit: (address) => [
-    ...constant(1, 10n),
+    ...constant(1, 10),
     ...word(0x9ac10802),
     ...word(0x9b018043),
     ...word(0x1100c063),
-    ...constant(scratch, BigInt(address)),
+    ...constant(scratch, address),
     ...word(0x39000203),
     ...word(0xaa0203e0),
   ],
@@ -66,8 +63,9 @@ export const arm64: Processor = {
 };
 
 /** movz and movk: sixteen bits at a time, those that are not zero. */
-function constant(register: number, value: bigint): number[] {
-  const parts = [0, 1, 2, 3].map((at) => ({ at, bits: Number((value >> BigInt(16 * at)) & 0xffffn) }));
+function constant(register: number, value: number | bigint): number[] {
+  const whole = BigInt.asUintN(64, BigInt(value));
+  const parts = [0, 1, 2, 3].map((at) => ({ at, bits: Number((whole >> BigInt(16 * at)) & 0xffffn) }));
   const [first = parts[0], ...rest] = parts.filter(({ bits }) => bits !== 0);
   const move = (operation: number, part: { at: number; bits: number } | undefined) =>
     part === undefined ? [] : word(operation | (part.at << 21) | (part.bits << 5) | register);
@@ -96,6 +94,6 @@ function skipUnless(condition: Condition): number[] {
 
 /** The value to compare with, into x17; from memory by ldr x17, [x16] */
 function fetch(condition: { equals: number } | { is: number }): number[] {
-  if ("is" in condition) return constant(compared, BigInt.asUintN(64, BigInt(condition.is)));
-  return [...constant(scratch, BigInt(condition.equals)), ...word(0xf9400200 | compared)];
+  if ("is" in condition) return constant(compared, condition.is);
+  return [...constant(scratch, condition.equals), ...word(0xf9400200 | compared)];
 }

@@ -1,3 +1,4 @@
+import { ByteList } from "./bytelist.ts";
 import { dataAddress, elfFile } from "./elf.ts";
 import { setupFailed } from "./failure.ts";
 import type { Branch, Condition, Processor, Register } from "./processor.ts";
@@ -35,9 +36,8 @@ type JumpCondition = "always" | "zero" | "nonzero" | "negative" | { equals: Vari
  */
 export class Assembly {
   readonly #processor: Processor;
-  readonly #code: number[] = [];
-  readonly #data: Uint8Array[] = [];
-  #dataBytes = 0;
+  readonly #code = new ByteList();
+  readonly #data = new ByteList();
   readonly #placed = new Map<Label, number>();
   readonly #jumps: { branch: Branch; at: number; label: Label }[] = [];
   readonly #failures: { label: Label; message: string }[] = [];
@@ -65,23 +65,29 @@ export class Assembly {
   }
 
   /** Puts bytes into the data; returns their address. */
-  bytes(content: Uint8Array, alignment = 8): number {
-    const start = Math.ceil(this.#dataBytes / alignment) * alignment;
-    if (start > this.#dataBytes) this.#data.push(new Uint8Array(start - this.#dataBytes));
-    this.#data.push(content);
-    this.#dataBytes = start + content.length;
-    return dataAddress + start;
+  bytes(content: Uint8Array): number {
+    const address = this.#nextData();
+    this.#data.add(content);
+    return address;
   }
 
   /** A C string. */
   text(content: string): number {
-    return this.bytes(Buffer.from(`${content}\0`), 1);
+    const address = dataAddress + this.#data.length;
+    this.#data.addText(`${content}\0`);
+    return address;
   }
 
   /** Words of 64 bits, one after another: most of the kernel's structures are nothing else. */
   words(...values: (number | bigint)[]): number {
-    const words = new BigUint64Array(values.map((value) => BigInt.asUintN(64, BigInt(value))));
-    return this.bytes(new Uint8Array(words.buffer));
+    const address = this.#nextData();
+    for (const value of values) this.#data.addWord(value);
+    return address;
+  }
+
+  #nextData(): number {
+    this.#data.align(8);
+    return dataAddress + this.#data.length;
   }
 
   variable(): Variable {
@@ -121,6 +127,17 @@ export class Assembly {
     this.#set("result", value);
   }
 
+  /** Moves the next of several words to a variable, and makes it the result; `at` has its address and goes on. */
+  next(at: Variable, into: Variable): void {
+    this.take(at);
+    this.#emit(this.#processor.follow());
+    this.save(into);
+    this.take(at);
+    this.#emit(this.#processor.add(8));
+    this.save(at);
+    this.take(into);
+  }
+
   save(variable: Variable): void {
     this.#emit(this.#processor.store(variable.address, 8));
   }
@@ -152,9 +169,9 @@ export class Assembly {
     for (const { branch, at, label } of this.#jumps) {
       const target = this.#placed.get(label);
       if (target === undefined) throw new Error(`The label "${label.name}" is jumped to and never placed`);
-      branch.link(this.#code, at, target);
+      this.#code.replace(at - 4, branch.link(at, target));
     }
-    return elfFile(this.#processor, this.#code, Buffer.concat(this.#data));
+    return elfFile(this.#processor, this.#code.content, this.#data.content);
   }
 
   #failure(what: string): Label {
@@ -176,7 +193,7 @@ export class Assembly {
     this.place(end);
     this.save(this.#errno);
     this.step("write", [this.#complaints]);
-    const digits = this.bytes(Buffer.from("000\n"), 1);
+    const digits = this.text("000\n");
     this.take(this.#errno);
     this.#emit(this.#processor.negate());
     for (const at of [2, 1, 0]) this.#emit(this.#processor.digit(digits + at));
@@ -185,13 +202,13 @@ export class Assembly {
   }
 
   #set(register: Register, value: Value): void {
-    if (typeof value !== "object") this.#emit(this.#processor.constant(register, BigInt.asUintN(64, BigInt(value))));
+    if (typeof value !== "object") this.#emit(this.#processor.constant(register, value));
     else if ("half" in value) this.#emit(this.#processor.load(register, value.half, 4));
     else this.#emit(this.#processor.load(register, value.address, 8));
   }
 
   #emit(instructions: readonly number[]): void {
-    this.#code.push(...instructions);
+    this.#code.add(instructions);
   }
 }
 

@@ -10,7 +10,7 @@ const [executable, loadable, gnuStack] = [2, 1, 0x6474e551] as const;
 const [execute, write, read] = [1, 2, 4] as const;
 
 /** A static program of two segments, code that cannot be written and data that cannot be executed, and nothing else. */
-export function elfFile(processor: Processor, code: readonly number[], data: Uint8Array): Uint8Array {
+export function elfFile(processor: Processor, code: Uint8Array, data: Uint8Array): Uint8Array {
   const { machine, pageBytes } = processor;
   const codeOffset = pageBytes;
   const dataOffset = codeOffset + Math.ceil(code.length / pageBytes) * pageBytes;

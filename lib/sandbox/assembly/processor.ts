@@ -8,8 +8,8 @@ export type Register = "result" | "number" | 0 | 1 | 2 | 3 | 4 | 5;
 /** When a branch is taken: always, or by the last result, also compared with what is at an address or with a number. */
 export type Condition = "always" | "zero" | "nonzero" | "negative" | { equals: number } | { is: number };
 
-/** Instructions that end in a jump, whose target is put in when it is known. */
-export type Branch = { code: number[]; link(code: number[], at: number, target: number): void };
+/** Instructions whose last four bytes are a jump: `link` gives those, once the target and the end of them are known. */
+export type Branch = { code: number[]; link(at: number, target: number): number[] };
 
 export type Processor = {
   /** ELF's number for it. */
@@ -18,7 +18,7 @@ export type Processor = {
   pageBytes: number;
   /** Its place in a row of the table of system calls. */
   column: 0 | 1;
-  constant(register: Register, value: bigint): number[];
+  constant(register: Register, value: number | bigint): number[];
   load(register: Register, address: number, bytes: 4 | 8): number[];
   /** Stores the result. */
   store(address: number, bytes: 1 | 4 | 8): number[];

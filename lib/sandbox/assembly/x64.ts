@@ -15,13 +15,10 @@ export const x64: Processor = {
   constant(name, value) {
     const register = registers[name];
     // mov r, imm32 (its sign is extended) where that is enough, else mov r, imm64.
-    if (value <= 0x7fff_ffffn) return [rex(register, 1), 0xc7, 0xc0 | low(register), ...word(Number(value))];
-    return [
-      rex(register, 1),
-      0xb8 | low(register),
-      ...word(Number(value & 0xffff_ffffn)),
-      ...word(Number(value >> 32n)),
-    ];
+    if (value >= 0 && value <= 0x7fff_ffff)
+      return [rex(register, 1), 0xc7, 0xc0 | low(register), ...word(Number(value))];
+    const bits = BigInt.asUintN(64, BigInt(value));
+    return [rex(register, 1), 0xb8 | low(register), ...word(Number(bits & 0xffff_ffffn)), ...word(Number(bits >> 32n))];
   },
 
   // mov r, [address]; of four bytes it clears the upper half, and wants a prefix only for a register from r8 on
@@ -43,10 +40,8 @@ export const x64: Processor = {
   branch(condition) {
     return {
       code: [...test(condition), ...jump(condition), ...word(0)],
-      link(code, at, target) {
-        // The distance counts from the end of the instruction, and is its last four bytes.
-        code.splice(at - 4, 4, ...word(target - at));
-      },
+      // The distance counts from the end of the instruction.
+      link: (at, target) => word(target - at),
     };
   },
 

@@ -10,9 +10,15 @@ import { type SocketOptions, socketRules } from "./socketrules.ts";
 
 export type FilterOptions = SocketOptions & NeighbourOptions;
 
+/** Few differ, and each is a part of many programs. */
+const compiled = new Map<string, Uint8Array>();
+
 /** The filter that every command runs under, for good: it cannot be taken off, and children inherit it. */
 export function seccompFilter(arch: Arch, options: FilterOptions): Uint8Array {
-  return compileFilter(architectures[arch], rulesFor(arch, options));
+  const key = JSON.stringify([arch, options]);
+  const filter = compiled.get(key) ?? compileFilter(architectures[arch], rulesFor(arch, options));
+  compiled.set(key, filter);
+  return filter;
 }
 
 const architectures: Record<Arch, Architecture> = {

@@ -18,33 +18,36 @@ type Opening = {
 
 /** Opens a tier; a command has run in it when this settles. Throws Unavailable where it does not work. */
 export async function openTier<View>(tier: Tier<View>, policy: Policy, { options, held }: Opening): Promise<Backend> {
-  const policies = new PreparedPolicies(tier, policy);
-  const programs = held.use(new Programs<Source<View>>((source) => build(tier, source, options)));
   const opening = tier.open();
+  const programs = held.use(new Programs<Source<View>>((source) => build(tier, source, options)));
+  let policies: PreparedPolicies<View>;
+  let first: Source<View>;
   try {
-    programs.of(sourceFor(policies.own, "watched"));
+    policies = new PreparedPolicies(tier, policy);
+    first = sourceFor(policies.own, "watched");
+    programs.of(first);
   } finally {
     held.use(await opening);
   }
   const session = await opening;
-  await probe((command, socket) => confine(command, policies.own, { socket, manner: "watched" }), policy.root);
+  await probe((command, socket) => confine(command, first, socket), policy.root);
   session.begin?.();
   const supervisor = held.use(new Supervisor(options.onRefusal));
   const opened = held.move();
   return {
     ...factsOf(tier, options),
     policy: policies.own.policy,
+    prepare: () => void programs.of(sourceFor(policies.own, "watched")),
     confine: (command, { policy: narrower, manner = "watched" } = {}) =>
       orRefuse(() => {
         const prepared = policies.for(narrower);
-        return confine(command, prepared, { socket: supervisor.socketFor(prepared.rules), manner });
+        return confine(command, sourceFor(prepared, manner), supervisor.socketFor(prepared.rules));
       }),
     [Symbol.dispose]: () => opened.dispose(),
   };
 
-  function confine(command: Command, prepared: PreparedPolicy<View>, { socket, manner }: Connection): Confined {
+  function confine(command: Command, source: Source<View>, socket: number): Confined {
     using taken = new DisposableStack();
-    const source = sourceFor(prepared, manner);
     const { channel, view } = source;
     const { argv, descriptors } = session.start(programs.of(source), { cwd: command.cwd, view, held: taken });
     const pipe = channel && openPipe();
@@ -67,8 +70,6 @@ export async function openTier<View>(tier: Tier<View>, policy: Policy, { options
     return { view: look(), channel, limits, network };
   }
 }
-
-type Connection = { socket: number; manner: Manner };
 
 function build<View>(tier: Tier<View>, source: Source<View>, { arch }: TierOptions): Uint8Array {
   return confiningProgram({

@@ -29,9 +29,10 @@ export function viewsIn({ hasLandlock, cover, followsLinks }: ViewOptions): Pick
         ...layoutOf(policy, { look, kernelMounts: mounts, ways, cover }),
         ...(hasLandlock && readableIn(policy)),
       });
+      if (!followsLinks) return draw;
       const others = fixed;
       fixed ??= writtenIn(draw());
-      return others === undefined || !followsLinks ? draw : () => refusingOthers(draw(), others);
+      return others === undefined ? draw : () => refusingOthers(draw(), others);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
 import { ancestors, isBelow } from "../../files/path.ts";
@@ -33,12 +33,14 @@ export function pathsNamedByGit(
 ): readonly string[] {
   const below = repositories.filter(({ form }) => form === "git").map(({ path }) => dirname(path));
   const tops = [...new Set([...below, ...roots.flatMap(topAbove), ...roots])];
+  const settingsOf = cachedSettings();
   const named = new Set(
     tops.flatMap((top) => {
       const places = gitPlaces(top);
-      const own = places === undefined ? [] : [places.common, places.directory, ...innerRepositories(places.common)];
+      const both = places === undefined ? [] : [places.common, places.directory];
+      const own = [...new Set([...both, ...both.slice(0, 1).flatMap((common) => innerRepositories(common))])];
       const files = own.flatMap((directory) => ["config", "config.worktree"].map((name) => join(directory, name)));
-      return [...namedIn(top, files, configurations), ...own.flatMap(linkedFrom)];
+      return [...namedIn(top, files, { ...configurations, settingsOf }), ...own.flatMap(linkedFrom)];
     }),
   );
   // Protecting a root, or a directory above the repositories, would protect the whole project.
@@ -49,36 +51,42 @@ export function pathsNamedByGit(
 
 /** The top of the work tree in which a directory lies. */
 function topAbove(directory: string): readonly string[] {
-  return ancestors(directory)
-    .filter((above) => gitPlaces(above) !== undefined)
-    .slice(0, 1);
+  const top = ancestors(directory).find((above) => existsSync(join(above, ".git")) && gitPlaces(above) !== undefined);
+  return top === undefined ? [] : [top];
 }
 
-/** The goals of symlinks in the place of what git runs and obeys in its directory. */
+/** The goals of symlinks in the place of what git runs and obeys in its directory, which is a real path. */
 function linkedFrom(gitDirectory: string): readonly string[] {
   const hooks = join(gitDirectory, "hooks");
   const inside = (unlessRefused(() => readdirSync(hooks)) ?? []).map((name) => join(hooks, name));
   const parts = ["hooks", "config", "config.worktree", "info"].map((name) => join(gitDirectory, name));
-  return [...parts, ...inside].flatMap((path) => {
+  return [...parts, ...inside].filter(isLink).flatMap((path) => {
     const { real, followed } = followPath(path, { follow: true });
-    return followed.length === 0 ? [] : [real, ...followed];
+    return [real, ...followed];
   });
+}
+
+function isLink(path: string): boolean {
+  return unlessRefused(() => lstatSync(path).isSymbolicLink()) ?? false;
 }
 
 /** The paths that the user's own configuration names for a repository, wherever they are, and that are there. */
 export function namedByUser(top: string, configurations: GitConfigurations): readonly string[] {
-  return namedIn(top, [], configurations).filter((path) => isBelow(path, top) && existsSync(path));
+  const named = namedIn(top, [], { ...configurations, settingsOf: settingsIn });
+  return named.filter((path) => isBelow(path, top) && existsSync(path));
 }
 
+type Readable = GitConfigurations & { settingsOf: typeof settingsIn };
+
 /** For a work tree, by its own configuration files and those of the user. */
-function namedIn(top: string, own: readonly string[], { home, files }: GitConfigurations): readonly string[] {
+function namedIn(top: string, own: readonly string[], { home, files, settingsOf }: Readable): readonly string[] {
   const named = new Set<string>();
   const read = new Set<string>();
   const pending = [...own, ...files];
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
     if (read.size > mostFiles || read.has(file)) continue;
     read.add(file);
-    for (const setting of settingsIn(file)) {
+    for (const setting of settingsOf(file)) {
       const paths = pathsIn(setting, { top, file, home }).flatMap(realPaths);
       if (isInclude(setting)) pending.push(...paths);
       for (const path of paths) named.add(path);
@@ -91,8 +99,19 @@ function namedIn(top: string, own: readonly string[], { home, files }: GitConfig
 const mostFiles = 50;
 
 function settingsIn(file: string): readonly GitSetting[] {
+  if (!existsSync(file)) return [];
   const text = unlessRefused(() => textAt(realPaths(file).at(-1) ?? file));
   return (text === undefined ? undefined : parseConfig(text)) ?? [];
+}
+
+/** The user's own files hold for every work tree. */
+function cachedSettings(): typeof settingsIn {
+  const known = new Map<string, readonly GitSetting[]>();
+  return (file) => {
+    const settings = known.get(file) ?? settingsIn(file);
+    known.set(file, settings);
+    return settings;
+  };
 }
 
 function isInclude({ section, variable }: GitSetting): boolean {

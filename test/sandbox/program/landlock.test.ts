@@ -57,6 +57,7 @@ function restricted(place: Place, command: string) {
     { path: "/", access: listing },
     ...["/usr", "/bin", "/lib", "/lib64", "/etc", "/proc"].map((path) => ({ path, access: reading })),
     { path: place.project, access: reading | writing },
+    { path: join(place.home, "named"), access: reading },
     { path: "/dev/null", access: usingDevice },
     { path: "/not/there", access: reading },
   ];
@@ -77,6 +78,16 @@ describe.skipIf(!kernelKnows)("under the restriction, for real", () => {
   test.each(rows)("%s", async (_name, command, output) => {
     await using place = makePlace();
     expect(restricted(place, command)).toEqual({ exitCode: 0, output });
+  });
+
+  test("a file that is named can be read, alone in its directory", async () => {
+    await using place = makePlace();
+    await Bun.write(join(place.home, "named"), "named\n");
+    await Bun.write(join(place.home, "secret"), "secret\n");
+    expect(restricted(place, "cat $H/named; cat $H/secret 2>/dev/null || echo closed")).toEqual({
+      exitCode: 0,
+      output: "named\nclosed\n",
+    });
   });
 
   const refused: [name: string, command: string][] = [

@@ -1,6 +1,5 @@
-import { statSync } from "node:fs";
-import type { Assembly } from "../../assembly/assembly.ts";
-import { openPath, openWithoutLinks } from "./place.ts";
+import type { Assembly, StepOptions, Variable } from "../../assembly/assembly.ts";
+import { asPlace, howBytes, here, RESOLVE_NO_SYMLINKS, resolveAt } from "./place.ts";
 
 /** Landlock's access rights for files, in the order of its bits. */
 const bits = [
@@ -63,6 +62,7 @@ export type Restriction = {
 };
 
 const pathRule = 1;
+const EINVAL = 22;
 
 /** Adds the steps that restrict what comes after them, for good. */
 export function restrict(program: Assembly, { abi, paths, closesTcp = false }: Restriction): void {
@@ -73,23 +73,44 @@ export function restrict(program: Assembly, { abi, paths, closesTcp = false }: R
     must: "landlock_create_ruleset",
     into: ruleset,
   });
-
-  for (const { path, access } of paths) {
-    const allowed = access & handled.files & (isDirectory(path) ? ~0n : ofFiles);
-    if (allowed === 0n) continue;
-    const rule = program.words(allowed, 0);
-    const [place, missing] = [program.variable(), program.label(`${path} is missing`)];
-    // A missing path needs no permission.
-    const open = (access & writing) === writing ? openWithoutLinks : openPath;
-    open(program, path, { onError: missing, into: place, into32: rule + 8 });
-    program.step("landlock_add_rule", [ruleset, pathRule, rule, 0], { must: `landlock_add_rule ${path}` });
-    program.step("close", [place]);
-    program.place(missing);
-  }
+  const rows = paths.flatMap(({ path, access }) => {
+    const allowed = access & handled.files;
+    const resolve = (access & writing) === writing ? RESOLVE_NO_SYMLINKS : 0;
+    return allowed === 0n ? [] : [program.text(path), resolve, allowed, allowed & ofFiles];
+  });
+  addRules(program, ruleset, rows);
   program.step("landlock_restrict_self", [ruleset, 0], { must: "landlock_restrict_self" });
   program.step("close", [ruleset]);
 }
 
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+/**
+ * A row has a path, how to resolve it, the rights there, and those if it is no directory. The program goes through them
+ * in a loop, since there may be hundreds: steps for each took longer to write than the rest of the program.
+ */
+function addRules(program: Assembly, ruleset: Variable, rows: readonly (number | bigint)[]): void {
+  const row = { address: program.words(program.words(...rows, 0)) };
+  const [path, place, ifFile] = [program.variable(), program.variable(), program.variable()];
+  const [how, rule] = [program.words(asPlace, 0, 0), program.words(0, 0)];
+  const [next, end] = [program.label("next rule"), program.label("end of the rules")];
+  const [isFile, isAdded] = [program.label("a file"), program.label("the rule is added")];
+  const add = (options: StepOptions) =>
+    program.step("landlock_add_rule", [ruleset, pathRule, rule, 0], { must: "landlock_add_rule", ...options });
+
+  program.place(next);
+  program.next(row, path);
+  program.jump("zero", end);
+  for (const variable of [{ address: how + resolveAt }, { address: rule }, ifFile]) program.next(row, variable);
+  // A missing path needs no permission.
+  program.step("openat2", [here, path, how, howBytes], { onError: next, into: place, into32: rule + 8 });
+  add({ onErrno: { errno: [EINVAL], to: isFile } });
+  program.jump("always", isAdded);
+  program.place(isFile);
+  program.take(ifFile);
+  program.jump("zero", isAdded);
+  program.save({ address: rule });
+  add({});
+  program.place(isAdded);
+  program.step("close", [place]);
+  program.jump("always", next);
+  program.place(end);
 }

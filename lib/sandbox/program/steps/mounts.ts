@@ -1,8 +1,7 @@
 import type { Assembly, StepOptions, Value, Variable } from "../../assembly/assembly.ts";
 import type { Inside, Layout, Mount } from "../../layout/layout.ts";
-import { openWithoutLinks } from "./place.ts";
+import { here, openWithoutLinks } from "./place.ts";
 
-const here = -100;
 const [AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_RECURSIVE] = [0x100, 0x1000, 0x8000] as const;
 const [OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC] = [1, 0o2000000] as const;
 const MOVE_MOUNT_F_EMPTY_PATH = 4;
