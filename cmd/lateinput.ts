@@ -19,11 +19,11 @@ type Progress = {
   next: LateStdin["first"];
   /** Settles when the part that is being read has been passed on. */
   part: Promise<void>;
-  /** The time until which the run waits for a first byte. */
+  /** The time until which the run waits for more. */
   latest: number;
 };
 
-/** Passes on stdin while the run goes on, each part as a block of its own. Waits a little for the first byte. */
+/** Passes on stdin while the run goes on, each part as a block of its own. At first it waits a little for each. */
 export function readLate(stdin: LateStdin, inbox: Inbox): void {
   const progress = { next: stdin.first, part: Promise.resolve(), latest: performance.now() + stdin.waitMs };
   void pump(stdin, progress, inbox);
@@ -42,7 +42,6 @@ async function pump({ reader, signal }: LateStdin, progress: Progress, inbox: In
     for (; !(await progress.next).done; part.resolve()) {
       part = Promise.withResolvers();
       progress.part = part.promise;
-      progress.latest = 0;
       const { bytes: read, next } = await readPart(reader, progress.next, room);
       signal.throwIfAborted();
       room -= read.length;

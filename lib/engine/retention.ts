@@ -5,7 +5,7 @@ import type { ItemOf, LoggedItem } from "../session/item.ts";
 type Retention = {
   kept: readonly number[];
   tail: readonly number[];
-  /** Results in the tail that are too long for it. */
+  /** Results in the tail that are too long for it, and prompts that would leave no room for the work. */
   trims: ItemOf<"trim">["results"];
   /** The number of items that a summary replaces. */
   replaced: number;
@@ -17,6 +17,9 @@ const promptShare = 0.1;
 const mostPromptTokens = 20_000;
 const tailMessages = 4;
 const shortestResult = 400;
+/** A prompt that takes more than the first is cut to the second. */
+const longestPromptShare = 0.3;
+const cutPromptShare = 0.2;
 
 /**
  * Chooses what stays verbatim: the environment, the first prompt, the latest prompts, the todo list, and the last
@@ -25,7 +28,6 @@ const shortestResult = 400;
 export function retain(items: readonly LoggedItem[], window: number): Retention {
   const tail = tailOf(items, window * tailShare);
   const inTail = new Set(tail);
-  const seqsInTail = new Set(tail.map(({ seq }) => seq));
   const prompts = items.filter((item) => item.kind === "user" && !inTail.has(item));
   const room = Math.min(mostPromptTokens, window * promptShare);
   const kept = new Set<LoggedItem>([
@@ -33,15 +35,16 @@ export function retain(items: readonly LoggedItem[], window: number): Retention 
     ...prompts.slice(0, 1),
     ...latestWithin(prompts.slice(1), room),
     ...items.filter(({ kind }) => kind === "images_removed"),
-    ...items.filter((item) => item.kind === "trim" && item.results.some(({ seq }) => seqsInTail.has(seq))),
     ...lastOf(items, (item) => item.kind === "todo"),
     ...lastOf(items, (item) => item.kind === "turn_start" || item.kind === "turn_end"),
   ]);
+  const seqs = new Set([...kept, ...tail].map(({ seq }) => seq));
+  for (const item of items) if (item.kind === "trim" && item.results.some(({ seq }) => seqs.has(seq))) kept.add(item);
   const replaced = items.filter((item) => tokensOf(item) > 0 && !kept.has(item) && !inTail.has(item));
   return {
     kept: items.filter((item) => kept.has(item) && !inTail.has(item)).map(({ seq }) => seq),
     tail: tail.map(({ seq }) => seq),
-    trims: trimsOf(tail, window * tailShare),
+    trims: [...promptTrims([...kept, ...tail], window), ...trimsOf(tail, window * tailShare)],
     replaced: replaced.length,
   };
 }
@@ -97,7 +100,20 @@ function trimsOf(tail: readonly LoggedItem[], room: number): ItemOf<"trim">["res
     const tokens = tokensOf(item);
     left -= Math.min(tokens, share);
     if (tokens <= share) return [];
-    const characters = item.parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
-    return [{ seq: item.seq, length: Math.max(shortestResult, Math.floor((characters * share) / tokens)) }];
+    return [{ seq: item.seq, length: Math.max(shortestResult, charactersIn(item, share)) }];
   });
+}
+
+function promptTrims(items: readonly LoggedItem[], window: number): ItemOf<"trim">["results"] {
+  return items.flatMap((item) =>
+    item.kind === "user" && tokensOf(item) > window * longestPromptShare
+      ? [{ seq: item.seq, length: charactersIn(item, window * cutPromptShare) }]
+      : [],
+  );
+}
+
+/** The part of its characters that takes so many tokens. */
+function charactersIn(item: (ItemOf<"result"> | ItemOf<"user">) & LoggedItem, tokens: number): number {
+  const characters = item.parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
+  return Math.floor((characters * tokens) / tokensOf(item));
 }

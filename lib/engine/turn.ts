@@ -167,6 +167,8 @@ async function* confirm(
     if (judgement.kind !== "answer" || inbox.isEmpty) return judgement;
   }
   judge.takeBack();
+  // Another answer is verified from the start.
+  if (turn.verification !== undefined) Object.assign(turn.verification, { attempts: 0, passed: false });
   return undefined;
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import { formatDuration } from "../config/units.ts";
+import { formatDuration, longestTimeoutMs } from "../config/units.ts";
 import { type ErrorCode, KodaError } from "../errors.ts";
 import type { Model } from "./model.ts";
 
@@ -54,7 +54,8 @@ function delayAfter(error: KodaError, attempt: number, policy: RetryPolicy): Del
   if (attempt > Math.min(policy.max, maxRetries)) return undefined;
   const isLimit = limitCodes.has(code);
   const isLong = retryAfterMs !== undefined && (retryAfterMs > longestDelayMs || !retryable);
-  if (isLong && (retryable || isLimit) && retryAfterMs > 0 && retryAfterMs <= policy.waitLimitMs)
+  const isWaitedFor = isLimit || (isLong && retryable);
+  if (isWaitedFor && retryAfterMs !== undefined && retryAfterMs > 0 && retryAfterMs <= policy.waitLimitMs)
     return { ms: retryAfterMs, isForLimit: true };
   // The provider knows when a limit resets; a server in trouble may come back sooner than it says.
   if (!retryable || (isLong && isLimit)) return undefined;
@@ -72,6 +73,7 @@ function withAdvice(error: KodaError, { waitLimitMs }: RetryPolicy): KodaError {
   const { code, message, retryable, httpStatus, retryAfterMs } = error;
   if (!limitCodes.has(code) || retryAfterMs === undefined) return error;
   if (retryAfterMs <= Math.max(waitLimitMs, retryable ? longestDelayMs : 0)) return error;
+  if (retryAfterMs > longestTimeoutMs) return error;
   const minutes = Math.ceil(retryAfterMs / 60_000) * 60_000;
   return new KodaError(
     code,

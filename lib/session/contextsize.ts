@@ -6,9 +6,12 @@ export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 3.5);
 }
 
+/** Some providers report only the part of the input that was not cached, or nothing but zeros. */
+const leastCredible = 0.4;
+
 /**
  * The size of a conversation in tokens: what the provider reported for the last reply, and an estimate of what was
- * added since. All of it is estimated when nothing was reported.
+ * added since. All of it is estimated when nothing was reported, or far too little.
  */
 export class ContextSize {
   #reported: number | undefined;
@@ -29,7 +32,9 @@ export class ContextSize {
   }
 
   tokens(overhead: () => number): number {
-    return this.#reported === undefined ? overhead() + this.#estimated : this.#reported + this.#sinceReport;
+    const reported = this.#reported === undefined ? 0 : this.#reported + this.#sinceReport;
+    if (reported >= leastCredible * this.#estimated && this.#reported !== undefined) return reported;
+    return overhead() + this.#estimated;
   }
 }
 

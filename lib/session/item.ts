@@ -117,7 +117,7 @@ export const itemChecks = {
       ...cost,
     },
   ),
-  /** Results of which the model is sent only this many characters from now on. */
+  /** Results and prompts of which the model is sent only this many characters from now on. */
   trim: isRecordOf({ results: isListOf(isRecordOf({ seq: isNumber, length: isNumber })) }),
   /** The provider refused an image: "Invalid image" replaces those of results since `from`, and with `prompts` all. */
   images_removed: isRecordOf({ from: isNumber, prompts: isBoolean }),

@@ -81,7 +81,8 @@ function withTrimmed(items: readonly LoggedItem[], marker: ItemOf<"trim"> & Logg
   const lengths = new Map(marker.results.map(({ seq, length }) => [seq, length]));
   const shown = items.map((item) => {
     const length = lengths.get(item.seq);
-    return item.kind === "result" && length !== undefined ? trimmed(item, length) : item;
+    const isText = item.kind === "result" || item.kind === "user";
+    return isText && length !== undefined ? trimmed(item, length) : item;
   });
   return [...shown, marker];
 }

@@ -208,7 +208,8 @@ async function indexEntries(
   const entries = new Map<string, IndexEntry>();
   const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?size: (\d+)\tflags: \w+\n)?/gy;
   for (const [, mode = "", hash = "", path = "", size = "0"] of new TextDecoder().decode(printed).matchAll(entry)) {
-    if (path.startsWith(prefix)) entries.set(path.slice(prefix.length), { mode, hash, size: Number(size) });
+    if (path.startsWith(prefix) && isReadable(path))
+      entries.set(path.slice(prefix.length), { mode, hash, size: Number(size) });
   }
   return entries;
 }
@@ -224,7 +225,12 @@ function partsOf(printed: Uint8Array): string[] {
   return new TextDecoder()
     .decode(printed)
     .split("\0")
-    .filter((part) => part !== "");
+    .filter((part) => part !== "" && isReadable(part));
+}
+
+/** A name that is not UTF-8 leads to no file: what looks deleted is not. */
+function isReadable(name: string): boolean {
+  return !name.includes("\uFFFD");
 }
 
 type Wanted = { paths: readonly string[]; copies: Copies };

@@ -179,3 +179,27 @@ test("a stub of a summary is none, and a prompt that fills the window is not sum
   );
   expect(server.requests.filter(isSummary).length).toBeLessThan(4);
 });
+
+test("a provider that reports too few tokens is not believed", async () => {
+  await using place = makePlace(book(20));
+  let asked = 0;
+  await using server = await startModelServer((seen) => {
+    const input = tokensIn(seen);
+    if (input > window) return problem(400, `maximum context length is ${window} tokens, requested ${input}`);
+    const part = isSummary(seen) ? say("Goal: count the words.") : readPages(20)(asked++);
+    return reply(part as ReturnType<typeof say>, { usage: { input: 3, output: 1 } });
+  });
+  const { end, events } = await exec(place, server, [...small, "Count the words."]);
+  expect(end).toMatchObject({ exit: 0, text: "Counted." });
+  expect(server.requests.filter(isSummary).length).toBeLessThan(5);
+  for (const event of events)
+    if (event.type === "compact") expect(event.after_tokens).toBeLessThan(event.before_tokens);
+});
+
+test("a prompt that is too long for the window is cut, and says where the rest is", async () => {
+  await using place = makePlace({ "long.txt": "all of it ".repeat(10_000) });
+  await using server = await startModelServer(windowed(() => say("Counted.")));
+  const { end } = await exec(place, server, [...small, "-f", "long.txt"]);
+  expect(end).toMatchObject({ exit: 0, text: "Counted." });
+  expect(server.requests.at(-1)?.lines.at(-1)?.text).toContain("RecallContext with turn 1 has them");
+});

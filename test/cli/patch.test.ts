@@ -303,3 +303,21 @@ test("the writes of a verification are in it", async () => {
   expect(end.verify?.passed).toBe(true);
   expect(readFileSync(join(place.project, "../run.patch"), "utf8")).toContain("+++ b/checked");
 });
+
+test("a file whose name is not UTF-8 is left out, also when git knows it", async () => {
+  await using place = makePlace({ ok: "one\n" });
+  const git = (...args: string[]) => runGit(place.project, place.env, args);
+  git("init", "-q");
+  writeFileSync(Buffer.concat([Buffer.from(`${place.project}/l`), Buffer.from([0xe9])]), "old\n");
+  git("add", ".");
+  git("commit", "-qm", "first");
+  await using server = await startModelServer([
+    call("Bash", { command: 'for f in *; do echo new > "$f"; done' }),
+    say("Done."),
+  ]);
+  const patch = join(place.project, "../run.patch");
+  const { end } = await exec(place, server, ["--patch", patch, "go"]);
+  expect(end.exit).toBe(0);
+  expect(readFileSync(patch, "utf8")).toContain("+++ b/ok");
+  expect(readFileSync(patch, "utf8")).not.toContain("deleted");
+});

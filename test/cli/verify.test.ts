@@ -200,3 +200,14 @@ test("without --verify there is nothing about it, and an empty command is a mist
   }
   expect(server.requests).toHaveLength(0);
 });
+
+test("Finish is taken back by a verification that fails, as often as there are attempts", async () => {
+  const finish = call("Finish", { status: "done", summary: "All good." });
+  const flags = ["--finish", "required", "--verify-attempts", "5"];
+  const passing = ["--verify", 'echo x >> log; test "$(wc -l < log)" -ge 5'];
+  const { end, requests } = await run(() => finish, [...passing, ...flags]);
+  expect([...ending(end).slice(0, 2), end.verify?.attempts, requests.length]).toEqual(["done 0", undefined, 5, 5]);
+  const failing = await run(() => finish, ["--verify", "false", ...flags]);
+  expect(ending(failing.end)).toEqual(["failed 8", "verification", { command: "false", passed: false, attempts: 5 }]);
+  expect(failing.end.resume).toContain("--finish required");
+});
