@@ -177,7 +177,7 @@ const limits = grouped("Limits", {
   "idle-timeout": { value: value.duration, about: "Time without output from the model or a tool" },
   "wait-limit": {
     value: value.wait,
-    about: "Longest wait for a limit of the provider's to reset; a longer one ends the run with exit 9",
+    about: "Longest wait for the provider's limit to reset; a longer one ends the run with exit 9",
     default: "0",
   },
   "max-command-time": { value: value.duration, about: "Time of one command", default: "300s" },

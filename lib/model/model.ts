@@ -34,7 +34,7 @@ export type ModelRequest = {
   affordableOutput?: number;
   /** Called for every chunk of bytes: `--idle-timeout` starts again. */
   heard?: () => void;
-  /** Called with the provider's limits whenever a response tells them, also one that refuses the request. */
+  /** Called with the provider's limits whenever a response tells them, including one that refuses the request. */
   limits?: (limits: RateLimits) => void;
   /** Called when a wait for a limit begins, and disposed at its end: `--idle-timeout` does not count it. */
   waits?: () => Disposable;

@@ -122,7 +122,7 @@ function read(family: Family, name: string, { headers, now }: { headers: HeaderM
   return {
     name,
     usedPercent: percent ?? (remaining === undefined || !limit ? undefined : percentOf(limit - remaining, limit)),
-    // A limit that only tells its reset was reached, since this is asked about a refused request.
+    // A limit with only a reset time counts as reached: this is asked after a refusal.
     isSpent: left === undefined ? (percent ?? 0) >= 100 : (remaining ?? 0) <= 0,
     minutes: numberOf(at(minutes)) ?? minutesIn(name),
     resetsAt: reset === undefined ? undefined : momentOf(reset, now),

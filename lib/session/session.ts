@@ -35,7 +35,7 @@ type TurnFacts = { error?: { code: string; message: string }; files?: number | u
 
 /**
  * One open conversation: its log, and everything that belongs to it alone while it is open. It holds the session's
- * lease, so nobody else writes to it; what is appended has been committed when the call returns.
+ * lease, so no other process writes to it; what is appended has been committed when the call returns.
  */
 export class Session implements AsyncDisposable {
   readonly id: string;

@@ -1,13 +1,12 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { openStore } from "../../lib/session/store.ts";
 import { checkLines, koda, type RanExec, start } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { noUsage } from "../../lib/model/usage.ts";
-import { firstSchema } from "../support/firstschema.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
 
 const scripted = async () => await startModelServer(() => say("ok"));
@@ -270,7 +269,7 @@ describe("a log that another version of koda wrote", () => {
     const path = databaseOf(place);
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     using db = new Database(path);
-    db.run(firstSchema);
+    db.run(firstSchema());
     const facts = { cwd: place.project, date: "2026-01-02", mode: "plan", sandbox: "on", writable: [place.project] };
     const items = [
       { kind: "turn_start" },
@@ -338,3 +337,9 @@ describe("a log that another version of koda wrote", () => {
     expect((await run(place, [...flags, "another"])).end.exit).toBe(0);
   });
 });
+
+/** The schema of the first version of koda, without the rows of the recording. */
+function firstSchema(): string {
+  const [schema = ""] = readFileSync("test/recordings/database-1.sql", "utf8").split("\nINSERT INTO");
+  return schema;
+}
