@@ -6,7 +6,7 @@ import { addSessions } from "./bulk.ts";
 import { cost, type Figure, interleaved, median } from "./measure.ts";
 
 const rounds = 5;
-/** What a koda without a session takes is about 50 MB. */
+/** A koda without a session takes about 50 MB. */
 const mostMb = 120;
 
 /** Lists of 10,000 sessions, and documents of 100,000 items; the floor prints the same rows. */

@@ -59,13 +59,13 @@ export async function rollbackSession(
     if (!force) assertRestorable(report.files);
     await restoreFiles(restoration.plan, { snapshots, session });
   }
-  if (!dryRun) await dropTurns(session, { turns: dropped.length, files });
+  if (!dryRun) dropTurns(session, { turns: dropped.length, files });
   return report;
 }
 
-async function dropTurns(session: Session, { turns, files }: { turns: number; files: boolean }): Promise<void> {
+function dropTurns(session: Session, { turns, files }: { turns: number; files: boolean }): void {
   try {
-    await session.rollback(turns);
+    session.rollback(turns);
   } catch (error) {
     if (!files || !(error instanceof KodaError)) throw error;
     const done = "The files are restored already, the conversation is as it was: run the same command again then.";

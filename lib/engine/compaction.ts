@@ -3,7 +3,7 @@ import type { Item } from "../session/item.ts";
 import type { Event } from "./event.ts";
 import type { Reply } from "./gather.ts";
 import { affordableOutput, isLastRequest, limitReached, priced } from "./ledger.ts";
-import { ask, foreseeRequest, tokensIn } from "./request.ts";
+import { ask, foreseeRequest, reportContext, tokensIn } from "./request.ts";
 import { retain } from "./retention.ts";
 import { staleResults } from "./stale.ts";
 import { requestSummary, shortestSummary, type Summary } from "./summary.ts";
@@ -96,6 +96,7 @@ export class Compaction {
     const after = tokensOf(turn);
     this.#leastTokens = after + this.#windowOf(turn) * growthShare;
     yield { type: "compact", kind: "full", before_tokens: before, after_tokens: after };
+    yield reportContext(turn, after);
     return true;
   }
 
@@ -134,7 +135,9 @@ function* leaveOutStale(turn: Turn): Generator<Event, void> {
   if (results.length === 0) return;
   const before = tokensOf(turn);
   session.append({ kind: "trim", results });
-  yield { type: "compact", kind: "micro", before_tokens: before, after_tokens: tokensOf(turn) };
+  const after = tokensOf(turn);
+  yield { type: "compact", kind: "micro", before_tokens: before, after_tokens: after };
+  yield reportContext(turn, after);
 }
 
 /** Failures that are about the summary alone. */

@@ -116,9 +116,14 @@ function longestReply({ maxOutput = 4096 }: ModelInfo): number {
   return maxOutput;
 }
 
-/** The usage of a complete reply, or of no reply when only the provider's limits have changed. */
-function usageEvent({ ledger, session, info, progress }: Turn, request: Usage): Event {
-  const used = request.input === null ? null : request.input + (request.output ?? 0);
+/** The size of the conversation after a compaction, as an estimate. */
+export function reportContext(turn: Turn, used: number): Event {
+  return usageEvent(turn, noUsage, used);
+}
+
+/** The usage of a complete reply, or of no reply when only something else in it has changed. */
+function usageEvent({ ledger, session, info, progress }: Turn, request: Usage, estimate: number | null = null): Event {
+  const used = request.input === null ? estimate : request.input + (request.output ?? 0);
   const cost = costOf(ledger, info.price);
   const turn: Figures = progress.usage;
   return {

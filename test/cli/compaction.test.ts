@@ -48,8 +48,12 @@ test("a task that outgrows the window is compacted and goes on to its end", asyn
   const compactions = events.filter(({ type }) => type === "compact");
   expect(summaries.length).toBeGreaterThan(2);
   expect(compactions).toHaveLength(summaries.length);
-  for (const event of compactions)
-    if (event.type === "compact") expect(event.after_tokens).toBeLessThan(event.before_tokens);
+  for (const event of compactions) {
+    if (event.type !== "compact") continue;
+    expect(event.after_tokens).toBeLessThan(event.before_tokens);
+    const usage = events[event.seq + 1];
+    expect(usage).toMatchObject({ type: "usage", context: { used: event.after_tokens, window } });
+  }
 
   for (const summary of summaries) {
     const after = server.requests[summary.index + 1];

@@ -8,7 +8,7 @@ import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { finished, spawnIn } from "../support/run.ts";
 
-/** What developers type: it leaves the project, or has values that only the shell knows. */
+/** Everyday commands that leave the project, or have values that only the shell knows. */
 const everyday = [
   "cd /usr/include && node -e 'console.log(1)'",
   'rm -rf "$BUILD_DIR"',

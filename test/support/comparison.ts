@@ -5,7 +5,7 @@ import { deadPort, readSome, Stage } from "./stage.ts";
 
 const megabyte = 1024 * 1024;
 
-/** What is expected of a proxy, asked of koda and of others in the same words. Each throws what went wrong. */
+/** The expectations of a proxy, asked of koda and of others in the same words. Each throws what went wrong. */
 const checks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   async "plain exchange"(stage) {
     const socket = await stage.open(echo);

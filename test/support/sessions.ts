@@ -8,7 +8,7 @@ import { type NewSession, openStore, type Store } from "../../lib/session/store.
 
 export const start: NewSession = { cwd: "/project", model: "big", provider: "corp", mode: "auto" };
 
-/** What the first items of a session say of its surroundings. */
+/** The environment that the first items of a session record. */
 export const facts: EnvironmentFacts = {
   cwd: "/project",
   date: "2026-11-18",

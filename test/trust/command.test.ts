@@ -486,7 +486,7 @@ const confined: Record<string, Row[]> = {
   ],
 };
 
-/** Where the kernel does not decide, the paths in a command do. */
+/** The paths in a command decide where the kernel does not. */
 const unconfined: Row[] = [
   ["ls > ~/out", "write outside /home/u/out"],
   ["ls > ../out", "write outside /home/u/out"],

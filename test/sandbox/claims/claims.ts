@@ -73,7 +73,7 @@ const [readOnly, busy, noLock] = [
   /: Device or resource busy$/,
   /^error: could not lock config file .*: Read-only file system$/,
 ];
-/** What git and koda would obey; Landlock cannot hold it. */
+/** Files that git and koda would obey; Landlock cannot protect them. */
 const obeyed: readonly [that: string, run: string, says: RegExp, exit: number, change: string][] = [
   ["git's configuration stays as it is", "git config a.b c", noLock, 255, ".git/config"],
   ["git gets no hook", "echo x > .git/hooks/h", readOnly, 1, ".git/hooks/h"],

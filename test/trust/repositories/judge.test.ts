@@ -14,7 +14,7 @@ async function judged(files: Files): Promise<string | undefined> {
 
 const config = (text: string): Files => ({ config: text });
 
-/** What a dangerous setting is set to, and the names of such settings. */
+/** The value of a dangerous setting, and the names of such settings. */
 const settings: [value: string, names: string][] = [
   ["/bin/evil", "core.fsmonitor sendemail.smtpServer"],
   ["hooks/evil", "core.fsmonitor"],
