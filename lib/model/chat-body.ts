@@ -1,4 +1,14 @@
-import { contentForm, dataUrl, omittedImage, outputLimit, wireName } from "./body.ts";
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionCreateParamsStreaming,
+  ChatCompletionMessageFunctionToolCall,
+  ChatCompletionMessageParam,
+  ChatCompletionTool,
+  ChatCompletionToolMessageParam,
+  ChatCompletionUserMessageParam,
+} from "openai/resources/chat/completions";
+import { type BodyFields, contentForm, dataUrl, omittedImage, outputLimit, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
@@ -14,25 +24,27 @@ import {
 import type { ModelRequest, ToolOffer } from "./model.ts";
 import type { Quirks } from "./providers.ts";
 
+type Params = BodyFields<ChatCompletionCreateParamsStreaming>;
+
 /** The bodies of Chat Completions requests. */
 export function chatBodies({ provider, info, settings }: ModelEndpoint): (request: ModelRequest) => string {
   const quirks = provider.quirks ?? {};
   const options = { quirks, images: info.images };
   const textsOf = messageWriter((messages, position) => messageForms(messages, position, options));
   return (request) => {
-    const system = JSON.stringify({ role: "system", content: request.system });
+    const system = JSON.stringify({ role: "system", content: request.system } satisfies ChatCompletionMessageParam);
     const messages = { name: "messages", texts: [system, ...textsOf(request.messages)] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
-    const key = quirks.maxTokens ?? "max_completion_tokens";
+    const key = (quirks.maxTokens ?? "max_completion_tokens") satisfies keyof Params;
     const { first, last } = outputLimit(request, settings);
     const before = settingsOf(request, { info, quirks, settings, longest: { [key]: first } });
-    return bodyText(before, messages, { tool_choice: choice, [key]: last });
+    return bodyText(before, messages, { tool_choice: choice, [key]: last } satisfies Params);
   };
 }
 
-type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: object };
+type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: Params };
 
-function settingsOf({ tools }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): object {
+function settingsOf({ tools }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): Params {
   const { temperature, reasoningEffort } = settings;
   return {
     model: info.name,
@@ -47,11 +59,15 @@ function settingsOf({ tools }: ModelRequest, { info, quirks, settings, longest }
 
 type FormOptions = { quirks: Quirks; images: boolean | undefined };
 
-function toolForm({ name, about, input }: ToolOffer): object {
+function toolForm({ name, about, input }: ToolOffer): ChatCompletionTool {
   return { type: "function", function: { name, description: about, parameters: input } };
 }
 
-function messageForms(messages: readonly Message[], position: number, options: FormOptions): object[] {
+function messageForms(
+  messages: readonly Message[],
+  position: number,
+  options: FormOptions,
+): ChatCompletionMessageParam[] {
   const message = messages[position];
   switch (message?.role) {
     case undefined:
@@ -67,12 +83,15 @@ function messageForms(messages: readonly Message[], position: number, options: F
   }
 }
 
-function partForm(part: TextPart | ImagePart): object {
+function partForm(part: TextPart | ImagePart): ChatCompletionContentPart {
   return part.type === "text" ? part : { type: "image_url", image_url: { url: dataUrl(part) } };
 }
 
+/** DeepSeek's field for thinking that goes back is not part of OpenAI's API. */
+type AssistantForm = ChatCompletionAssistantMessageParam & { reasoning_content?: string };
+
 /** A reply with nothing but a thought has no form here and is left out. */
-function assistantForm(message: AssistantMessage, options: FormOptions): object[] {
+function assistantForm(message: AssistantMessage, options: FormOptions): AssistantForm[] {
   const text = textOf(message);
   const calls = callsOf(message);
   if (text === "" && calls.length === 0) return [];
@@ -82,7 +101,8 @@ function assistantForm(message: AssistantMessage, options: FormOptions): object[
       role: "assistant",
       content: text === "" ? null : text,
       ...(thinking !== "" && { reasoning_content: thinking }),
-      ...(calls.length > 0 && { tool_calls: calls.map((call) => callForm(call, options)) }),
+      ...(calls.length > 0 &&
+        ({ tool_calls: calls.map((call) => callForm(call, options)) } satisfies BodyFields<AssistantForm>)),
     },
   ];
 }
@@ -91,22 +111,29 @@ function thinkingOf(message: AssistantMessage): string {
   return message.parts.map((part) => (part.type === "thinking" ? part.text : "")).join("");
 }
 
-function callForm({ id, tool, arguments: text }: CallPart, { quirks }: FormOptions): object {
+function callForm(
+  { id, tool, arguments: text }: CallPart,
+  { quirks }: FormOptions,
+): ChatCompletionMessageFunctionToolCall {
   return { id: callId(id, quirks), type: "function", function: { name: wireName(tool), arguments: text } };
 }
 
-function resultForm(message: ToolMessage, { quirks, images }: FormOptions): object {
+function resultForm(message: ToolMessage, { quirks, images }: FormOptions): ChatCompletionToolMessageParam {
   const placeholder = images === false ? omittedImage : "[image: see the next message]";
   const content = message.parts.map((part) => (part.type === "text" ? part.text : placeholder)).join("\n");
   return { role: "tool", tool_call_id: callId(message.call, quirks), content: content || "(empty)" };
 }
 
 /** A result cannot contain images: those of all results of one reply follow the last result, in a user message. */
-function imagesAfter(messages: readonly Message[], position: number, { images }: FormOptions): object[] {
+function imagesAfter(
+  messages: readonly Message[],
+  position: number,
+  { images }: FormOptions,
+): ChatCompletionUserMessageParam[] {
   if (images === false || messages[position + 1]?.role === "tool") return [];
   const first = messages.findLastIndex((message, index) => index < position && message.role !== "tool") + 1;
   const results = messages.slice(first, position + 1).filter((message) => message.role === "tool");
-  const content = results.flatMap(({ tool, parts }) => {
+  const content = results.flatMap(({ tool, parts }): ChatCompletionContentPart[] => {
     const shown = parts.filter((part) => part.type === "image");
     return shown.length === 0 ? [] : [{ type: "text", text: `Images from ${tool}:` }, ...shown.map(partForm)];
   });
