@@ -1,3 +1,5 @@
+import type { ChatCompletionContentPart, ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import type { ResponseInputContent, ResponseInputItem, ResponseOutputText } from "openai/resources/responses/responses";
 import type { Wire } from "../../lib/config/config.ts";
 
 /**
@@ -33,7 +35,8 @@ type Refuse = (problem: string) => void;
 function chatLines(body: Json, refuse: Refuse): Line[] {
   return list(body.messages).map((message, index) => {
     const at = `messages[${index}]`;
-    const role = message.role === "developer" ? "system" : message.role;
+    const given = message.role as ChatCompletionMessageParam["role"];
+    const role = given === "developer" ? "system" : given;
     if (role !== "system" && role !== "user" && role !== "assistant" && role !== "tool") {
       refuse(`${at}.role: ${JSON.stringify(message.role)} is not a role`);
     }
@@ -72,7 +75,7 @@ function responsesLines(body: Json, refuse: Refuse): Line[] {
   const items = list(body.input);
   for (const [index, item] of items.entries()) {
     const at = `input[${index}]`;
-    switch (item.type ?? "message") {
+    switch ((item.type ?? "message") as ResponseInputItem["type"]) {
       case "message": {
         const content = contentOf(item.content, `${at}.content`, refuse);
         if (content.text === "" && content.images === 0) refuse(`${at}.content: must not be empty`);
@@ -161,12 +164,15 @@ function contentOf(content: unknown, at: string, refuse: Refuse): { text: string
     const url = image.type === "image_url" ? object(image.image_url).url : image.image_url;
     if (!/^data:image\/[a-z]+;base64,[A-Za-z0-9+/]+=*$/.test(text(url))) refuse(`${at}: not a data URL of an image`);
   }
-  const known = new Set(["text", "input_text", "output_text"]);
-  const texts = parts.filter((part) => known.has(text(part.type))).map((part) => text(part.text));
+  const texts = parts.filter((part) => textParts.has(text(part.type))).map((part) => text(part.text));
   if (texts.length + images.length < parts.length) refuse(`${at}: a part of an unknown type`);
   if (texts.includes("")) refuse(`${at}: a text part must not be empty`);
   return { text: texts.join(""), images: images.length };
 }
+
+type PartType = (ChatCompletionContentPart | ResponseInputContent | ResponseOutputText)["type"];
+
+const textParts: ReadonlySet<string> = new Set(["text", "input_text", "output_text"] satisfies PartType[]);
 
 function list(value: unknown): Json[] {
   return Array.isArray(value) ? value.map(object) : [];
