@@ -82,7 +82,15 @@ function usageOf(usage: JsonRecord): Usage {
   return {
     input: countIn(usage, "prompt_tokens") ?? null,
     cached: cached ?? countIn(usage, "prompt_cache_hit_tokens") ?? null,
-    output: countIn(usage, "completion_tokens") ?? null,
+    output: outputOf(usage) ?? null,
     reasoning: countIn(recordIn(usage, "completion_tokens_details"), "reasoning_tokens") ?? null,
   };
+}
+
+/** xAI and Gemini count thinking only in the total, although it is output and costs as much. */
+function outputOf(usage: JsonRecord): number | undefined {
+  const output = countIn(usage, "completion_tokens");
+  const total = countIn(usage, "total_tokens");
+  if (output === undefined || total === undefined) return output;
+  return Math.max(output, total - (countIn(usage, "prompt_tokens") ?? total));
 }

@@ -359,6 +359,11 @@ describe("over the wire chat", () => {
       [chatChunk({}, "stop", { usage: { prompt_cache_hit_tokens: 3 } })],
       { cached: 3 },
     ],
+    [
+      "with thinking only in the total",
+      [chatChunk({}, "stop", { usage: { prompt_tokens: 12, completion_tokens: 2, total_tokens: 354 } })],
+      { input: 12, output: 342 },
+    ],
     ["as nonsense", [chatChunk({}, "stop", { usage: { prompt_tokens: -1, completion_tokens: "many" } })], {}],
   ])("usage may come %s", async (_name, frames, usage) => {
     expect((await reads(...frames)).at(-1)).toMatchObject({ type: "end", usage: { ...none, ...usage } });
