@@ -113,6 +113,22 @@ export function drip(entry: Entry, size = 1): Reply {
     });
 }
 
+/** The same bytes in pieces of random sizes: they cut frames, lines and characters anywhere, and some hold several. */
+export function shred(entry: Entry, random: () => number): Reply {
+  return (asked) =>
+    asReply(entry)(asked).flatMap((step) => {
+      if (step.type !== "send") return [step];
+      const pieces: Step[] = [];
+      for (let at = 0; at < step.bytes.length;) {
+        const end = at + 1 + Math.floor(2000 * random() ** 3);
+        pieces.push({ type: "send", bytes: step.bytes.subarray(at, end) });
+        if (end < step.bytes.length || random() < 0.5) pieces.push({ type: "flush" });
+        at = end;
+      }
+      return pieces;
+    });
+}
+
 /** The body of a reply as it is sent, for cutting it in every place. */
 export function bytesOf(entry: Entry, wire: Wire): Uint8Array {
   return Buffer.concat(sendsOf(entry, wire));
