@@ -1,18 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Wire } from "../../lib/config/config.ts";
+import { type Wire, wires } from "../../lib/config/config.ts";
 import { type Aimock, type MockFaults, startAimock } from "../support/aimock.ts";
 import { binary, checkLines, type EndLine, type Line, using } from "../support/koda.ts";
 import { makePlace } from "../support/place.ts";
 import { runIn } from "../support/run.ts";
 import { processesNaming } from "../support/shell.ts";
-
-/** KODA_SEQUENCES=300 for more runs, and KODA_SEED for others. */
-const runs = Number(process.env.KODA_SEQUENCES ?? 36);
-const seed = Number(process.env.KODA_SEED ?? 1);
-
-const wires: readonly Wire[] = ["chat", "responses"];
 
 const fifth = 0.2;
 const faults: readonly (readonly [string, MockFaults])[] = [
@@ -25,9 +19,11 @@ const faults: readonly (readonly [string, MockFaults])[] = [
 ];
 const lanes = wires.flatMap((wire) => faults.map(([name, made]) => ({ wire, name, made })));
 
+/** KODA_SEQUENCES=300 makes as many runs in all, and KODA_SEED other ones. */
+const each = Math.ceil(Number(process.env.KODA_SEQUENCES ?? 3 * lanes.length) / lanes.length);
+const seed = Number(process.env.KODA_SEED ?? 1);
 /** In seconds. */
 const longest = 60;
-const each = Math.ceil(runs / lanes.length);
 
 describe("against a mock by other hands, a success is the whole task and a failure says so", () => {
   for (const [index, { wire, name, made }] of lanes.entries())
