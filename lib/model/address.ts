@@ -1,3 +1,4 @@
+import { type Wire, wires } from "../config/config.ts";
 import { isPublicParameter, maskQuery } from "../config/mask.ts";
 import type { Env } from "../config/paths.ts";
 import { httpUrl } from "../config/types.ts";
@@ -45,6 +46,17 @@ export function assertBaseUrl({ name, baseUrl, baseUrlVariable }: Provider): voi
 export function requestUrl({ baseUrl }: Pick<Provider, "baseUrl">, path: string): string {
   const end = baseUrl.includes("?") ? baseUrl.indexOf("?") : baseUrl.length;
   return baseUrl.slice(0, end).replace(/\/+$/, "") + path + baseUrl.slice(end);
+}
+
+/** The path of each wire below the base URL. */
+export const wirePaths: Readonly<Record<Wire, string>> = {
+  chat: "/chat/completions",
+  responses: "/responses",
+  messages: "/messages",
+};
+
+export function wireOfPath(path: string): Wire | undefined {
+  return wires.find((wire) => path.endsWith(wirePaths[wire]));
 }
 
 /** The base URL for messages and records: without user name and query, which may hold a key. */

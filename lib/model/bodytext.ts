@@ -1,21 +1,27 @@
 import type { Message } from "./message.ts";
 
-/** The forms of a message in a request; the messages around it decide where images of results go. */
-type Form = (messages: readonly Message[], position: number) => readonly object[];
+/**
+ * The forms of a message in a request, or their JSON; the messages around it decide where images of results go.
+ */
+type Form = (messages: readonly Message[], position: number) => readonly (object | string)[];
 
 /**
  * Writes messages as JSON. A conversation is sent again with every request, so the text of a message is kept as long as
  * the message is.
  */
-export function messageWriter(form: Form): (messages: readonly Message[]) => string[] {
+export function messageWriter(form: Form): (messages: readonly Message[]) => string[][] {
   const known = new WeakMap<Message, string[]>();
   return (messages) =>
-    messages.flatMap((message, position) => {
-      const texts = known.get(message) ?? form(messages, position).map((one) => JSON.stringify(one));
+    messages.map((message, position) => {
+      const texts = known.get(message) ?? form(messages, position).map(textOfForm);
       // The form of the last one may still depend on what comes after it.
       if (position < messages.length - 1) known.set(message, texts);
       return texts;
     });
+}
+
+function textOfForm(form: object | string): string {
+  return typeof form === "string" ? form : JSON.stringify(form);
 }
 
 /**
