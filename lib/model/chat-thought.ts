@@ -11,8 +11,10 @@ export class ChatThought {
 
   /** Adds what a delta has of a thought; returns the text that people may read. */
   add(delta: JsonRecord): string {
+    const { reasoning_content, reasoning, thinking, reasoning_details } = delta;
+    // Most deltas have none of them.
+    if (!(reasoning_content || reasoning || thinking || reasoning_details)) return "";
     const field = textFields.find((name) => isText(delta[name]));
-    if (field === undefined && delta.reasoning_details === undefined) return "";
     const details = arrayIn(delta, "reasoning_details").filter(isRecord);
     for (const detail of details) this.#addDetail(detail);
     const text = field === undefined ? details.map(textOfDetail).join("") : plainText(delta[field]);
