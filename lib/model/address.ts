@@ -49,14 +49,27 @@ export function requestUrl({ baseUrl }: Pick<Provider, "baseUrl">, path: string)
 }
 
 /** The path of each wire below the base URL. */
-export const wirePaths: Readonly<Record<Wire, string>> = {
+const wirePaths: Readonly<Record<Wire, string>> = {
   chat: "/chat/completions",
   responses: "/responses",
   messages: "/messages",
 };
 
+/** Google has Claude at the same protocol, but the model's name in the address. */
+const googlePath = ":streamRawPredict";
+
+export function isGoogleMessages({ baseUrl }: Pick<Provider, "baseUrl">): boolean {
+  return /\/publishers\/anthropic\/?$/.test(URL.parse(baseUrl)?.pathname ?? "");
+}
+
+/** The address of requests to a model. */
+export function modelUrl(wire: Wire, provider: Pick<Provider, "baseUrl">, model: string): string {
+  const isGoogle = wire === "messages" && isGoogleMessages(provider);
+  return requestUrl(provider, isGoogle ? `/models/${encodeURIComponent(model)}${googlePath}` : wirePaths[wire]);
+}
+
 export function wireOfPath(path: string): Wire | undefined {
-  return wires.find((wire) => path.endsWith(wirePaths[wire]));
+  return path.endsWith(googlePath) ? "messages" : wires.find((wire) => path.endsWith(wirePaths[wire]));
 }
 
 /** The base URL for messages and records: without user name and query, which may hold a key. */

@@ -10,6 +10,7 @@ import type {
   ToolUseBlockParam,
 } from "@anthropic-ai/sdk/resources/messages";
 import { isRecord, parseJson } from "../config/json.ts";
+import { isGoogleMessages } from "./address.ts";
 import { type BodyFields, contentForm, outputLimit, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import { thinkingSettings } from "./effort.ts";
@@ -28,17 +29,18 @@ import {
 import type { ModelInfo, ModelRequest, ToolOffer } from "./model.ts";
 import { sealedIn } from "./thought.ts";
 
-type Params = BodyFields<MessageCreateParamsStreaming>;
+/** The version is a field only with Google. */
+type Params = BodyFields<MessageCreateParamsStreaming> & { anthropic_version?: string };
 
 /** The bodies of Messages requests. */
-export function messagesBodies({ info, settings }: ModelEndpoint): (request: ModelRequest) => string {
+export function messagesBodies({ provider, info, settings }: ModelEndpoint): (request: ModelRequest) => string {
   const longest = settings.maxOutputTokens ?? info.maxOutput ?? usualMaxOutput;
   const blocksOf = messageWriter((messages, position) => blockForms(messages[position], info));
   return (request) => {
     const { tools, system, messages, withoutTools } = request;
     const { first, last } = outputLimit(request, { maxOutputTokens: longest });
     const before = {
-      model: info.name,
+      ...(isGoogleMessages(provider) ? { anthropic_version: "vertex-2023-10-16" } : { model: info.name }),
       stream: true,
       max_tokens: first,
       ...thinkingSettings(info, settings, last ?? longest),

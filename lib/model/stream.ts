@@ -2,7 +2,7 @@ import type { Wire } from "../config/config.ts";
 import { maskQuery } from "../config/mask.ts";
 import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
-import { requestUrl, wirePaths } from "./address.ts";
+import { modelUrl } from "./address.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import { parseErrorBody, sanitize } from "./errorbody.ts";
 import { connectionError, responseError, secretsOf } from "./failure.ts";
@@ -110,7 +110,7 @@ async function post(
     ...endpoint.headers?.values,
   };
 
-  const url = requestUrl(provider, wirePaths[wire]);
+  const url = modelUrl(wire, provider, endpoint.info.name);
   const response = await fetch(url, { method: "POST", headers, body, signal });
   const { ok, status } = response;
   const error = ok ? undefined : parseErrorBody(await response.text());

@@ -5,7 +5,7 @@ import { readCassette, recordedModel } from "../../lib/model/cassette.ts";
 import { type Fetch, platformFetch } from "../../lib/model/fetch.ts";
 import type { Message } from "../../lib/model/message.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../lib/model/model.ts";
-import { wirePaths } from "../../lib/model/address.ts";
+import { modelUrl } from "../../lib/model/address.ts";
 import { type Wire, wires } from "../../lib/config/config.ts";
 import { Recorder, secretsIn, type Track } from "../../lib/model/record.ts";
 import { replayFrom } from "../../lib/model/replay.ts";
@@ -78,7 +78,7 @@ describe.each(wires)("a cassette of the wire %s", (wire) => {
       recorded_at: expect.stringMatching(/^\d{4}-.*Z$/),
     });
     expect(lines).toHaveLength(2);
-    const path = `/v1${wirePaths[wire]}`;
+    const path = new URL(modelUrl(wire, { baseUrl: nowhere }, "scripted")).pathname;
     expect(lines[0].request).toMatchObject({ wire, path, body: { model: "scripted", stream: true } });
     expect(lines[0].response).toMatchObject({ status: 200, headers: { "content-type": "text/event-stream" } });
     for (const frame of lines[0].response.frames) expect(frame).toEndWith("\n\n");

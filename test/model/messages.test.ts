@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { wireOfPath } from "../../lib/model/address.ts";
 import type { Message } from "../../lib/model/message.ts";
 import type { ModelEvent, ModelRequest, ModelSettings } from "../../lib/model/model.ts";
 import { type ConnectionOptions, connectTo, converse, hello } from "../support/model-connection.ts";
@@ -200,6 +201,23 @@ describe("a request over the wire messages", () => {
     await converse(model);
     expect<object>({ "x-api-key": sent["x-api-key"], authorization: sent.authorization }).toEqual(headers);
     expect(sent["anthropic-version"]).toBe("2023-06-01");
+  });
+
+  test("Google has the model in the address, and the version in the body", async () => {
+    let seen: { url: string; body: unknown } | undefined;
+    const base = "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/anthropic";
+    const model = connectTo(base, "messages", {
+      info: { name: "claude-opus-4-6@20260205" },
+      fetch: async (url, init) => {
+        seen = { url, body: JSON.parse(init.body ?? "") };
+        return new Response(ended("end_turn"), { headers: { "content-type": "text/event-stream" } });
+      },
+    });
+    await converse(model);
+    expect(seen?.url).toBe(`${base}/models/claude-opus-4-6%4020260205:streamRawPredict`);
+    expect(seen?.body).toMatchObject({ anthropic_version: "vertex-2023-10-16", stream: true });
+    expect(seen?.body).not.toHaveProperty("model");
+    expect(wireOfPath(new URL(seen?.url ?? "").pathname)).toBe("messages");
   });
 
   test("the end of this request and of the one before are kept in the cache, beside tools and system prompt", async () => {
