@@ -8,14 +8,24 @@ type Form = (messages: readonly Message[], position: number) => readonly object[
  * the message is.
  */
 export function messageWriter(form: Form): (messages: readonly Message[]) => string[] {
-  const known = new WeakMap<Message, string[]>();
-  return (messages) =>
-    messages.flatMap((message, position) => {
-      const texts = known.get(message) ?? form(messages, position).map((one) => JSON.stringify(one));
+  const known = new WeakMap<Message, readonly string[]>();
+  return (messages) => {
+    const texts: string[] = [];
+    let position = 0;
+    for (const message of messages) {
+      const own = known.get(message) ?? textsOf(form(messages, position));
       // The form of the last one may still depend on what comes after it.
-      if (position < messages.length - 1) known.set(message, texts);
-      return texts;
-    });
+      if (++position < messages.length) known.set(message, own);
+      for (const text of own) texts.push(text);
+    }
+    return texts;
+  };
+}
+
+function textsOf(forms: readonly object[]): string[] {
+  const texts: string[] = [];
+  for (const form of forms) texts.push(JSON.stringify(form));
+  return texts;
 }
 
 /**

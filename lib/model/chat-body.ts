@@ -1,4 +1,4 @@
-import { contentForm, dataUrl, omittedImage, outputLimit, wireName } from "./body.ts";
+import { contentForm, dataUrl, omittedImage, outputLimit, textForm, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
@@ -76,13 +76,12 @@ function assistantForm(message: AssistantMessage, options: FormOptions): object[
   const text = textOf(message);
   const calls = callsOf(message);
   if (text === "" && calls.length === 0) return [];
-  const thinking = options.quirks.echoThinking ? thinkingOf(message) : "";
   return [
     {
       role: "assistant",
       content: text === "" ? null : text,
-      ...(thinking !== "" && { reasoning_content: thinking }),
-      ...(calls.length > 0 && { tool_calls: calls.map((call) => callForm(call, options)) }),
+      reasoning_content: (options.quirks.echoThinking && thinkingOf(message)) || undefined,
+      tool_calls: calls.length === 0 ? undefined : calls.map((call) => callForm(call, options)),
     },
   ];
 }
@@ -97,14 +96,15 @@ function callForm({ id, tool, arguments: text }: CallPart, { quirks }: FormOptio
 
 function resultForm(message: ToolMessage, { quirks, images }: FormOptions): object {
   const placeholder = images === false ? omittedImage : "[image: see the next message]";
-  const content = message.parts.map((part) => (part.type === "text" ? part.text : placeholder)).join("\n");
+  const content = textForm(message.parts, placeholder);
   return { role: "tool", tool_call_id: callId(message.call, quirks), content: content || "(empty)" };
 }
 
 /** A result cannot contain images: those of all results of one reply follow the last result, in a user message. */
 function imagesAfter(messages: readonly Message[], position: number, { images }: FormOptions): object[] {
   if (images === false || messages[position + 1]?.role === "tool") return [];
-  const first = messages.findLastIndex((message, index) => index < position && message.role !== "tool") + 1;
+  let first = position;
+  while (messages[first - 1]?.role === "tool") first--;
   const results = messages.slice(first, position + 1).filter((message) => message.role === "tool");
   const content = results.flatMap(({ tool, parts }) => {
     const shown = parts.filter((part) => part.type === "image");
