@@ -92,10 +92,9 @@ export function continued(
   now: number,
 ): { info: SessionInfo; logged: LoggedItem[] } {
   let info: SessionInfo = { ...before, updatedAt: now };
-  const at = new Date(now).toISOString();
   const logged = items.map((item): LoggedItem => {
     info = withItem(info, item);
-    return { seq: info.length, turn: info.turns, at, ...item };
+    return { seq: info.length, turn: info.turns, at: now, ...item };
   });
   return { info, logged };
 }
@@ -188,9 +187,9 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
   ]);
 }
 
-export type ItemRow = { session?: string; seq: number; turn: number; at: number; body: string };
+export type ItemRow = { seq: number; turn: number; at: number; body: string };
 
-const rowsOf = (items: string) => `SELECT item.session, item.seq, item.turn, item.at, content.body
+const rowsOf = (items: string) => `SELECT item.seq, item.turn, item.at, content.body
   FROM ${items} JOIN content ON content.id = item.content WHERE item.session = ?1`;
 
 export const selectRows: string = rowsOf("item");
