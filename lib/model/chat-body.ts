@@ -9,7 +9,7 @@ import type {
   ChatCompletionUserMessageParam,
 } from "openai/resources/chat/completions";
 import { parseJson } from "../config/json.ts";
-import { type BodyFields, contentForm, dataUrl, omittedImage, outputLimit, wireName } from "./body.ts";
+import { type BodyFields, contentForm, dataUrl, omittedImage, outputLimit, textForm, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import { type ThoughtFields, thoughtFields } from "./chat-thoughtfields.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
@@ -37,7 +37,7 @@ export function chatBodies({ provider, info, settings }: ModelEndpoint): (reques
   const textsOf = messageWriter((messages, position) => messageForms(messages, position, options));
   return (request) => {
     const system = JSON.stringify({ role: "system", content: request.system } satisfies ChatCompletionMessageParam);
-    const messages = { name: "messages", texts: [system, ...textsOf(request.messages).flat()] };
+    const messages = { name: "messages", texts: [system, ...textsOf(request.messages).texts] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
     const key = (quirks.maxTokens ?? "max_completion_tokens") satisfies keyof Params;
     const { first, last } = outputLimit(request, settings);
@@ -125,7 +125,7 @@ function callForm({ id, tool, arguments: text, token }: CallPart, { quirks, info
 
 function resultForm(message: ToolMessage, { quirks, info }: FormOptions): ChatCompletionToolMessageParam {
   const placeholder = info.images === false ? omittedImage : "[image: see the next message]";
-  const content = message.parts.map((part) => (part.type === "text" ? part.text : placeholder)).join("\n");
+  const content = textForm(message.parts, placeholder);
   return { role: "tool", tool_call_id: callId(message.call, quirks), content: content || "(empty)" };
 }
 
@@ -136,7 +136,8 @@ function imagesAfter(
   { info }: FormOptions,
 ): ChatCompletionUserMessageParam[] {
   if (info.images === false || messages[position + 1]?.role === "tool") return [];
-  const first = messages.findLastIndex((message, index) => index < position && message.role !== "tool") + 1;
+  let first = position;
+  while (messages[first - 1]?.role === "tool") first--;
   const results = messages.slice(first, position + 1).filter((message) => message.role === "tool");
   const content = results.flatMap(({ tool, parts }): ChatCompletionContentPart[] => {
     const shown = parts.filter((part) => part.type === "image");

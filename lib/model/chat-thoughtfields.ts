@@ -18,10 +18,13 @@ export function thoughtFields(
   { parts }: AssistantMessage,
   { quirks, info }: { quirks: Quirks; info: ModelInfo },
 ): Partial<ThoughtFields> {
-  const thoughts = parts.filter((part) => part.type === "thinking");
   const fields: Partial<ThoughtFields> = {};
-  for (const thought of thoughts) addField(fields, thought, info);
-  const text = thoughts.map((thought) => thought.text).join("");
+  let text = "";
+  for (const part of parts) {
+    if (part.type !== "thinking") continue;
+    addField(fields, part, info);
+    text += part.text;
+  }
   return quirks.echoThinking && text !== "" && info.thoughts !== false
     ? { reasoning_content: text, ...fields }
     : fields;

@@ -32,10 +32,19 @@ function isSaid(part: AssistantMessage["parts"][number]): boolean {
   return part.type === "call" || (part.type === "text" && part.text.trim() !== "");
 }
 
+export function includesImage(parts: readonly (TextPart | ImagePart)[]): boolean {
+  for (const part of parts) if (part.type === "image") return true;
+  return false;
+}
+
 export function textOf(message: Message): string {
-  return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  let text = "";
+  for (const part of message.parts) if (part.type === "text") text += part.text;
+  return text;
 }
 
 export function callsOf(message: AssistantMessage): CallPart[] {
-  return message.parts.filter((part) => part.type === "call");
+  const calls: CallPart[] = [];
+  for (const part of message.parts) if (part.type === "call") calls.push(part);
+  return calls;
 }

@@ -12,7 +12,7 @@ import type {
 import { isRecord, parseJson } from "../config/json.ts";
 import { isGoogleMessages } from "./address.ts";
 import { type BodyFields, contentForm, outputLimit, wireName } from "./body.ts";
-import { bodyText, messageWriter } from "./bodytext.ts";
+import { bodyText, messageWriter, type Written } from "./bodytext.ts";
 import { thinkingSettings } from "./effort.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
@@ -48,7 +48,7 @@ export function messagesBodies({ provider, info, settings }: ModelEndpoint): (re
       system: system === "" ? undefined : [{ type: "text", text: system, cache_control: mark }],
     } satisfies Params;
     const choice = tools.length > 0 && withoutTools ? ({ type: "none" } as const) : undefined;
-    const texts = turnsOf(messages, blocksOf(messages));
+    const texts = turnsOf(blocksOf(messages));
     return bodyText(before, { name: "messages", texts }, { tool_choice: choice, max_tokens: last } satisfies Params);
   };
 }
@@ -73,13 +73,13 @@ function toolForm({ name, about, input }: ToolOffer): Tool {
  * is marked, so that the next request reads all of this one from the cache; so is the last block of the request before,
  * since the provider looks back only twenty blocks from a mark, and one reply may have more calls than that.
  */
-function turnsOf(messages: readonly Message[], blocks: readonly (readonly string[])[]): string[] {
+function turnsOf({ messages, texts, ends }: Written): string[] {
   const reply = messages.findLastIndex(({ role }) => role === "assistant");
   const marks = new Set([reply - 1, messages.length - 1]);
   const turns: { role: MessageParam["role"]; blocks: string[] }[] = [];
   for (const [index, { role: by }] of messages.entries()) {
     const role = by === "assistant" ? "assistant" : "user";
-    const own = blocks[index] ?? [];
+    const own = texts.slice(ends[index - 1] ?? 0, ends[index]);
     if (own.length === 0) continue;
     const shown = marks.has(index) && role === "user" ? [...own.slice(0, -1), markedText(own.at(-1) ?? "")] : own;
     const turn = turns.at(-1);

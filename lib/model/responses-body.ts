@@ -27,7 +27,7 @@ export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest
   const textsOf = messageWriter((messages, position) => itemForms(messages[position], endpoint.info));
   return (request) => {
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
-    const items = { name: "input", texts: textsOf(request.messages).flat() };
+    const items = { name: "input", texts: textsOf(request.messages).texts };
     const { first, last } = outputLimit(request, endpoint.settings);
     return bodyText(settingsOf(request, endpoint, first), items, {
       tool_choice: choice,

@@ -140,5 +140,5 @@ type Flat<T> = { [K in keyof T]: T[K] };
 export type ConnectionFacts = Flat<TypeOf<typeof connection>>;
 export type EnvironmentFacts = Flat<TypeOf<typeof environment>>;
 
-/** An item in the log. Turns count from 1; items before the first turn have turn 0. */
-export type LoggedItem = Item & { seq: number; turn: number; at: string };
+/** An item in the log, `at` in milliseconds. Turns count from 1; items before the first turn have turn 0. */
+export type LoggedItem = Item & { seq: number; turn: number; at: number };
