@@ -51,7 +51,7 @@ export type EgressConfig = {
 };
 
 /** The protocols that a provider may speak. */
-export const wires = ["chat", "responses"] as const;
+export const wires = ["chat", "responses", "messages"] as const;
 export type Wire = (typeof wires)[number];
 
 /** A provider as the user configures it; the built-in provider of that name, if any, supplies the rest. */

@@ -27,7 +27,10 @@ export const keys = {
   "providers.*.api_key_env": ofUser(t.variableName, "The environment variable with the key; also `--api-key-env`."),
   "providers.*.api_key_command": ofUser(t.argumentVector, "The program that prints the key, run without a shell."),
   "providers.*.headers.*": ofUser(t.headerValue, "A header for each request; `${VAR}` is replaced by that variable."),
-  "providers.*.wire": ofUser(t.choiceOf(wires), "The protocol: Chat Completions or Responses; also `--wire`."),
+  "providers.*.wire": ofUser(
+    t.choiceOf(wires),
+    "The protocol: Chat Completions, Responses or Messages; also `--wire`.",
+  ),
   "providers.*.models.*.context_window": ofUser(t.positiveInteger, "The size of the context window, in tokens."),
   "providers.*.models.*.max_output": ofUser(t.positiveInteger, "The longest reply of the model, in tokens."),
   "providers.*.models.*.images": ofUser(t.trueOrFalse, "Whether the model accepts images."),

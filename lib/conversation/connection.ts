@@ -11,6 +11,7 @@ import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
 import { secretsIn } from "../model/record.ts";
+import { withThoughtFallback } from "../model/refusedthoughts.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { supportedSettings } from "../model/settings.ts";
@@ -78,8 +79,12 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
       streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
       userAgent: `koda/${settings.version}`,
     });
-  const onRefusal = (message: string) => post({ type: "notice", level: "warn", code: "images", message });
-  const model = info.images === undefined ? withImageFallback(connected, { info, onRefusal }) : connected(info);
+  const onRefusal = (code: "images" | "thoughts") => (message: string) =>
+    post({ type: "notice", level: "warn", code, message });
+  const thinking = (known: ModelInfo) =>
+    withThoughtFallback(connected, { info: known, onRefusal: onRefusal("thoughts") });
+  const model =
+    info.images === undefined ? withImageFallback(thinking, { info, onRefusal: onRefusal("images") }) : thinking(info);
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   return { model, info, key, keyVariables: secretVariables(provider), facts, effort: supported.reasoningEffort };
 }

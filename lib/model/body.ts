@@ -1,4 +1,4 @@
-import type { ImagePart, TextPart } from "./message.ts";
+import { includesImage, type ImagePart, type TextPart } from "./message.ts";
 import type { ModelRequest, ModelSettings } from "./model.ts";
 
 /** Replaces an image for a model that accepts none. */
@@ -15,9 +15,15 @@ export function contentForm<Form>(
   images: boolean | undefined,
   partForm: (part: Part) => Form,
 ): string | Form[] {
-  if (images === false || parts.every((part) => part.type === "text"))
-    return parts.map((part) => (part.type === "text" ? part.text : omittedImage)).join("\n");
+  if (images === false || !includesImage(parts)) return textForm(parts, omittedImage);
   return parts.filter((part) => part.type === "image" || part.text !== "").map(partForm);
+}
+
+/** The texts as lines, with a note for each image. */
+export function textForm(parts: readonly Part[], image: string): string {
+  const texts: string[] = [];
+  for (const part of parts) texts.push(part.type === "text" ? part.text : image);
+  return texts.length === 1 ? (texts[0] ?? "") : texts.join("\n");
 }
 
 export function dataUrl({ mime, base64 }: ImagePart): string {

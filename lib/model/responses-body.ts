@@ -9,9 +9,16 @@ import type {
 import { type BodyFields, contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
-import type { AssistantMessage, ImagePart, Message, TextPart, ThinkingPart } from "./message.ts";
+import {
+  type AssistantMessage,
+  type ImagePart,
+  type Message,
+  repliedParts,
+  type TextPart,
+  type ThinkingPart,
+} from "./message.ts";
 import type { ModelInfo, ModelRequest, ToolOffer } from "./model.ts";
-import { thoughtOf } from "./thought.ts";
+import { sealedIn } from "./thought.ts";
 
 type Params = BodyFields<ResponseCreateParamsStreaming>;
 
@@ -20,7 +27,7 @@ export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest
   const textsOf = messageWriter((messages, position) => itemForms(messages[position], endpoint.info));
   return (request) => {
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
-    const items = { name: "input", texts: textsOf(request.messages) };
+    const items = { name: "input", texts: textsOf(request.messages).texts };
     const { first, last } = outputLimit(request, endpoint.settings);
     return bodyText(settingsOf(request, endpoint, first), items, {
       tool_choice: choice,
@@ -31,8 +38,8 @@ export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest
 
 /** The provider stores nothing. */
 function settingsOf(
-  { tools, system }: ModelRequest,
-  { info, settings }: ModelEndpoint,
+  { tools, system, cacheKey }: ModelRequest,
+  { provider, info, settings }: ModelEndpoint,
   longest: number | undefined,
 ): Params {
   const { temperature, reasoningEffort } = settings;
@@ -44,6 +51,7 @@ function settingsOf(
     include: reasons ? ["reasoning.encrypted_content"] : undefined,
     temperature,
     max_output_tokens: longest,
+    prompt_cache_key: provider.quirks?.cacheKey ? cacheKey : undefined,
     reasoning: reasoningEffort && { effort: reasoningEffort },
     tools: tools.length > 0 ? tools.map(toolForm) : undefined,
     instructions: system,
@@ -80,17 +88,15 @@ function partForm(part: TextPart | ImagePart): ResponseInputText | ResponseInput
   return { type: "input_image", image_url: dataUrl(part), detail: "auto" };
 }
 
-/** The provider refuses a thought that nothing of the model's follows, so trailing thoughts are left out. */
-function assistantForms({ parts }: AssistantMessage, info: ModelInfo): ItemForm[] {
-  const last = parts.findLastIndex((part) => part.type === "call" || (part.type === "text" && part.text !== ""));
-  return parts.slice(0, last + 1).flatMap((part): ItemForm[] => {
+function assistantForms(message: AssistantMessage, info: ModelInfo): ItemForm[] {
+  return repliedParts(message).flatMap((part): ItemForm[] => {
     switch (part.type) {
       case "text":
         return part.text === "" ? [] : [{ role: "assistant", content: part.text }];
       case "thinking": {
-        const encrypted = thoughtOf(part.token, info);
-        if (encrypted === undefined) return [];
-        return [{ type: "reasoning", summary: summaryOf(part), encrypted_content: encrypted }];
+        const sealed = sealedIn(part.token, info);
+        if (sealed?.field !== "encrypted_content") return [];
+        return [{ type: "reasoning", summary: summaryOf(part), encrypted_content: sealed.value }];
       }
       case "call":
         return [{ type: "function_call", call_id: part.id, name: wireName(part.tool), arguments: part.arguments }];

@@ -16,9 +16,15 @@ import { todoStates } from "./todo.ts";
 const text = isRecordOf({ type: isOneOf("text"), text: isString });
 const image = isRecordOf({ type: isOneOf("image"), mime: isString, base64: isString });
 const thinking = isRecordOf({ type: isOneOf("thinking"), text: isString }, { token: isString });
-const call = isRecordOf({ type: isOneOf("call"), id: isString, tool: isString, arguments: isString });
+const call = isRecordOf(
+  { type: isOneOf("call"), id: isString, tool: isString, arguments: isString },
+  { token: isString },
+);
 const shown = isListOf(isEither(text, image));
-const usage = isRecordOf({ input: isFigure, cached: isFigure, output: isFigure, reasoning: isFigure });
+const usage = isRecordOf(
+  { input: isFigure, cached: isFigure, output: isFigure, reasoning: isFigure },
+  { written: isNumber },
+);
 
 /** Permissions of a run beyond its mode, by real paths. Sessions of earlier versions of koda have no record of them. */
 const granted = isRecordOf(
@@ -134,5 +140,5 @@ type Flat<T> = { [K in keyof T]: T[K] };
 export type ConnectionFacts = Flat<TypeOf<typeof connection>>;
 export type EnvironmentFacts = Flat<TypeOf<typeof environment>>;
 
-/** An item in the log. Turns count from 1; items before the first turn have turn 0. */
-export type LoggedItem = Item & { seq: number; turn: number; at: string };
+/** An item in the log, `at` in milliseconds. Turns count from 1; items before the first turn have turn 0. */
+export type LoggedItem = Item & { seq: number; turn: number; at: number };

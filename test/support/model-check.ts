@@ -1,9 +1,10 @@
 import type { ChatCompletionContentPart, ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import type { ResponseInputContent, ResponseInputItem, ResponseOutputText } from "openai/resources/responses/responses";
 import type { Wire } from "../../lib/config/config.ts";
+import { messagesLines } from "./model-messages.ts";
 
 /**
- * A request as both wires mean it. `problems` is what a strict provider would refuse it for: every call has exactly
+ * A request as each wire means it. `problems` is what a strict provider would refuse it for: every call has exactly
  * one result directly after it, ids are unique, tools are well formed.
  */
 export type Conversation = { lines: Line[]; tools: string[]; problems: string[] };
@@ -23,11 +24,13 @@ export function readConversation(wire: Wire, body: Json): Conversation {
   if (text(body.model) === "") refuse("model: required");
   if (body.stream !== true) refuse("stream: must be true");
 
-  const lines = wire === "chat" ? chatLines(body, refuse) : responsesLines(body, refuse);
+  const lines = linesByWire[wire](body, refuse);
   const tools = toolNames(wire, body, refuse);
   checkPairs(lines, refuse);
   return { lines, tools, problems };
 }
+
+const linesByWire = { chat: chatLines, responses: responsesLines, messages: messagesLines } as const;
 
 type Json = { readonly [key: string]: unknown };
 type Refuse = (problem: string) => void;
@@ -120,10 +123,11 @@ function toolNames(wire: Wire, body: Json, refuse: Refuse): string[] {
   const names = list(body.tools).map((tool, index) => {
     const definition = wire === "chat" ? object(tool.function) : tool;
     const name = text(definition.name);
-    if (tool.type !== "function") refuse(`tools[${index}].type: must be "function"`);
+    const schema = object(wire === "messages" ? definition.input_schema : definition.parameters);
+    if (wire !== "messages" && tool.type !== "function") refuse(`tools[${index}].type: must be "function"`);
     if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name))
       refuse(`tools[${index}].name: ${JSON.stringify(name)} is not a valid name`);
-    if (object(definition.parameters).type !== "object") refuse(`tools[${index}].parameters: must be an object schema`);
+    if (schema.type !== "object") refuse(`tools[${index}]: its parameters must be an object schema`);
     return name;
   });
   if (names.length === 0) refuse("tools: must not be empty");

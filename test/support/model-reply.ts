@@ -1,5 +1,6 @@
 import type { Wire } from "../../lib/config/config.ts";
-import { framesOf, type Asked, type Part, type ReplyOptions, type Wait } from "./model-wire.ts";
+import type { Asked, Part, ReplyOptions, Wait } from "./model-frame.ts";
+import { framesOf } from "./model-wire.ts";
 
 /**
  * The vocabulary of a scripted model: `say`, `think`, `call` and `wait` are the parts of a reply, `reply` puts several

@@ -6,37 +6,18 @@ import type {
   ResponseStreamEvent,
   ResponseUsage,
 } from "openai/resources/responses/responses";
-import type { Wire } from "../../lib/config/config.ts";
 import type { FinishReason, Usage } from "../../lib/model/model.ts";
-
-/** What a scripted model says, in no wire's own form. */
-export type Part =
-  | { type: "text"; deltas: readonly string[] }
-  | { type: "thinking"; deltas: readonly string[]; token?: string }
-  | { type: "call"; tool: string; pieces: readonly string[]; id?: string }
-  | Wait;
-
-export type Wait = { type: "wait"; until: Promise<unknown> | (() => Promise<unknown>) };
-
-/** Who asks: a reply is rendered for the wire that the request came on. */
-export type Asked = { wire: Wire; index: number; model: string; wantsUsage: boolean };
-
-export type ReplyOptions = { usage?: Partial<Usage> | null; finish?: FinishReason };
-
-type Frames = (string | Wait)[];
+import { type Asked, frame, type Frames, type Known, type Part, type ReplyOptions, type Wait } from "./model-frame.ts";
+import { messagesFrames } from "./model-messages.ts";
 
 /** The server-sent events of a reply, as a provider that follows its own documentation would send them. */
 export function framesOf(parts: readonly Part[], options: ReplyOptions, asked: Asked): Frames {
   const finish = options.finish ?? (parts.some((part) => part.type === "call") ? "calls" : "stop");
   const usage = options.usage === null ? undefined : { ...plainUsage, ...options.usage };
-  const frames = asked.wire === "chat" ? chatFrames : responsesFrames;
-  return frames(withIds(parts, asked), finish, usage, asked);
+  return framesByWire[asked.wire](withIds(parts, asked), finish, usage, asked);
 }
 
-/** A frame of server-sent events. */
-export function frame(value: unknown): string {
-  return `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`;
-}
+const framesByWire = { chat: chatFrames, responses: responsesFrames, messages: messagesFrames } as const;
 
 /** One chunk of Chat Completions, for replies that a test writes frame by frame. */
 export function chatChunk(delta: object | null, finish: string | null = null, extra: object = {}): string {
@@ -53,9 +34,7 @@ export function responsesEvent(type: string, fields: object = {}): string {
 
 const plainUsage: Usage = { input: 10, cached: 0, output: 5, reasoning: 0 };
 
-type Known = Exclude<Part, { type: "call" }> | (Extract<Part, { type: "call" }> & { id: string });
-
-/** The same script gives the same ids on every run and on both wires, and no id twice within a conversation. */
+/** The same script gives the same ids on every run and on each wire, and no id twice within a conversation. */
 function withIds(parts: readonly Part[], asked: Asked): Known[] {
   let calls = 0;
   return parts.map((part) => (part.type === "call" ? { id: `call_${asked.index + 1}_${++calls}`, ...part } : part));

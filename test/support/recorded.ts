@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { arrayIn, isRecord, type JsonRecord, parseJson, recordOf } from "../../lib/config/json.ts";
+import { arrayIn, isRecord, type JsonRecord, parseJson, recordIn, recordOf } from "../../lib/config/json.ts";
 import type { Wire } from "../../lib/config/config.ts";
-import { frame } from "./model-wire.ts";
+import { frame } from "./model-frame.ts";
 
 /** A reply that a provider once streamed: the JSON of its frames. */
 export type RecordedReply = { wire: Wire; name: string; frames: readonly string[] };
@@ -37,8 +37,11 @@ type Recording = {
   /** The bytes of a frame as a provider sends it, and what follows the last one. */
   encode: (json: string, frame: JsonRecord) => string;
   closing: string;
+  /** How a call's arguments stand in the bytes of the next request. */
+  repeats: (args: string) => string;
 };
 
+const asText = (args: string) => `"arguments":${JSON.stringify(args)}`;
 const named = (json: string, { type }: JsonRecord) => `event: ${String(type)}\n${frame(json)}`;
 
 const recordings = {
@@ -47,12 +50,21 @@ const recordings = {
     isTerminal: (chunk) => typeof recordOf(arrayIn(chunk, "choices")[0]).finish_reason === "string",
     encode: frame,
     closing: frame("[DONE]"),
+    repeats: asText,
   },
   responses: {
     begins: ({ type }) => type === "response.created",
     isTerminal: ({ type }) => type === "response.completed" || type === "response.incomplete",
     encode: named,
     closing: "",
+    repeats: asText,
+  },
+  messages: {
+    begins: ({ type }) => type === "message_start",
+    isTerminal: (event) => event.type === "message_stop" || "stop_reason" in recordIn(event, "delta"),
+    encode: named,
+    closing: "",
+    repeats: (args) => `"input":${args}`,
   },
 } satisfies Record<Wire, Recording>;
 
@@ -81,6 +93,11 @@ export function framesSent({ wire, frames }: RecordedReply): string[] {
 /** The number of frames before the one that completes the reply. */
 export function framesBeforeTerminal({ wire, frames }: RecordedReply): number {
   return frames.findIndex((line) => recordings[wire].isTerminal(parsed(line)));
+}
+
+/** The arguments of a call as the next request has to repeat them. */
+export function repeatedArguments({ wire }: RecordedReply, args: string): string {
+  return recordings[wire].repeats(args);
 }
 
 function parsed(line: string): JsonRecord {
