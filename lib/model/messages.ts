@@ -31,7 +31,7 @@ class MessagesReply implements ReplyParser {
   read(frame: JsonRecord, events: ModelEvent[]): void {
     switch (frame.type) {
       case "message_start":
-        this.#count(recordIn(recordIn(frame, "message"), "usage"));
+        this.#whole(recordIn(frame, "message"), "open", events);
         break;
       case "content_block_start":
         this.#start(frame.index, recordIn(frame, "content_block"), events);
@@ -50,7 +50,7 @@ class MessagesReply implements ReplyParser {
         this.state = "over";
         break;
       case "message":
-        this.#whole(frame, events);
+        this.#whole(frame, "over", events);
         break;
     }
   }
@@ -120,14 +120,17 @@ class MessagesReply implements ReplyParser {
     this.#usage = { ...this.#usage, ...Object.fromEntries(reported) };
   }
 
-  /** The reply of a server that does not stream. */
-  #whole(message: JsonRecord, events: ModelEvent[]): void {
+  /**
+   * The reply of a server that does not stream; and the start of one that does, which has no blocks yet, or all of them
+   * when no model wrote it: the provider's own tools made the call.
+   */
+  #whole(message: JsonRecord, state: ReplyParser["state"], events: ModelEvent[]): void {
     for (const [index, block] of arrayIn(message, "content").entries()) {
       this.#start(index, recordOf(block), events);
       this.#stop(index, events);
     }
     this.#count(recordIn(message, "usage"));
-    this.#finish(message, "over");
+    this.#finish(message, state);
   }
 }
 

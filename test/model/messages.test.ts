@@ -67,6 +67,17 @@ describe("a reply over the wire messages", () => {
     });
   });
 
+  test("a call that came whole with the start of its message is a call", async () => {
+    const content = [{ type: "tool_use", id: "t", name: "Read", input: { path: "a" } }];
+    const begun = messagesEvent({ type: "message_start", message: { content, stop_reason: "tool_use" } });
+    const events = await read(begun, messagesEvent({ type: "message_stop" }));
+    expect(events).toMatchObject([
+      { type: "call", call: { id: "t" } },
+      { type: "end", reason: "calls" },
+    ]);
+    await expect(read(begun)).rejects.toMatchObject({ code: "stream" });
+  });
+
   test("blocks that the server never stopped are complete with the reply", async () => {
     const events = await read(
       start(0, { type: "tool_use", id: "t", name: "Read", input: {} }),
