@@ -35,6 +35,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     calls: [["bbd2b9d98", "nonUsefulTool", "{}"]],
     usage: [322, 256, 104, 97],
     finish: "calls",
+    back: { reasoning: ["423 46f199abdc99"] },
   },
   "chat-cerebras-cererebras-structured-output-tools.1 #2": {
     text: "18 10de3ffa03d5",
@@ -42,6 +43,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     calls: [["e0ecf32e0", "nonUsefulTool", "{}"]],
     usage: [433, 256, 122, 108],
     finish: "calls",
+    back: { reasoning: ["461 3f7580c61bb0"] },
   },
   "chat-deepseek-reasoning": {
     text: "42 238e36f474e5",
@@ -54,6 +56,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     calls: [["call_00_ioIn7yN9p1ZOMNpDLwd4MgAF", "weather", '{"location": "San Francisco"}']],
     usage: [339, 320, 83, 39],
     finish: "calls",
+    back: { reasoning_content: ["191 e9e5190a993c"] },
   },
   "chat-groq-tool-call": { calls: [["tk85n1k4m", "weather", "{}"]], usage: [210, null, 15, null], finish: "calls" },
   "chat-mistral-reasoning": {
@@ -83,6 +86,186 @@ export const figures: Readonly<Record<string, Figures>> = {
   },
   "chat-perplexity-citations": { text: "34 602a838182e6", usage: [10, null, 336, null], finish: "stop" },
   "chat-xai-text": { text: "5 185f8db32271", thinking: "20 77ca8189f8c5", usage: [12, 11, 291, 290], finish: "stop" },
+  "messages-anthropic-advisor-20250301.1": { text: "11250 564515cb9dfb", usage: [4727, 0, 3391, null], finish: "stop" },
+  "messages-anthropic-advisor-stop-reasons": { usage: [10, 0, 20, null], finish: "stop" },
+  "messages-anthropic-clear-thinking.1": {
+    text: "13 71ff7ea726e9",
+    thinking: "75 9367a725eb1e",
+    usage: [69, 0, 53, null],
+    finish: "stop",
+  },
+  "messages-anthropic-clear-tool-uses.1": { text: "440 8cb57585a8dd", usage: [859, 0, 122, null], finish: "stop" },
+  "messages-anthropic-code-execution-20250825.1": {
+    text: "795 7b49d61166e9",
+    usage: [8050, 0, 771, null],
+    finish: "stop",
+  },
+  "messages-anthropic-code-execution-20250825.2": {
+    text: "1793 ce2530971a55",
+    usage: [15696, 0, 2479, null],
+    finish: "stop",
+  },
+  "messages-anthropic-code-execution-20250825.pptx-skill": {
+    text: "2870 10e0b2b86c23",
+    usage: [320032, 0, 5558, null],
+    finish: "stop",
+  },
+  "messages-anthropic-combined-context-editing.1": {
+    text: "362 cfcc38f0784e",
+    thinking: "563 49269034731b",
+    usage: [50, 0, 485, null],
+    finish: "stop",
+  },
+  "messages-anthropic-compaction.1": { text: "8518 684d36d33414", usage: [612, 0, 2819, null], finish: "stop" },
+  "messages-anthropic-fallback": { text: "66 2a5065da5cff", usage: [412, 0, 264, null], finish: "stop" },
+  "messages-anthropic-json-other-tool.1": {
+    calls: [["toolu_019Zvehfe1XQWweT1pm7okyt", "weather", '{"location": "San Francisco"}']],
+    usage: [843, 0, 28, null],
+    finish: "calls",
+  },
+  "messages-anthropic-json-output-format.1": { text: "1267 0796715649bb", usage: [313, 0, 305, null], finish: "stop" },
+  "messages-anthropic-json-tool.1": {
+    calls: [
+      [
+        "toolu_01KFbKqPYSuAKujiL6mTfzYA",
+        "json",
+        '{"elements": [{"location": "San Francisco", "temperature": 58, "condition": "sunny"}]}',
+      ],
+    ],
+    usage: [849, 0, 47, null],
+    finish: "calls",
+  },
+  "messages-anthropic-mcp.1": { text: "112 8cfb90f42d9f", usage: [1250, 0, 83, null], finish: "stop" },
+  "messages-anthropic-message-delta-input-tokens": {
+    text: "4 9795c5ff8937",
+    usage: [61, null, 2, null],
+    finish: "stop",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #1": {
+    text: "157 b2cc643922cf",
+    calls: [["toolu_019jKkXz4jAdwHweHBw92CVY", "rollDie", '{"player":"player1"}']],
+    usage: [3369, 0, 725, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #2": {
+    calls: [["toolu_015dGLMbwBKv1ZRQr6KdJzeH", "rollDie", '{"player":"player2"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #3": {
+    calls: [["toolu_01YYqBNq5mk1wMtv3PAqY44m", "rollDie", '{"player":"player1"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #4": {
+    calls: [["toolu_018WxjDkQG8h7i63poySGT2x", "rollDie", '{"player":"player2"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #5": {
+    calls: [["toolu_014ch4D3vbx928ddwxMvMvF1", "rollDie", '{"player":"player1"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #6": {
+    calls: [["toolu_01QtZ46GWS93Z5ZaSifgGNnq", "rollDie", '{"player":"player2"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #7": {
+    calls: [["toolu_012Zvp8FdgvjVGkmbHSU4EZk", "rollDie", '{"player":"player1"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #8": {
+    calls: [["toolu_01CMz8Jhv6EfnzHQzEMdpHut", "rollDie", '{"player":"player2"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #9": {
+    calls: [["toolu_01PfH6ADzq8Yct5jeRY9QkS2", "rollDie", '{"player":"player1"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #10": {
+    calls: [["toolu_013DE3qaKvBMheZXUhwkvpdF", "rollDie", '{"player":"player2"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #11": {
+    calls: [["toolu_01MTRMy9BEvFHWR7hpCWc4nJ", "rollDie", '{"player":"player1"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #12": {
+    calls: [["toolu_01CXqv27ozPihE5nj6eA3Joc", "rollDie", '{"player":"player2"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #13": {
+    calls: [["toolu_01K6ST6orjmPHHwM8rwLj1n9", "rollDie", '{"player":"player1"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #14": {
+    calls: [["toolu_01QcWWQcQ1pd7nx9xohX4zAr", "rollDie", '{"player":"player2"}']],
+    usage: [0, null, 0, null],
+    finish: "calls",
+  },
+  "messages-anthropic-programmatic-tool-calling.1 #15": {
+    text: "676 69dca3413cd0",
+    usage: [4551, 0, 197, null],
+    finish: "stop",
+  },
+  "messages-anthropic-refusal": { usage: [18, 0, 5, null], finish: "filter" },
+  "messages-anthropic-tool-search-deferred-bm25 #1": {
+    text: "156 a6ac2d9d6593",
+    calls: [["toolu_01U8pzAHj2vNdPCA2Kf8JjeN", "readNoteTree", '{"noteId": "d10aa585-982b-4bd9-984e-420f9b3717f7"}']],
+    usage: [879, 0, 177, null],
+    finish: "calls",
+  },
+  "messages-anthropic-tool-search-deferred-bm25 #2": {
+    text: "225 94c7994fd02d",
+    calls: [
+      [
+        "toolu_01QoRrvXNv6w4vZSyo9cnxP2",
+        "executeEditorOperation",
+        '{"noteId": "d10aa585-982b-4bd9-984e-420f9b3717f7", "operations": [\n  {\n    "op": "insert_node",\n    "type": "bulletedListItem",\n    "text": "bye",\n    "at": {\n      "type": "path",\n      "path": [1]\n    }\n  }\n]}',
+      ],
+    ],
+    usage: [1398, 0, 213, null],
+    finish: "calls",
+  },
+  "messages-anthropic-tool-search-deferred-bm25 #3": {
+    text: "353 2ea02c336631",
+    usage: [1639, 0, 95, null],
+    finish: "stop",
+  },
+  "messages-anthropic-tool-search-deferred-regex #1": {
+    text: "156 5ef4aa0b9595",
+    calls: [["toolu_01WPkY6CkyJnFsaCqY7SZ9FX", "readNoteTree", '{"noteId": "d10aa585-982b-4bd9-984e-420f9b3717f7"}']],
+    usage: [904, 0, 175, null],
+    finish: "calls",
+  },
+  "messages-anthropic-tool-search-deferred-regex #2": {
+    text: "223 ce4653b99d06",
+    calls: [
+      [
+        "toolu_01UFHf8D27JBYu9FmrcjJk1p",
+        "executeEditorOperation",
+        '{"noteId": "d10aa585-982b-4bd9-984e-420f9b3717f7", "operations": [\n  {\n    "op": "insert",\n    "type": "bulletedListItem",\n    "text": "bye",\n    "at": {\n      "type": "after",\n      "path": [0]\n    }\n  }\n]}',
+      ],
+    ],
+    usage: [1519, 0, 211, null],
+    finish: "calls",
+  },
+  "messages-anthropic-tool-search-deferred-regex #3": {
+    text: "425 fad8309e0b0e",
+    usage: [1758, 0, 118, null],
+    finish: "stop",
+  },
+  "messages-anthropic-web-fetch-tool.1": { text: "1664 4b3e7ab8fa3e", usage: [4230, 0, 446, null], finish: "stop" },
+  "messages-anthropic-web-search-tool.1": { text: "2402 2c86b5f34a53", usage: [15665, 0, 795, null], finish: "stop" },
   "responses-azure-image-generation-tool.1": { text: "119 b774a41a5dfb", usage: [1979, 0, 67, 0], finish: "stop" },
   "responses-azure-openai-file-search-tool.2": {
     text: "380 79e346662018",
