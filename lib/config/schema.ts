@@ -1,4 +1,4 @@
-import { modes, networks, wires } from "./config.ts";
+import { editDialects, modes, networks, wires } from "./config.ts";
 import * as t from "./types.ts";
 
 type ConfigKey<T = unknown> = {
@@ -34,6 +34,7 @@ export const keys = {
   "providers.*.models.*.context_window": ofUser(t.positiveInteger, "The size of the context window, in tokens."),
   "providers.*.models.*.max_output": ofUser(t.positiveInteger, "The longest reply of the model, in tokens."),
   "providers.*.models.*.images": ofUser(t.trueOrFalse, "Whether the model accepts images."),
+  "providers.*.models.*.edit": ofUser(t.choiceOf(editDialects), "How the model edits files; also `--edit`."),
   "providers.*.models.*.price.input": ofUser(t.nonNegativeNumber, `The price of input, ${price}.`),
   "providers.*.models.*.price.cached": ofUser(t.nonNegativeNumber, `The price of cached input, ${price}.`),
   "providers.*.models.*.price.output": ofUser(t.nonNegativeNumber, `The price of output, ${price}.`),

@@ -1,4 +1,4 @@
-import type { Wire } from "../config/config.ts";
+import type { EditDialect, Wire } from "../config/config.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { CallPart, Message, ThinkingPart } from "./message.ts";
 import type { RateLimits } from "./ratelimits.ts";
@@ -24,6 +24,8 @@ export type ModelSettings = {
   reasoningEffort?: "low" | "medium" | "high";
   temperature?: number;
   maxOutputTokens?: number;
+  /** Not sent: it chooses the editing tool. */
+  edit?: EditDialect;
 };
 
 export type ModelRequest = {
@@ -78,6 +80,8 @@ export type ModelInfo = {
   maxOutput?: number;
   /** Absent when unknown: then images are sent. */
   images?: boolean;
+  /** Absent when its name decides. */
+  edit?: EditDialect;
   price?: Price;
   /** False when the provider has refused thoughts that were sent back. */
   thoughts?: false;

@@ -1,4 +1,4 @@
-import { modes, networks, wires } from "../config/config.ts";
+import { editDialects, modes, networks, wires } from "../config/config.ts";
 import {
   isBoolean,
   isEither,
@@ -40,6 +40,7 @@ const connection = isRecordOf(
     reasoningEffort: isOneOf("low", "medium", "high"),
     temperature: isNumber,
     maxOutputTokens: isNumber,
+    edit: isOneOf(...editDialects),
   },
 );
 
