@@ -47,6 +47,8 @@ type Circumstances = {
   /** The conversation's track in cassettes; undefined for the first one of a process. */
   track?: string | undefined;
   recorded: Recorded | undefined;
+  /** The first request follows at once. */
+  soon: boolean;
   post: (notice: Notice) => void;
   signal: AbortSignal;
 };
@@ -141,7 +143,7 @@ async function resolve(settings: Settings, { recorded, traffic, signal }: Circum
   }
 }
 
-function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track, post }: Circumstances): Fetch {
+function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track, soon, post }: Circumstances): Fetch {
   const { version, root: cwd, env } = settings;
   const { provider, info, key, headers } = resolved;
   const own = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);
@@ -153,5 +155,6 @@ function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track,
     secrets: [...own, ...(headers?.secrets ?? []), ...secretsIn(env)],
     script: provider.name === demoProvider.name ? demoCassette() : undefined,
     onDivergence: (message) => post({ type: "notice", level: "warn", code: "replay", message }),
+    soon: soon ? { baseUrl: provider.baseUrl, env } : undefined,
   });
 }
