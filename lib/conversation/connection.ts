@@ -10,6 +10,7 @@ import { assertPriced } from "../model/catalog.ts";
 import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
+import { withParameterFallback } from "../model/refusedparameters.ts";
 import { secretsIn } from "../model/record.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
@@ -73,15 +74,20 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
     connectModel({
       ...resolved,
       info: known,
-      settings: supported,
+      settings: supportedSettings(wanted, known).settings,
       fetch,
       env: settings.env,
       retry: { ...(isOffline ? instantRetry : standardRetry), waitLimitMs: settings.waitLimitMs },
       streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
       userAgent: `koda/${settings.version}`,
     });
-  const onRefusal = (message: string) => post({ type: "notice", level: "warn", code: "images", message });
-  const model = info.images === undefined ? withImageFallback(connected, { info, onRefusal }) : connected(info);
+  const warn = (code: string) => (message: string) => post({ type: "notice", level: "warn", code, message });
+  const withImages = (known: ModelInfo) =>
+    known.images === undefined
+      ? withImageFallback(connected, { info: known, onRefusal: warn("images") })
+      : connected(known);
+  const onRefusal = warn("model_settings");
+  const model = withParameterFallback(withImages, { info, settings: supported, onRefusal });
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   return { model, info, key, keyVariables: secretVariables(provider), facts, effort: supported.reasoningEffort };
 }

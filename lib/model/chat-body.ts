@@ -11,7 +11,7 @@ import {
   textOf,
   type ToolMessage,
 } from "./message.ts";
-import type { ModelRequest, ToolOffer } from "./model.ts";
+import type { ModelInfo, ModelRequest, OptionalParameter, ToolOffer } from "./model.ts";
 import type { Quirks } from "./providers.ts";
 
 /** The bodies of Chat Completions requests. */
@@ -23,21 +23,28 @@ export function chatBodies({ provider, info, settings }: ModelEndpoint): (reques
     const system = JSON.stringify({ role: "system", content: request.system });
     const messages = { name: "messages", texts: [system, ...textsOf(request.messages)] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
-    const key = quirks.maxTokens ?? "max_completion_tokens";
+    const key = limitName(quirks, info);
     const { first, last } = outputLimit(request, settings);
     const before = settingsOf(request, { info, quirks, settings, longest: { [key]: first } });
     return bodyText(before, messages, { tool_choice: choice, [key]: last });
   };
 }
 
+function limitName({ maxTokens }: Quirks, { refuses = [] }: ModelInfo): OptionalParameter {
+  const usual = maxTokens ?? "max_completion_tokens";
+  if (!refuses.includes(usual)) return usual;
+  return usual === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+}
+
 type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: object };
 
 function settingsOf({ tools }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): object {
   const { temperature, reasoningEffort } = settings;
+  const isPlain = quirks.plainStream ?? info.refuses?.includes("stream_options");
   return {
     model: info.name,
     stream: true,
-    stream_options: quirks.plainStream ? undefined : { include_usage: true },
+    stream_options: isPlain ? undefined : { include_usage: true },
     temperature,
     ...longest,
     reasoning_effort: reasoningEffort,
