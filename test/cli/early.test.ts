@@ -107,6 +107,33 @@ describe("the connection to the provider", () => {
     expect(server.connections).toHaveLength(2);
   });
 
+  test("is waited for by the first request when it takes longer than the start, since a second one takes longer", async () => {
+    await using place = makePlace();
+    await using server = await startSecureServer();
+    const { port } = new URL(server.url);
+    let accepted = 0;
+    // A server some way off that has room for one client.
+    const away = createTcpServer((socket) => {
+      if (++accepted > 1) return socket.resetAndDestroy();
+      const inner = connect(Number(port), "127.0.0.1");
+      for (const [from, to] of [
+        [socket, inner],
+        [inner, socket],
+      ] as const) {
+        from.on("data", (piece: Buffer) => setTimeout(() => to.write(piece), 40));
+        from.on("close", () => to.destroy());
+        from.on("error", () => from.destroy());
+      }
+    });
+    const url = `https://localhost:${await listen(away)}/v1`;
+    const ran = await koda(place, [...flags(url), "Say hello"], { env: trusting(place) });
+    const { end, events } = checkLines(ran);
+    expect(end).toMatchObject({ exit: 0, text: "Hello." });
+    expect(events.filter(({ type }) => type === "retry")).toEqual([]);
+    expect(accepted).toBe(1);
+    away.close();
+  });
+
   test("may never be set up: a run that is refused meanwhile ends at once", async () => {
     await using place = makePlace();
     const reached = Promise.withResolvers<void>();
