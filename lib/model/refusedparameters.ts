@@ -3,7 +3,7 @@ import { KodaError } from "../errors.ts";
 import type { ErrorBody } from "./errorbody.ts";
 import type { Model, ModelEvent, ModelInfo, ModelRequest, ModelSettings, OptionalParameter } from "./model.ts";
 
-type Sender = { wire: Wire; settings: ModelSettings };
+type Sender = { wire: Wire; settings: ModelSettings; request: ModelRequest };
 
 type Row = {
   /** The parameter as providers spell it in messages. */
@@ -14,7 +14,8 @@ type Row = {
   instead: string;
 };
 
-const isLimited = ({ wire, settings }: Sender) => wire === "chat" && settings.maxOutputTokens !== undefined;
+const isLimited = ({ wire, settings, request }: Sender) =>
+  wire === "chat" && (settings.maxOutputTokens ?? request.affordableOutput) !== undefined;
 
 /** Parameters that a request can do without, or under another name. Others are rows to add. */
 const rows: Readonly<Record<OptionalParameter, Row>> = {
@@ -101,7 +102,7 @@ export function withParameterFallback(
       try {
         return yield* model(request, signal);
       } catch (error) {
-        const parameter = droppable(error, { refuses, sender: { wire: info.wire, settings } });
+        const parameter = droppable(error, { refuses, sender: { wire: info.wire, settings, request } });
         if (parameter === undefined) throw error;
         known = { ...known, refuses: [...refuses, parameter.name] };
         model = connect(known);

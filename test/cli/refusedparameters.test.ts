@@ -83,6 +83,15 @@ test("the limit of a reply goes on under its other name", async () => {
   expect(bodies.map((body) => body.max_completion_tokens)).toEqual([undefined, 500, 500]);
 });
 
+test("so does a limit that the cost sets", async () => {
+  const price = { input: 1, output: 10 };
+  const model = `providers.custom.models.scripted=${JSON.stringify({ context_window: 128_000, max_output: 4000, price })}`;
+  const { bodies, end } = await refusing([unsupported("max_tokens")], ["--max-cost", "0.02", "--config", model]);
+  expect(end).toMatchObject({ exit: 0 });
+  expect(bodies.map((body) => "max_tokens" in body)).toEqual([true, false, false]);
+  expect(bodies[1]?.max_completion_tokens).toBeGreaterThan(0);
+});
+
 test("one parameter after the other may be refused", async () => {
   const refusals = [unsupported("temperature"), extraField("stream_options")];
   const { bodies, end, ...ran } = await refusing(refusals, ["--temperature", "0.2"]);
