@@ -10,6 +10,7 @@ import type { Figure } from "./measure.ts";
 const benches = {
   start: () => import("./start.ts"),
   answer: () => import("./answer.ts"),
+  early: () => import("./early.ts"),
   rounds: () => import("./rounds.ts"),
   deltas: () => import("./deltas.ts"),
   output: () => import("./output.ts"),
@@ -30,7 +31,7 @@ const chosen = process.argv.slice(2);
 const names = Object.keys(benches).filter((name) => chosen.length === 0 || chosen.includes(name));
 
 const floors = mkdtempSync(join(tmpdir(), "koda-bench-"));
-for (const name of ["empty", "answer", "round", "connects", "sessions"]) await compileFloor(name);
+for (const name of ["empty", "answer", "round", "connects", "sessions", "post"]) await compileFloor(name);
 
 console.log(row(["what", "measured", "floor", "ratio", "bar", ""]));
 for (const name of names as (keyof typeof benches)[]) {

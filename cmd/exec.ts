@@ -79,9 +79,11 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   const failed = new AbortController();
   const waits = Promise.withResolvers<void>();
   const reading = readPrompt(options, { signal: AbortSignal.any([host.signal, failed.signal]), onWait: waits.resolve });
-  await Promise.race([reading, waits.promise]);
+  const read = await Promise.race([reading, waits.promise]);
 
-  const opening = openFor(options, host, delivery);
+  // Without a prompt the run may still be refused, or have to wait for one.
+  const soon = read !== undefined && read.parts.length > 0;
+  const opening = openFor(options, host, { delivery, soon });
   // A pipe may stay open for hours, which is too long to learn that a key is missing.
   opening.catch(async (error: unknown) => {
     await Bun.sleep(patienceMs);
@@ -107,13 +109,15 @@ const startUpMs = 150;
 /** The time in which an empty pipe ends, so that the missing prompt is reported and not the model. */
 const patienceMs = 50;
 
-async function openFor(options: ExecOptions, host: Host, delivery: Delivering) {
+type Opening = { delivery: Delivering; soon: boolean };
+
+async function openFor(options: ExecOptions, host: Host, { delivery, soon }: Opening) {
   const settings = await settingsOf(options);
   const patch = await openOutputs(delivery, { writable: writableRoots(settings), signal: host.signal });
   host.clocks.start(settings.loaded.config.limits);
   // A long log is read with the same few functions.
   if (settings.session.kind !== "new") Bun.unsafe.setJITPolicy(1);
-  const conversation = await openConversation(host, { settings, own: ownOutput(options), patch }, host.signal);
+  const conversation = await openConversation(host, { settings, own: ownOutput(options), patch, soon }, host.signal);
   return { conversation, settings };
 }
 

@@ -10,6 +10,9 @@ export const exitByCode = {
   model_not_found: 1,
   context: 1,
   content_policy: 1,
+  // The provider does not serve the place that the request came from.
+  region: 1,
+  unsupported_parameter: 1,
   images: 1,
   invalid_image: 1,
   loop: 1,
@@ -75,6 +78,8 @@ type ErrorDetails = {
   retryAfterMs?: number;
   /** The most retries, when that is less than usual. */
   maxRetries?: number;
+  /** The parameter of the request that the provider does not accept. */
+  parameter?: string;
   cause?: unknown;
 };
 
@@ -88,6 +93,7 @@ export class KodaError extends Error {
   /** The end of that delay, as an ISO date. */
   readonly retryAt: string | undefined;
   readonly maxRetries: number;
+  readonly parameter: string | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -97,6 +103,7 @@ export class KodaError extends Error {
     this.retryAfterMs = details.retryAfterMs;
     this.retryAt = retryAtIn(details.retryAfterMs);
     this.maxRetries = details.maxRetries ?? Infinity;
+    this.parameter = details.parameter;
   }
 }
 

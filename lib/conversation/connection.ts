@@ -12,6 +12,7 @@ import { assertPriced } from "../model/catalog.ts";
 import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
+import { withParameterFallback } from "../model/refusedparameters.ts";
 import { secretsIn } from "../model/record.ts";
 import { withThoughtFallback } from "../model/refusedthoughts.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
@@ -52,6 +53,8 @@ type Circumstances = {
   /** The conversation's track in cassettes; undefined for the first one of a process. */
   track?: string | undefined;
   recorded: Recorded | undefined;
+  /** The first request follows at once. */
+  soon: boolean;
   post: (notice: Notice) => void;
   signal: AbortSignal;
 };
@@ -76,19 +79,22 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
     connectModel({
       ...resolved,
       info: known,
-      settings: supported,
+      settings: supportedSettings(wanted, known).settings,
       fetch,
       env: settings.env,
       retry: { ...(isOffline ? instantRetry : standardRetry), waitLimitMs: settings.waitLimitMs },
       streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
       userAgent: `koda/${settings.version}`,
     });
-  const onRefusal = (code: "images" | "thoughts") => (message: string) =>
-    post({ type: "notice", level: "warn", code, message });
-  const thinking = (known: ModelInfo) =>
-    withThoughtFallback(connected, { info: known, onRefusal: onRefusal("thoughts") });
-  const model =
-    info.images === undefined ? withImageFallback(thinking, { info, onRefusal: onRefusal("images") }) : thinking(info);
+  const warn = (code: string) => (message: string) => post({ type: "notice", level: "warn", code, message });
+  const withThoughts = (known: ModelInfo) =>
+    withThoughtFallback(connected, { info: known, onRefusal: warn("thoughts") });
+  const withImages = (known: ModelInfo) =>
+    known.images === undefined
+      ? withImageFallback(withThoughts, { info: known, onRefusal: warn("images") })
+      : withThoughts(known);
+  const onRefusal = warn("model_settings");
+  const model = withParameterFallback(withImages, { info, settings: supported, onRefusal });
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   const edit = wanted.edit ?? info.edit ?? editDialectOf(info.name);
   const effort = supported.reasoningEffort;
@@ -153,7 +159,7 @@ async function resolve(settings: Settings, { recorded, traffic, signal }: Circum
   }
 }
 
-function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track, post }: Circumstances): Fetch {
+function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track, soon, post }: Circumstances): Fetch {
   const { version, root: cwd, env } = settings;
   const { provider, info, key, headers } = resolved;
   const own = [key?.value, ...provider.keys.map((name) => env[name])].filter((value) => value !== undefined);
@@ -165,5 +171,6 @@ function openLine(settings: Settings, resolved: ResolvedModel, { traffic, track,
     secrets: [...own, ...(headers?.secrets ?? []), ...secretsIn(env)],
     script: provider.name === demoProvider.name ? demoCassette() : undefined,
     onDivergence: (message) => post({ type: "notice", level: "warn", code: "replay", message }),
+    soon: soon ? { baseUrl: provider.baseUrl, env } : undefined,
   });
 }

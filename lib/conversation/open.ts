@@ -31,6 +31,8 @@ type ConversationOptions = {
   settings: Settings;
   own: OwnOutput;
   patch?: RunPatch | undefined;
+  /** The first request follows at once, so its connection is opened first. */
+  soon?: boolean;
   /** The conversation's track in cassettes; absent for the first one of a process. */
   track?: string;
 };
@@ -38,7 +40,7 @@ type ConversationOptions = {
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
-  { settings, track, ...outputs }: ConversationOptions,
+  { settings, track, soon = false, ...outputs }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Conversation> {
   await using held = new AsyncDisposableStack();
@@ -48,7 +50,7 @@ export async function openConversation(
   const wanted = wantedOf(settings.loaded.config);
 
   const connect = (recorded: Recorded | undefined) =>
-    connectionFor(settings, { traffic: host.traffic, track, recorded, post, signal });
+    connectionFor(settings, { traffic: host.traffic, track, recorded, soon, post, signal });
   const { session, connected } = await openConnected(host.store(settings.database), { settings, connect }, signal);
   held.use(session);
   const { model, info, facts: connection, keyVariables } = connected;

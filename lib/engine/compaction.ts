@@ -147,6 +147,7 @@ const summaryFailures: ReadonlySet<ErrorCode> = new Set([
   "content_policy",
   "max_output",
   "request",
+  "unsupported_parameter",
 ]);
 
 function tokensOf(turn: Turn): number {

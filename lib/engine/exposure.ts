@@ -1,18 +1,15 @@
-import { type ApiKey, keySource } from "../model/providers.ts";
+import { type ApiKey, isRecognizable, keySource } from "../model/providers.ts";
 import type { Notice } from "./event.ts";
 
 /** Looks for the provider's key in a tool's result; returns the warning the first time. */
 export type KeyWatch = (tool: string, text: string) => Notice | undefined;
-
-/** Placeholders for servers without keys (`ollama`, `none`) are shorter and appear in other texts by accident. */
-const shortestKey = 16;
 
 /**
  * Text of files and commands reaches the model unmasked: a masked file would be written back masked. So the user is
  * warned when that text contains the key of this run.
  */
 export function watchForKey(key: ApiKey | undefined): KeyWatch {
-  if (key === undefined || key.value.length < shortestKey) return () => undefined;
+  if (key === undefined || !isRecognizable(key)) return () => undefined;
   let isTold = false;
   return (tool, text) => {
     if (isTold || !text.includes(key.value)) return undefined;

@@ -23,7 +23,7 @@ import {
   textOf,
   type ToolMessage,
 } from "./message.ts";
-import type { ModelInfo, ModelRequest, ToolOffer } from "./model.ts";
+import type { ModelInfo, ModelRequest, OptionalParameter, ToolOffer } from "./model.ts";
 import type { Quirks } from "./providers.ts";
 import { sealedIn } from "./thought.ts";
 
@@ -39,21 +39,28 @@ export function chatBodies({ provider, info, settings }: ModelEndpoint): (reques
     const system = JSON.stringify({ role: "system", content: request.system } satisfies ChatCompletionMessageParam);
     const messages = { name: "messages", texts: [system, ...textsOf(request.messages).texts] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
-    const key = (quirks.maxTokens ?? "max_completion_tokens") satisfies keyof Params;
+    const key = limitName(quirks, info);
     const { first, last } = outputLimit(request, settings);
     const before = settingsOf(request, { info, quirks, settings, longest: { [key]: first } });
     return bodyText(before, messages, { tool_choice: choice, [key]: last } satisfies Params);
   };
 }
 
+function limitName({ maxTokens }: Quirks, { refuses = [] }: ModelInfo): keyof Params & OptionalParameter {
+  const usual = maxTokens ?? "max_completion_tokens";
+  if (!refuses.includes(usual)) return usual;
+  return usual === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+}
+
 type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: Params };
 
 function settingsOf({ tools, cacheKey }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): Params {
   const { temperature, reasoningEffort } = settings;
+  const isPlain = quirks.plainStream ?? info.refuses?.includes("stream_options");
   return {
     model: info.name,
     stream: true,
-    stream_options: quirks.plainStream ? undefined : { include_usage: true },
+    stream_options: isPlain ? undefined : { include_usage: true },
     temperature,
     ...longest,
     reasoning_effort: reasoningEffort,

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, parseJson, recordIn, recordOf, stringIn } from "../config/json.ts";
+import { arrayIn, isRecord, type JsonRecord, parseJson, recordIn, recordOf, stringIn } from "../config/json.ts";
 import { maskKeys } from "../config/mask.ts";
 
 /** An error as a provider words it. */
@@ -6,6 +6,8 @@ export type ErrorBody = {
   message: string;
   /** Its own codes in one string. */
   codes: string;
+  /** The parameter that it names as the wrong one. */
+  param?: string;
   /** Headers that the body repeats or stands for, by lower-case name. */
   headers?: readonly (readonly [name: string, value: string])[];
 };
@@ -19,23 +21,60 @@ export function parseErrorBody(body: string): ErrorBody {
   return { message: text, codes: "" };
 }
 
-/** Finds the message where providers put it: error.message, detail, a list of errors, plain text. */
+/** Finds the message where providers put it: error.message, detail, a list of errors, JSON in a text, plain text. */
 export function errorBodyOf(value: unknown): ErrorBody {
-  if (typeof value === "string") return { message: value, codes: "" };
+  if (typeof value === "string") return /^\s*[{[]/.test(value) ? bodyOfText(value) : { message: value, codes: "" };
   if (Array.isArray(value)) return errorBodyOf(value[0]);
   if (!isRecord(value)) return { message: "", codes: "" };
   for (const key of ["error", "errors", "detail"]) {
     if (value[key] !== undefined && value[key] !== null) return withCodes(errorBodyOf(value[key]), value);
   }
-  const message = stringIn(value, "message") ?? stringIn(value, "msg") ?? JSON.stringify(value);
-  const upstream = stringIn(recordIn(value, "metadata"), "raw");
-  return withCodes({ message: upstream === undefined ? message : `${message}: ${upstream}`, codes: "" }, value);
+  const { message = value.Message } = value;
+  const body = isRecord(message) || typeof message === "string" ? errorBodyOf(message) : fieldError(value);
+  return withCodes(withUpstream(body, value), value);
+}
+
+function bodyOfText(text: string): ErrorBody {
+  const value = parseJson(text);
+  return value === undefined ? { message: text, codes: "" } : errorBodyOf(value);
+}
+
+/** An entry of a list of wrong fields, with the path of the field. */
+function fieldError(record: JsonRecord): ErrorBody {
+  const message = stringIn(record, "msg");
+  if (message === undefined) return { message: JSON.stringify(record), codes: "" };
+  const path = arrayIn(record, "loc").join(".");
+  return { message: path === "" ? message : `${message}: ${path}`, codes: "" };
+}
+
+/** OpenRouter adds the error of the provider behind it. */
+function withUpstream(body: ErrorBody, record: JsonRecord): ErrorBody {
+  const raw = stringIn(recordIn(record, "metadata"), "raw");
+  if (raw === undefined) return body;
+  const upstream = errorBodyOf(raw);
+  return { message: `${body.message}: ${upstream.message}`, codes: `${body.codes} ${upstream.codes}` };
 }
 
 function withCodes(body: ErrorBody, record: JsonRecord): ErrorBody {
   const own = [record.code, record.type, record.status].filter((code) => typeof code === "string");
-  const headers = [...(body.headers ?? []), ...headersIn(record)];
-  return { ...body, codes: [body.codes, ...own].join(" ").trim(), ...(headers.length > 0 && { headers }) };
+  const details = arrayIn(record, "details").map(recordOf);
+  const reasons = details.flatMap((detail) => [detail, ...arrayIn(detail, "violations").map(recordOf)]);
+  const named = reasons.flatMap(({ reason, quotaId }) => [reason, quotaId]).filter((code) => typeof code === "string");
+  const headers = [...(body.headers ?? []), ...headersIn(record), ...delaysIn(details)];
+  const param = body.param ?? stringIn(record, "param");
+  return {
+    ...body,
+    codes: [body.codes, ...own, ...named].join(" ").trim(),
+    ...(param !== undefined && { param }),
+    ...(headers.length > 0 && { headers }),
+  };
+}
+
+/** Google's delay, as in "retryDelay": "26s". */
+function delaysIn(details: readonly JsonRecord[]): (readonly [string, string])[] {
+  return details.flatMap(({ retryDelay }) =>
+    typeof retryDelay === "string" ? [["retry-after", retryDelay] as const] : [],
+  );
 }
 
 /** OpenRouter repeats the headers of its own limits, and OpenAI's subscriptions have fields in place of some. */

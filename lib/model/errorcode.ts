@@ -19,6 +19,7 @@ const is =
   (status: number | undefined) =>
     status !== undefined && expected.includes(status);
 const isClientError = (status = 400) => status < 500;
+const isUnknown = (status: number | undefined) => status === undefined;
 const isServerError = (status = 0) => status >= 500;
 
 /**
@@ -31,12 +32,34 @@ const rules: readonly Rule[] = [
     code: "quota",
     statuses: isClientError,
     words: [
-      /quota|insufficient[_ ](?:balance|credits?|funds)/i,
-      /credit balance|billing_?(?:hard|not|error)|out of credits/i,
+      /insufficient[_ ](?:balance|quota|credits?|funds)|any credits|available credits|credit balance|out of credits/i,
+      /billing_?(?:hard|not|error)|spending limit|API usage limits|PerDay|package has expired/i,
+      /arrearage|in good standing|\b1113\b/i,
     ],
   },
-  { code: "overloaded", statuses: is(529) },
+  { code: "overloaded", statuses: is(498, 529) },
+  {
+    code: "overloaded",
+    statuses: is(429),
+    words: [/overloaded|high traffic|queue_exceeded|tier_capacity_exceeded/i],
+  },
+  { code: "context", statuses: is(429), words: [/request too large/i] },
+  {
+    code: "rate_limit",
+    statuses: is(429),
+    words: [/rate[_ ]?limit|per[_ ]?minute|throttling|too_many_requests|\(e\.g\. check quota\)/i],
+  },
+  { code: "quota", statuses: isClientError, words: [/quota/i] },
   { code: "rate_limit", statuses: is(429) },
+  {
+    code: "region",
+    statuses: isClientError,
+    words: [
+      /unsupported_country|unsupported countr|countr(?:y|ies)\b.{0,40}\bnot (?:supported|available|allowed)/i,
+      /location is not supported|not (?:supported|available) in your (?:country|region|location)/i,
+      /check your network settings|forbidden request not allowed/i,
+    ],
+  },
   {
     code: "invalid_image",
     statuses: (status = 400) => is(400, 413, 415, 422)(status),
@@ -53,10 +76,11 @@ const rules: readonly Rule[] = [
     code: "context",
     statuses: isClientError,
     words: [
-      /context[_ ](?:length|window|size)|maximum context|reduce the length/i,
-      /(?:prompt|input|request|conversation) (?:is |was )?too (?:long|large)/i,
+      /context[_ ](?:length|window|size)|maximum (?:context|prompt)|reduce the length|range of input length/i,
+      /(?:prompt|input|request|conversation) (?:is |was )?too (?:long|large)|request_too_large/i,
       /too many (?:input |prompt )?tokens|input token count|tokens? (?:exceed|limit exceeded)/i,
-      /exceeds? the (?:maximum|max|limit).{0,40}tokens/i,
+      /exceeds? the (?:maximum|max|limit).{0,40}tokens|exceeds max length|model token limit/i,
+      /`max_new_tokens` must be <=/,
     ],
   },
   { code: "context", statuses: is(413) },
@@ -65,15 +89,18 @@ const rules: readonly Rule[] = [
     statuses: (status) => isClientError(status) && status !== 401,
     words: [
       /content[_ ](?:policy|filter|management)|policy_violation|safety (?:system|policy|settings)/i,
-      /usage polic|was flagged|moderation|inspection_failed/i,
+      /usage (?:polic|guidelines)|was flagged|moderation|data_?inspection_?failed/i,
+      /content exists risk|considered high risk|unsafe or sensitive/i,
     ],
   },
+  { code: "model_not_found", statuses: is(403), words: [/model_not_found/] },
   { code: "credentials", statuses: is(401, 403) },
   {
     code: "credentials",
     statuses: is(400),
-    words: [/api[_ ]key[_ ](?:not[_ ]valid|invalid)|invalid[_ ]api[_ ]key/i],
+    words: [/api[_ ]key[_ ](?:not[_ ]valid|invalid)|(?:invalid|incorrect)[_ ]api[_ ]key/i],
   },
+  { code: "credentials", statuses: isUnknown, words: [/(?:authentication|permission)_error/] },
   {
     code: "images",
     words: [
@@ -81,19 +108,23 @@ const rules: readonly Rule[] = [
       /mmproj|not a multi-?modal|not support (?:images?|vision|multi-?modal)/i,
     ],
   },
+  { code: "request", statuses: is(404), words: [/no endpoints found (?:that|matching)/i] },
   { code: "model_not_found", statuses: is(404) },
   {
     code: "model_not_found",
     statuses: isClientError,
     words: [
-      /model_not_found|not a valid model|unknown model/i,
-      /model .{0,80}(?:does not exist|not found|is not supported)/i,
+      /model_not_found|not_found_error|not a valid model|(?:unknown|invalid) model|model not exist/i,
+      /model .{0,80}(?:does not exist|not found|is not supported(?! with)|decommissioned)/i,
+      /model identifier is invalid|on-demand throughput/i,
     ],
   },
   { code: "overloaded", words: [/overloaded/i] },
   { code: "rate_limit", statuses: isClientError, words: [/rate[_ ]limit[_ ](?:exceeded|error)|too_many_requests/i] },
   { code: "unavailable", statuses: is(408, 409) },
+  { code: "request", statuses: isServerError, words: [/requires more system memory/i] },
   { code: "unavailable", statuses: isServerError },
-  { code: "unavailable", words: [/server_error|internal_error|api_error|timeout_error|unavailable/i] },
+  { code: "unavailable", statuses: isUnknown, words: [/api_error/i] },
+  { code: "unavailable", words: [/server_error|internal_error|timeout_error|unavailable/i] },
   { code: "request", words: [/invalid_(?:request|prompt|value|type)|unsupported_/i] },
 ];

@@ -5,13 +5,16 @@ import { endpointOf, querySecrets } from "./address.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import { errorBodyOf, sanitize, statusIn, type ErrorBody } from "./errorbody.ts";
 import { errorCodeOf } from "./errorcode.ts";
-import { customProviderName, keySource, type Provider } from "./providers.ts";
+import type { OptionalParameter } from "./model.ts";
+import { customProviderName, isRecognizable, keySource, type Provider } from "./providers.ts";
 import type { HeaderMap } from "./ratelimits.ts";
+import { parameterAdvice, refusedParameter } from "./refusedparameters.ts";
 import { requestedDelay } from "./retryafter.ts";
 
 /** Values for the provider alone, which messages must not repeat. */
 export function secretsOf({ provider, key, headers }: ModelEndpoint): string[] {
-  return [...(key === undefined ? [] : [key.value]), ...(headers?.secrets ?? []), ...querySecrets(provider)];
+  const keys = key !== undefined && isRecognizable(key) ? [key.value] : [];
+  return [...keys, ...(headers?.secrets ?? []), ...querySecrets(provider)];
 }
 
 /** The error of a response that is not a stream. */
@@ -64,36 +67,99 @@ export function connectionError(
 type Response = { status: number | undefined; headers: HeaderMap };
 
 function providerError(body: ErrorBody, { status, headers }: Response, endpoint: ModelEndpoint): KodaError {
-  const code = errorCodeOf(status, body);
+  const found = errorCodeOf(status, body);
+  const parameter = found === "request" ? refusedParameter(body) : undefined;
+  const code = parameter === undefined ? found : "unsupported_parameter";
   const message = sanitize(body.message, secretsOf(endpoint));
-  const quoted = [status, message && `"${message}"`].filter((part) => part !== undefined && part !== "").join(" ");
   const retryAfterMs = requestedDelay(headers, body.message);
-  return new KodaError(code, sentence(code, quoted, endpoint), {
+  return new KodaError(code, sentence({ code, status, message, parameter }, endpoint), {
     retryable: retryableCodes.has(code),
     ...(status !== undefined && { httpStatus: status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(parameter !== undefined && { parameter }),
   });
 }
 
 const retryableCodes: ReadonlySet<ErrorCode> = new Set(["rate_limit", "unavailable", "overloaded", "stream"]);
 
-function sentence(code: ErrorCode, quoted: string, { provider, info, key }: ModelEndpoint): string {
-  if (code === "credentials" && key === undefined) return missingKey(provider, quoted);
-  const name = provider.name;
+type Fault = {
+  code: ErrorCode;
+  status: number | undefined;
+  /** The provider's own words. */
+  message: string;
+  parameter: OptionalParameter | undefined;
+};
+
+/** The problem, the provider's own words, and what to do. */
+function sentence(fault: Fault, endpoint: ModelEndpoint): string {
+  const { code, status, message } = fault;
+  const quoted = [status, message && `"${message}"`].filter((part) => part !== undefined && part !== "").join(" ");
+  if (code === "credentials" && endpoint.key === undefined) return missingKey(endpoint.provider, quoted);
+  const advice = adviceFor(fault, endpoint);
+  const problem = `${problemOf(fault, endpoint)}${quoted === "" ? "" : `: ${quoted}`}`;
+  return advice === undefined ? problem : `${problem}. ${advice}`;
+}
+
+function problemOf({ code, parameter, ...fault }: Fault, { provider, info, key }: ModelEndpoint): string {
+  const { name } = provider;
+  const source = key && keySource(key);
   const problems: Partial<Record<ErrorCode, string>> = {
-    credentials: `${name} refused the key from ${key && keySource(key)}`,
+    credentials: isPermission(fault)
+      ? `${name} does not allow this request with the key from ${source}`
+      : `${name} refused the key from ${source}`,
+    region: `${name} does not serve this region`,
     model_not_found: `${name} has no model "${info.name}" at ${endpointOf(provider)}`,
     context: `The conversation is too long for ${name}/${info.name}`,
     content_policy: `${name} refused the content of the conversation`,
     images: `${name}/${info.name} does not accept images`,
     invalid_image: `${name} refused an image`,
+    unsupported_parameter: `${name}/${info.name} does not accept the parameter ${parameter}`,
     quota: `${name}: quota exceeded`,
     rate_limit: `${name} is limiting the rate of requests`,
     overloaded: `${name} is overloaded`,
     unavailable: `${name} is unavailable`,
     stream: `${name} stopped in the middle of its reply`,
   };
-  return `${problems[code] ?? `${name} rejected the request`}${quoted === "" ? "" : `: ${quoted}`}`;
+  return problems[code] ?? `${name} rejected the request`;
+}
+
+/** True when the key is good, but not for this request. */
+function isPermission({ status, message }: Pick<Fault, "status" | "message">): boolean {
+  return status === 403 && !/api[ _]?key|token|credential|authenticat/i.test(message);
+}
+
+/** The way out of an error that another attempt would meet again. */
+function adviceFor(fault: Fault, { key }: ModelEndpoint): string | undefined {
+  const { code, message, parameter } = fault;
+  switch (code) {
+    case "credentials":
+      if (isPermission(fault)) return "Check what the key may use, or choose another model with -m";
+      return key?.variable === undefined
+        ? "Check what the command prints"
+        : `Check ${key.variable}, or name another variable with --api-key-env`;
+    case "region":
+      return "Choose another provider with -m, or a gateway of your own with --base-url";
+    case "model_not_found":
+      return "Choose another with -m";
+    case "context":
+      return "Begin a new session, ask for less, or choose a model with a larger window with -m";
+    case "content_policy":
+      return "Rephrase the prompt, or choose another model with -m";
+    case "quota":
+      return "Check the plan and the billing of the account, or choose another provider with -m";
+    case "unsupported_parameter":
+      return parameter && parameterAdvice(parameter);
+    case "request":
+      return requestAdvice(message);
+    default:
+      return undefined;
+  }
+}
+
+function requestAdvice(message: string): string | undefined {
+  if (/not support tools|support tool use/i.test(message)) return "Choose a model that can call tools with -m";
+  if (/\bmax_(?:completion_|output_)?tokens\b/.test(message)) return "Pass a smaller --max-output-tokens";
+  return undefined;
 }
 
 function missingKey({ name, keys }: Provider, quoted: string): string {

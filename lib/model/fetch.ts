@@ -6,6 +6,8 @@ type FetchInit = {
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
+  /** A pool of connections other than Bun's usual one. */
+  session?: Bun.FetchSession;
 };
 
 /**

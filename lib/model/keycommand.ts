@@ -5,6 +5,7 @@ import type { Env } from "../config/paths.ts";
 import { formatDuration } from "../config/units.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { findProgram, isWritable, safeSearchPath } from "../files/program.ts";
+import { shortestSecret } from "../shell/env.ts";
 import { marked, markVariable, newUsersMark } from "../shell/marks.ts";
 import { terminate } from "../system/kill.ts";
 import { withSoftLimits } from "../system/limits.ts";
@@ -159,5 +160,5 @@ function timeOf(value: unknown): number | undefined {
 
 /** Any part of the output may be a key. */
 function secretsIn(stdout: string): string[] {
-  return stdout.split(/[\s"',:{}]+/).filter((part) => part.length >= 4);
+  return stdout.split(/[\s"',:{}]+/).filter((part) => part.length >= shortestSecret);
 }

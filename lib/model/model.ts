@@ -89,4 +89,6 @@ export type ModelInfo = {
   refuses?: readonly OptionalParameter[];
 };
 
-export type OptionalParameter = "temperature" | "reasoning_effort";
+/** A parameter that a request can do without, or under another name. */
+export type OptionalParameter =
+  "temperature" | "reasoning_effort" | "stream_options" | "include" | "max_tokens" | "max_completion_tokens";

@@ -1,6 +1,7 @@
 import type { ProviderConfig, Wire } from "../config/config.ts";
 import type { Env } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
+import { shortestSecret } from "../shell/env.ts";
 import { atVariable, type BaseUrlVariables } from "./address.ts";
 import type { CatalogName } from "./catalog.ts";
 
@@ -237,6 +238,11 @@ export type ApiKey = {
   /** Runs that command again and replaces `value`. */
   readonly renew?: (signal: AbortSignal) => Promise<void>;
 };
+
+/** False for a key that may stand in another text by accident. */
+export function isRecognizable({ value }: ApiKey): boolean {
+  return value.length >= shortestSecret;
+}
 
 /** The source of a key, for messages. */
 export function keySource({ variable = "api_key_command" }: ApiKey): string {

@@ -81,8 +81,7 @@ export class Recorder {
   }
 
   #hide(secret: string): void {
-    // A shorter secret would match unrelated text.
-    if (secret.length > 4 && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
+    if (secret.length >= shortestSecret && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 
   #take(asked: Omit<Exchange, "response">, queue: Taking[]): Taking {

@@ -28,7 +28,7 @@ export function withThoughtFallback(connect: (info: ModelInfo) => Model, { info,
 }
 
 function namesThoughts(error: unknown): error is KodaError {
-  if (!(error instanceof KodaError) || error.code !== "request") return false;
+  if (!(error instanceof KodaError) || !["request", "unsupported_parameter"].includes(error.code)) return false;
   return /thought|thinking|reasoning(?![_.]effort)|signature|extra_content/i.test(error.message);
 }
 

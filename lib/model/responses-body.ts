@@ -43,7 +43,8 @@ function settingsOf(
   longest: number | undefined,
 ): Params {
   const { temperature, reasoningEffort } = settings;
-  const reasons = !info.refuses?.includes("reasoning_effort");
+  const { refuses = [] } = info;
+  const reasons = !refuses.includes("reasoning_effort") && !refuses.includes("include");
   return {
     model: info.name,
     stream: true,

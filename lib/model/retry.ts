@@ -68,23 +68,26 @@ const longestDelayMs = 60_000;
 
 const limitCodes: ReadonlySet<ErrorCode> = new Set(["rate_limit", "quota"]);
 
-/** Names the flag that waits for a limit which resets. */
-function withAdvice(error: KodaError, { waitLimitMs }: RetryPolicy): KodaError {
+/** Says what can be done when no attempt is left. */
+function withAdvice(error: KodaError, policy: RetryPolicy): KodaError {
   const { code, message, retryable, httpStatus, retryAfterMs } = error;
-  if (!limitCodes.has(code) || retryAfterMs === undefined) return error;
-  if (retryAfterMs <= Math.max(waitLimitMs, retryable ? longestDelayMs : 0)) return error;
-  if (retryAfterMs > longestTimeoutMs) return error;
+  const advice = adviceFor(error, policy);
+  if (advice === undefined) return error;
+  return new KodaError(code, `${message}. ${advice}`, {
+    retryable,
+    cause: error,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(httpStatus !== undefined && { httpStatus }),
+  });
+}
+
+function adviceFor({ code, retryable, retryAfterMs }: KodaError, { waitLimitMs }: RetryPolicy): string | undefined {
+  if (code === "overloaded" || code === "unavailable") return "Try again later, or choose another model with -m";
+  if (!limitCodes.has(code) || retryAfterMs === undefined) return undefined;
+  if (retryAfterMs <= Math.max(waitLimitMs, retryable ? longestDelayMs : 0)) return undefined;
+  if (retryAfterMs > longestTimeoutMs) return undefined;
   const minutes = Math.ceil(retryAfterMs / 60_000) * 60_000;
-  return new KodaError(
-    code,
-    `${message}. Pass --wait-limit ${formatDuration(minutes)} to wait until the limit resets`,
-    {
-      retryable,
-      retryAfterMs,
-      cause: error,
-      ...(httpStatus !== undefined && { httpStatus }),
-    },
-  );
+  return `Pass --wait-limit ${formatDuration(minutes)} to wait until the limit resets`;
 }
 
 /** 200 ms, 400 ms, …, each plus or minus a tenth. */

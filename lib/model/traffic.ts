@@ -1,4 +1,6 @@
+import type { Env } from "../config/paths.ts";
 import { type Cassette, type Header, readCassette } from "./cassette.ts";
+import { openEarly } from "./early.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
 import { Recorder, type Track } from "./record.ts";
 import { replayFrom } from "./replay.ts";
@@ -18,6 +20,8 @@ type Line = Omit<Track, "fetch"> & {
   /** Answers instead of the network. */
   script?: Cassette | undefined;
   onDivergence: (message: string) => void;
+  /** The provider to connect to at once, since a request to it follows soon. */
+  soon?: { baseUrl: string; env: Env } | undefined;
 };
 
 /** The model traffic of a process: each cassette is opened once and has a track for every conversation. */
@@ -38,18 +42,19 @@ export class Traffic implements Disposable {
   }
 
   /** The fetch of one conversation. */
-  open({ header, script, writable, onDivergence, ...track }: Line): Fetch {
-    const fetch = this.#source({ script, onDivergence, ...track });
+  open({ header, script, writable, onDivergence, soon, ...track }: Line): Fetch {
+    const fetch = this.#source({ script, onDivergence, soon, ...track });
     const { record } = this.#options;
     if (record === undefined) return fetch;
     this.#recorder ??= new Recorder(record, { ...header, cwd: track.cwd }, writable);
     return this.#recorder.record({ ...track, fetch });
   }
 
-  #source({ name: track, cwd, script, onDivergence }: Omit<Line, "header" | "secrets" | "writable">): Fetch {
+  #source({ name: track, cwd, script, onDivergence, soon }: Omit<Line, "header" | "secrets" | "writable">): Fetch {
     const { replayed } = this;
     if (replayed !== undefined) return replayFrom(replayed, { cwd, track, loose: this.#options.loose, onDivergence });
-    return script === undefined ? platformFetch : replayFrom(script, { cwd, loose: true });
+    if (script !== undefined) return replayFrom(script, { cwd, loose: true });
+    return soon === undefined ? platformFetch : openEarly(soon.baseUrl, soon.env);
   }
 
   /** Throws when the recording could not be written. */

@@ -75,7 +75,10 @@ export function isNamedSecret(name: string): boolean {
   return /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|(?:^|[_-])PASS(?:$|[_-])/i.test(name);
 }
 
-/** A value shorter than this may stand in another text by accident. */
+/**
+ * A value shorter than this may stand in another text by accident (placeholders for servers without keys are `none` or
+ * `ollama`), so it is not looked for in messages, cassettes and results.
+ */
 export const shortestSecret = 8;
 
 /**

@@ -95,7 +95,9 @@ test("a key that is refused twice is exit 4, and no message, event or cassette r
   const tape = join(place.home, "run.tape");
   const { exit, stdout, stderr } = await ask(place, ["--record", tape, "--output", "jsonl"]);
   const { end } = checkLines({ exit, stdout, stderr, signal: null });
-  expect(end.error?.message).toBe('corp refused the key from api_key_command: 401 "bad token [key]"');
+  expect(end.error?.message).toBe(
+    'corp refused the key from api_key_command: 401 "bad token [key]". Check what the command prints',
+  );
   expect(exit).toBe(4);
   expect(server.requests).toHaveLength(2);
   expect(stdout + stderr + readFileSync(tape, "utf8")).not.toMatch(/opaque-\d-credential/);

@@ -51,3 +51,28 @@ test("a message that quotes the provider has no key in it", async () => {
   expect(ran.exit).toBe(4);
   expect(ran.stderr).toContain("Incorrect API key provided: [key]");
 });
+
+test("a key shorter than eight characters is not looked for: messages and cassettes stay as they are", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([
+    say("An answer."),
+    problem(401, "There is no key like that, nor in a car"),
+  ]);
+  const run = ["exec", ...using(server), ...flags, "hi"];
+  const env = { MY_KEY: "a" };
+  expect((await koda(place, [...run, "--record", "../tape"], { env })).exit).toBe(0);
+  expect(readFileSync(join(place.project, "../tape"), "utf8")).toContain(" answer.");
+  const refused = await koda(place, run, { env });
+  expect(refused.exit).toBe(4);
+  expect(refused.stderr).toContain('401 "There is no key like that, nor in a car"');
+});
+
+test("a key of eight characters is in no message and no cassette", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("It is k3y-8888."), problem(401, "k3y-8888 is wrong")]);
+  const run = ["exec", ...using(server), ...flags, "hi"];
+  const env = { MY_KEY: "k3y-8888" };
+  expect((await koda(place, [...run, "--record", "../tape"], { env })).exit).toBe(0);
+  expect(readFileSync(join(place.project, "../tape"), "utf8")).not.toContain("k3y-8888");
+  expect((await koda(place, run, { env })).stderr).toContain('401 "[key] is wrong"');
+});

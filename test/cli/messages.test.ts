@@ -114,6 +114,19 @@ test("anthropic speaks it at the address of its variable, with its own header fo
   expect(ran.stdout + ran.stderr).not.toContain("0123456789");
 });
 
+test("an effort that an older gateway does not know is left out", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([
+    problem(400, "output_config: Extra inputs are not permitted", {}, { type: "invalid_request_error" }),
+    say("Hello."),
+  ]);
+  const env = { ANTHROPIC_BASE_URL: server.origin, ANTHROPIC_API_KEY: "sk-ant-0123456789" };
+  const model = ["-m", "anthropic/claude-opus-4-6", "--reasoning-effort", "low"];
+  const { end } = checkLines(await koda(place, ["exec", "--json", ...model, "hi"], { env }));
+  expect(end).toMatchObject({ status: "done", text: "Hello." });
+  expect(server.requests.map(({ body }) => body.output_config)).toEqual([{ effort: "low" }, undefined]);
+});
+
 test("a session's requests to OpenAI carry one key for its prompt cache, also in a fork", async () => {
   await using place = makePlace({ "a.txt": "alpha\n" });
   await using server = await startModelServer(({ lines }) =>

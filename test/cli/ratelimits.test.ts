@@ -48,6 +48,17 @@ test("without it, a quota ends the run although it resets soon", async () => {
   expect(end.error?.message).toContain("Pass --wait-limit 1m to wait until the limit resets");
 });
 
+test("a limit that only Google's details tell is one to wait for", async () => {
+  await using place = makePlace();
+  const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "7200s" }];
+  const exhausted = { code: 429, message: "Resource exhausted.", status: "RESOURCE_EXHAUSTED", details };
+  await using server = await startModelServer([status(429, [{ error: exhausted }])]);
+  const { end } = await exec(place, server, ["--wait-limit", "1h", "do it"]);
+  expect(end).toMatchObject({ exit: 9, error: { code: "rate_limit" } });
+  expect(inHours(end.error?.retry_at)).toBeWithin(1.9, 2.1);
+  expect(end.error?.message).toContain("Pass --wait-limit 2h");
+});
+
 test("--timeout holds while koda waits for a limit", async () => {
   await using place = makePlace();
   await using server = await startModelServer([later()]);

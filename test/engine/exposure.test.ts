@@ -18,5 +18,6 @@ test("a key in a tool's result is told with its source, once, and nothing else i
 
 test("no key, and a placeholder that is in other texts by accident, are not looked for", () => {
   expect(watchForKey(undefined)("Read", value)).toBeUndefined();
-  expect(watchForKey({ value: value.slice(1) })("Read", value)).toBeUndefined();
+  expect(watchForKey({ value: value.slice(0, 7) })("Read", value)).toBeUndefined();
+  expect(watchForKey({ value: value.slice(0, 8) })("Read", value)).toBeDefined();
 });

@@ -37,7 +37,7 @@ describe("what a provider answers", () => {
   test.each<[number, string, object, ErrorCode, boolean]>([
     [400, "Invalid value for temperature", { param: "temperature" }, "request", false],
     [401, "Incorrect API key provided", { code: "invalid_api_key" }, "credentials", false],
-    [403, "Country not supported", {}, "credentials", false],
+    [403, "Country not supported", {}, "region", false],
     [400, "API key not valid. Please pass a valid API key.", {}, "credentials", false],
     [404, "The model `x` does not exist", { code: "model_not_found" }, "model_not_found", false],
     [404, "page not found", {}, "model_not_found", false],

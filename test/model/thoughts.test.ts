@@ -201,6 +201,7 @@ test.each(rows)("what %s thought does not go to another model", async (provider,
 
 test.each<[string, Wire, string, string]>([
   ["groq", "chat", "reasoning_content", "'messages.1' : property 'reasoning_content' is unsupported"],
+  ["cerebras", "chat", "", "'messages.1' : property 'reasoning' is unsupported"],
   ["gemini", "chat", "extra_content", "Invalid value at 'messages[1].tool_calls': thought_signature is not valid"],
   ["anthropic", "messages", "", "messages.1.content.0: Invalid `signature` in `thinking` block"],
   ["openai", "responses", "", "The encrypted content of the reasoning item could not be verified"],
@@ -226,6 +227,6 @@ test("another mistake in a request is not blamed on thoughts", async () => {
   const info = { provider: "test", name: "scripted", wire: "chat", contextWindow: 1 } as const;
   const connect = () => connectTo(server.url, "chat");
   const model = withThoughtFallback(connect, { info, onRefusal: () => expect.unreachable() });
-  await expect(converse(model)).rejects.toMatchObject({ code: "request", httpStatus: 400 });
+  await expect(converse(model)).rejects.toMatchObject({ httpStatus: 400, parameter: "reasoning_effort" });
   expect(server.requests).toHaveLength(1);
 });

@@ -1,0 +1,122 @@
+import type { Wire } from "../config/config.ts";
+import { KodaError } from "../errors.ts";
+import type { ErrorBody } from "./errorbody.ts";
+import type { Model, ModelEvent, ModelInfo, ModelRequest, ModelSettings, OptionalParameter } from "./model.ts";
+
+type Sender = { wire: Wire; settings: ModelSettings; request: ModelRequest };
+
+type Row = {
+  /** The parameter as providers spell it in messages. */
+  spelling: RegExp;
+  flag?: string;
+  isSent: (sender: Sender) => boolean;
+  /** How a run goes on that met the refusal. */
+  instead: string;
+};
+
+const isLimited = ({ wire, settings, request }: Sender) =>
+  wire === "chat" && (settings.maxOutputTokens ?? request.affordableOutput) !== undefined;
+
+/** Parameters that a request can do without, or under another name. Others are rows to add. */
+const rows: Readonly<Record<OptionalParameter, Row>> = {
+  temperature: {
+    spelling: /\btemperature\b/i,
+    flag: "--temperature",
+    isSent: ({ settings }) => settings.temperature !== undefined,
+    instead: "The run goes on without it",
+  },
+  reasoning_effort: {
+    spelling: /\breasoning[_.]?effort\b|['"`]reasoning['"`]|\boutput_config\b/i,
+    flag: "--reasoning-effort",
+    isSent: ({ settings }) => settings.reasoningEffort !== undefined,
+    instead: "The run goes on with the model's usual effort",
+  },
+  stream_options: {
+    spelling: /\bstream_options\b/,
+    isSent: ({ wire }) => wire === "chat",
+    instead: "The run goes on without it, and may not know how many tokens it uses",
+  },
+  include: {
+    spelling: /\breasoning\.encrypted_content\b|\bencrypted content\b|['"`]include['"`]/i,
+    isSent: ({ wire }) => wire === "responses",
+    instead: "The run goes on without the model's earlier thoughts",
+  },
+  max_tokens: {
+    spelling: /\bmax_tokens\b/,
+    isSent: isLimited,
+    instead: "The run goes on with max_completion_tokens",
+  },
+  max_completion_tokens: {
+    spelling: /\bmax_completion_tokens\b/,
+    isSent: isLimited,
+    instead: "The run goes on with max_tokens",
+  },
+};
+
+const refusals = [
+  /unsupported|not support(?:ed)?\b|not (?:accept|allow|permit)(?:ed)?\b|deprecated/i,
+  /unknown|unrecognized|unexpected|extra (?:inputs|fields)|cannot find field/i,
+  /only the default|only \S+ is allowed|may only be set/i,
+];
+
+/** The parameter that a provider refuses by name; a value that is too large is something else. */
+export function refusedParameter({ message, param = "" }: ErrorBody): OptionalParameter | undefined {
+  if (!refusals.some((pattern) => pattern.test(message))) return undefined;
+  const places = [param, message].flatMap((text) =>
+    names
+      .map((name) => ({ name, at: text.search(rows[name].spelling) }))
+      .filter(({ name, at }) => at >= 0 || name === text)
+      .sort((one, other) => one.at - other.at),
+  );
+  return places[0]?.name;
+}
+
+const names = Object.keys(rows).filter(isOptional);
+
+function isOptional(name: string): name is OptionalParameter {
+  return name in rows;
+}
+
+/** The flag to leave out. */
+export function parameterAdvice(parameter: OptionalParameter): string | undefined {
+  const { flag } = rows[parameter];
+  return flag && `Leave out ${flag}`;
+}
+
+type FallbackOptions = { info: ModelInfo; settings: ModelSettings; onRefusal: (message: string) => void };
+
+/**
+ * A model that may refuse a parameter by name. It is sent until the provider refuses it; that request is sent again
+ * without it, and so are all later ones.
+ */
+export function withParameterFallback(
+  connect: (info: ModelInfo) => Model,
+  { info, settings, onRefusal }: FallbackOptions,
+): Model {
+  let known = info;
+  let model = connect(info);
+
+  return async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[], void> {
+    while (true) {
+      const { refuses = [] } = known;
+      try {
+        return yield* model(request, signal);
+      } catch (error) {
+        const parameter = droppable(error, { refuses, sender: { wire: info.wire, settings, request } });
+        if (parameter === undefined) throw error;
+        known = { ...known, refuses: [...refuses, parameter.name] };
+        model = connect(known);
+        onRefusal(`${parameter.message}. ${rows[parameter.name].instead}`);
+      }
+    }
+  };
+}
+
+type Sent = { refuses: readonly OptionalParameter[]; sender: Sender };
+
+/** The refused parameter, if the request had it. */
+function droppable(error: unknown, { refuses, sender }: Sent) {
+  if (!(error instanceof KodaError) || error.parameter === undefined || !isOptional(error.parameter)) return undefined;
+  const { parameter: name, message } = error;
+  return refuses.includes(name) || !rows[name].isSent(sender) ? undefined : { name, message };
+}
