@@ -151,8 +151,11 @@ export async function differing(
   const list = async (...kinds: string[]) =>
     partsOf(await runGit(inside(repository, signal), ["ls-files", "-z", ...kinds]));
   const untracked = async () => {
-    const files = await list("-o", "--exclude-standard");
-    return { files, directories: all ? await list("-o", "--directory", "--exclude-standard") : [] };
+    const shown = all ? await list("-o", "--exclude-standard", "--directory") : [];
+    const directories = directoriesIn(shown);
+    // The files in them are not shown. Without any, which is common, all files are.
+    const files = all && directories.length === 0 ? shown : await list("-o", "--exclude-standard");
+    return { files, directories };
   };
   // Each looks at the whole tree: the first takes as long as the others together, on another processor.
   const [changed, { files: others, directories }] = await bothEnded(list("-m", "-d"), untracked());
@@ -160,7 +163,7 @@ export async function differing(
   return {
     files: paths.filter((path) => !path.endsWith("/")),
     nested: [...directoriesIn(paths), ...(await submodules(repository, signal))],
-    directories: directoriesIn(directories),
+    directories,
   };
 }
 
