@@ -6,12 +6,15 @@ export const omittedImage = "[image: this model accepts no images]";
 
 type Part = TextPart | ImagePart;
 
+/** Fields of a request as the SDK types them. Those that are undefined are left out of its JSON. */
+export type BodyFields<Params> = { [Name in keyof Params]?: Params[Name] | undefined };
+
 /** Plain text as a string, the form that every server accepts; with images, parts in the form of the wire. */
-export function contentForm(
+export function contentForm<Form>(
   parts: readonly Part[],
   images: boolean | undefined,
-  partForm: (part: Part) => object,
-): string | object[] {
+  partForm: (part: Part) => Form,
+): string | Form[] {
   if (images === false || !includesImage(parts)) return textForm(parts, omittedImage);
   return parts.filter((part) => part.type === "image" || part.text !== "").map(partForm);
 }

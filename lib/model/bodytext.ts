@@ -1,14 +1,15 @@
 import type { Message } from "./message.ts";
 
-/** The forms of a message in a request; the messages around it decide where images of results go. */
-type Form = (messages: readonly Message[], position: number) => readonly object[];
+/**
+ * The forms of a message in a request, or their JSON; the messages around it decide where images of results go.
+ */
+type Form = (messages: readonly Message[], position: number) => readonly (object | string)[];
 
 /**
  * Writes messages as JSON. A request mostly repeats the messages of the one before and adds some, so its texts are kept
  * for the next one.
  */
-export function messageWriter(form: Form): (messages: readonly Message[]) => readonly string[] {
-  /** `ends` are the numbers of texts up to each message. */
+export function messageWriter(form: Form): (messages: readonly Message[]) => Written {
   let last: Written = { messages: [], texts: [], ends: [] };
   return (messages) => {
     let same = 0;
@@ -17,15 +18,16 @@ export function messageWriter(form: Form): (messages: readonly Message[]) => rea
     const ends = last.ends.slice(0, same);
     const texts = last.texts.slice(0, ends.at(-1) ?? 0);
     for (let position = same; position < messages.length; position++) {
-      for (const one of form(messages, position)) texts.push(JSON.stringify(one));
+      for (const one of form(messages, position)) texts.push(typeof one === "string" ? one : JSON.stringify(one));
       ends.push(texts.length);
     }
     last = { messages, texts, ends };
-    return texts;
+    return last;
   };
 }
 
-type Written = { messages: readonly Message[]; texts: readonly string[]; ends: readonly number[] };
+/** `ends` are the numbers of texts up to each message. */
+export type Written = { messages: readonly Message[]; texts: readonly string[]; ends: readonly number[] };
 
 /**
  * The JSON of a body whose messages stand between its other fields. Messages come late, so that each request begins

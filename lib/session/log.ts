@@ -33,17 +33,18 @@ export type SessionInfo = {
 };
 
 const sessionColumns = `id, parent, root, title, cwd, model, provider, mode, created_at AS createdAt,
-  updated_at AS updatedAt, length, turns, input, cached, output, reasoning, cost AS costUsd, ended`;
+  updated_at AS updatedAt, length, turns, input, cached, written, output, reasoning, cost AS costUsd, ended`;
 
-type SessionRow = Omit<SessionInfo, "parent" | "usage"> & Usage & { parent: string | null };
+type SessionRow = Omit<SessionInfo, "parent" | "usage"> &
+  Omit<Usage, "written"> & { parent: string | null; written: number | null };
 
 /** The sessions that a condition selects; it may go on with ORDER BY and LIMIT. */
 export function readSessions(db: Database, condition: string, values: (string | number | null)[] = []): SessionInfo[] {
   const rows = db.all<SessionRow>(`SELECT ${sessionColumns} FROM session WHERE ${condition}`, values);
-  return rows.map(({ parent, input, cached, output, reasoning, ...rest }) => ({
+  return rows.map(({ parent, input, cached, written, output, reasoning, ...rest }) => ({
     ...rest,
     ...(parent !== null && { parent }),
-    usage: { input, cached, output, reasoning },
+    usage: { input, cached, ...(written !== null && { written }), output, reasoning },
   }));
 }
 
@@ -166,11 +167,28 @@ export function appendItems(db: Database, { info, items }: { info: SessionInfo; 
 
 export function updateSession(db: Database, info: SessionInfo): void {
   const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage, costUsd, ended } = info;
-  const { input, cached, output, reasoning } = usage;
+  const { input, cached, written, output, reasoning } = usage;
   db.run(
     `UPDATE session SET title = ?, cwd = ?, model = ?, provider = ?, mode = ?, updated_at = ?, length = ?, turns = ?,
-       input = ?, cached = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
-    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, costUsd, ended, id],
+       input = ?, cached = ?, written = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
+    [
+      title,
+      cwd,
+      model,
+      provider,
+      mode,
+      updatedAt,
+      length,
+      turns,
+      input,
+      cached,
+      written ?? null,
+      output,
+      reasoning,
+      costUsd,
+      ended,
+      id,
+    ],
   );
 }
 
