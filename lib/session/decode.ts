@@ -7,9 +7,10 @@ import type { ItemRow } from "./log.ts";
 type Source = { path: string; session?: string | undefined };
 
 /** Makes an item of its row. An unknown kind is refused. */
-export function decodeItem({ seq, turn, at, body }: ItemRow, { path, session }: Source): LoggedItem {
+export function decodeItem(row: ItemRow, { path, session }: Source): LoggedItem {
+  const { seq, body } = row;
   const item: unknown = parseJson(body);
-  if (isItem(item)) return logged(item, { seq, turn, at });
+  if (isItem(item)) return logged(item, row);
   const kind = stringIn(recordOf(item), "kind");
   const isUnknown = kind !== undefined && !Object.hasOwn(itemChecks, kind);
   const problem = isUnknown
@@ -20,7 +21,7 @@ export function decodeItem({ seq, turn, at, body }: ItemRow, { path, session }: 
 }
 
 /** In place: a long log has many items. */
-function logged(item: Item, { seq, turn, at }: Omit<LoggedItem, keyof Item>): LoggedItem {
+function logged(item: Item, { seq, turn, at }: ItemRow): LoggedItem {
   const whole = item as LoggedItem;
   whole.seq = seq;
   whole.turn = turn;

@@ -62,11 +62,15 @@ export class History {
 
   /** Providers refuse a reply without text or calls, such as one that was cut off while the model was thinking. */
   #reply({ parts }: ItemOf<"assistant">): void {
+    let says = false;
     for (const part of parts) {
-      if (part.type === "thinking" || (part.type === "text" && part.text === "")) continue;
-      this.#open = new OpenReply(parts, this.#ids);
-      return;
+      if (part.type === "call") {
+        this.#open = new OpenReply(parts, this.#ids);
+        return;
+      }
+      says ||= part.type === "text" && part.text !== "";
     }
+    if (says) this.#closed.push({ role: "assistant", parts });
   }
 
   /** No results come after the next reply or the end of the turn. */
@@ -76,24 +80,29 @@ export class History {
   }
 }
 
-type Call = { recordedId: string; id: string; tool: string; result: ItemOf<"result"> | undefined };
+type Call = { part: CallPart; id: string; result: ItemOf<"result"> | undefined };
 
-/** A reply whose results may still arrive, in any order. */
+/** A reply with calls whose results may still arrive, in any order. */
 class OpenReply {
   later: UserMessage[] | undefined;
   readonly #message: AssistantMessage;
   readonly #calls: Call[] = [];
 
   constructor(parts: AssistantMessage["parts"], ids: Set<string>) {
-    const shown: AssistantMessage["parts"][number][] = [];
-    for (const part of parts) shown.push(part.type === "call" ? this.#withUniqueId(part, ids) : part);
+    let shown = parts;
+    for (const part of parts) {
+      if (part.type !== "call") continue;
+      const id = uniqueId(part.id, ids);
+      this.#calls.push({ part, id, result: undefined });
+      if (id !== part.id) shown = shown.map((one) => (one === part ? { ...part, id } : one));
+    }
     this.#message = { role: "assistant", parts: shown };
   }
 
   /** The first result for an id belongs to the first call with that id; a result without a call is dropped. */
   take(result: ItemOf<"result">): void {
     for (const call of this.#calls) {
-      if (call.recordedId !== result.call || call.result !== undefined) continue;
+      if (call.part.id !== result.call || call.result !== undefined) continue;
       call.result = result;
       return;
     }
@@ -104,15 +113,9 @@ class OpenReply {
     for (const call of this.#calls) messages.push(toolMessage(call));
     if (this.later !== undefined) messages.push(...this.later);
   }
-
-  #withUniqueId(part: CallPart, ids: Set<string>): CallPart {
-    const id = uniqueId(part.id, ids);
-    this.#calls.push({ recordedId: part.id, id, tool: part.tool, result: undefined });
-    return id === part.id ? part : { ...part, id };
-  }
 }
 
-function toolMessage({ id, tool, result }: Call): ToolMessage {
+function toolMessage({ part: { tool }, id, result }: Call): ToolMessage {
   if (result === undefined)
     return { role: "tool", call: id, tool, ok: false, parts: [{ type: "text", text: noResult }] };
   return { role: "tool", call: id, tool, ok: result.ok, parts: result.parts };
