@@ -1,8 +1,8 @@
 import type { FinishReason } from "../../lib/model/model.ts";
 
 /**
- * A recorded reply as its wire's documentation has it read. None of the figures came from koda, so that its parsers do not
- * confirm themselves.
+ * A recorded reply as its wire's documentation has it read. None of the figures came from koda, so that its parsers do
+ * not confirm themselves.
  */
 export type Figures = {
   /** The length of the text and how its SHA-256 begins; absent without text. */
@@ -30,6 +30,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     usage: [295, 0, 22, null],
     finish: "calls",
   },
+  // Two replies, of which the second has another id.
   "chat-cerebras-cererebras-structured-output-tools.1 #1": {
     thinking: "423 46f199abdc99",
     calls: [["bbd2b9d98", "nonUsefulTool", "{}"]],
@@ -78,15 +79,19 @@ export const figures: Readonly<Record<string, Figures>> = {
     finish: "stop",
   },
   "chat-openai-azure-model-router.1": { text: "19 53f836c9fbda", usage: [15, 0, 78, 64], finish: "stop" },
+  // The provider says 2 tokens of output and 340 of reasoning, of 354 in all.
   "chat-openai-compatible-xai-text": {
     text: "4 dca61d32363b",
     thinking: "1455 822137627c21",
     usage: [12, 11, 342, 340],
     finish: "stop",
   },
+  // Cut by hand: most of the text is missing, of which usage counts all.
   "chat-perplexity-citations": { text: "34 602a838182e6", usage: [10, null, 336, null], finish: "stop" },
+  // Cut by hand: most of the thinking is missing.
   "chat-xai-text": { text: "5 185f8db32271", thinking: "20 77ca8189f8c5", usage: [12, 11, 291, 290], finish: "stop" },
   "messages-anthropic-advisor-20250301.1": { text: "11250 564515cb9dfb", usage: [4727, 0, 3391, null], finish: "stop" },
+  // No text at all: what the provider's other model said is a result of its own tool.
   "messages-anthropic-advisor-stop-reasons": { usage: [10, 0, 20, null], finish: "stop" },
   "messages-anthropic-clear-thinking.1": {
     text: "13 71ff7ea726e9",
@@ -116,6 +121,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     usage: [50, 0, 485, null],
     finish: "stop",
   },
+  // Usage of the summary that the provider made first is told apart, and not counted.
   "messages-anthropic-compaction.1": { text: "8518 684d36d33414", usage: [612, 0, 2819, null], finish: "stop" },
   "messages-anthropic-fallback": { text: "66 2a5065da5cff", usage: [412, 0, 264, null], finish: "stop" },
   "messages-anthropic-json-other-tool.1": {
@@ -141,6 +147,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     usage: [61, null, 2, null],
     finish: "stop",
   },
+  // One conversation: the provider runs a program of the model, whose calls come whole at the start of a message.
   "messages-anthropic-programmatic-tool-calling.1 #1": {
     text: "157 b2cc643922cf",
     calls: [["toolu_019jKkXz4jAdwHweHBw92CVY", "rollDie", '{"player":"player1"}']],
@@ -218,6 +225,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     finish: "stop",
   },
   "messages-anthropic-refusal": { usage: [18, 0, 5, null], finish: "filter" },
+  // One conversation: two calls and the answer.
   "messages-anthropic-tool-search-deferred-bm25 #1": {
     text: "156 a6ac2d9d6593",
     calls: [["toolu_01U8pzAHj2vNdPCA2Kf8JjeN", "readNoteTree", '{"noteId": "d10aa585-982b-4bd9-984e-420f9b3717f7"}']],
@@ -241,6 +249,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     usage: [1639, 0, 95, null],
     finish: "stop",
   },
+  // One conversation: two calls and the answer.
   "messages-anthropic-tool-search-deferred-regex #1": {
     text: "156 5ef4aa0b9595",
     calls: [["toolu_01WPkY6CkyJnFsaCqY7SZ9FX", "readNoteTree", '{"noteId": "d10aa585-982b-4bd9-984e-420f9b3717f7"}']],
@@ -272,6 +281,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     usage: [3748, 2304, 543, 448],
     finish: "stop",
   },
+  // One conversation: three calls and the answer.
   "responses-azure-reasoning-encrypted-content.1 #1": {
     thinking: "455 57fc8b05e50f",
     calls: [["call_UdvUeOElp5zdU0DKr6IoyhjE", "calculator", '{"a":12,"b":7,"op":"add"}']],
@@ -310,6 +320,7 @@ export const figures: Readonly<Record<string, Figures>> = {
     finish: "calls",
   },
   "responses-open-responses-openai-pdf-input-file.1": { text: "14 41417fb420a7", usage: [44, 0, 4, 0], finish: "stop" },
+  // Calls of tools that koda does not offer are no calls for it: a patch, a search, a shell, an approval.
   "responses-openai-apply-patch-tool.1": { usage: [642, 0, 67, 0], finish: "stop" },
   "responses-openai-client-tool-search.1": { usage: [65, 0, 31, 0], finish: "stop" },
   "responses-openai-code-interpreter-tool.1": {
@@ -330,6 +341,7 @@ export const figures: Readonly<Record<string, Figures>> = {
   "responses-openai-programmatic-tool-calling.3": { text: "127 8e65c893eed5", usage: [757, 0, 35, 0], finish: "stop" },
   "responses-openai-shell-container-multiturn.1": { text: "50 dd6c6d1043d2", usage: [802, 0, 20, 0], finish: "stop" },
   "responses-openai-shell-skills.1": { text: "951 7e24e845038b", usage: [1501, 1024, 314, 100], finish: "stop" },
+  // One conversation: a call of the provider's own shell and the answer.
   "responses-openai-shell-tool.1 #1": { usage: [145, 0, 41, 0], finish: "stop" },
   "responses-openai-shell-tool.1 #2": { text: "426 a1565f2607db", usage: [331, 0, 166, 0], finish: "stop" },
   "responses-openai-tool-search.1": {

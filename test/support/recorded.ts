@@ -7,7 +7,10 @@ import { frame } from "./model-frame.ts";
 /** A reply that a provider once streamed: the JSON of its frames. */
 export type RecordedReply = { wire: Wire; name: string; frames: readonly string[] };
 
-/** The replies in files named `WIRE-PROVIDER-CASE.chunks.txt`; those of a file that holds several are numbered. */
+/**
+ * The replies in files named `WIRE-PROVIDER-CASE.chunks.txt`. A file that holds several, of one conversation, is sent as
+ * so many streams. Files of wires that koda does not speak are left out.
+ */
 export function recordedReplies(directory: string): RecordedReply[] {
   const files = readdirSync(directory).filter((file) => file.endsWith(suffix));
   return files.sort().flatMap((file) => {
@@ -61,7 +64,7 @@ const recordings = {
   },
   messages: {
     begins: ({ type }) => type === "message_start",
-    isTerminal: (event) => event.type === "message_stop" || "stop_reason" in recordIn(event, "delta"),
+    isTerminal: (event) => event.type === "message_stop" || typeof recordIn(event, "delta").stop_reason === "string",
     encode: named,
     closing: "",
     repeats: (args) => `"input":${args}`,
