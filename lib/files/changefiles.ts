@@ -1,6 +1,6 @@
 import { renameSync, rmdirSync, rmSync, type BigIntStats } from "node:fs";
 import { basename, dirname } from "node:path";
-import { errnoOf, unlessRefused } from "../errors.ts";
+import { errnoOf, messageOf, unlessRefused } from "../errors.ts";
 import { HeldDirectory } from "./held.ts";
 import { ancestors } from "./path.ts";
 import {
@@ -21,14 +21,16 @@ export type FileChange =
   | { kind: "replace"; path: string; content: Uint8Array; old: BigIntStats; before: Uint8Array }
   | { kind: "remove"; path: string; old: BigIntStats };
 
-/** Some files could not get their old content back; `cause` is why the changes failed. */
-export class NotRestored extends Error {
-  override readonly name = "NotRestored";
-  readonly paths: readonly string[];
+/** The change of the file at `path` failed, so none was made; `lost` are files that could not be restored. */
+export class ChangeRefused extends Error {
+  override readonly name = "ChangeRefused";
+  readonly path: string;
+  readonly lost: readonly string[];
 
-  constructor(paths: readonly string[], cause: unknown) {
-    super(`could not restore ${paths.join(", ")}`, { cause });
-    this.paths = paths;
+  constructor(path: string, cause: unknown, lost: readonly string[] = []) {
+    super(`cannot change "${path}": ${messageOf(cause)}`, { cause });
+    this.path = path;
+    this.lost = lost;
   }
 }
 
@@ -41,12 +43,20 @@ export function changeFiles(changes: readonly FileChange[]): void {
   const undo: Undo[] = [];
   try {
     const work: Work = { held, undo, directories: new Map() };
-    const steps = changes.map((change) => prepare(change, work));
-    const leftovers = steps.flatMap((step) => step() ?? []);
+    const steps = changes.map((change) => ({ change, step: attempt(change, () => prepare(change, work)) }));
+    const leftovers = steps.flatMap(({ change, step }) => attempt(change, step) ?? []);
     // The names are free already.
     for (const { directory, name } of leftovers) unlessRefused(() => rmSync(directory.at(name)));
   } catch (error) {
     throw undone(undo, error);
+  }
+}
+
+function attempt<T>({ path }: FileChange, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    throw errnoOf(error) === undefined ? error : new ChangeRefused(path, error);
   }
 }
 
@@ -129,16 +139,16 @@ function setAside({ path, old }: Change<"remove">, { directory, name }: HeldEntr
   return { directory, name: aside };
 }
 
-/** Undoes the latest first. */
-function undone(undo: readonly Undo[], cause: unknown): unknown {
+/** Undoes the latest first, and returns the error with the files that this failed for. */
+function undone(undo: readonly Undo[], error: unknown): unknown {
   const lost = undo.toReversed().flatMap(({ path, run }) => {
     try {
       run();
       return [];
-    } catch (error) {
-      if (errnoOf(error) === undefined) throw error;
+    } catch (refusal) {
+      if (errnoOf(refusal) === undefined) throw refusal;
       return [path];
     }
   });
-  return lost.length === 0 ? cause : new NotRestored(lost, cause);
+  return error instanceof ChangeRefused ? new ChangeRefused(error.path, error.cause, lost) : error;
 }

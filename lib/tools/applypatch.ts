@@ -1,5 +1,5 @@
 import { counted } from "../counted.ts";
-import { changeFiles, NotRestored, type FileChange } from "../files/changefiles.ts";
+import { changeFiles, ChangeRefused, type FileChange } from "../files/changefiles.ts";
 import { shownPath } from "../trust/path.ts";
 import { noEffect, type Claim } from "../trust/claim.ts";
 import { claimDelete, claimWrite } from "./access.ts";
@@ -77,13 +77,13 @@ function fileChangesOf(change: PlannedChange): FileChange[] {
   }
 }
 
+/** Names the file, and what became of the others. */
 function failureOf(error: unknown, { policy }: Context): ToolResult {
-  const what = "Cannot apply the patch";
-  if (!(error instanceof NotRestored)) return failed(`${resultText(systemFailure(what, error))}\nNothing was changed.`);
-  const lost = error.paths.map((path) => `"${shownPath(path, policy)}"`).join(", ");
-  return failed(
-    `${resultText(systemFailure(what, error.cause))}\nCould not undo the change of ${lost}: look at it again.`,
-  );
+  if (!(error instanceof ChangeRefused)) throw error;
+  const named = (path: string) => `"${shownPath(path, policy)}"`;
+  const why = resultText(systemFailure(`Cannot change ${named(error.path)}`, error.cause));
+  if (error.lost.length === 0) return failed(`${why}\nNothing was changed.`);
+  return failed(`${why}\nCould not undo the change of ${error.lost.map(named).join(", ")}: look there again.`);
 }
 
 function remember(change: PlannedChange, { files }: Context): void {

@@ -48,21 +48,30 @@ function withoutEnd(line: string): string {
   return line.replace(/[ \t]+$/, "");
 }
 
-/** Finds lines by their text. */
-type Index = { places(line: string): readonly number[]; has(at: number, line: string): boolean };
+/** Finds the places of consecutive lines. */
+type Index = (wanted: readonly string[]) => number[];
 
+/** Lines with the same key are the same. */
 function indexOf(lines: readonly string[], keyOf: (line: string) => string): Index {
-  let places: Map<string, number[]> | undefined;
-  return {
-    places(line) {
-      // Made when it is first needed.
-      places ??= Map.groupBy(lines.keys(), (at) => keyOf(lines[at] ?? ""));
-      return places.get(keyOf(line)) ?? [];
-    },
-    has(at, line) {
-      const here = lines[at];
-      return here !== undefined && keyOf(here) === keyOf(line);
-    },
+  let known: { keys: string[]; places: Map<string | undefined, number[]> } | undefined;
+  return (wanted) => {
+    // Made when it is first needed.
+    if (known === undefined) {
+      const keys = lines.map(keyOf);
+      known = { keys, places: Map.groupBy(keys.keys(), (at) => keys[at]) };
+    }
+    const { keys, places } = known;
+    const pieces = wanted.map(keyOf);
+    const found = pieces.map((piece) => places.get(piece) ?? []);
+    // By the line that is rarest.
+    const rarest = found.reduce((best, places, at) => (places.length < (found[best]?.length ?? 0) ? at : best), 0);
+    const starts: number[] = [];
+    for (const line of found[rarest] ?? []) {
+      const start = line - rarest;
+      if (pieces.every((piece, offset) => keys[start + offset] === piece)) starts.push(start);
+      if (starts.length === mostCounted) break;
+    }
+    return starts;
   };
 }
 
@@ -73,8 +82,8 @@ function placeOf(lines: Lines, hunk: Hunk, edit: number): number | Mistake {
   const end = lines.lines.length;
   if (wanted.length === 0) return hunk.isEnd || end === 0 ? end : { kind: "unplaced", edit };
 
-  const exact = placesOf(wanted, lines.exact);
-  const all = exact.length > 0 ? exact : placesOf(wanted, lines.loose);
+  const exact = lines.exact(wanted);
+  const all = exact.length > 0 ? exact : lines.loose(wanted);
   if (all.length === 0) return { kind: "absent", edit };
   const shown = (places: readonly number[]) => places.slice(0, 5).map((at) => at + 1);
   const isLast = (at: number) => lines.lines.slice(at + wanted.length).every((line) => line.trim() === "");
@@ -88,19 +97,6 @@ function placeOf(lines: Lines, hunk: Hunk, edit: number): number | Mistake {
   return others.length === 0
     ? place
     : { kind: "ambiguous", edit, count: others.length + 1, lines: shown([place, ...others]) };
-}
-
-/** The places of consecutive lines, by the one of them that is rarest. */
-function placesOf(wanted: readonly string[], index: Index): number[] {
-  const found = wanted.map((line) => index.places(line));
-  const rarest = found.reduce((best, places, at) => (places.length < (found[best]?.length ?? 0) ? at : best), 0);
-  const places: number[] = [];
-  for (const line of found[rarest] ?? []) {
-    const start = line - rarest;
-    if (wanted.every((text, offset) => index.has(start + offset, text))) places.push(start);
-    if (places.length === mostCounted) break;
-  }
-  return places;
 }
 
 /** Lines from a header to the end of what it heads. */

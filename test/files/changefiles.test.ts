@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, lstatSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { changeFiles, NotRestored, type FileChange } from "../../lib/files/changefiles.ts";
+import { changeFiles, ChangeRefused, type FileChange } from "../../lib/files/changefiles.ts";
 import { namesIn } from "../support/files.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
@@ -114,7 +114,7 @@ test("a file that cannot come back is named, with the reason of the failure", as
       return thrown;
     }
   })();
-  expect(error).toBeInstanceOf(NotRestored);
-  expect(error).toMatchObject({ paths: [at("gone")], cause: { code: "ESTALE" } });
+  expect(error).toBeInstanceOf(ChangeRefused);
+  expect(error).toMatchObject({ path: at("other"), lost: [at("gone")], cause: { code: "ESTALE" } });
   expect(existsSync(at("other"))).toBe(true);
 });

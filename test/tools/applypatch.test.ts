@@ -95,6 +95,15 @@ test("what was written counts as seen, and what is gone does not", async () => {
   expect(["n", "c.txt"].map((path) => isOwn(files.at(path)))).toEqual([true, false]);
 });
 
+test("the example that the model is shown is a patch that can be applied", async () => {
+  const [patch = ""] = /\*\*\* Begin Patch[^]*\*\*\* End Patch/.exec(applyPatchTool.about) ?? [];
+  const source = "class Parser(Base):\n    def read(self):\na line that stays\na line that goes\n";
+  await using files = withRead({ "old.py": source, "gone.txt": "" });
+  expect(textOf(await applyPatchTool.run({ patch }, files.context))).toContain(
+    'Moved "old.py" to "renamed.py": 1 hunk (+1 -1).',
+  );
+});
+
 describe("one mistake, and no file changes", () => {
   const content = { "a.txt": "one\ntwo\n", "b.txt": "one\ntwo\n", bin: "\0", "dir/x": "" };
   const good = update("a.txt", "-one", "+1");
@@ -144,7 +153,11 @@ describe("one mistake, and no file changes", () => {
       ["*** Add File: n", "+x", "*** Update File: b.txt", "*** Move to: n"],
       ['"n" is named twice'],
     ],
-    ["a new file in a new file", ["*** Add File: n", "+x", "*** Add File: n/m", "+x"], ["Cannot apply the patch"]],
+    [
+      "a new file in a new file",
+      ["*** Add File: n", "+x", "*** Add File: n/m", "+x"],
+      ['Cannot change "n": something by that name appeared meanwhile'],
+    ],
     ["an unread file", update("unread", "-x", "+y"), ['You have not read "unread": Read it first.']],
     ["a file that changed", update("stale", "-x", "+y"), ['"stale" changed on disk since you last saw it']],
     ["no marks", ["*** Update File: b.txt", "two"], ["in a hunk a line begins with"]],
@@ -242,7 +255,7 @@ describe("where nothing may be written", () => {
       "*** Delete File: locked/b.txt",
     );
     const result = await callAsNobody("applyPatch", { patch }, files.context.policy, seen);
-    expect(textOf(result)).toBe("Cannot apply the patch: permission denied (EACCES)\nNothing was changed.");
+    expect(textOf(result)).toBe('Cannot change "locked/b.txt": permission denied (EACCES)\nNothing was changed.');
     expect(namesIn(files.project)).toEqual(["a.txt", "locked"]);
     expect(readFileSync(join(files.project, "a.txt"), "utf8")).toBe("one\n");
   });
@@ -266,7 +279,7 @@ test("a disk that is full half-way leaves all files as they were", async () => {
     stdin: Buffer.from(patch),
   });
   const result = JSON.parse(limited.stdout.toString());
-  expect(textOf(result)).toBe("Cannot apply the patch: file too large (EFBIG)\nNothing was changed.");
+  expect(textOf(result)).toBe('Cannot change "d/big": file too large (EFBIG)\nNothing was changed.');
   expect(namesIn(files.project)).toEqual(["a.txt", "gone"]);
   expect(readFileSync(join(files.project, "a.txt"), "utf8")).toBe("one\n");
 });
