@@ -97,9 +97,10 @@ function modelAt(effective: EffectiveValues, path: KeyPath): ModelConfig {
 function priceAt(effective: EffectiveValues, path: KeyPath): ModelConfig["price"] {
   const input = valueAt(effective, "providers.*.models.*.price.input", [...path, "input"]);
   const cached = valueAt(effective, "providers.*.models.*.price.cached", [...path, "cached"]);
+  const cacheWrite = valueAt(effective, "providers.*.models.*.price.cache_write", [...path, "cache_write"]);
   const output = valueAt(effective, "providers.*.models.*.price.output", [...path, "output"]);
-  if (input !== undefined && output !== undefined) return { input, output, ...defined({ cached }) };
-  if (input === undefined && output === undefined && cached === undefined) return undefined;
+  if (input !== undefined && output !== undefined) return { input, output, ...defined({ cached, cacheWrite }) };
+  if ([input, cached, cacheWrite, output].every((value) => value === undefined)) return undefined;
   const missing = input === undefined ? "input" : "output";
   throw new KodaError(
     "config",

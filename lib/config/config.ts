@@ -71,7 +71,12 @@ export type ModelConfig = {
   readonly maxOutput?: number;
   readonly images?: boolean;
   /** USD per million tokens. */
-  readonly price?: { readonly input: number; readonly cached?: number; readonly output: number };
+  readonly price?: {
+    readonly input: number;
+    readonly cached?: number;
+    readonly cacheWrite?: number;
+    readonly output: number;
+  };
 };
 
 /** `flag --mode`, `environment KODA_MODEL`, `project .koda/config.json`, `user /home/me/.config/koda/config.json`. */

@@ -33,6 +33,10 @@ export const keys = {
   "providers.*.models.*.images": ofUser(t.trueOrFalse, "Whether the model accepts images."),
   "providers.*.models.*.price.input": ofUser(t.nonNegativeNumber, `The price of input, ${price}.`),
   "providers.*.models.*.price.cached": ofUser(t.nonNegativeNumber, `The price of cached input, ${price}.`),
+  "providers.*.models.*.price.cache_write": ofUser(
+    t.nonNegativeNumber,
+    `The price of input that is written to the cache, ${price}.`,
+  ),
   "providers.*.models.*.price.output": ofUser(t.nonNegativeNumber, `The price of output, ${price}.`),
 
   "model_defaults.context_window": row(

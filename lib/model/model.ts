@@ -62,7 +62,17 @@ export type ModelEvent =
 export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<readonly ModelEvent[]>;
 
 /** USD per million tokens. */
-export type Price = { input: number; cached?: number; output: number };
+type Rates = {
+  input: number;
+  /** For input that is read from the provider's cache; `input` when absent. */
+  cached?: number;
+  /** For input that is written to the provider's cache; `input` when absent. */
+  cacheWrite?: number;
+  output: number;
+};
+
+/** A whole request costs what the last tier says whose `above` its input exceeds. */
+export type Price = Rates & { tiers?: readonly (Rates & { above: number })[] };
 
 /** A model as the user's configuration or the catalog describes it. */
 export type ModelInfo = {
@@ -79,4 +89,7 @@ export type ModelInfo = {
   refuses?: readonly OptionalParameter[];
 };
 
-export type OptionalParameter = "temperature" | "reasoning_effort";
+/** The facts about a model beside its place. */
+export type ModelFacts = Omit<ModelInfo, "provider" | "name" | "wire">;
+
+type OptionalParameter = "temperature" | "reasoning_effort";
