@@ -5,7 +5,8 @@ import { endpointOf, querySecrets } from "./address.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import { errorBodyOf, sanitize, statusIn, type ErrorBody } from "./errorbody.ts";
 import { errorCodeOf } from "./errorcode.ts";
-import { customProviderName, keySource, type Provider } from "./providers.ts";
+import { customProviderName } from "./configured.ts";
+import { keySource, type Provider } from "./providers.ts";
 import type { HeaderMap } from "./ratelimits.ts";
 import { requestedDelay } from "./retryafter.ts";
 

@@ -109,6 +109,19 @@ test("the environment is that of a run's commands", async () => {
   expect(stderr).toBe('koda: warning: "OPENAI_API_KEY" is not passed on to commands: it holds a provider\'s key\n');
 });
 
+test("a token that is a key only for a provider that is named can be passed on", async () => {
+  await using place = makePlace();
+  const env = { GITHUB_TOKEN: "ghp-0123456789", HF_TOKEN: "hf-0123456789" };
+  const args = ["--allow-env=GITHUB_TOKEN,HF_TOKEN", "--", "env"];
+  const { stdout } = await sandbox(place, args, { env });
+  expect(stdout).toContain("GITHUB_TOKEN=ghp-0123456789\n");
+  expect(stdout).toContain("HF_TOKEN=hf-0123456789\n");
+  place.write("../home/.config/koda/config.json", JSON.stringify({ providers: { github: { wire: "chat" } } }));
+  const configured = await sandbox(place, args, { env });
+  expect(configured.stdout).not.toContain("ghp-0123456789");
+  expect(configured.stdout).toContain("HF_TOKEN=hf-0123456789\n");
+});
+
 describe("the policy is that of a run's commands", () => {
   type Row = { name: string; args: readonly string[]; script: string; allowed?: true; written?: string };
   const rows: readonly Row[] = [
