@@ -6,7 +6,8 @@ import type { ModelFacts } from "./model.ts";
  */
 const rows: readonly (readonly [name: RegExp, facts: Partial<ModelFacts>])[] = [
   [/^gpt-[56]/, { maxOutput: 128_000, images: true, refuses: ["temperature"] }],
-  [/^gpt-5(\.\d)?-chat/, { maxOutput: 16_384, refuses: [] }],
+  [/^gpt-5(\.\d)?-chat/, { maxOutput: 16_384 }],
+  [/^gpt-5-chat/, { refuses: [] }],
   [/^gpt-4\.1/, { maxOutput: 32_768, images: true, refuses: ["reasoning_effort"] }],
   [/^gpt-4o/, { maxOutput: 16_384, images: true, refuses: ["reasoning_effort"] }],
   [/^gpt-(3\.5|4($|-))/, { refuses: ["reasoning_effort"] }],
@@ -23,15 +24,15 @@ const rows: readonly (readonly [name: RegExp, facts: Partial<ModelFacts>])[] = [
   [/claude-(opus-4[-.][678]|opus-5|sonnet-5|fable-5)/, { contextWindow: 1_000_000, maxOutput: 128_000 }],
   [/claude-(opus-4[-.][78]|opus-5|sonnet-5|fable-5)/, { refuses: ["temperature"] }],
 
-  [/^gemini-/, { images: true }],
+  [/^gemini-(1\.5|2|3)/, { images: true }],
   [/^gemini-2\.0/, { contextWindow: 1_048_576, maxOutput: 8192 }],
   [/^gemini-(2\.5|3)/, { contextWindow: 1_048_576, maxOutput: 65_536 }],
   [/^grok-4/, { images: true }],
   [/^grok-(4(-0709|-latest)?$|3(?!-mini)|code)/, { refuses: ["reasoning_effort"] }],
   [/^grok-(3|code)/, { images: false }],
   [/^deepseek-(chat|reasoner|v3|r1)/, { images: false }],
-  [/^kimi-k2(?!\.[5-9])/, { images: false }],
-  [/^kimi-k2\.[5-7]/, { images: true, refuses: ["temperature"] }],
+  [/^kimi-k2(?![.p]\d)/, { images: false }],
+  [/^kimi-k2[.p][5-7]/, { images: true }],
   [/^minimax-m[12]/i, { images: false }],
   [/^glm-4\.[567](?!v)/i, { images: false }],
   [/^(codestral|devstral|ministral|pixtral|open-mi|mistral-(large|nemo))/, { refuses: ["reasoning_effort"] }],

@@ -33,10 +33,13 @@ const sizes: readonly Tokens[] = [
   { input: 700_000, cached: 10_000, output: 100_000 },
 ];
 
+const changes = ({ prices }: PackageModel) => (Array.isArray(prices) ? prices.map(({ constraint }) => constraint) : []);
+
 /** The package's cost at the dearest hour of a day. */
-function packageCost(provider: string, name: string, tokens: Tokens, day: string): number {
+function packageCost(provider: string, name: string, tokens: Tokens, model: PackageModel, day: string): number {
   const usage = { input_tokens: tokens.input, cache_read_tokens: tokens.cached, output_tokens: tokens.output };
-  const costs = Array.from({ length: 24 }, (_, hour) => {
+  const hours = changes(model).some((constraint) => constraint?.type === "time_of_date") ? 24 : 1;
+  const costs = Array.from({ length: hours }, (_, hour) => {
     const timestamp = new Date(`${day}T${String(hour).padStart(2, "0")}:30:00Z`);
     return calcPrice(usage, name, { providerId: provider, timestamp })?.total_price ?? Number.NaN;
   });
@@ -56,11 +59,12 @@ test.each([...catalogNames])(
     for (const model of findProvider({ providerId: part })?.models ?? []) {
       for (const name of equals(model.match)) {
         if (!isPriced(model) || calcPrice({ input_tokens: 1 }, name, { providerId: part })?.model !== model) continue;
-        for (const day of [catalogDate, "2027-01-02"]) {
+        for (const day of changes(model).length === 0 ? [catalogDate] : [catalogDate, "2027-01-02"]) {
           const found = entryIn(texts[part], name, new Date(`${day}T12:00:00Z`));
           if (found?.price === undefined) continue;
-          for (const tokens of sizes) {
-            const [ours, theirs] = [costAt(found.price, tokens), packageCost(part, name, tokens, day)];
+          const edges = (found.price.tiers ?? []).flatMap(({ above }) => [above, above + 1]);
+          for (const tokens of [...sizes, ...edges.map((input) => ({ input, cached: 1_000, output: 10 }))]) {
+            const [ours, theirs] = [costAt(found.price, tokens), packageCost(part, name, tokens, model, day)];
             if (!(Math.abs(ours - theirs) <= 1e-6 * theirs + 1e-9)) wrong.push(`${name} ${day} ${ours} ${theirs}`);
             compared++;
           }
@@ -153,7 +157,11 @@ describe("what the catalog says of a model", () => {
     expect(await describeOf("anthropic", "claude-sonnet-5")).toMatchObject(sonnet);
     expect(await describeOf("openrouter", "anthropic/claude-sonnet-5")).toMatchObject(sonnet);
     expect(await describeOf("fireworks", "accounts/fireworks/models/gpt-oss-120b")).toMatchObject({ images: false });
+    expect(await describeOf("moonshot", "kimi-k2.7-code")).toMatchObject({ images: true });
+    expect(await describeOf("fireworks", "accounts/fireworks/models/kimi-k2p7-code")).toMatchObject({ images: true });
+    expect(await describeOf("groq", "moonshotai/kimi-k2-instruct")).toMatchObject({ images: false });
     expect((await describeOf("zai", "glm-5.3")).images).toBeUndefined();
+    expect((await describeOf("openai", "gpt-5-chat-latest")).refuses).toEqual([]);
   });
 
   test("names each model once, as the provider knows it", async () => {

@@ -211,6 +211,18 @@ describe("asking a provider for its models", () => {
     expect(await failureOf(ask(absent))).toMatchObject({ code: "network" });
   });
 
+  test("asks a server on this machine for each window that its list does not tell", async () => {
+    using server = serve((path) => {
+      if (path === "/v1/models") return Response.json({ data: [{ id: "small" }, { id: "large" }] });
+      return Response.json(path === "/api/ps" ? { models: [{ model: "small", context_length: 4096 }] } : {});
+    });
+    expect(await ask({ ...row("ollama"), baseUrl: `${server.url}/v1` })).toEqual([
+      { name: "small", contextWindow: 4096 },
+      { name: "large" },
+    ]);
+    expect(server.seen.map(({ body }) => body).filter(Boolean)).toEqual(['{"model":"large"}']);
+  });
+
   test("finds no list where there is none", async () => {
     using server = serve(() => new Response("", { status: 404 }));
     expect(await ask(customProvider("corp", server.url))).toBeUndefined();
