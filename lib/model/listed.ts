@@ -44,24 +44,21 @@ const windowKeys = [
 ];
 
 function windowIn(entry: JsonRecord): number | undefined {
-  const window = firstCount(entry, windowKeys) ?? countIn(recordIn(entry, "limits"), "max_input_tokens");
+  const window = firstCount(entry, windowKeys);
   return window === 0 ? undefined : window;
 }
 
 function outputIn(entry: JsonRecord): number | undefined {
   const here = firstCount(entry, ["max_completion_tokens", "max_tokens"]);
   const top = countIn(recordIn(entry, "top_provider"), "max_completion_tokens");
-  const output = here ?? top ?? countIn(recordIn(entry, "limits"), "max_output_tokens");
+  const output = here ?? top;
   return output === 0 ? undefined : output;
 }
 
 function imagesIn(entry: JsonRecord): boolean | undefined {
   const { vision } = recordIn(entry, "capabilities");
   if (typeof vision === "boolean") return vision;
-  const modalities = [
-    ...arrayIn(recordIn(entry, "architecture"), "input_modalities"),
-    ...arrayIn(entry, "supported_input_modalities"),
-  ];
+  const modalities = arrayIn(recordIn(entry, "architecture"), "input_modalities");
   return modalities.length === 0 ? undefined : modalities.includes("image");
 }
 

@@ -23,7 +23,8 @@ export async function askForModels(endpoint: ModelEndpoint, signal: AbortSignal)
 
 async function requestModels(endpoint: ModelEndpoint, signal: AbortSignal): Promise<ListedModel[] | undefined> {
   const { provider, key, fetch, userAgent } = endpoint;
-  const { at, keyHeader, headers = {} } = listingOf(provider);
+  const own = typeof provider.listing === "object" ? provider.listing : usual;
+  const { at, keyHeader, headers = {} }: ListingRequest = own;
   const limit = AbortSignal.timeout(endpoint.streamIdleMs);
   const init = {
     method: "GET" as const,
@@ -37,7 +38,7 @@ async function requestModels(endpoint: ModelEndpoint, signal: AbortSignal): Prom
     signal: AbortSignal.any([signal, limit]),
   };
   try {
-    const response = await fetch(at, init);
+    const response = await fetch(requestUrl(provider, at), init);
     const text = await response.text();
     if (response.status === 404 || response.status === 405) return undefined;
     if (response.ok) return listIn(text, provider);
@@ -53,14 +54,7 @@ async function requestModels(endpoint: ModelEndpoint, signal: AbortSignal): Prom
   }
 }
 
-/** At another address a list that lies elsewhere is not the provider's own. */
-function listingOf(provider: Provider): ListingRequest {
-  const { listing } = provider;
-  const own = typeof listing === "object" ? listing : { at: "/models" };
-  const isElsewhere = URL.parse(own.at)?.host !== URL.parse(provider.baseUrl)?.host;
-  if (!URL.canParse(own.at)) return { ...own, at: requestUrl(provider, own.at) };
-  return isElsewhere ? { at: requestUrl(provider, "/models") } : own;
-}
+const usual: ListingRequest = { at: "/models" };
 
 function listIn(text: string, provider: Provider): ListedModel[] {
   const body = parseJson(text);

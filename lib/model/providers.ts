@@ -46,7 +46,7 @@ type UrlPart = { readonly names: readonly string[]; readonly usual?: string };
 /** `none`: it has no such list. The names of servers: they have one of their own, with the size of the window. */
 type Listing = "none" | "ollama" | "lmstudio" | "vllm" | ListingRequest;
 export type ListingRequest = {
-  /** A path below the base URL, or a whole URL. */
+  /** A path below the base URL. */
   readonly at: string;
   /** The header for the key, in addition to `authorization`. */
   readonly keyHeader?: string;
@@ -183,7 +183,7 @@ const rows: readonly ProviderRow[] = [
     baseUrlVariables: { names: ["MOONSHOT_BASE_URL"] },
     keys: ["MOONSHOT_API_KEY"],
     catalog: ["moonshotai"],
-    quirks: { maxTokens, echoThinking: true },
+    quirks: { echoThinking: true },
   },
   {
     name: "zai",
@@ -267,14 +267,6 @@ const rows: readonly ProviderRow[] = [
     baseUrl: "https://router.huggingface.co/v1",
     keys: ["HF_TOKEN", "HUGGINGFACE_HUB_TOKEN"],
     sharedKey: true,
-  },
-  {
-    name: "github",
-    docs: "https://docs.github.com/en/rest/models/inference",
-    baseUrl: "https://models.github.ai/inference",
-    keys: ["GITHUB_TOKEN"],
-    sharedKey: true,
-    listing: { at: "https://models.github.ai/catalog/models" },
   },
   {
     name: "ollama",

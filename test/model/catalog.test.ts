@@ -9,6 +9,7 @@ import { catalogDate, catalogNames } from "../../lib/model/catalog/names.ts";
 import { entryIn } from "../../lib/model/catalog/table.ts";
 import type { Price } from "../../lib/model/model.ts";
 import { builtInProviders, type Provider } from "../../lib/model/providers.ts";
+import { devDependencies } from "../../package.json";
 import { makePlace } from "../support/place.ts";
 
 const texts = compactCatalog();
@@ -76,6 +77,11 @@ test.each([...catalogNames])(
     expect(compared).toBeGreaterThan(0);
   },
 );
+
+test("the catalog's date is that of the package's release", () => {
+  // A new version needs its date in lib/model/catalog/names.ts, and another look at lib/model/defaults.ts.
+  expect([devDependencies["@pydantic/genai-prices"], catalogDate]).toEqual(["0.1.8", "2026-09-23"]);
+});
 
 test("nothing but models that do not chat is left out", () => {
   const left = catalogNames.flatMap((part) =>

@@ -92,17 +92,6 @@ test.each<[string, unknown, object]>([
     { name: "zai-org/GLM-5", contextWindow: 131_072, price: { input: 0.9, output: 4 } },
   ],
   [
-    "GitHub",
-    [
-      {
-        id: "openai/gpt-4.1",
-        limits: { max_input_tokens: 1_048_576, max_output_tokens: 32_768 },
-        supported_input_modalities: ["text", "image"],
-      },
-    ],
-    { name: "openai/gpt-4.1", contextWindow: 1_048_576, maxOutput: 32_768, images: true },
-  ],
-  [
     "Anthropic",
     { data: [{ id: "claude-sonnet-5", type: "model", max_input_tokens: 1_000_000, max_tokens: 128_000 }] },
     { name: "claude-sonnet-5", contextWindow: 1_000_000, maxOutput: 128_000 },
@@ -174,14 +163,6 @@ describe("asking a provider for its models", () => {
       path: "/v1/models?limit=1000",
       headers: { "x-api-key": "sk-ant-1234", "anthropic-version": "2023-06-01" },
     });
-  });
-
-  test("goes to the user's own address, and not to the usual place of the list", async () => {
-    using server = serve(() => Response.json([{ id: "m" }]));
-    expect(await ask({ ...row("github"), baseUrl: `${server.url}/inference` }, { key: "ghp-1234567" })).toEqual([
-      { name: "m" },
-    ]);
-    expect(server.seen[0]?.path).toBe("/inference/models");
   });
 
   test.each([

@@ -158,7 +158,7 @@ describe("the model that a name stands for", () => {
     [
       "only a token that serves other programs",
       {},
-      { env: { GITHUB_TOKEN: "k", HF_TOKEN: "k" } },
+      { env: { HF_TOKEN: "k", GOOGLE_OAUTH_ACCESS_TOKEN: "k" } },
       "credentials",
       "demo",
     ],
@@ -223,7 +223,7 @@ describe("the table of providers", () => {
     expect(names).toEqual(
       (
         "openai anthropic gemini openrouter groq xai deepseek mistral together fireworks minimax moonshot zai qwen " +
-        "cerebras nvidia vercel azure bedrock vertex huggingface github ollama lmstudio vllm"
+        "cerebras nvidia vercel azure bedrock vertex huggingface ollama lmstudio vllm"
       ).split(" "),
     );
     for (const { baseUrl, keys, wire, name, docs = "", urlParts = {} } of builtInProviders) {
@@ -308,9 +308,9 @@ describe("the URL of a provider that needs variables", () => {
 });
 
 test("a token that serves other programs is a key for the provider that is named", async () => {
-  const { key, info } = await resolve({ model: "github" }, { env: { GITHUB_TOKEN: "ghp-1" } });
-  expect(key).toEqual({ value: "ghp-1", variable: "GITHUB_TOKEN" });
-  expect(info.provider).toBe("github");
+  const { key, info } = await resolve({ model: "huggingface" }, { env: { HF_TOKEN: "hf-1" } });
+  expect(key).toEqual({ value: "hf-1", variable: "HF_TOKEN" });
+  expect(info.provider).toBe("huggingface");
 });
 
 describe("the window of a model that nobody describes", () => {
