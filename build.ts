@@ -4,6 +4,7 @@
  */
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { embedCatalog } from "./lib/model/catalog/embed.ts";
 import { embedSupervisor, supervisorWorker } from "./lib/sandbox/supervisor/embed.ts";
 import { embedSearch } from "./lib/tools/search/embed.ts";
 import { version } from "./package.json";
@@ -30,7 +31,7 @@ async function compile(outfile: string, target?: Target): Promise<void> {
   const started = performance.now();
   await Bun.build({
     entrypoints: ["cmd/main.ts", supervisorWorker],
-    plugins: [embedSearch(target), embedSupervisor()],
+    plugins: [embedSearch(target), embedSupervisor(), embedCatalog()],
     define: { KODA_VERSION: JSON.stringify(version) },
     minify: true,
     // Bytecode needs esm, or the build "succeeds" and the binary dies at its first import.meta.

@@ -29,7 +29,8 @@ function handlers(signals: () => Stopper): Handlers {
     "session prune": async (options) => (await import("./session.ts")).pruneSessions(options),
     sandbox: async (options, stopper = signals()) => (await import("./sandbox.ts")).sandbox(options, stopper),
     proxy: async (options, stopper = signals()) => (await import("./proxy.ts")).proxy(options, stopper),
-    models: async (options) => (await import("./models.ts")).models(options),
+    models: async (options, stopper = options.provider === undefined ? undefined : signals()) =>
+      (await import("./models.ts")).models(options, stopper?.controller.signal),
     doctor: async (options, stopper = signals()) => (await import("./doctor.ts")).doctor(options, stopper),
     completions: async (options) => (await import("./completions.ts")).completions(options),
   };

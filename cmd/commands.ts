@@ -211,10 +211,16 @@ export const commands = {
     ],
   },
   models: {
-    about: "List providers and models, and the ones available here",
-    positionals: {},
+    about: "List the providers, or the models of one",
+    details:
+      "Without PROVIDER, all providers: whether one can be used here, where its key comes from, its default model, and " +
+      "that model's context window and price. With PROVIDER, it is asked for the models that it offers for your key.",
+    positionals: { provider: { value: value.provider, about: "The provider to ask", optional: true } },
     flags: { ...json, ...helpFlag },
-    examples: [{ line: "koda models", about: "Show models for -m, keys that are set, local servers that answer" }],
+    examples: [
+      { line: "koda models", about: "Show which providers have a key here" },
+      { line: "koda models openrouter | grep claude", about: "Find the name of a model for -m" },
+    ],
   },
   doctor: {
     about: "Check everything a run needs, and say how to fix it",

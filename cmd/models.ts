@@ -1,18 +1,20 @@
 import type { Config } from "../lib/config/config.ts";
 import type { Env } from "../lib/config/paths.ts";
-import { catalogModels, describeModel } from "../lib/model/catalog.ts";
+import { endpointOf, missingVariables } from "../lib/model/address.ts";
+import { catalogModels, describeModel, knownFacts } from "../lib/model/catalog.ts";
+import { catalogDate } from "../lib/model/catalog/names.ts";
+import { providersOf } from "../lib/model/configured.ts";
 import { demoProvider } from "../lib/model/demo.ts";
-import type { ModelInfo, Price } from "../lib/model/model.ts";
 import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
-import { endpointOf } from "../lib/model/address.ts";
-import { keyOf, type Provider, providersOf } from "../lib/model/providers.ts";
-import { plain } from "../lib/sink/style.ts";
-import { currentProject, projectConfig } from "./project.ts";
+import type { ModelFacts } from "../lib/model/model.ts";
+import { keyOf, type Provider } from "../lib/model/providers.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
-import { tableOf } from "./table.ts";
+import { modelLine, providersPage } from "./modelspage.ts";
+import { currentProject, projectConfig } from "./project.ts";
 
-type Row = {
+/** A provider as it can be used here. */
+export type ProviderState = {
   provider: Provider;
   isUsable: boolean;
   /** Why it can be used, or what is missing. Keys are named only by their variable. */
@@ -20,88 +22,53 @@ type Row = {
   keyVariable: string | undefined;
   /** True when a server on this machine answers; undefined for a provider elsewhere, which is not asked. */
   answers: boolean | undefined;
-  models: ModelInfo[];
+  /** The facts about the default model. */
+  usual: Partial<ModelFacts>;
 };
 
-/** `koda models`: lists the models for -m. Only servers on this machine are asked. */
-export async function models({ json }: CommandOptions<"models">): Promise<number> {
+/** `koda models`: the providers; only servers on this machine are asked. `koda models PROVIDER`: asks that one. */
+export async function models({ provider, json }: CommandOptions<"models">, stop?: AbortSignal): Promise<number> {
   const project = currentProject();
   const { config } = await projectConfig(project);
   const providers = [...providersOf(config.providers, project.env), demoProvider];
-  const rows = await Promise.all(providers.map((provider) => rowOf(provider, config, project.env)));
-  await print(json ? asJson(rows.map(jsonOf)) : page(rows));
+  if (provider !== undefined) {
+    const { showModels } = await import("./modelsof.ts");
+    return await showModels(provider, { providers, config, project, json: json === true, stop });
+  }
+  const states = await Promise.all(providers.map((row) => stateOf(row, config, project.env)));
+  await print(json ? asJson(await Promise.all(states.map((state) => jsonOf(state, config)))) : providersPage(states));
   return 0;
 }
 
-async function rowOf(provider: Provider, config: Config, env: Env): Promise<Row> {
+async function stateOf(provider: Provider, config: Config, env: Env): Promise<ProviderState> {
   const keyVariable = keyOf(provider, env)?.variable;
   const isLocal = isOnThisMachine(provider);
-  const offered = isLocal ? await listModels(provider) : undefined;
-  const answers = isLocal ? offered !== undefined : undefined;
+  const answers = isLocal ? (await listModels(provider)) !== undefined : undefined;
   const hasKey = provider.keys.length === 0 || keyVariable !== undefined || provider.keyCommand !== undefined;
+  const configured = config.providers.get(provider.name)?.models.get(provider.model ?? "");
+  const usual = provider.model === undefined ? {} : await knownFacts(provider, provider.model);
   return {
     provider,
-    isUsable: hasKey && answers !== false,
+    isUsable: hasKey && answers !== false && provider.missing === undefined,
     status: statusOf(provider, keyVariable, answers),
     keyVariable,
     answers,
-    models: await describeAll(provider, offered, config),
+    usual: { ...usual, ...configured },
   };
-}
-
-/** The models of the configuration, the default model, and those of the server or the catalog. */
-async function describeAll(
-  provider: Provider,
-  offered: readonly string[] | undefined,
-  { providers, modelDefaults }: Config,
-): Promise<ModelInfo[]> {
-  const described = providers.get(provider.name)?.models;
-  const usual = provider.model === undefined ? [] : [provider.model];
-  const names = new Set([...(described?.keys() ?? []), ...usual, ...(offered ?? (await catalogModels(provider)))]);
-  const { contextWindow } = modelDefaults;
-  return await Promise.all(
-    [...names].map((name) => describeModel(provider, name, { configured: described?.get(name), contextWindow })),
-  );
 }
 
 function statusOf(provider: Provider, keyVariable: string | undefined, answers: boolean | undefined): string {
   if (provider.name === demoProvider.name) return "scripted, needs no key and no network";
+  const hasKey = keyVariable !== undefined || provider.keyCommand !== undefined;
+  if (provider.keys.length > 0 && !hasKey) return `no key: set ${provider.keys.join(" or ")}`;
+  if (provider.missing !== undefined) return `no URL: set ${missingVariables(provider)}`;
   if (keyVariable === undefined && provider.keyCommand !== undefined) return "key from api_key_command";
-  if (provider.keys.length > 0 && keyVariable === undefined) return `no key: set ${provider.keys.join(" or ")}`;
   if (answers === false) return `does not answer at ${endpointOf(provider)}`;
   if (answers === true) return `answers at ${endpointOf(provider)}`;
   return keyVariable === undefined ? "needs no key" : `key from ${keyVariable}`;
 }
 
-function page(rows: readonly Row[]): string {
-  const providers = rows.map(({ provider, isUsable, status }) => [
-    isUsable ? "✓" : "-",
-    provider.name,
-    status,
-    provider.model ?? "",
-  ]);
-  const usable = rows.filter(({ isUsable }) => isUsable).flatMap(({ models }) => models);
-  const described = usable.map((info) => [
-    `${info.provider}/${info.name}`,
-    info.contextWindow.toLocaleString("en"),
-    info.images ? "images" : "",
-    info.price === undefined ? "" : priceText(info.price),
-  ]);
-  const tables = [
-    tableOf([["", "PROVIDER", "STATUS", "DEFAULT MODEL"], ...providers]),
-    usable.length === 0 ? "" : tableOf([["MODEL", "WINDOW", "TAKES", "PRICE PER MILLION TOKENS"], ...described]),
-  ];
-  return plain(tables.filter((table) => table !== "").join("\n"));
-}
-
-/** `$5 in, $0.5 cached, $30 out` */
-function priceText({ input, cached, output }: Price): string {
-  return [`$${input} in`, cached === undefined ? "" : `$${cached} cached`, `$${output} out`]
-    .filter((part) => part !== "")
-    .join(", ");
-}
-
-function jsonOf({ provider, isUsable, status, keyVariable, answers, models }: Row): unknown {
+async function jsonOf({ provider, isUsable, status, keyVariable, answers }: ProviderState, config: Config) {
   return {
     name: provider.name,
     usable: isUsable,
@@ -112,12 +79,20 @@ function jsonOf({ provider, isUsable, status, keyVariable, answers, models }: Ro
     key_variable: keyVariable ?? null,
     answers: answers ?? null,
     default_model: provider.model ?? null,
-    models: models.map(({ name, contextWindow, maxOutput, images, price }) => ({
-      name,
-      context_window: contextWindow,
-      max_output: maxOutput ?? null,
-      images: images ?? null,
-      price: price ?? null,
-    })),
+    docs: provider.docs ?? null,
+    catalog_date: provider.catalog === undefined ? null : catalogDate,
+    models: (await describeAll(provider, answers === true, config)).map(modelLine),
   };
+}
+
+/** The models of the configuration, the default model, and those of a server on this machine or of the catalog. */
+async function describeAll(provider: Provider, isAnswering: boolean, { providers, modelDefaults }: Config) {
+  const described = providers.get(provider.name)?.models;
+  const usual = provider.model === undefined ? [] : [provider.model];
+  const offered = isAnswering ? await listModels(provider) : undefined;
+  const names = new Set([...(described?.keys() ?? []), ...usual, ...(offered ?? (await catalogModels(provider)))]);
+  const { contextWindow } = modelDefaults;
+  return await Promise.all(
+    [...names].map((name) => describeModel(provider, name, { configured: described?.get(name), contextWindow })),
+  );
 }

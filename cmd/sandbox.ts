@@ -1,11 +1,12 @@
 import { SerialQueue } from "../lib/async/serialqueue.ts";
+import type { Config } from "../lib/config/config.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
 import { type Confinement, isMissing, sandboxMissing } from "../lib/conversation/workspace/confinement.ts";
 import { openWorkspace, type Workspace } from "../lib/conversation/workspace.ts";
 import type { Event } from "../lib/engine/event.ts";
+import { providersOf } from "../lib/model/configured.ts";
 import { secretVariables } from "../lib/model/headers.ts";
-import { providersOf } from "../lib/model/providers.ts";
 import { inMemory } from "../lib/session/database.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
@@ -34,7 +35,7 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
         await printNote(...(await introduction(confinement, options)));
         await printNote(...skipped.map((setting) => `koda: warning: ${describeSkipped(setting)}`));
       },
-      keyVariables: providersOf(config.providers, process.env).flatMap(secretVariables),
+      keyVariables: keyVariables(config),
       post: (event) => void lines.run(() => printNote(...linesOf(event))),
       reaper,
       stop: stopper.controller.signal,
@@ -44,6 +45,12 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
     // Closing the workspace posts the last notices.
     await lines.run(async () => {});
   }
+}
+
+/** A variable that other programs use too is the user's to pass on, unless it is configured for a provider. */
+function keyVariables({ providers }: Config): string[] {
+  const rows = providersOf(providers, process.env);
+  return rows.filter(({ name, sharedKey }) => !sharedKey || providers.has(name)).flatMap(secretVariables);
 }
 
 /** A signal before the command starts ends koda; later ones are passed on to the command. */

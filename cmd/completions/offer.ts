@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { databaseFile } from "../../lib/config/paths.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { catalogModels } from "../../lib/model/catalog.ts";
-import { keyOf, providersOf } from "../../lib/model/providers.ts";
+import { isReady, providersOf } from "../../lib/model/configured.ts";
 import { readWithoutTrace } from "../../lib/session/database.ts";
 import { oneLine } from "../../lib/sink/style.ts";
 import { currentProject, projectConfig } from "../project.ts";
@@ -26,14 +26,19 @@ export async function printCompletions(kind: string | undefined): Promise<number
   return 0;
 }
 
-const sources: Readonly<Record<DynamicCompletion, () => Promise<readonly Offer[]>>> = { models, sessions, tools };
+const sources: Readonly<Record<DynamicCompletion, () => Promise<readonly Offer[]>>> = {
+  models,
+  providers,
+  sessions,
+  tools,
+};
 
 /** The models of every provider that is configured or has a key. */
 async function models(): Promise<Offer[]> {
   const project = currentProject();
   const { config } = await projectConfig(project);
-  const usable = providersOf(config.providers, project.env).filter(
-    (provider) => config.providers.has(provider.name) || keyOf(provider, project.env) !== undefined,
+  const usable = providersOf(config.providers, project.env).filter((provider) =>
+    isReady(provider, config.providers, project.env),
   );
   const names = await Promise.all(
     usable.map(async (provider) => {
@@ -44,6 +49,13 @@ async function models(): Promise<Offer[]> {
     }),
   );
   return [...names.flat(), ["demo", "scripted, needs no key and no network"]];
+}
+
+/** All that can be named, with the variable for the key of each. */
+async function providers(): Promise<Offer[]> {
+  const project = currentProject();
+  const { config } = await projectConfig(project);
+  return providersOf(config.providers, project.env).map(({ name, keys }) => [name, keys.join(" or ")]);
 }
 
 /** Latest first. */

@@ -98,9 +98,10 @@ function modelAt(effective: EffectiveValues, path: KeyPath): ModelConfig {
 function priceAt(effective: EffectiveValues, path: KeyPath): ModelConfig["price"] {
   const input = valueAt(effective, "providers.*.models.*.price.input", [...path, "input"]);
   const cached = valueAt(effective, "providers.*.models.*.price.cached", [...path, "cached"]);
+  const written = valueAt(effective, "providers.*.models.*.price.written", [...path, "written"]);
   const output = valueAt(effective, "providers.*.models.*.price.output", [...path, "output"]);
-  if (input !== undefined && output !== undefined) return { input, output, ...defined({ cached }) };
-  if (input === undefined && output === undefined && cached === undefined) return undefined;
+  if (input !== undefined && output !== undefined) return { input, output, ...defined({ cached, written }) };
+  if ([input, cached, written, output].every((value) => value === undefined)) return undefined;
   const missing = input === undefined ? "input" : "output";
   throw new KodaError(
     "config",

@@ -76,7 +76,12 @@ export type ModelConfig = {
   readonly images?: boolean;
   readonly edit?: EditDialect;
   /** USD per million tokens. */
-  readonly price?: { readonly input: number; readonly cached?: number; readonly output: number };
+  readonly price?: {
+    readonly input: number;
+    readonly cached?: number;
+    readonly written?: number;
+    readonly output: number;
+  };
 };
 
 /** `flag --mode`, `environment KODA_MODEL`, `project .koda/config.json`, `user /home/me/.config/koda/config.json`. */

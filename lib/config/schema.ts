@@ -37,6 +37,10 @@ export const keys = {
   "providers.*.models.*.edit": ofUser(t.choiceOf(editDialects), "How the model edits files; also `--edit`."),
   "providers.*.models.*.price.input": ofUser(t.nonNegativeNumber, `The price of input, ${price}.`),
   "providers.*.models.*.price.cached": ofUser(t.nonNegativeNumber, `The price of cached input, ${price}.`),
+  "providers.*.models.*.price.written": ofUser(
+    t.nonNegativeNumber,
+    `The price of input that is written to the cache, ${price}.`,
+  ),
   "providers.*.models.*.price.output": ofUser(t.nonNegativeNumber, `The price of output, ${price}.`),
 
   "model_defaults.context_window": row(

@@ -2,7 +2,7 @@ import { KodaError } from "../errors.ts";
 import { endpointOf } from "../model/address.ts";
 import { isDemo } from "../model/demoname.ts";
 import type { ModelSettings } from "../model/model.ts";
-import { customProviderName, providersOf } from "../model/providers.ts";
+import { customProviderName, providersOf } from "../model/configured.ts";
 import type { ResolvedModel } from "../model/resolve.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Recorded } from "./sessions.ts";

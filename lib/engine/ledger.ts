@@ -17,11 +17,14 @@ export type Ledger = {
   tokens: number;
   /** The cost of these tokens, as far as their price is known. */
   spentUsd: number;
-  /** The least that the next request will cost. */
+  /** The least that the next request will cost, and its input. */
   nextUsd: number;
+  nextInput: number;
   usage: Figures;
-  /** Requests whose input or output was not reported: a single one makes the cost unknown. */
-  unreported: number;
+  /** Replies whose usage was not reported, or whose price is not known: a single one makes the cost unknown. */
+  unpriced: number;
+  /** The cost of the other replies. */
+  pricedUsd: number;
   readonly calls: { ok: number; failed: number; denied: number };
   /** Commands that started, and those for which the sandbox could not be set up. */
   readonly commands: { begun: number; refused: number };
@@ -36,8 +39,10 @@ export function openLedger(limits: Limits): Ledger {
     tokens: 0,
     spentUsd: 0,
     nextUsd: 0,
+    nextInput: 0,
     usage: noUsage,
-    unreported: 0,
+    unpriced: 0,
+    pricedUsd: 0,
     calls: { ok: 0, failed: 0, denied: 0 },
     commands: { begun: 0, refused: 0 },
     rateLimits: undefined,
@@ -58,21 +63,30 @@ export function spend(ledger: Ledger, { usage, estimate, price }: Spending): voi
   ledger.usage = addUsage(ledger.usage, usage);
   const { input, output } = usage;
   const isReported = input !== null && output !== null;
-  if (!isReported) ledger.unreported++;
+  const cost = costOfReply(usage, price);
+  if (cost === undefined) ledger.unpriced++;
+  ledger.pricedUsd += cost ?? 0;
   const tokens = isReported ? { input, output } : { ...estimate(), ...known({ input, output }) };
-  spendLost(ledger, tokens, price, usage.cached ?? 0);
+  spendLost(ledger, tokens, price, usage);
   foresee(ledger, tokens.input + tokens.output, price);
 }
 
 /** Notes the least that a request with this input costs: all of it cached, and hardly an answer. */
 export function foresee(ledger: Ledger, input: number, price: Price | undefined): void {
-  if (price !== undefined) ledger.nextUsd = usdOf({ input, cached: input, output: leastOutput }, price);
+  if (price === undefined) return;
+  ledger.nextUsd = usdOf({ input, cached: input, output: leastOutput }, price);
+  ledger.nextInput = input;
 }
 
 /** Counts tokens for the limits alone: those of an attempt that broke, which no provider reports. */
-export function spendLost(ledger: Ledger, tokens: Tokens, price: Price | undefined, cached = 0): void {
+export function spendLost(
+  ledger: Ledger,
+  tokens: Tokens,
+  price: Price | undefined,
+  { cached, written = 0 }: Pick<Usage, "cached" | "written"> = noUsage,
+): void {
   ledger.tokens += tokens.input + tokens.output;
-  if (price !== undefined) ledger.spentUsd += usdOf({ ...tokens, cached }, price);
+  if (price !== undefined) ledger.spentUsd += usdOf({ ...tokens, cached: cached ?? 0, written }, price);
 }
 
 function known({ input, output }: Record<keyof Tokens, number | null>): Partial<Tokens> {
@@ -82,26 +96,42 @@ function known({ input, output }: Record<keyof Tokens, number | null>): Partial<
 /** Providers refuse a shorter limit of a reply. */
 const leastOutput = 16;
 
+/** The request may turn out this much larger than foreseen, and then costs what a higher tier says. */
+const largestGrowth = 2;
+
 /** The longest reply that the cost limit allows, in tokens; undefined without one. */
-export function affordableOutput({ limits, spentUsd, nextUsd }: Ledger, price: Price | undefined): number | undefined {
+export function affordableOutput(ledger: Ledger, price: Price | undefined): number | undefined {
+  const { limits, spentUsd, nextUsd, nextInput } = ledger;
   if (limits.maxCostUsd === undefined || !price?.output) return undefined;
-  const left = Math.floor(((limits.maxCostUsd - spentUsd - nextUsd) / price.output) * 1e6);
+  const { output } = ratesFor(nextInput * largestGrowth, price);
+  const left = Math.floor(((limits.maxCostUsd - spentUsd - nextUsd) / output) * 1e6);
   return Math.max(left, 0) + leastOutput;
 }
 
 /** In US dollars; undefined when the price or any of the figures is unknown. */
-export function costOf(
-  { usage, unreported }: Pick<Ledger, "usage" | "unreported">,
-  price: Price | undefined,
-): number | undefined {
-  const { input, cached, output } = usage;
-  if (price === undefined || unreported > 0 || input === null || output === null) return undefined;
-  return rounded(usdOf({ input, cached: cached ?? 0, output }, price));
+export function costOf({ usage, unpriced, pricedUsd }: Ledger, price: Price | undefined): number | undefined {
+  const { input, output } = usage;
+  if (price === undefined || unpriced > 0 || input === null || output === null) return undefined;
+  return rounded(pricedUsd);
 }
 
-function usdOf({ input, cached, output }: Tokens & { cached: number }, price: Price): number {
-  const perMillion = (input - cached) * price.input + cached * (price.cached ?? price.input) + output * price.output;
-  return perMillion / 1e6;
+/** Each request has a tier of its own, so costs are added and never computed from total usage. */
+function costOfReply({ input, cached, written, output }: Usage, price: Price | undefined): number | undefined {
+  if (price === undefined || input === null || output === null) return undefined;
+  return usdOf({ input, cached: cached ?? 0, written: written ?? 0, output }, price);
+}
+
+/** `cached` and `written` are parts of `input`. */
+type PricedTokens = Tokens & { cached: number; written?: number };
+
+function usdOf({ input, cached, written = 0, output }: PricedTokens, price: Price): number {
+  const rates = ratesFor(input, price);
+  const cache = cached * (rates.cached ?? rates.input) + written * (rates.written ?? rates.input);
+  return ((input - cached - written) * rates.input + cache + output * rates.output) / 1e6;
+}
+
+function ratesFor(input: number, price: Price): Omit<Price, "tiers"> {
+  return price.tiers?.findLast(({ above }) => input > above) ?? price;
 }
 
 /** To a billionth of a dollar: the rest is floating-point noise. */
@@ -115,8 +145,8 @@ export function noteRateLimits(ledger: Ledger, told: RateLimits): void {
 
 /** An item of the log with the cost of its request, when that is known. */
 export function priced<T extends { usage: Usage }>(item: T, price: Price | undefined): T & { costUsd?: number } {
-  const costUsd = costOf({ usage: item.usage, unreported: 0 }, price);
-  return costUsd === undefined ? item : { ...item, costUsd };
+  const costUsd = costOfReply(item.usage, price);
+  return costUsd === undefined ? item : { ...item, costUsd: rounded(costUsd) };
 }
 
 /** The limit that is reached, if any. */

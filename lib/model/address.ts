@@ -28,18 +28,56 @@ function completeUrl(value: string, { baseUrlVariables, local }: Provider): stri
   if (local && url.port === "" && !value.includes("://")) url.port = "11434";
   const end = path.slice(path.lastIndexOf("/"));
   const before = url.pathname.replace(/\/+$/, "");
-  if (!before.endsWith(end)) url.pathname = `${before}${path}`;
+  if (!before.endsWith(end)) url.pathname = `${before}${path.slice(overlap(before, path))}`;
   return url.href;
 }
 
+/** The length of the beginning of `path` that `before` ends with already: 7 for `/api/openai` and `/openai/v1`. */
+function overlap(before: string, path: string): number {
+  const ends = [...path.matchAll(/(?<!^)\//g)].map(({ index }) => index);
+  return ends.findLast((end) => before.endsWith(path.slice(0, end))) ?? 0;
+}
+
+/** The provider with the values of its variables in its base URL, and the names of those that are not set. */
+export function withUrlParts(provider: Provider, env: Env): Provider {
+  const { urlParts = {}, baseUrl } = provider;
+  const missing: string[] = [];
+  const url = baseUrl.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const part = urlParts[name];
+    if (part === undefined) return whole;
+    const value = part.names.map((variable) => env[variable]?.trim()).find(Boolean) ?? part.usual;
+    if (value === undefined) missing.push(part.names.join(" or "));
+    return value === undefined ? whole : encodeURIComponent(value);
+  });
+  // Google's global location has a host without its name.
+  const complete = url.replace("//global-aiplatform.", "//aiplatform.");
+  return { ...provider, baseUrl: complete, ...(missing.length > 0 && { missing: [...new Set(missing)] }) };
+}
+
 /** Checked only for the provider that is used: the variables of others may be set for other programs. */
-export function assertBaseUrl({ name, baseUrl, baseUrlVariable }: Provider): void {
-  if (baseUrlVariable === undefined || httpUrl.read(baseUrl) !== undefined) return;
-  throw new KodaError(
-    "config",
-    `Cannot use the provider "${name}": ${baseUrlVariable} is "${withoutSecrets(baseUrl)}", ` +
-      `expected ${httpUrl.expected}`,
+export function assertBaseUrl(provider: Provider): void {
+  const { name, baseUrl, baseUrlVariable, urlParts } = provider;
+  const fail = (problem: string) => new KodaError("config", `Cannot use the provider "${name}": ${problem}`);
+  const missing = missingVariables(provider);
+  if (missing !== undefined) throw fail(`its URL is not known: set ${missing}`);
+  if ((baseUrlVariable ?? urlParts) === undefined || httpUrl.read(baseUrl) !== undefined) return;
+  const source =
+    baseUrlVariable ??
+    Object.values(urlParts ?? {})
+      .flatMap(({ names }) => names)
+      .join(" or ");
+  throw fail(
+    baseUrlVariable === undefined
+      ? `the value of ${source} does not give a URL: "${withoutSecrets(baseUrl)}"`
+      : `${baseUrlVariable} is "${withoutSecrets(baseUrl)}", expected ${httpUrl.expected}`,
   );
+}
+
+/** The variables that have to be set before the provider has a URL. */
+export function missingVariables({ missing = [], baseUrlVariables }: Provider): string | undefined {
+  if (missing.length === 0) return undefined;
+  const whole = baseUrlVariables?.names.join(" or ");
+  return `${missing.join(" and ")}${whole === undefined ? "" : `, or ${whole}`}`;
 }
 
 /** The URL of a path below the base URL, whose query (an API version, say) stays at the end. */

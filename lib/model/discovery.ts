@@ -1,7 +1,8 @@
-import { arrayIn, parseJson, recordOf, stringIn } from "../config/json.ts";
+import { parseJson } from "../config/json.ts";
 import { isLoopback } from "../egress/rules/host.ts";
 import { requestUrl } from "./address.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
+import { modelsIn } from "./listed.ts";
 import type { Provider } from "./providers.ts";
 
 /** The local providers whose server answers, with their models. */
@@ -25,16 +26,11 @@ export async function listModels(provider: Provider, fetch: Fetch = platformFetc
     const signal = AbortSignal.timeout(answerMs);
     const headers = { accept: "application/json" };
     const response = await fetch(requestUrl(provider, "/models"), { method: "GET", headers, signal });
-    return response.ok ? modelNames(parseJson(await response.text())) : undefined;
+    return response.ok ? modelsIn(parseJson(await response.text())).map(({ name }) => name) : undefined;
   } catch {
     // Nothing listens, or it is no model server.
     return undefined;
   }
-}
-
-function modelNames(body: unknown): string[] {
-  const names = arrayIn(recordOf(body), "data").map((model) => stringIn(recordOf(model), "id"));
-  return names.filter((name) => name !== undefined);
 }
 
 /** True for a provider on this machine, which may be asked for its models without telling anyone else. */

@@ -68,7 +68,17 @@ export type ModelEvent =
 export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<readonly ModelEvent[]>;
 
 /** USD per million tokens. */
-export type Price = { input: number; cached?: number; output: number };
+type Rates = {
+  input: number;
+  /** For input that is read from the provider's cache; `input` when absent. */
+  cached?: number;
+  /** For input that is written to the provider's cache; `input` when absent. */
+  written?: number;
+  output: number;
+};
+
+/** A whole request costs what the last tier says whose `above` its input exceeds. */
+export type Price = Rates & { tiers?: readonly (Rates & { above: number })[] };
 
 /** A model as the user's configuration or the catalog describes it. */
 export type ModelInfo = {
@@ -92,3 +102,6 @@ export type ModelInfo = {
 /** A parameter that a request can do without, or under another name. */
 export type OptionalParameter =
   "temperature" | "reasoning_effort" | "stream_options" | "include" | "max_tokens" | "max_completion_tokens";
+
+/** The facts about a model beside its place. */
+export type ModelFacts = Omit<ModelInfo, "provider" | "name" | "wire">;

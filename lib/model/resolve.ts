@@ -3,23 +3,16 @@ import type { Env } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { assertBaseUrl } from "./address.ts";
-import { catalogModels, describeModel } from "./catalog.ts";
+import { catalogModels, describeModel, isInCatalog } from "./catalog.ts";
 import { demoProvider } from "./demo.ts";
 import { isDemo } from "./demoname.ts";
 import { runningProviders } from "./discovery.ts";
 import type { Fetch } from "./fetch.ts";
 import { type ExtraHeaders, headersOf } from "./headers.ts";
+import { localWindow } from "./localwindow.ts";
 import type { ModelInfo } from "./model.ts";
-import {
-  type ApiKey,
-  builtInProviders,
-  customProvider,
-  customProviderName,
-  keyOf,
-  type Provider,
-  providersOf,
-  withBaseUrl,
-} from "./providers.ts";
+import { customProvider, customProviderName, isReady, providersOf, withBaseUrl } from "./configured.ts";
+import { type ApiKey, builtInProviders, keyOf, type Provider } from "./providers.ts";
 
 /** The user's choice of a model, from flags, environment and configuration. */
 export type ModelChoice = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
@@ -42,17 +35,19 @@ export type ResolvedModel = { provider: Provider; info: ModelInfo; key?: ApiKey;
 /** Finds the provider, the model and its key. */
 export async function resolveModel(choice: ModelChoice, context: ResolveContext): Promise<ResolvedModel> {
   const { provider, name } = await chooseModel(choice, context);
-  const { config, env, offline = false, signal, writable } = context;
-  const info = await describeModel(provider, name, {
-    configured: config.providers.get(provider.name)?.models.get(name),
-    contextWindow: config.modelDefaults.contextWindow,
-  });
+  const { config, env, offline = false, signal, writable, fetch } = context;
+  const configured = config.providers.get(provider.name)?.models.get(name);
+  const { contextWindow } = config.modelDefaults;
+  const isTold = offline || configured?.contextWindow !== undefined;
+  const window = isTold ? undefined : await localWindow(provider, name, { usual: contextWindow, fetch });
+  const listed = window === undefined ? {} : { contextWindow: window };
+  const info = await describeModel(provider, name, { configured, listed, contextWindow });
 
   const headers = offline || provider.headers === undefined ? undefined : headersOf(provider, env);
   const variableKey = keyOf(provider, env);
   if (variableKey !== undefined && !offline) assertSendable(variableKey);
   const key = variableKey ?? (await commandKey(provider, { env, offline, signal, writable }));
-  if (key === undefined && provider.keys.length > 0 && !offline) throw noKeyError(provider);
+  if (key === undefined && provider.keys.length > 0 && !offline) throw await noKeyError(provider, name, context);
   return { provider, info, ...(key && { key }), ...(headers && { headers }) };
 }
 
@@ -130,7 +125,7 @@ function unknownModel(model: string, rows: readonly Provider[], { config, env }:
   const isNamed = name.length > 0;
   const names = rows.map((provider) => provider.name);
   const meant = isNamed ? nearest(prefix, names) : undefined;
-  const usable = rows.filter((row) => config.providers.has(row.name) || keyOf(row, env) !== undefined);
+  const usable = rows.filter((row) => isReady(row, config.providers, env));
   const here = usable.map(({ name }) => name).join(", ");
   const hint = meant === undefined ? "" : ` (did you mean "${[meant, ...name].join("/")}"?)`;
   const problem = isNamed
@@ -160,9 +155,9 @@ async function ownerOf(
   const [only] = configured.length === 1 ? configured : [];
   if (only !== undefined) return (await mayHave(only, model, [only])) ? only : undefined;
 
-  const usable = rows.filter((provider) => keyOf(provider, env) !== undefined);
+  const usable = rows.filter((provider) => isReady(provider, config.providers, env));
   for (const provider of usable) {
-    if ((await catalogModels(provider)).includes(model)) return provider;
+    if (await isInCatalog(provider, model)) return provider;
   }
   const [first, ...others] = usable;
   if (first === undefined || others.length > 0) return undefined;
@@ -177,9 +172,12 @@ async function mayHave(provider: Provider, model: string, near: readonly Provide
   const [prefix = "", ...name] = model.split("/");
   if (name.length === 0) return true;
   const names = near.map((row) => row.name);
-  if (nearest(prefix, names) !== undefined) return false;
   const builtIn = builtInProviders.find((row) => row.name === provider.name);
-  if (builtIn?.baseUrl !== provider.baseUrl) return true;
+  const isMoved = builtIn?.baseUrl !== provider.baseUrl;
+  // Servers of one's own have models of `Qwen/` and `NVIDIA/`, which are no misspelled providers.
+  const meant = isMoved && names.includes(prefix.toLowerCase()) ? undefined : nearest(prefix, names);
+  if (meant !== undefined) return false;
+  if (isMoved) return true;
   const known = await catalogModels(provider);
   return known.length === 0 || known.some((other) => other.includes("/"));
 }
@@ -190,8 +188,8 @@ async function defaultModel(
   { config, env, fetch, offline }: ResolveContext,
 ): Promise<Chosen> {
   for (const provider of rows) {
-    const usable = config.providers.has(provider.name) || keyOf(provider, env) !== undefined;
-    if (usable && provider.model !== undefined) return { provider, name: provider.model };
+    if (isReady(provider, config.providers, env) && provider.model !== undefined)
+      return { provider, name: provider.model };
   }
   if (offline) return unknownProvider("unknown");
   for (const { provider, models } of await runningProviders(rows, fetch)) {
@@ -201,11 +199,17 @@ async function defaultModel(
   throw noModelError();
 }
 
-function noKeyError(provider: Provider): KodaError {
+/** `qwen/qwen3-32b` is a model of the provider `qwen`, and may also be the whole name of one that Groq has. */
+async function noKeyError(provider: Provider, name: string, { config, env }: ResolveContext): Promise<KodaError> {
   const variables = provider.keys.join(" or ");
+  const whole = `${provider.name}/${name}`;
+  const ready = providersOf(config.providers, env).filter((row) => isReady(row, config.providers, env));
+  const having = await Promise.all(ready.map(async (row) => ((await isInCatalog(row, whole)) ? [row.name] : [])));
+  const [other] = having.flat();
+  const hint = other === undefined ? "" : `. ${other} has a model of that name too: ${other}/${whole}`;
   return new KodaError(
     "credentials",
-    `No API key for the provider "${provider.name}": set ${variables}, or name another variable with --api-key-env`,
+    `No API key for the provider "${provider.name}": set ${variables}, or name another variable with --api-key-env${hint}`,
   );
 }
 

@@ -133,9 +133,12 @@ function finishOf(response: JsonRecord, calls: number): FinishReason {
 }
 
 function usageOf(usage: JsonRecord): Usage {
+  const details = recordIn(usage, "input_tokens_details");
+  const written = countIn(details, "cache_write_tokens");
   return {
     input: countIn(usage, "input_tokens") ?? null,
-    cached: countIn(recordIn(usage, "input_tokens_details"), "cached_tokens") ?? null,
+    cached: countIn(details, "cached_tokens") ?? null,
+    ...(written !== undefined && { written }),
     output: countIn(usage, "output_tokens") ?? null,
     reasoning: countIn(recordIn(usage, "output_tokens_details"), "reasoning_tokens") ?? null,
   };

@@ -143,16 +143,19 @@ describe("the address of a provider comes from its usual variable", () => {
   });
 
   test.each([
-    ["ANTHROPIC_BASE_URL", "anthropic/m", { ANTHROPIC_API_KEY: "key-long-enough" }],
-    ["GROQ_BASE_URL", "groq/m", { GROQ_API_KEY: "key-long-enough" }],
-    ["OLLAMA_HOST", "ollama/m", {}],
-  ] as const)("%s takes an address without a path, as the provider's own clients do", async (name, model, keys) => {
-    await using place = makePlace();
-    await using server = await scripted();
-    const { end } = await run(place, ["-m", model, "hi"], { [name]: server.origin, ...keys });
-    expect(end.status).toBe("done");
-    expect(server.requests[0]?.path).toEndWith("/v1/chat/completions");
-  });
+    ["ANTHROPIC_BASE_URL", "anthropic/m", { ANTHROPIC_API_KEY: "key-long-enough" }, "/v1/messages"],
+    ["GROQ_BASE_URL", "groq/m", { GROQ_API_KEY: "key-long-enough" }, "/v1/chat/completions"],
+    ["OLLAMA_HOST", "ollama/m", {}, "/v1/chat/completions"],
+  ] as const)(
+    "%s takes an address without a path, as the provider's own clients do",
+    async (name, model, keys, path) => {
+      await using place = makePlace();
+      await using server = await scripted();
+      const { end } = await run(place, ["-m", model, "hi"], { [name]: server.origin, ...keys });
+      expect(end.status).toBe("done");
+      expect(server.requests[0]?.path).toEndWith(path);
+    },
+  );
 
   test("--base-url and an empty variable leave it aside, and one that is no address is refused by its name", async () => {
     await using place = makePlace();

@@ -246,13 +246,14 @@ test("koda models says where the key comes from, without running the program", a
   await using place = makePlace();
   configure(place, { base_url: "https://llm.corp.invalid/v1", api_key_command: [keyProgram(place, "echo opaque-$n")] });
   const { stdout } = await koda(place, ["models"]);
-  expect(stdout).toMatch(/^✓ +corp +key from api_key_command$/m);
+  expect(stdout).toMatch(/^✓ corp +api_key_command$/m);
   expect(runsOf(place)).toBe(0);
 });
 
 test.each([
   [["exec", "--json", "--no-sandbox", "Say hello"], "SIGTERM", 143],
   [["doctor"], "SIGINT", 130],
+  [["models", "corp"], "SIGINT", 130],
 ] as const)("a signal while %j waits for the key command ends both", async (args, signal, exit) => {
   await using place = makePlace();
   Bun.spawnSync(["mkfifo", join(place.home, "gate"), join(place.home, "never")]);
@@ -268,7 +269,10 @@ test.each([
   expect(existsSync(`/proc/${pid}`)).toBe(false);
 });
 
-test("the first signal ends a command that has nothing to stop", async () => {
+test.each([
+  ["ends a command that has nothing to stop", ["models"], { exit: null, signal: "SIGINT", stderr: "" }],
+  ["stops a request for models", ["models", "corp"], { exit: 130, signal: null, stderr: "koda: Stopped by SIGINT\n" }],
+])("the first signal %s", async (_what, args, expected) => {
   await using place = makePlace();
   const asked = Promise.withResolvers<void>();
   const silent = Promise.withResolvers<Response>();
@@ -281,10 +285,10 @@ test("the first signal ends a command that has nothing to stop", async () => {
     },
   });
   configure(place, { base_url: `http://127.0.0.1:${server.port}/v1` });
-  const child = start(place, ["models"]);
+  const child = start(place, args);
   await asked.promise;
   child.kill("SIGINT");
-  expect(await finished(child)).toEqual({ exit: null, signal: "SIGINT", stdout: "", stderr: "" });
+  expect(await finished(child)).toEqual({ stdout: "", ...expected });
   silent.resolve(new Response());
 });
 

@@ -141,6 +141,14 @@ test("the catalog and the configuration know prices, and the demo costs nothing"
   expect(checkLines(await koda(place, ["exec", "--json", "hello"])).end.exit).toBe(0);
 });
 
+test("a long request costs what its tier says, by the catalog's price", async () => {
+  await using place = makePlace();
+  const usage = { input: 300_000, cached: 100_000, output: 1_000 };
+  await using server = await startModelServer([reply(say("Hi."), { usage })]);
+  const run = ["exec", "--json", "-m", "openai/gpt-6-sol", "--base-url", server.url, "hello"];
+  expect(checkLines(await koda(place, run)).end.usage.cost_usd).toBe(0.855);
+});
+
 test("a limit of the provider's is not a limit of koda's", async () => {
   await using place = makePlace();
   await using server = await startModelServer([problem(402, "Pay first")]);

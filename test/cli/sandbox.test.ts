@@ -109,6 +109,15 @@ test("the environment is that of a run's commands", async () => {
   expect(stderr).toBe('koda: warning: "OPENAI_API_KEY" is not passed on to commands: it holds a provider\'s key\n');
 });
 
+test("a token that is a key only for a provider that is named can be passed on", async () => {
+  await using place = makePlace();
+  const env = { HF_TOKEN: "hf-0123456789" };
+  const args = ["--allow-env=HF_TOKEN", "--", "env"];
+  expect((await sandbox(place, args, { env })).stdout).toContain("HF_TOKEN=hf-0123456789\n");
+  place.write("../home/.config/koda/config.json", JSON.stringify({ providers: { huggingface: { wire: "chat" } } }));
+  expect((await sandbox(place, args, { env })).stdout).not.toContain("hf-0123456789");
+});
+
 describe("the policy is that of a run's commands", () => {
   type Row = { name: string; args: readonly string[]; script: string; allowed?: true; written?: string };
   const rows: readonly Row[] = [

@@ -254,7 +254,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
     '"--" is ambiguous: put -- before the command: koda sandbox -- git add',
   ],
   ["sandbox", ["--jsno", "ls"], 'Unknown flag "--jsno" (did you mean "--json"?)'],
-  ["models", ["openai"], 'Unexpected argument "openai"'],
+  ["models", ["openai", "groq"], 'Unexpected argument "groq"'],
   ["doctor", ["--config=all"], '--config takes no value, but was given "all"'],
   ["completions", [], "SHELL is missing: koda completions SHELL"],
   ["completions", ["ksh"], 'SHELL "ksh": expected bash, zsh or fish'],

@@ -33,7 +33,7 @@ test("where a run would begin everything is well, and exit 0", async () => {
     "shell",
     "search",
   ]);
-  expect(find("model")).toEqual({ name: "model", status: "ok", message: "openai/gpt-5.5, key from OPENAI_API_KEY" });
+  expect(find("model")).toEqual({ name: "model", status: "ok", message: "openai/gpt-6-sol, key from OPENAI_API_KEY" });
   expect(find("configuration")?.message).toBe(join(place.project, ".koda/config.json"));
 });
 
@@ -59,7 +59,7 @@ test("for people it is a line a check, with what to do below it", async () => {
   await using place = makePlace(careful);
   place.write("none", "");
   const { stdout } = await kodaFromSource(place, ["doctor"], { ...key, PATH: join(place.project, "none") });
-  expect(stdout).toMatch(/^✓ model {11}openai\/gpt-5.5, key from OPENAI_API_KEY$/m);
+  expect(stdout).toMatch(/^✓ model {11}openai\/gpt-6-sol, key from OPENAI_API_KEY$/m);
   expect(stdout).toMatch(/^! git {13}not found: .*\n {18}fix: install git$/m);
   expect(stdout).not.toContain("\u001b");
 });

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { catalogDate } from "../../lib/model/catalog/names.ts";
+import { builtInProviders } from "../../lib/model/providers.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { kodaFromSource } from "../support/source.ts";
 
@@ -36,10 +38,9 @@ test("a provider can be used when its key is set, and only the variable's name i
   expect(rows.get("openai")?.models.length).toBeGreaterThan(3);
 
   const { stdout } = await kodaFromSource(place, ["models"], env);
-  expect(stdout).toMatch(/^✓ +gemini +key from GOOGLE_API_KEY +gemini-2.5-pro$/m);
-  expect(stdout).toMatch(/^- +openai +no key: set OPENAI_API_KEY/m);
-  expect(stdout).toMatch(/^gemini\/gemini-2.5-pro +[\d,]+ +images +\$/m);
-  expect(stdout).not.toMatch(/^openai\/gpt/m);
+  expect(stdout).toMatch(/^✓ +gemini +GOOGLE_API_KEY +gemini-3.8-flash +1M +0.75\/3.75$/m);
+  expect(stdout).toMatch(/^- +openai +OPENAI_API_KEY +gpt-6-sol +272k +2\/10\+$/m);
+  expect(stdout.indexOf("gemini")).toBeLessThan(stdout.indexOf("openai"));
   expect(stdout + JSON.stringify([...rows])).not.toContain("sk-very-secret");
 });
 
@@ -95,4 +96,136 @@ test("a broken configuration is named, with exit 2", async () => {
   const { stderr, exit } = await kodaFromSource(place, ["models"], configure(place, { modle: "x" }));
   expect(stderr).toContain('"modle"');
   expect(exit).toBe(2);
+});
+
+test("the list of providers fits into 80 columns, whatever is set", async () => {
+  await using place = makePlace();
+  const keys = Object.fromEntries(builtInProviders.flatMap((row) => row.keys.map((name) => [name, "k-12345678"])));
+  for (const env of [{}, keys, { ...keys, AWS_REGION: "eu-west-1", AZURE_RESOURCE_NAME: "mine" }]) {
+    const { stdout, exit } = await kodaFromSource(place, ["models"], env);
+    expect(exit).toBe(0);
+    expect(stdout.split("\n").filter((line) => Bun.stringWidth(line) > 80)).toEqual([]);
+    expect(stdout).toContain(catalogDate);
+    for (const { name } of builtInProviders) expect(stdout).toMatch(new RegExp(`^[✓-] ${name} `, "m"));
+  }
+});
+
+test("a provider whose URL needs a variable says so", async () => {
+  await using place = makePlace();
+  const env = { AWS_BEARER_TOKEN_BEDROCK: "k-12345678" };
+  expect((await rowsOf(place, env)).get("bedrock")).toMatchObject({
+    usable: false,
+    status: "no URL: set AWS_REGION or AWS_DEFAULT_REGION, or AWS_BEDROCK_BASE_URL",
+  });
+  const { stdout } = await kodaFromSource(place, ["models"], env);
+  expect(stdout).toMatch(/^- +bedrock +AWS_REGION /m);
+});
+
+function serve(list: unknown, status = 200) {
+  const keys: (string | null)[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) => {
+      keys.push(request.headers.get("authorization"));
+      return new URL(request.url).pathname === "/v1/models"
+        ? Response.json(list, { status })
+        : new Response("", { status: 404 });
+    },
+  });
+  return { keys, url: `http://127.0.0.1:${server.port}/v1`, [Symbol.dispose]: () => void server.stop(true) };
+}
+
+const offer = {
+  data: [
+    { id: "gpt-6-sol", object: "model" },
+    { id: "a-new-one", context_window: 64_000, max_completion_tokens: 8_192, pricing: { input: 1, output: 2 } },
+    { id: "unknown-to-all" },
+  ],
+};
+
+test("koda models PROVIDER lists what the provider offers for the key, with what is known of each", async () => {
+  await using place = makePlace();
+  using server = serve(offer);
+  const env = { OPENAI_API_KEY: "sk-12345678", OPENAI_BASE_URL: server.url };
+  const { stdout, stderr, exit } = await kodaFromSource(place, ["models", "openai"], env);
+  expect({ stdout, exit }).toEqual({
+    exit: 0,
+    stdout: `WINDOW  REPLY  IN  CACHED  OUT  MODEL
+64k     8k     1           2    a-new-one
+272k    128k   2+  0.2     10+  gpt-6-sol (default)
+                                unknown-to-all
+`,
+  });
+  expect(stderr).toContain(catalogDate);
+  expect(server.keys).toEqual(["Bearer sk-12345678"]);
+
+  const asked = await kodaFromSource(place, ["models", "openai", "--json"], env);
+  expect(JSON.parse(asked.stdout)).toMatchObject({
+    name: "openai",
+    base_url: server.url,
+    source: "provider",
+    default_model: "gpt-6-sol",
+    models: [
+      { name: "a-new-one", context_window: 64_000, max_output: 8_192, images: null, price: { input: 1, output: 2 } },
+      {
+        name: "gpt-6-sol",
+        context_window: 272_000,
+        price: { input: 2, cached: 0.2, written: 2.5, output: 10, tiers: [{ above: 272_000, output: 15 }] },
+      },
+      { name: "unknown-to-all", context_window: null, max_output: null, images: null, price: null },
+    ],
+  });
+  expect(stdout + stderr + asked.stdout).not.toContain("sk-12345678");
+});
+
+test("the configuration counts more than the provider's list", async () => {
+  await using place = makePlace();
+  using server = serve(offer);
+  const models = { "a-new-one": { context_window: 9_000, price: { input: 7, output: 8 } } };
+  const env = configure(place, { providers: { corp: { base_url: server.url, models } } });
+  const { stdout } = await kodaFromSource(place, ["models", "corp"], env);
+  expect(stdout).toMatch(/^9k +8k +7 +8 +a-new-one \(default\)$/m);
+});
+
+test("a provider without a list is described by the catalog, which is said on stderr", async () => {
+  await using place = makePlace();
+  const env = { AWS_BEARER_TOKEN_BEDROCK: "k-12345678", AWS_REGION: "eu-west-1" };
+  const { stdout, stderr, exit } = await kodaFromSource(place, ["models", "bedrock"], env);
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(/^128k +0.15 +0.6 +openai.gpt-oss-120b-1:0 \(default\)$/m);
+  expect(stdout).not.toContain("*");
+  expect(stderr).toContain("bedrock has no list of its models; these are from the catalog");
+});
+
+test.each<[string, string[], Record<string, string>, number, string]>([
+  ["an unknown provider", ["opnai"], {}, 2, '(did you mean "openai"?)'],
+  ["no key", ["groq"], {}, 4, "GROQ_API_KEY"],
+  ["no URL", ["azure"], { AZURE_OPENAI_API_KEY: "k-12345678" }, 2, "AZURE_OPENAI_ENDPOINT"],
+  ["no server", ["groq"], { GROQ_API_KEY: "k-12345678", GROQ_BASE_URL: "http://127.0.0.1:9/v1" }, 9, "127.0.0.1:9"],
+])("%s is an error of koda models PROVIDER with its exit code", async (_what, args, env, exit, words) => {
+  await using place = makePlace();
+  const run = await kodaFromSource(place, ["models", ...args], env);
+  expect(run).toMatchObject({ exit, stdout: "" });
+  expect(run.stderr).toContain(words);
+});
+
+test.each([
+  [401, 4, "refused the key from GROQ_API_KEY"],
+  [429, 9, "limiting the rate"],
+  [500, 9, "unavailable"],
+  [404, 0, "groq has no list of its models"],
+])("a provider's answer %d ends koda models PROVIDER with %d", async (status, exit, words) => {
+  await using place = makePlace();
+  using server = serve({ error: { message: "no" } }, status);
+  const env = { GROQ_API_KEY: "k-12345678", GROQ_BASE_URL: server.url };
+  const run = await kodaFromSource(place, ["models", "groq"], env);
+  expect(run.exit).toBe(exit);
+  expect(run.stderr).toContain(words);
+});
+
+test("the demo has its one model, and is not asked", async () => {
+  await using place = makePlace();
+  const { stdout, exit } = await kodaFromSource(place, ["models", "demo"]);
+  expect({ exit, last: stdout.trim().split("\n").at(-1)?.trim() }).toEqual({ exit: 0, last: "scripted" });
 });

@@ -2,10 +2,12 @@ import { expect, test } from "bun:test";
 import {
   affordableOutput,
   costOf,
+  foresee,
   isLastRequest,
   type Ledger,
   limitReached,
   openLedger,
+  priced,
   spend,
   spendLost,
 } from "../../lib/engine/ledger.ts";
@@ -50,22 +52,78 @@ test("the last request is the one before the turn limit", () => {
 });
 
 test("the cost has cached tokens at their own price, or at that of others where there is none", () => {
-  const ledger = openLedger({ maxTurns: 10 });
-  count(ledger, { input: 1_000, cached: 800, output: 100, reasoning: null });
-  count(ledger, usage(1_000, 100));
-  expect(costOf(ledger, { input: 1.25, cached: 0.125, output: 10 })).toBe(0.0036);
-  expect(costOf(ledger, { input: 1.25, output: 10 })).toBe(0.0045);
+  for (const [price, cost] of [
+    [{ input: 1.25, cached: 0.125, output: 10 }, 0.0036],
+    [{ input: 1.25, output: 10 }, 0.0045],
+  ] as const) {
+    const ledger = openLedger({ maxTurns: 10 });
+    count(ledger, { input: 1_000, cached: 800, output: 100, reasoning: null }, price);
+    count(ledger, usage(1_000, 100), price);
+    expect(costOf(ledger, price)).toBe(cost);
+  }
+});
+
+test("tokens that were written to the provider's cache have a price of their own", () => {
+  const ledger = openLedger({ maxTurns: 10, maxCostUsd: 1 });
+  const claude = { input: 3, cached: 0.3, written: 3.75, output: 15 };
+  count(ledger, { input: 1_000, cached: 500, written: 300, output: 100, reasoning: null }, claude);
+  expect(costOf(ledger, claude)).toBe(0.003375);
+  expect(ledger.spentUsd).toBeCloseTo(0.003375, 9);
 });
 
 test("the cost is unknown when the price is, when nothing was reported, and when not all was", () => {
   const price = { input: 1.25, output: 10 };
   const ledger = openLedger({ maxTurns: 10 });
   expect(costOf(ledger, price)).toBeUndefined();
-  count(ledger, usage(1_000, 100));
+  count(ledger, usage(1_000, 100), price);
   expect(costOf(ledger, undefined)).toBeUndefined();
   expect(costOf(ledger, price)).toBe(0.00225);
-  count(ledger, usage(1_000, null));
+  count(ledger, usage(1_000, null), price);
   expect(costOf(ledger, price)).toBeUndefined();
+});
+
+test("the cost of a run that had a model without a price stays unknown", () => {
+  const ledger = openLedger({ maxTurns: 10 });
+  spend(ledger, { usage: usage(1_000, 100), estimate: () => ({ input: 0, output: 0 }), price: undefined });
+  count(ledger, usage(1_000, 100));
+  expect(costOf(ledger, price)).toBeUndefined();
+});
+
+const tiered: Price = {
+  ...price,
+  tiers: [
+    { above: 1_000, input: 4, cached: 1, output: 15 },
+    { above: 10_000, input: 8, output: 30 },
+  ],
+};
+
+test("a request above a tier's threshold costs what the tier says, all of it, and others do not", () => {
+  const costs = (...inputs: number[]) => {
+    const ledger = openLedger({ maxTurns: 10 });
+    for (const input of inputs) count(ledger, { input, cached: 500, output: 100, reasoning: null }, tiered);
+    return costOf(ledger, tiered);
+  };
+  expect(costs(1_000)).toBe(0.00225);
+  expect(costs(1_001)).toBe(0.004004);
+  expect(costs(10_001)).toBe(0.083008);
+  expect(costs(1_000, 1_000, 1_000)).toBe(0.00675);
+  expect(costs(1_000, 1_001)).toBe(0.006254);
+});
+
+test("a cost limit foresees the tier of the next request, and pays for a reply to a larger one", () => {
+  const ledger = openLedger({ maxTurns: 10, maxCostUsd: 0.1 });
+  foresee(ledger, 1_001, tiered);
+  expect(ledger.nextUsd).toBeCloseTo((1_001 * 1 + 16 * 15) / 1e6, 9);
+  foresee(ledger, 400, tiered);
+  expect(affordableOutput(ledger, tiered)).toBe(9_980);
+  // Results of calls may lift the request over the threshold.
+  foresee(ledger, 600, tiered);
+  expect(affordableOutput(ledger, tiered)).toBe(6_652);
+});
+
+test("an item of the log has the cost of its own request", () => {
+  expect(priced({ usage: usage(1_001, 100) }, tiered)).toMatchObject({ costUsd: 0.005504 });
+  expect(priced({ usage: usage(1_001, null) }, tiered)).toEqual({ usage: usage(1_001, null) });
 });
 
 test("a cost limit counts cached input at its own price, and what is not reported as an estimate", () => {
@@ -97,7 +155,7 @@ test("an attempt that broke counts for the limits, and not as usage", () => {
   spendLost(ledger, { input: 60, output: 50 }, price);
   expect(limitReached(ledger)).toMatchObject({ code: "max_tokens" });
   expect(ledger.spentUsd).toBeCloseTo(0.00062, 9);
-  expect([ledger.usage, ledger.unreported]).toEqual([noUsage, 0]);
+  expect([ledger.usage, ledger.unpriced]).toEqual([noUsage, 0]);
 });
 
 test("a reply may be as long as the rest of the money lasts", () => {

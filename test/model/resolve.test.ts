@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { ProviderConfig } from "../../lib/config/config.ts";
+import type { ProviderConfig, Wire } from "../../lib/config/config.ts";
 import type { Fetch } from "../../lib/model/fetch.ts";
 import type { Env } from "../../lib/config/paths.ts";
 import { requestUrl } from "../../lib/model/address.ts";
-import { builtInProviders, customProvider, providersOf } from "../../lib/model/providers.ts";
+import { customProvider, providersOf } from "../../lib/model/configured.ts";
+import { builtInProviders } from "../../lib/model/providers.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../../lib/model/resolve.ts";
 import { supportedSettings } from "../../lib/model/settings.ts";
 import { failureOf } from "../support/failure.ts";
@@ -49,7 +50,7 @@ describe("the model that a name stands for", () => {
       { env: { OPENROUTER_API_KEY: "k" } },
       "openrouter anthropic/claude-sonnet-4 chat",
     ],
-    ["a provider alone", "mistral", { env: { MISTRAL_API_KEY: "k" } }, "mistral mistral-medium-latest chat"],
+    ["a provider alone", "mistral", { env: { MISTRAL_API_KEY: "k" } }, "mistral mistral-medium-3-5 chat"],
     ["a local model, without a key", "ollama/qwen3:8b", {}, "ollama qwen3:8b chat"],
     ["another wire", { model: "openai/gpt-4.1", wire: "chat" }, { env: openai }, "openai gpt-4.1 chat"],
     [
@@ -70,8 +71,8 @@ describe("the model that a name stands for", () => {
       { env: { ...openai, OPENAI_BASE_URL: own } },
       "openai Qwen/Qwen3 responses",
     ],
-    ["nothing, with one key", {}, { env: { XAI_API_KEY: "k" } }, "xai grok-4 chat"],
-    ["nothing, with several keys", {}, { env: { XAI_API_KEY: "k", ...openai } }, "openai gpt-5.5 responses"],
+    ["nothing, with one key", {}, { env: { XAI_API_KEY: "k" } }, "xai grok-4.6 chat"],
+    ["nothing, with several keys", {}, { env: { XAI_API_KEY: "k", ...openai } }, "openai gpt-6-sol responses"],
     [
       "a bare name that a configured provider describes",
       "big",
@@ -107,7 +108,11 @@ describe("the model that a name stands for", () => {
       return Response.json({ data: [{ id: "text-embedding-nomic" }, { id: "qwen3-coder" }] });
     };
     expect((await resolve({}, { fetch })).info).toMatchObject({ provider: "lmstudio", name: "qwen3-coder" });
-    expect(asked.toSorted()).toEqual(["http://127.0.0.1:11434/v1/models", "http://127.0.0.1:1234/v1/models"]);
+    expect(asked.toSorted()).toEqual([
+      "http://127.0.0.1:11434/v1/models",
+      "http://127.0.0.1:1234/api/v0/models",
+      "http://127.0.0.1:1234/v1/models",
+    ]);
   });
 
   test("a server on loopback that is something else is no provider", async () => {
@@ -129,6 +134,34 @@ describe("the model that a name stands for", () => {
     ["nothing at all", {}, {}, "credentials", "OPENAI_API_KEY"],
     ["nothing at all", {}, {}, "credentials", "ollama"],
     ["a provider without its key", { model: "groq/x" }, {}, "credentials", "GROQ_API_KEY"],
+    [
+      "a provider without its key, whose model another one has under the whole name",
+      { model: "qwen/qwen3-32b" },
+      { env: { GROQ_API_KEY: "k" } },
+      "credentials",
+      "groq has a model of that name too: groq/qwen/qwen3-32b",
+    ],
+    [
+      "a provider whose URL needs a variable",
+      { model: "bedrock" },
+      { env: { AWS_BEARER_TOKEN_BEDROCK: "k" } },
+      "config",
+      "set AWS_REGION or AWS_DEFAULT_REGION, or AWS_BEDROCK_BASE_URL",
+    ],
+    [
+      "a variable that gives no URL",
+      { model: "bedrock" },
+      { env: { AWS_BEARER_TOKEN_BEDROCK: "k", AWS_REGION: "us east/1" } },
+      "config",
+      "AWS_REGION",
+    ],
+    [
+      "only a token that serves other programs",
+      {},
+      { env: { HF_TOKEN: "k", GOOGLE_OAUTH_ACCESS_TOKEN: "k" } },
+      "credentials",
+      "demo",
+    ],
     ["an empty key", { model: "groq/x" }, { env: { GROQ_API_KEY: "  " } }, "credentials", "GROQ_API_KEY"],
     [
       "a named variable that is not set",
@@ -188,14 +221,18 @@ describe("the table of providers", () => {
   test("has every provider of the contract once, each with an address and a variable or no need of one", () => {
     const names = builtInProviders.map((provider) => provider.name);
     expect(names).toEqual(
-      "openai anthropic gemini openrouter groq xai deepseek mistral together fireworks minimax ollama lmstudio vllm".split(
-        " ",
-      ),
+      (
+        "openai anthropic gemini openrouter groq xai deepseek mistral together fireworks minimax moonshot zai qwen " +
+        "cerebras nvidia vercel azure bedrock vertex huggingface ollama lmstudio vllm"
+      ).split(" "),
     );
-    for (const { baseUrl, keys, wire, name } of builtInProviders) {
-      expect(URL.canParse(baseUrl)).toBe(true);
-      expect(keys.length === 0).toBe(new URL(baseUrl).hostname === "127.0.0.1");
-      expect(wire).toBe(({ openai: "responses", anthropic: "messages" } as const)[name] ?? "chat");
+    for (const { baseUrl, keys, wire, name, docs = "", urlParts = {} } of builtInProviders) {
+      const url = baseUrl.replace(/\{(\w+)\}/g, (_part, part: string) => urlParts[part]?.names[0] ?? "{");
+      expect(URL.parse(url)?.protocol).toBe(new URL(url).hostname === "127.0.0.1" ? "http:" : "https:");
+      expect(keys.length === 0).toBe(new URL(url).hostname === "127.0.0.1");
+      expect(URL.parse(docs)?.protocol).toBe("https:");
+      const others: Record<string, Wire> = { openai: "responses", azure: "responses", anthropic: "messages" };
+      expect(wire).toBe(others[name] ?? "chat");
     }
   });
 
@@ -221,12 +258,91 @@ test.each([
   expect(requestUrl(customProvider("x", baseUrl), "/models")).toBe(address);
 });
 
+describe("the URL of a provider that needs variables", () => {
+  const aws = { AWS_BEARER_TOKEN_BEDROCK: "k" };
+  const google = { GOOGLE_OAUTH_ACCESS_TOKEN: "k", GOOGLE_CLOUD_PROJECT: "my-project" };
+  const azure = { AZURE_OPENAI_API_KEY: "k" };
+  const bedrock = "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1";
+  const vertex = "aiplatform.googleapis.com/v1/projects/my-project/locations";
+
+  test.each<[string, string, Env, string]>([
+    ["AWS_REGION", "bedrock", { ...aws, AWS_REGION: "eu-west-1", AWS_DEFAULT_REGION: "us-east-1" }, bedrock],
+    ["AWS_DEFAULT_REGION", "bedrock", { ...aws, AWS_DEFAULT_REGION: " eu-west-1 " }, bedrock],
+    [
+      "a whole URL",
+      "bedrock",
+      { ...aws, AWS_BEDROCK_BASE_URL: "https://mantle.example/v1" },
+      "https://mantle.example/v1",
+    ],
+    ["only a project", "vertex", google, `https://${vertex}/global/endpoints/openapi`],
+    [
+      "a location",
+      "vertex",
+      { ...google, GOOGLE_CLOUD_LOCATION: "europe-west4" },
+      `https://europe-west4-${vertex}/europe-west4/endpoints/openapi`,
+    ],
+    ["a resource", "azure/x", { ...azure, AZURE_RESOURCE_NAME: "mine" }, "https://mine.openai.azure.com/openai/v1"],
+    ...["", "/", "/openai", "/openai/", "/openai/v1", "/openai/v1/"].map((path): [string, string, Env, string] => [
+      `an endpoint with the path "${path}"`,
+      "azure/x",
+      { ...azure, AZURE_OPENAI_ENDPOINT: `https://mine.openai.azure.com${path}` },
+      "https://mine.openai.azure.com/openai/v1",
+    ]),
+  ])("comes from %s for %s", async (_what, model, env, expected) => {
+    const { provider } = await resolve({ model }, { env });
+    expect(provider.baseUrl.replace(/\/$/, "")).toBe(expected);
+  });
+
+  test("does not need them where the URL is configured or given", async () => {
+    const providers = { bedrock: { baseUrl: "https://proxy.example/v1", apiKeyEnv: "CORP_KEY" } };
+    const { provider } = await resolve({ model: "bedrock/x" }, { env: { CORP_KEY: "k" }, providers });
+    expect(provider).toMatchObject({ baseUrl: "https://proxy.example/v1" });
+    const given = await resolve({ model: "bedrock/x", baseUrl: "http://127.0.0.1:8080/v1" }, { env: {} });
+    expect(given.provider).toMatchObject({ baseUrl: "http://127.0.0.1:8080/v1" });
+  });
+
+  test("leaves such a provider out of the choice while they are missing", async () => {
+    expect(await problemOf({}, { env: aws })).toMatchObject({ code: "credentials" });
+    const env = { ...aws, AWS_REGION: "eu-west-1" };
+    expect((await resolve({}, { env })).info.provider).toBe("bedrock");
+  });
+});
+
+test("a token that serves other programs is a key for the provider that is named", async () => {
+  const { key, info } = await resolve({ model: "huggingface" }, { env: { HF_TOKEN: "hf-1" } });
+  expect(key).toEqual({ value: "hf-1", variable: "HF_TOKEN" });
+  expect(info.provider).toBe("huggingface");
+});
+
+describe("the window of a model that nobody describes", () => {
+  const ollama: Fetch = async (url) =>
+    Response.json(url.endsWith("/api/ps") ? { models: [{ model: "q:8b", context_length: 16_384 }] } : {});
+
+  test("is what its server on this machine says", async () => {
+    expect((await resolve({ model: "ollama/q:8b" }, { fetch: ollama })).info.contextWindow).toBe(16_384);
+  });
+
+  test.each<[string, ModelChoice, Given]>([
+    [
+      "it is configured",
+      { model: "ollama/q:8b" },
+      { providers: { ollama: { models: new Map([["q:8b", { contextWindow: 9 }]]) } } },
+    ],
+    ["the run is a replay", { model: "ollama/q:8b" }, { offline: true }],
+    ["the server is elsewhere", { model: "ollama/q:8b" }, { env: { OLLAMA_HOST: "http://gpu.example:11434" } }],
+    ["the provider is in the cloud", { model: "openai/x" }, { env: openai }],
+    ["the server is the user's own", { model: "x", baseUrl: "http://127.0.0.1:8080/v1" }, {}],
+  ])("is not asked for when %s", async (_why, choice, given) => {
+    await resolve(choice, { ...given, fetch: () => expect.unreachable("asked") });
+  });
+});
+
 describe("what is known of a model", () => {
   test("comes from the catalog, also for a dated name", async () => {
     const price = { input: 2, cached: 0.5, output: 8 };
     for (const more of [{}, { baseUrl: "http://127.0.0.1:8080/v1" }]) {
       const { info } = await resolve({ model: "openai/gpt-4.1-2025-04-14", ...more }, { env: openai });
-      expect(info).toMatchObject({ contextWindow: 1_047_576, maxOutput: 32_768, images: true, price });
+      expect(info).toMatchObject({ contextWindow: 1_000_000, maxOutput: 32_768, images: true, price });
     }
   });
 

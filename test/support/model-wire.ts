@@ -191,7 +191,9 @@ function responsesUsage(usage: Usage): Partial<ResponseUsage> {
     ...(usage.input !== null && { input_tokens: usage.input }),
     ...(usage.output !== null && { output_tokens: usage.output }),
     total_tokens: (usage.input ?? 0) + (usage.output ?? 0),
-    ...(usage.cached !== null && { input_tokens_details: { cached_tokens: usage.cached, cache_write_tokens: 0 } }),
+    ...(usage.cached !== null && {
+      input_tokens_details: { cached_tokens: usage.cached, cache_write_tokens: usage.written ?? 0 },
+    }),
     ...(usage.reasoning !== null && { output_tokens_details: { reasoning_tokens: usage.reasoning } }),
   };
 }

@@ -15,7 +15,7 @@ export function configurationPage(written = readFileSync(page, "utf8")): string 
 const parts: Readonly<Record<string, () => string>> = {
   keys: () => tableOf(["key", "type", "default", ""], Object.entries<ConfigKey>(typedKeys).map(keyRow)),
   providers: () =>
-    tableOf(["provider", "key", "base URL", "base URL variable", "wire"], builtInProviders.map(providerRow)),
+    tableOf(["provider", "key", "base URL", "base URL variables", "wire"], builtInProviders.map(providerRow)),
   instructions: () => instructionNames.map((name, at) => `${at + 1}. \`${name}\``).join("\n"),
   tools: () =>
     tableOf(
@@ -36,9 +36,11 @@ function typeOf({ expected }: ConfigKey["type"]): string {
   return expected.replace(/\[.*\]|"[^"]*"/g, code);
 }
 
-function providerRow({ name, keys: variables, baseUrl, baseUrlVariables, wire }: Provider): string[] {
+function providerRow({ name, docs, keys: variables, baseUrl, baseUrlVariables, urlParts, wire }: Provider): string[] {
   const named = (names: readonly string[] = []) => names.map(code).join(", ");
-  return [code(name), named(variables) || "none", code(baseUrl), named(baseUrlVariables?.names), wire];
+  const parts = Object.entries(urlParts ?? {}).map(([part, { names }]) => `${named(names)} for ${code(`{${part}}`)}`);
+  const variablesOfUrl = [named(baseUrlVariables?.names), ...parts].filter((text) => text !== "").join("; ");
+  return [`[${code(name)}](${docs})`, named(variables) || "none", code(baseUrl), variablesOfUrl, wire];
 }
 
 function replaced(text: string, name: string, part: string): string {
