@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ModelEvent } from "../../lib/model/model.ts";
 import { exec } from "../support/koda.ts";
 import { connectTo, converse } from "../support/model-connection.ts";
-import { cut, type Entry, framesIn, raw, say, shred } from "../support/model-reply.ts";
+import { cut, type Entry, framesIn, raw, say, shred, status } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 import { seeded } from "../support/random.ts";
@@ -12,6 +12,7 @@ import {
   type RecordedReply,
   recordedReplies,
   repeatedArguments,
+  wholeReply,
 } from "../support/recorded.ts";
 import { figure, figures, type Figures } from "../support/recorded-figures.ts";
 import { sharedData } from "../support/shareddata.ts";
@@ -29,6 +30,13 @@ describe("what a provider once streamed is read as its documentation says, where
     test(reply.name, async () => {
       for (const seed of [1, 2, 3])
         expect(measured(await eventsOf(reply, shred(sent(reply), seeded(seed))))).toEqual(expected(reply));
+    });
+});
+
+describe("the same reply without a stream says the same", () => {
+  for (const reply of recorded.filter(({ wire }) => wire === "responses"))
+    test(reply.name, async () => {
+      expect(measured(await eventsOf(reply, status(200, wholeReply(reply))))).toEqual(expected(reply));
     });
 });
 

@@ -1,5 +1,5 @@
 /**
- * A mock of the providers' APIs by other hands, as a model that does one small task, with faults of its own making:
+ * An independent mock of the providers' APIs, as a model that does one small task, with faults of its own making:
  * `bun test/support/aimock-program.ts SEED FAULTS`. It prints its URL and serves until it is killed.
  */
 import { type ChatCompletionRequest, type FixtureResponse, LLMock } from "@copilotkit/aimock";
