@@ -91,6 +91,37 @@ describe("the next request says what the recorded reply said", () => {
     });
 });
 
+describe("a recorded conversation goes on to its answer", () => {
+  for (const [name, replies] of conversations())
+    test(name, async () => {
+      await using server = await startModelServer(replies.map(sent));
+      await using place = makePlace();
+      const { end } = await exec(place, server, ["--wire", replies[0]?.wire ?? "", "Go on."]);
+      expect({ status: end.status, problems: server.problems }).toEqual({ status: "done", problems: [] });
+      const figured = replies.map(figuresOf);
+      expect(figure(end.text)).toBe(figured.at(-1)?.text ?? nothing);
+      const last = server.requests.at(-1)?.lines ?? [];
+      expect(last.flatMap(({ calls }) => calls.map(({ id }) => id))).toEqual(
+        figured.flatMap(({ calls = [] }) => calls.map(([id]) => id)),
+      );
+    });
+});
+
+/**
+ * The files whose replies are one task: calls, and an answer in the end. One that repeats a call would be stopped as a
+ * loop, since its tools are unknown here and say so each time.
+ */
+function conversations(): (readonly [string, RecordedReply[]])[] {
+  const files = Object.groupBy(recorded, ({ name }) => name.replace(/ #\d+$/, ""));
+  return Object.entries(files).flatMap(([name, replies = []]) => {
+    const called = replies.map((reply) => figures[reply.name]?.calls ?? []);
+    const kinds = called.flat().map(([, tool, args]) => `${tool} ${args}`);
+    const answers = called.findIndex(({ length }) => length === 0) === replies.length - 1;
+    const isTask = replies.length > 1 && answers && new Set(kinds).size === kinds.length;
+    return isTask ? [[name, replies] as const] : [];
+  });
+}
+
 async function eventsOf({ wire }: RecordedReply, entry: Entry): Promise<ModelEvent[]> {
   await using server = await startModelServer([entry]);
   return await converse(connectTo(server.url, wire));
