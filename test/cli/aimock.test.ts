@@ -24,7 +24,7 @@ const seed = Number(process.env.KODA_SEED ?? 1);
 /** In seconds. */
 const longest = 60;
 
-describe("against a mock by other hands, a success is the whole task and a failure says so", () => {
+describe("against an independent mock, a success is the whole task and a failure says so", () => {
   for (const [index, [name, made]] of faults.entries())
     test.concurrent(
       name,

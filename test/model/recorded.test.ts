@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ModelEvent } from "../../lib/model/model.ts";
 import { exec } from "../support/koda.ts";
 import { connectTo, converse } from "../support/model-connection.ts";
-import { cut, type Entry, framesIn, raw, say, shred } from "../support/model-reply.ts";
+import { cut, type Entry, framesIn, raw, say, shred, status } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 import { seeded } from "../support/random.ts";
@@ -12,6 +12,7 @@ import {
   type RecordedReply,
   recordedReplies,
   repeatedArguments,
+  wholeReply,
 } from "../support/recorded.ts";
 import { figure, figures, type Figures } from "../support/recorded-figures.ts";
 import { sharedData } from "../support/shareddata.ts";
@@ -29,6 +30,13 @@ describe("what a provider once streamed is read as its documentation says, where
     test(reply.name, async () => {
       for (const seed of [1, 2, 3])
         expect(measured(await eventsOf(reply, shred(sent(reply), seeded(seed))))).toEqual(expected(reply));
+    });
+});
+
+describe("the same reply without a stream says the same", () => {
+  for (const reply of recorded.filter(({ wire }) => wire === "responses"))
+    test(reply.name, async () => {
+      expect(measured(await eventsOf(reply, status(200, wholeReply(reply))))).toEqual(expected(reply));
     });
 });
 
@@ -82,6 +90,37 @@ describe("the next request says what the recorded reply said", () => {
         expect(textsIn(second?.body, field).map(figure)).toEqual([...figures]);
     });
 });
+
+describe("a recorded conversation goes on to its answer", () => {
+  for (const [name, replies] of conversations())
+    test(name, async () => {
+      await using server = await startModelServer(replies.map(sent));
+      await using place = makePlace();
+      const { end } = await exec(place, server, ["--wire", replies[0]?.wire ?? "", "Go on."]);
+      expect({ status: end.status, problems: server.problems }).toEqual({ status: "done", problems: [] });
+      const figured = replies.map(figuresOf);
+      expect(figure(end.text)).toBe(figured.at(-1)?.text ?? nothing);
+      const last = server.requests.at(-1)?.lines ?? [];
+      expect(last.flatMap(({ calls }) => calls.map(({ id }) => id))).toEqual(
+        figured.flatMap(({ calls = [] }) => calls.map(([id]) => id)),
+      );
+    });
+});
+
+/**
+ * The files whose replies are one task: calls, and an answer in the end. One that repeats a call would be stopped as a
+ * loop, since its tools are unknown here and say so each time.
+ */
+function conversations(): (readonly [string, RecordedReply[]])[] {
+  const files = Object.groupBy(recorded, ({ name }) => name.replace(/ #\d+$/, ""));
+  return Object.entries(files).flatMap(([name, replies = []]) => {
+    const called = replies.map((reply) => figures[reply.name]?.calls ?? []);
+    const kinds = called.flat().map(([, tool, args]) => `${tool} ${args}`);
+    const answers = called.findIndex(({ length }) => length === 0) === replies.length - 1;
+    const isTask = replies.length > 1 && answers && new Set(kinds).size === kinds.length;
+    return isTask ? [[name, replies] as const] : [];
+  });
+}
 
 async function eventsOf({ wire }: RecordedReply, entry: Entry): Promise<ModelEvent[]> {
   await using server = await startModelServer([entry]);

@@ -1,5 +1,5 @@
 /**
- * A mock of the providers' APIs by other hands, as a model that does one small task, with faults of its own making:
+ * An independent mock of the providers' APIs, as a model that does one small task, with faults of its own making:
  * `bun test/support/aimock-program.ts SEED FAULTS`. It prints its URL and serves until it is killed.
  */
 import { type ChatCompletionRequest, type FixtureResponse, LLMock } from "@copilotkit/aimock";
@@ -18,14 +18,15 @@ function numberOf({ messages }: ChatCompletionRequest): string {
 }
 
 const call = (name: string, input: object) => ({ name, arguments: JSON.stringify(input) });
+const reasoning = "The note comes first.";
 const outliving = `sh -c 'sleep 600; :' "$PWD" > /dev/null 2>&1 &`;
 
 /** What the model says after so many results. */
 const steps: readonly ((note: string) => FixtureResponse)[] = [
-  (note) => ({ toolCalls: [call("Write", { path: "note.txt", content: `note ${note}\n` })] }),
+  (note) => ({ reasoning, toolCalls: [call("Write", { path: "note.txt", content: `note ${note}\n` })] }),
   () => ({ toolCalls: [call("Bash", { command: `${outliving} printf 'kept\\n' >> note.txt` })] }),
   () => ({ content: "I look at it.", toolCalls: [call("Read", { path: "note.txt" })] }),
-  (note) => ({ content: `Note ${note} is written, and it has been kept.` }),
+  (note) => ({ reasoning, content: `Note ${note} is written, and it has been kept.` }),
 ];
 
 const mock = new LLMock({ port: 0, chunkSize: 8, chaos });

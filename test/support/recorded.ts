@@ -103,6 +103,11 @@ export function repeatedArguments({ wire }: RecordedReply, args: string): string
   return recordings[wire].repeats(args);
 }
 
+/** The whole reply as its last frame repeats it, which is how a server answers that does not stream. */
+export function wholeReply({ frames }: RecordedReply): JsonRecord {
+  return recordIn(parsed(frames.at(-1) ?? ""), "response");
+}
+
 function parsed(line: string): JsonRecord {
   const value = parseJson(line);
   if (!isRecord(value)) throw new Error(`This recorded frame is not an object: ${line.slice(0, 100)}`);
