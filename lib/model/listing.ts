@@ -31,7 +31,7 @@ async function requestModels(endpoint: ModelEndpoint, signal: AbortSignal): Prom
     headers: {
       accept: "application/json",
       "user-agent": userAgent,
-      ...(key && { authorization: `Bearer ${key.value}`, ...(keyHeader && { [keyHeader]: key.value }) }),
+      ...(key && (keyHeader === undefined ? { authorization: `Bearer ${key.value}` } : { [keyHeader]: key.value })),
       ...headers,
       ...endpoint.headers?.values,
     },

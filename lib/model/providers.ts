@@ -48,7 +48,7 @@ type Listing = "none" | "ollama" | "lmstudio" | "vllm" | ListingRequest;
 export type ListingRequest = {
   /** A path below the base URL. */
   readonly at: string;
-  /** The header for the key, in addition to `authorization`. */
+  /** The header for the key, instead of `authorization`. */
   readonly keyHeader?: string;
   readonly headers?: Readonly<Record<string, string>>;
 };
