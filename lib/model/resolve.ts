@@ -128,6 +128,10 @@ function unknownModel(model: string, rows: readonly Provider[], { config, env }:
   const usable = rows.filter((row) => isReady(row, config.providers, env));
   const here = usable.map(({ name }) => name).join(", ");
   const hint = meant === undefined ? "" : ` (did you mean "${[meant, ...name].join("/")}"?)`;
+  if (names.includes(model)) {
+    const list = `koda models ${model} lists its models`;
+    return new KodaError("usage", `The provider "${model}" has no default model: write ${model}/MODEL; ${list}`);
+  }
   const problem = isNamed
     ? `Unknown provider "${prefix}" in the model "${model}"${hint}`
     : `Cannot tell which provider has the model "${model}": write PROVIDER/MODEL`;

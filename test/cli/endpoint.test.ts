@@ -246,3 +246,21 @@ describe("the line that continues a session works as it is printed", () => {
     expect(stderr).not.toContain("to continue");
   });
 });
+
+test("the window of a local model is that of its server", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Hi.")]);
+  await using ollama = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async (request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/api/ps") return Response.json({ models: [{ model: "q:8b", context_length: 16_384 }] });
+      return await fetch(new URL(pathname, server.url), { method: "POST", body: await request.text() });
+    },
+  });
+  const env = { OLLAMA_HOST: `127.0.0.1:${ollama.port}` };
+  const { events, end } = checkLines(await koda(place, ["exec", "--json", "-m", "ollama/q:8b", "hello"], { env }));
+  expect(end).toMatchObject({ exit: 0, text: "Hi." });
+  expect(events.find(({ type }) => type === "usage")).toMatchObject({ context: { window: 16_384 } });
+});
