@@ -10,13 +10,14 @@ export async function measure(floors: string): Promise<Figure[]> {
   await using place = makePlace();
   await using server = await startModelServer(() => say("The answer is four."));
   const options = { cwd: place.project, env: place.env };
-  const koda = (peak: boolean) =>
-    cost([binary, "exec", ...using(server), "What is two and two?"], { ...options, peak });
+  const koda = (peak: boolean, wire = "chat") =>
+    cost([binary, "exec", ...using(server), "--wire", wire, "What is two and two?"], { ...options, peak });
   const floor = (peak: boolean) => cost([join(floors, "answer"), server.url], { ...options, peak });
   const times = await interleaved(
     21,
     () => koda(false),
     () => floor(false),
+    () => koda(false, "messages"),
   );
   const peaks = await interleaved(
     5,
@@ -25,10 +26,18 @@ export async function measure(floors: string): Promise<Figure[]> {
   );
   if (times[0]?.some(({ stdout }) => stdout !== "The answer is four.\n")) throw new Error("koda did not answer");
 
-  const [wall = 0, floorWall = 0] = times.map((costs) => median(costs.map(({ wallMs }) => wallMs)));
+  const [wall = 0, floorWall = 0, messages = 0] = times.map((costs) => median(costs.map(({ wallMs }) => wallMs)));
   const [peak = 0, floorPeak = 0] = peaks.map((costs) => median(costs.map(({ peakMb }) => peakMb)));
   return [
     { what: "one short answer, wall", value: wall, unit: "ms", floor: floorWall, bar: "≤ 60 ms", holds: wall <= 60 },
+    {
+      what: "one short answer over messages, wall (floor: chat)",
+      value: messages,
+      unit: "ms",
+      floor: wall,
+      bar: "≤ 1.1 x",
+      holds: messages <= 1.1 * wall,
+    },
     {
       what: "one short answer, peak memory",
       value: peak,

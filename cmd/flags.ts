@@ -1,4 +1,4 @@
-import { modes, wires } from "../lib/config/config.ts";
+import { editDialects, modes, wires } from "../lib/config/config.ts";
 import * as value from "./values.ts";
 import type { ArgumentType } from "./values.ts";
 
@@ -79,6 +79,11 @@ const model = grouped("Model", {
   "reasoning-effort": { value: value.oneOf("low", "medium", "high"), about: "Sent to models that support it" },
   temperature: { value: value.fraction, about: "Sent to models that support it" },
   "max-output-tokens": { value: value.count, about: "The longest reply, in tokens" },
+  edit: {
+    value: value.oneOf(...editDialects),
+    about: "The editing tool: edit replaces texts, patch takes a patch for any number of files",
+    default: "patch for OpenAI's models",
+  },
 });
 
 /** The hosts that commands may reach, through koda's proxies. */

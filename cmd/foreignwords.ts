@@ -39,6 +39,7 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["--include-partial-messages", "leave it out, since --output jsonl has every piece of text"],
   ["--system-prompt, --append-system-prompt", "koda has no such flag; write it into the prompt or into AGENTS.md"],
   ["--effort, --variant", "write --reasoning-effort low, medium or high"],
+  ["--edit-format", "write --edit edit or patch"],
   ["--thinking", "write --reasoning-effort low, medium or high; -v shows what the model thinks"],
   ["--max-budget-usd", "write --max-cost USD"],
   ["--allowedTools, --allowed-tools, --tools", "write --allow-tool NAME, which gives the run these tools and no other"],

@@ -40,6 +40,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       ...(options.reasoningEffort !== undefined && { reasoningEffort: options.reasoningEffort }),
       ...(options.temperature !== undefined && { temperature: options.temperature }),
       ...(options.maxOutputTokens !== undefined && { maxOutputTokens: options.maxOutputTokens }),
+      ...(options.edit !== undefined && { edit: options.edit }),
     },
     hasImages: options.image.length > 0,
     answerSchema: await answerSchemaOf(options),

@@ -3,6 +3,7 @@ import { join, relative } from "node:path";
 import { installPackages } from "./support/packages.ts";
 import { type Copy, copyForNobody } from "./support/reachable.ts";
 import { installRecentNode } from "./support/recentnode.ts";
+import { sharedDataEnvironment } from "./support/shareddata.ts";
 import { closingLine, runSuite } from "./support/suite.ts";
 
 const bun = process.execPath;
@@ -26,6 +27,7 @@ async function runIn(copy: Copy): Promise<number> {
   const there = below.startsWith("..") ? bun : join(copy.path, below);
   const child = Bun.spawn([there, "test/run.ts", ...chosen], {
     cwd: copy.path,
+    env: { ...process.env, ...sharedDataEnvironment },
     stdio: ["ignore", "inherit", "inherit"],
   });
   // Ctrl-C reaches the child as well; either way its end is waited for, since the copy goes after it.

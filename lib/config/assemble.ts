@@ -89,6 +89,7 @@ function modelAt(effective: EffectiveValues, path: KeyPath): ModelConfig {
     contextWindow: valueAt(effective, "providers.*.models.*.context_window", [...path, "context_window"]),
     maxOutput: valueAt(effective, "providers.*.models.*.max_output", [...path, "max_output"]),
     images: valueAt(effective, "providers.*.models.*.images", [...path, "images"]),
+    edit: valueAt(effective, "providers.*.models.*.edit", [...path, "edit"]),
     price: priceAt(effective, [...path, "price"]),
   });
 }

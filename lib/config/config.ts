@@ -51,8 +51,12 @@ export type EgressConfig = {
 };
 
 /** The protocols that a provider may speak. */
-export const wires = ["chat", "responses"] as const;
+export const wires = ["chat", "responses", "messages"] as const;
 export type Wire = (typeof wires)[number];
+
+/** How a model edits files: by texts to replace (Edit), or by patches (ApplyPatch). */
+export const editDialects = ["edit", "patch"] as const;
+export type EditDialect = (typeof editDialects)[number];
 
 /** A provider as the user configures it; the built-in provider of that name, if any, supplies the rest. */
 export type ProviderConfig = {
@@ -70,6 +74,7 @@ export type ModelConfig = {
   readonly contextWindow?: number;
   readonly maxOutput?: number;
   readonly images?: boolean;
+  readonly edit?: EditDialect;
   /** USD per million tokens. */
   readonly price?: { readonly input: number; readonly cached?: number; readonly output: number };
 };

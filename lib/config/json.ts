@@ -31,7 +31,12 @@ export function countIn(record: JsonRecord, key: string): number | undefined {
 
 /** Undefined when the text is not JSON that can be used. */
 export function parseJson(text: string): unknown {
-  return readJson(text).value;
+  try {
+    const value: unknown = JSON.parse(text);
+    return depthFault(value, text) === undefined ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 type JsonText = { value: unknown; problem?: never } | { value?: never; problem: string };
@@ -43,12 +48,16 @@ type JsonText = { value: unknown; problem?: never } | { value?: never; problem: 
 export function readJson(text: string): JsonText {
   try {
     const value: unknown = JSON.parse(text);
-    // Most texts are too short to be deep: they cost nothing.
-    const problem = text.length > 2 * mostLevels ? nestingFault(value) : undefined;
+    const problem = depthFault(value, text);
     return problem === undefined ? { value } : { problem };
   } catch (error) {
     return { problem: String(error) };
   }
+}
+
+/** Most texts are too short to be deep: they cost nothing. */
+function depthFault(value: unknown, text: string): string | undefined {
+  return text.length > 2 * mostLevels ? nestingFault(value) : undefined;
 }
 
 /** Far more than anybody writes. */

@@ -1,4 +1,4 @@
-import { modes, networks, wires } from "./config.ts";
+import { editDialects, modes, networks, wires } from "./config.ts";
 import * as t from "./types.ts";
 
 type ConfigKey<T = unknown> = {
@@ -27,10 +27,14 @@ export const keys = {
   "providers.*.api_key_env": ofUser(t.variableName, "The environment variable with the key; also `--api-key-env`."),
   "providers.*.api_key_command": ofUser(t.argumentVector, "The program that prints the key, run without a shell."),
   "providers.*.headers.*": ofUser(t.headerValue, "A header for each request; `${VAR}` is replaced by that variable."),
-  "providers.*.wire": ofUser(t.choiceOf(wires), "The protocol: Chat Completions or Responses; also `--wire`."),
+  "providers.*.wire": ofUser(
+    t.choiceOf(wires),
+    "The protocol: Chat Completions, Responses or Messages; also `--wire`.",
+  ),
   "providers.*.models.*.context_window": ofUser(t.positiveInteger, "The size of the context window, in tokens."),
   "providers.*.models.*.max_output": ofUser(t.positiveInteger, "The longest reply of the model, in tokens."),
   "providers.*.models.*.images": ofUser(t.trueOrFalse, "Whether the model accepts images."),
+  "providers.*.models.*.edit": ofUser(t.choiceOf(editDialects), "How the model edits files; also `--edit`."),
   "providers.*.models.*.price.input": ofUser(t.nonNegativeNumber, `The price of input, ${price}.`),
   "providers.*.models.*.price.cached": ofUser(t.nonNegativeNumber, `The price of cached input, ${price}.`),
   "providers.*.models.*.price.output": ofUser(t.nonNegativeNumber, `The price of output, ${price}.`),

@@ -1,9 +1,11 @@
+import type { EditDialect } from "../config/config.ts";
 import type { Notice } from "../engine/event.ts";
 import { KodaError } from "../errors.ts";
 import { endpointOf } from "../model/address.ts";
 import { type Cassette, recordedModel } from "../model/cassette.ts";
 import { connectModel } from "../model/connect.ts";
 import { assertNoDemoDirectory, demoCassette, demoProvider } from "../model/demo.ts";
+import { editDialectOf } from "../model/editdialect.ts";
 import type { Fetch } from "../model/fetch.ts";
 import { secretVariables } from "../model/headers.ts";
 import { assertPriced } from "../model/catalog.ts";
@@ -12,6 +14,7 @@ import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
 import { withParameterFallback } from "../model/refusedparameters.ts";
 import { secretsIn } from "../model/record.ts";
+import { withThoughtFallback } from "../model/refusedthoughts.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { supportedSettings } from "../model/settings.ts";
@@ -41,6 +44,8 @@ type Connection = {
   facts: ConnectionFacts | undefined;
   /** The effort that is sent. */
   effort: ModelSettings["reasoningEffort"];
+  /** The dialect of the editing tool that the model is offered. */
+  edit: EditDialect;
 };
 
 type Circumstances = {
@@ -82,25 +87,30 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
       userAgent: `koda/${settings.version}`,
     });
   const warn = (code: string) => (message: string) => post({ type: "notice", level: "warn", code, message });
+  const withThoughts = (known: ModelInfo) =>
+    withThoughtFallback(connected, { info: known, onRefusal: warn("thoughts") });
   const withImages = (known: ModelInfo) =>
     known.images === undefined
-      ? withImageFallback(connected, { info: known, onRefusal: warn("images") })
-      : connected(known);
+      ? withImageFallback(withThoughts, { info: known, onRefusal: warn("images") })
+      : withThoughts(known);
   const onRefusal = warn("model_settings");
   const model = withParameterFallback(withImages, { info, settings: supported, onRefusal });
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
-  return { model, info, key, keyVariables: secretVariables(provider), facts, effort: supported.reasoningEffort };
+  const edit = wanted.edit ?? info.edit ?? editDialectOf(info.name);
+  const effort = supported.reasoningEffort;
+  return { model, info, key, keyVariables: secretVariables(provider), facts, effort, edit };
 }
 
-/** A session keeps its effort, temperature and longest reply until a flag or another model replaces them. */
+/** A session keeps its effort, temperature, longest reply and dialect until a flag or another model replaces them. */
 function settingsFor(info: ModelInfo, flags: ModelSettings, recorded: Recorded | undefined): ModelSettings {
   const before = recorded?.environment;
   if (before?.connection === undefined || before.provider !== info.provider || before.model !== info.name) return flags;
-  const { reasoningEffort, temperature, maxOutputTokens } = before.connection;
+  const { reasoningEffort, temperature, maxOutputTokens, edit } = before.connection;
   return {
     ...(reasoningEffort !== undefined && { reasoningEffort }),
     ...(temperature !== undefined && { temperature }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(edit !== undefined && { edit }),
     ...flags,
   };
 }

@@ -27,6 +27,7 @@ import type { Host } from "./host.ts";
 import type { RunPatch } from "./runpatch.ts";
 import { Inbox } from "./inbox.ts";
 import type { Settings } from "./settings.ts";
+import { canEdit } from "./tools.ts";
 import type { Stance } from "./stance.ts";
 import system from "./system.md" with { type: "text" };
 import type { Hands, Workspace } from "./workspace.ts";
@@ -160,7 +161,7 @@ export class Conversation implements AsyncDisposable {
       compaction: this.#compaction,
       watchKey,
       ...(this.#verification !== undefined && { verification: this.#verification }),
-      task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && offers("Edit"), todo: session.todo }),
+      task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && canEdit(stance.tools), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
       inbox: this.inbox,
       contextOf: (call, claim) => this.#contextOf(call, claim),

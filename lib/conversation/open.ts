@@ -67,7 +67,8 @@ export async function openConversation(
     : loadInstructions({ cwd: settings.root, isHidden: isHiddenHere });
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
 
-  const tools = toolsOf(settings, { withoutCommands: workspace.backend.filesystem === "no commands" });
+  const withoutCommands = workspace.backend.filesystem === "no commands";
+  const tools = toolsOf(settings, { edit: connected.edit, withoutCommands });
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
   const stance = { model, info, tools, gate, allowance };
   const conversation = new Conversation({

@@ -1,22 +1,64 @@
+import type { EditDialect } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
+import { applyPatchTool } from "../tools/applypatch.ts";
+import { deleteTool } from "../tools/delete.ts";
+import { editTool } from "../tools/edit.ts";
 import { finishName, finishTool } from "../tools/finish.ts";
 import { builtInTools } from "../tools/registry.ts";
 import type { Tool } from "../tools/tool.ts";
+import { writeTool } from "../tools/write.ts";
 import { offeredTools } from "../trust/gate.ts";
 import type { Settings } from "./settings.ts";
 
-type Wanted = Pick<Settings, "tools" | "requiresFinish" | "answerSchema">;
+type Wanted = Pick<Settings, "tools" | "requiresFinish" | "answerSchema"> & {
+  model: Pick<Settings["model"], "edit">;
+};
 
-/** The tools of a run. Finish is one of them only when nothing else may end the run. */
-export function toolsOf(settings: Wanted, { withoutCommands = false } = {}): readonly Tool[] {
+type Offer = { edit?: EditDialect; withoutCommands?: boolean };
+
+/** The tools of a run, with Edit or ApplyPatch. Finish is one of them only when nothing else may end the run. */
+export function toolsOf(settings: Wanted, { edit = "edit", withoutCommands = false }: Offer = {}): readonly Tool[] {
   const { requiresFinish, answerSchema, tools } = settings;
   if (requiresFinish && tools.deny.includes(finishName))
     throw new KodaError("usage", `--deny-tool ${finishName} cannot be used with --finish required, which needs it`);
   const known = requiresFinish ? [...builtInTools, finishTool(answerSchema)] : builtInTools;
-  return offeredTools(known, toolChoice(settings), withoutCommands);
+  const offered = offeredTools(known, toolChoice(settings), withoutCommands);
+  if (settings.model.edit === "patch" && canEdit(offered) && !mayPatch(settings)) throw patchNotAllowed();
+  const { twin } = edit === "patch" && mayPatch(settings) ? applyPatchTool : editTool;
+  return offered.filter(({ name }) => name !== twin);
 }
 
-/** The tools that the flags name; --allow-tool does not take away the only end of a run. */
+/**
+ * The tools that the flags name. The editing tools go by either name, since the model decides which one it is;
+ * --allow-tool does not take away the only end of a run.
+ */
 export function toolChoice({ tools: { allow, deny }, requiresFinish }: Wanted): Settings["tools"] {
-  return { allow: requiresFinish && allow.length > 0 ? [...allow, finishName] : allow, deny };
+  const isEnd = requiresFinish && allow.length > 0;
+  return { allow: withTwins(isEnd ? [...allow, finishName] : allow), deny: withTwins(deny) };
+}
+
+export function canEdit(tools: readonly Tool[]): boolean {
+  return tools.some(({ name }) => editors.includes(name));
+}
+
+const editors: readonly string[] = [editTool.name, applyPatchTool.name];
+
+function withTwins(names: readonly string[]): readonly string[] {
+  return names.some((name) => editors.includes(name)) ? [...new Set([...names, ...editors])] : names;
+}
+
+/** A patch can also create and delete files. */
+function mayPatch({ tools: { allow, deny } }: Wanted): boolean {
+  if (deny.some((name) => fileTools.includes(name))) return false;
+  return allow.length === 0 || allow.includes(applyPatchTool.name) || fileTools.every((name) => allow.includes(name));
+}
+
+const fileTools: readonly string[] = [writeTool.name, deleteTool.name];
+
+function patchNotAllowed(): KodaError {
+  return new KodaError(
+    "usage",
+    "--edit patch cannot be used without Write and Delete, since a patch can create and delete files: allow both, or " +
+      "leave out --edit",
+  );
 }

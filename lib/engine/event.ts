@@ -14,6 +14,8 @@ const count = z.int().nonnegative();
 const figures = z.strictObject({
   input: count.nullable(),
   cached: count.nullable(),
+  /** The part of `input` that was written to the provider's prompt cache; absent when that is not reported. */
+  written: z.exactOptional(count),
   output: count.nullable(),
   reasoning: count.nullable(),
 });

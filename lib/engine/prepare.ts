@@ -35,7 +35,12 @@ function decode(text: string): { value: unknown; problem?: string } {
 
 function unknownTool(name: string, tools: readonly Tool[]): string {
   const names = tools.map((tool) => tool.name);
-  const meant = nearest(name, names);
+  const meant = nearest(name, names) ?? twinOf(name, tools);
   const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
   return `Unknown tool "${name}"${hint}. The tools are: ${names.join(", ")}`;
+}
+
+/** Models know the editing tools of others: the one that is offered does the same. */
+function twinOf(name: string, tools: readonly Tool[]): string | undefined {
+  return tools.find(({ twin }) => twin !== undefined && nearest(name, [twin]) !== undefined)?.name;
 }

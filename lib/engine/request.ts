@@ -97,7 +97,7 @@ function keepCut({ session }: Turn, text: string): void {
 
 /** A request with these messages, within what the cost limit leaves. */
 export function requestOf(turn: Turn, messages: readonly Message[], withoutTools: boolean): ModelRequest {
-  const { system, tools, heard, waits, ledger, info } = turn;
+  const { system, tools, heard, waits, ledger, info, session } = turn;
   const affordable = affordableOutput(ledger, info.price);
   return {
     system,
@@ -106,6 +106,7 @@ export function requestOf(turn: Turn, messages: readonly Message[], withoutTools
     heard,
     waits,
     limits: (told) => noteRateLimits(ledger, told),
+    cacheKey: session.info.root,
     ...(withoutTools && { withoutTools }),
     ...(affordable !== undefined && affordable < longestReply(info) && { affordableOutput: affordable }),
   };

@@ -12,7 +12,7 @@ const shortTokens = 50;
  */
 export function staleResults(items: readonly LoggedItem[], nowMs: number): ItemOf<"trim">["results"] {
   const last = items.at(-1);
-  if (last === undefined || nowMs - Date.parse(last.at) < idleMs) return [];
+  if (last === undefined || nowMs - last.at < idleMs) return [];
   const repeatable = items.filter((item) => item.kind === "result" && item.again === true);
   const old = repeatable.slice(0, Math.max(0, repeatable.length - newestKept));
   return old.filter((item) => tokensOf(item) > shortTokens).map(({ seq }) => ({ seq, length: 0 }));

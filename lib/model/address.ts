@@ -1,3 +1,4 @@
+import { type Wire, wires } from "../config/config.ts";
 import { isPublicParameter, maskQuery } from "../config/mask.ts";
 import type { Env } from "../config/paths.ts";
 import { httpUrl } from "../config/types.ts";
@@ -45,6 +46,30 @@ export function assertBaseUrl({ name, baseUrl, baseUrlVariable }: Provider): voi
 export function requestUrl({ baseUrl }: Pick<Provider, "baseUrl">, path: string): string {
   const end = baseUrl.includes("?") ? baseUrl.indexOf("?") : baseUrl.length;
   return baseUrl.slice(0, end).replace(/\/+$/, "") + path + baseUrl.slice(end);
+}
+
+/** The path of each wire below the base URL. */
+const wirePaths: Readonly<Record<Wire, string>> = {
+  chat: "/chat/completions",
+  responses: "/responses",
+  messages: "/messages",
+};
+
+/** Google has Claude at the same protocol, but the model's name in the address. */
+const googlePath = ":streamRawPredict";
+
+export function isGoogleMessages({ baseUrl }: Pick<Provider, "baseUrl">): boolean {
+  return /\/publishers\/anthropic\/?$/.test(URL.parse(baseUrl)?.pathname ?? "");
+}
+
+/** The address of requests to a model. */
+export function modelUrl(wire: Wire, provider: Pick<Provider, "baseUrl">, model: string): string {
+  const isGoogle = wire === "messages" && isGoogleMessages(provider);
+  return requestUrl(provider, isGoogle ? `/models/${encodeURIComponent(model)}${googlePath}` : wirePaths[wire]);
+}
+
+export function wireOfPath(path: string): Wire | undefined {
+  return path.endsWith(googlePath) ? "messages" : wires.find((wire) => path.endsWith(wirePaths[wire]));
 }
 
 /** The base URL for messages and records: without user name and query, which may hold a key. */

@@ -1,4 +1,4 @@
-import type { ImagePart, TextPart } from "./message.ts";
+import { includesImage, type ImagePart, type TextPart } from "./message.ts";
 import type { ModelRequest, ModelSettings } from "./model.ts";
 
 /** Replaces an image for a model that accepts none. */
@@ -6,15 +6,24 @@ export const omittedImage = "[image: this model accepts no images]";
 
 type Part = TextPart | ImagePart;
 
+/** Fields of a request as the SDK types them. Those that are undefined are left out of its JSON. */
+export type BodyFields<Params> = { [Name in keyof Params]?: Params[Name] | undefined };
+
 /** Plain text as a string, the form that every server accepts; with images, parts in the form of the wire. */
-export function contentForm(
+export function contentForm<Form>(
   parts: readonly Part[],
   images: boolean | undefined,
-  partForm: (part: Part) => object,
-): string | object[] {
-  if (images === false || parts.every((part) => part.type === "text"))
-    return parts.map((part) => (part.type === "text" ? part.text : omittedImage)).join("\n");
+  partForm: (part: Part) => Form,
+): string | Form[] {
+  if (images === false || !includesImage(parts)) return textForm(parts, omittedImage);
   return parts.filter((part) => part.type === "image" || part.text !== "").map(partForm);
+}
+
+/** The texts as lines, with a note for each image. */
+export function textForm(parts: readonly Part[], image: string): string {
+  const texts: string[] = [];
+  for (const part of parts) texts.push(part.type === "text" ? part.text : image);
+  return texts.length === 1 ? (texts[0] ?? "") : texts.join("\n");
 }
 
 export function dataUrl({ mime, base64 }: ImagePart): string {

@@ -1,5 +1,5 @@
 import { readRegularFile } from "../files/read.ts";
-import type { Wire } from "../config/config.ts";
+import { type Wire, wires } from "../config/config.ts";
 import { arrayIn, countIn, isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
 import { KodaError } from "../errors.ts";
 
@@ -71,11 +71,6 @@ export function recordedModel({ header, exchanges }: Cassette): RecordedModel {
   };
 }
 
-export function wireOfPath(path: string): Wire | undefined {
-  if (path.endsWith("/chat/completions")) return "chat";
-  return path.endsWith("/responses") ? "responses" : undefined;
-}
-
 function headerOf(value: unknown): Header | undefined {
   if (!isRecord(value) || value.koda_cassette !== 1) return undefined;
   const [provider, model, cwd] = ["provider", "model", "cwd"].map((key) => stringIn(value, key));
@@ -96,7 +91,7 @@ function exchangeOf(value: unknown): Exchange | undefined {
   const { wire } = request;
   const status = countIn(response, "status");
   const frames = arrayIn(response, "frames").filter((frame) => typeof frame === "string");
-  if ((wire !== "chat" && wire !== "responses") || !isRecord(request.body) || !isStatus(status)) return undefined;
+  if (!isWire(wire) || !isRecord(request.body) || !isStatus(status)) return undefined;
   if (!Array.isArray(response.frames) || frames.length < response.frames.length) return undefined;
   const cut = stringIn(response, "cut");
   const [track, cwd] = ["track", "cwd"].map((key) => stringIn(value, key));
@@ -106,6 +101,10 @@ function exchangeOf(value: unknown): Exchange | undefined {
     request: { wire, path: stringIn(request, "path") ?? "", body: request.body },
     response: { status, headers: headersOf(recordIn(response, "headers")), frames, ...(cut !== undefined && { cut }) },
   };
+}
+
+function isWire(value: unknown): value is Wire {
+  return wires.some((wire) => wire === value);
 }
 
 function isStatus(status: number | undefined): status is number {

@@ -1,5 +1,17 @@
-import { contentForm, dataUrl, omittedImage, outputLimit, wireName } from "./body.ts";
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionCreateParamsStreaming,
+  ChatCompletionMessageFunctionToolCall,
+  ChatCompletionMessageParam,
+  ChatCompletionTool,
+  ChatCompletionToolMessageParam,
+  ChatCompletionUserMessageParam,
+} from "openai/resources/chat/completions";
+import { parseJson } from "../config/json.ts";
+import { type BodyFields, contentForm, dataUrl, omittedImage, outputLimit, textForm, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
+import { type ThoughtFields, thoughtFields } from "./chat-thoughtfields.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
   type AssistantMessage,
@@ -13,32 +25,36 @@ import {
 } from "./message.ts";
 import type { ModelInfo, ModelRequest, OptionalParameter, ToolOffer } from "./model.ts";
 import type { Quirks } from "./providers.ts";
+import { sealedIn } from "./thought.ts";
+
+/** OpenRouter's `cache_control` moves with the end of the conversation. */
+type Params = BodyFields<ChatCompletionCreateParamsStreaming> & { cache_control?: { type: "ephemeral" } | undefined };
 
 /** The bodies of Chat Completions requests. */
 export function chatBodies({ provider, info, settings }: ModelEndpoint): (request: ModelRequest) => string {
   const quirks = provider.quirks ?? {};
-  const options = { quirks, images: info.images };
+  const options = { quirks, info };
   const textsOf = messageWriter((messages, position) => messageForms(messages, position, options));
   return (request) => {
-    const system = JSON.stringify({ role: "system", content: request.system });
-    const messages = { name: "messages", texts: [system, ...textsOf(request.messages)] };
+    const system = JSON.stringify({ role: "system", content: request.system } satisfies ChatCompletionMessageParam);
+    const messages = { name: "messages", texts: [system, ...textsOf(request.messages).texts] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
     const key = limitName(quirks, info);
     const { first, last } = outputLimit(request, settings);
     const before = settingsOf(request, { info, quirks, settings, longest: { [key]: first } });
-    return bodyText(before, messages, { tool_choice: choice, [key]: last });
+    return bodyText(before, messages, { tool_choice: choice, [key]: last } satisfies Params);
   };
 }
 
-function limitName({ maxTokens }: Quirks, { refuses = [] }: ModelInfo): OptionalParameter {
+function limitName({ maxTokens }: Quirks, { refuses = [] }: ModelInfo): keyof Params & OptionalParameter {
   const usual = maxTokens ?? "max_completion_tokens";
   if (!refuses.includes(usual)) return usual;
   return usual === "max_tokens" ? "max_completion_tokens" : "max_tokens";
 }
 
-type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: object };
+type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: Params };
 
-function settingsOf({ tools }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): object {
+function settingsOf({ tools, cacheKey }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): Params {
   const { temperature, reasoningEffort } = settings;
   const isPlain = quirks.plainStream ?? info.refuses?.includes("stream_options");
   return {
@@ -48,23 +64,31 @@ function settingsOf({ tools }: ModelRequest, { info, quirks, settings, longest }
     temperature,
     ...longest,
     reasoning_effort: reasoningEffort,
+    prompt_cache_key: quirks.cacheKey ? cacheKey : undefined,
+    cache_control: quirks.cacheControl && info.name.startsWith("anthropic/") ? { type: "ephemeral" } : undefined,
     tools: tools.length > 0 ? tools.map(toolForm) : undefined,
   };
 }
 
-type FormOptions = { quirks: Quirks; images: boolean | undefined };
+type FormOptions = { quirks: Quirks; info: ModelInfo };
 
-function toolForm({ name, about, input }: ToolOffer): object {
+/** OpenAI's own API has no field for a thought, and no signatures. */
+type AssistantForm = Omit<ChatCompletionAssistantMessageParam, "content"> &
+  Omit<Partial<ThoughtFields>, "content"> & { content: string | null | readonly object[] };
+type CallForm = ChatCompletionMessageFunctionToolCall & { extra_content?: unknown };
+type MessageForm = ChatCompletionMessageParam | AssistantForm;
+
+function toolForm({ name, about, input }: ToolOffer): ChatCompletionTool {
   return { type: "function", function: { name, description: about, parameters: input } };
 }
 
-function messageForms(messages: readonly Message[], position: number, options: FormOptions): object[] {
+function messageForms(messages: readonly Message[], position: number, options: FormOptions): MessageForm[] {
   const message = messages[position];
   switch (message?.role) {
     case undefined:
       return [];
     case "user":
-      return [{ role: "user", content: contentForm(message.parts, options.images, partForm) }];
+      return [{ role: "user", content: contentForm(message.parts, options.info.images, partForm) }];
     case "assistant":
       return assistantForm(message, options);
     case "tool":
@@ -74,46 +98,55 @@ function messageForms(messages: readonly Message[], position: number, options: F
   }
 }
 
-function partForm(part: TextPart | ImagePart): object {
+function partForm(part: TextPart | ImagePart): ChatCompletionContentPart {
   return part.type === "text" ? part : { type: "image_url", image_url: { url: dataUrl(part) } };
 }
 
 /** A reply with nothing but a thought has no form here and is left out. */
-function assistantForm(message: AssistantMessage, options: FormOptions): object[] {
+function assistantForm(message: AssistantMessage, options: FormOptions): AssistantForm[] {
   const text = textOf(message);
   const calls = callsOf(message);
   if (text === "" && calls.length === 0) return [];
-  const thinking = options.quirks.echoThinking ? thinkingOf(message) : "";
+  const { content, ...thoughts } = thoughtFields(message, options);
+  const said = content === undefined || text === "" ? text : [...content, { type: "text" as const, text }];
   return [
     {
       role: "assistant",
-      content: text === "" ? null : text,
-      ...(thinking !== "" && { reasoning_content: thinking }),
-      ...(calls.length > 0 && { tool_calls: calls.map((call) => callForm(call, options)) }),
+      content: said === "" ? (content ?? null) : said,
+      ...thoughts,
+      ...(calls.length > 0 &&
+        ({ tool_calls: calls.map((call) => callForm(call, options)) } satisfies BodyFields<AssistantForm>)),
     },
   ];
 }
 
-function thinkingOf(message: AssistantMessage): string {
-  return message.parts.map((part) => (part.type === "thinking" ? part.text : "")).join("");
+function callForm({ id, tool, arguments: text, token }: CallPart, { quirks, info }: FormOptions): CallForm {
+  const signature = sealedIn(token, info);
+  return {
+    id: callId(id, quirks),
+    type: "function",
+    function: { name: wireName(tool), arguments: text },
+    ...(signature?.field === "extra_content" && { extra_content: parseJson(signature.value) }),
+  };
 }
 
-function callForm({ id, tool, arguments: text }: CallPart, { quirks }: FormOptions): object {
-  return { id: callId(id, quirks), type: "function", function: { name: wireName(tool), arguments: text } };
-}
-
-function resultForm(message: ToolMessage, { quirks, images }: FormOptions): object {
-  const placeholder = images === false ? omittedImage : "[image: see the next message]";
-  const content = message.parts.map((part) => (part.type === "text" ? part.text : placeholder)).join("\n");
+function resultForm(message: ToolMessage, { quirks, info }: FormOptions): ChatCompletionToolMessageParam {
+  const placeholder = info.images === false ? omittedImage : "[image: see the next message]";
+  const content = textForm(message.parts, placeholder);
   return { role: "tool", tool_call_id: callId(message.call, quirks), content: content || "(empty)" };
 }
 
 /** A result cannot contain images: those of all results of one reply follow the last result, in a user message. */
-function imagesAfter(messages: readonly Message[], position: number, { images }: FormOptions): object[] {
-  if (images === false || messages[position + 1]?.role === "tool") return [];
-  const first = messages.findLastIndex((message, index) => index < position && message.role !== "tool") + 1;
+function imagesAfter(
+  messages: readonly Message[],
+  position: number,
+  { info }: FormOptions,
+): ChatCompletionUserMessageParam[] {
+  if (info.images === false || messages[position + 1]?.role === "tool") return [];
+  let first = position;
+  while (messages[first - 1]?.role === "tool") first--;
   const results = messages.slice(first, position + 1).filter((message) => message.role === "tool");
-  const content = results.flatMap(({ tool, parts }) => {
+  const content = results.flatMap(({ tool, parts }): ChatCompletionContentPart[] => {
     const shown = parts.filter((part) => part.type === "image");
     return shown.length === 0 ? [] : [{ type: "text", text: `Images from ${tool}:` }, ...shown.map(partForm)];
   });

@@ -1,22 +1,28 @@
 import { arrayIn, countIn, isRecord, type JsonRecord, recordIn, recordOf, stringIn } from "../config/json.ts";
 import { chatBodies } from "./chat-body.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
+import { ChatThought, signatureIn } from "./chat-thought.ts";
 import { FragmentedCalls } from "./fragments.ts";
-import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
+import type { FinishReason, Model, ModelEvent, ModelInfo, Usage } from "./model.ts";
 import { type ReplyParser, wireModel } from "./reply.ts";
 import { noUsage } from "./usage.ts";
 
 /** Chat Completions, as OpenAI defined it and as other servers understood it. */
 export function chatModel(endpoint: ModelEndpoint): Model {
-  return wireModel({ wire: "chat", bodies: chatBodies, parser: () => new ChatReply() }, endpoint);
+  return wireModel({ wire: "chat", bodies: chatBodies, parser: () => new ChatReply(endpoint.info) }, endpoint);
 }
 
 class ChatReply implements ReplyParser {
   state: ReplyParser["state"] = "open";
-  #calls = new FragmentedCalls();
-  #thinking = "";
+  readonly #info: ModelInfo;
+  readonly #calls = new FragmentedCalls();
+  readonly #thought = new ChatThought();
   #reason: string | undefined;
   #usage: Usage = noUsage;
+
+  constructor(info: ModelInfo) {
+    this.#info = info;
+  }
 
   read(frame: JsonRecord, events: ModelEvent[]): void {
     if (isRecord(frame.usage)) this.#usage = usageOf(frame.usage);
@@ -34,7 +40,7 @@ class ChatReply implements ReplyParser {
   }
 
   end(events: ModelEvent[]): void {
-    const calls = this.#calls.all();
+    const calls = this.#calls.all(this.#info);
     this.#endThought(events);
     for (const call of calls) events.push({ type: "call", call });
     events.push({ type: "end", reason: finishOf(this.#reason, calls.length), usage: this.#usage });
@@ -43,31 +49,24 @@ class ChatReply implements ReplyParser {
   #addContent(delta: JsonRecord, events: ModelEvent[]): void {
     const { content } = delta;
     if (Array.isArray(content)) {
-      for (const part of content) this.#addContent(fromPart(recordOf(part)), events);
+      for (const part of content.map(recordOf)) this.#addContent({ ...part, content: stringIn(part, "text") }, events);
       return;
     }
-    const thinking = stringIn(delta, "reasoning_content") ?? stringIn(delta, "reasoning") ?? "";
+    const thinking = this.#thought.add(delta);
     if (thinking !== "") events.push({ type: "thinking", text: thinking });
-    this.#thinking += thinking;
+    const { token } = signatureIn(delta, this.#info);
+    if (token !== undefined) events.push({ type: "thought", part: { type: "thinking", text: "", token } });
     const text = typeof content === "string" ? content : (stringIn(delta, "refusal") ?? "");
     if (text === "") return;
-    if (this.#thinking !== "") this.#endThought(events);
+    this.#endThought(events);
     events.push({ type: "text", text });
   }
 
   /** A thought ends when something else begins. */
   #endThought(events: ModelEvent[]): void {
-    const text = this.#thinking;
-    this.#thinking = "";
-    if (text !== "") events.push({ type: "thought", part: { type: "thinking", text } });
+    const part = this.#thought.take(this.#info);
+    if (part !== undefined) events.push({ type: "thought", part });
   }
-}
-
-/** A part of content that is a list; a thought is a list again. */
-function fromPart(part: JsonRecord): JsonRecord {
-  if (part.type !== "thinking") return { content: stringIn(part, "text") };
-  const texts = arrayIn(part, "thinking").map((piece) => stringIn(recordOf(piece), "text") ?? "");
-  return { reasoning_content: texts.join("") };
 }
 
 /** A server may say `stop` although there are calls, and has its own words for the rest. */
@@ -78,11 +77,22 @@ function finishOf(reason: string | undefined, calls: number): FinishReason {
 }
 
 function usageOf(usage: JsonRecord): Usage {
-  const cached = countIn(recordIn(usage, "prompt_tokens_details"), "cached_tokens");
+  const details = recordIn(usage, "prompt_tokens_details");
+  const cached = countIn(details, "cached_tokens") ?? countIn(usage, "prompt_cache_hit_tokens");
+  const written = countIn(details, "cache_write_tokens");
   return {
     input: countIn(usage, "prompt_tokens") ?? null,
-    cached: cached ?? countIn(usage, "prompt_cache_hit_tokens") ?? null,
-    output: countIn(usage, "completion_tokens") ?? null,
+    cached: cached ?? countIn(usage, "cached_tokens") ?? null,
+    ...(written !== undefined && { written }),
+    output: outputOf(usage) ?? null,
     reasoning: countIn(recordIn(usage, "completion_tokens_details"), "reasoning_tokens") ?? null,
   };
+}
+
+/** xAI and Gemini count thinking only in the total, although it is output and costs as much. */
+function outputOf(usage: JsonRecord): number | undefined {
+  const output = countIn(usage, "completion_tokens");
+  const total = countIn(usage, "total_tokens");
+  if (output === undefined || total === undefined) return output;
+  return Math.max(output, total - (countIn(usage, "prompt_tokens") ?? total));
 }

@@ -16,4 +16,5 @@ export function connectModel({ retry, ...options }: ConnectOptions): Model {
 const wires: Record<Wire, (endpoint: ModelEndpoint) => Promise<Model>> = {
   chat: async (endpoint) => (await import("./chat.ts")).chatModel(endpoint),
   responses: async (endpoint) => (await import("./responses.ts")).responsesModel(endpoint),
+  messages: async (endpoint) => (await import("./messages.ts")).messagesModel(endpoint),
 };

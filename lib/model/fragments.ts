@@ -1,7 +1,9 @@
-import { type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
+import { isRecord, type JsonRecord, parseJson, recordIn, stringIn } from "../config/json.ts";
+import { signatureIn } from "./chat-thought.ts";
 import type { CallPart } from "./message.ts";
+import type { ModelInfo } from "./model.ts";
 
-type PartialCall = { index: unknown; id: string; tool: string; arguments: string };
+type PartialCall = { index: unknown; id: string; tool: string; arguments: string; extra: JsonRecord };
 
 /**
  * The calls of a streamed reply. They come in fragments whose `index` names the call; but servers leave the index out,
@@ -18,16 +20,18 @@ export class FragmentedCalls {
 
     if (call.id === "") call.id = id;
     if (call.tool === "") call.tool = tool;
+    if (isRecord(fragment.extra_content)) call.extra = fragment;
     const text = argumentsText(named.arguments);
     if (!isRepetition(call.arguments, text)) call.arguments += text;
   }
 
-  all(): CallPart[] {
-    return this.#calls.map(({ id, tool, arguments: text }) => ({
+  all(info: ModelInfo): CallPart[] {
+    return this.#calls.map(({ id, tool, arguments: text, extra }) => ({
       type: "call",
       id,
       tool,
       arguments: text.trim() === "" ? "{}" : text,
+      ...signatureIn(extra, info),
     }));
   }
 
@@ -45,7 +49,7 @@ export class FragmentedCalls {
   }
 
   #start(index: unknown): PartialCall {
-    const call = { index, id: "", tool: "", arguments: "" };
+    const call = { index, id: "", tool: "", arguments: "", extra: {} };
     this.#calls.push(call);
     return call;
   }

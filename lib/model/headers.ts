@@ -1,8 +1,10 @@
+import type { Wire } from "../config/config.ts";
 import { expandVariables, variablesIn } from "../config/mask.ts";
 import type { Env } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import { isNamedSecret, shortestSecret } from "../shell/env.ts";
-import type { Provider } from "./providers.ts";
+import type { ModelEndpoint } from "./endpoint.ts";
+import type { ApiKey, Provider } from "./providers.ts";
 
 /** The user's own headers for each request to a provider. */
 export type ExtraHeaders = {
@@ -10,6 +12,26 @@ export type ExtraHeaders = {
   /** Parts of the values that no message and no cassette may repeat. */
   readonly secrets: readonly string[];
 };
+
+/** The headers that a wire asks for: the key, and the version of the protocol. */
+export function protocolHeaders(wire: Wire, { provider, key }: Pick<ModelEndpoint, "provider" | "key">) {
+  const headers: Record<string, string> = wire === "messages" ? { "anthropic-version": "2023-06-01" } : {};
+  if (key === undefined) return headers;
+  const [named, bearer] = [wire === "messages" && !isToken(key), wire !== "messages" || !isAnthropic(provider)];
+  if (named) headers["x-api-key"] = key.value;
+  if (bearer || !named) headers.authorization = `Bearer ${key.value}`;
+  return headers;
+}
+
+/** Anthropic takes a key only in its own header. Other servers of its protocol read that one, or the usual one. */
+function isAnthropic({ baseUrl }: Provider): boolean {
+  return /(?:^|\.)anthropic\.com$/.test(URL.parse(baseUrl)?.hostname ?? "");
+}
+
+/** Anthropic's clients have another variable for a bearer token. */
+function isToken({ variable }: ApiKey): boolean {
+  return variable === "ANTHROPIC_AUTH_TOKEN";
+}
 
 /** The provider's headers with their variables replaced. */
 export function headersOf({ name: provider, headers = new Map() }: Provider, env: Env): ExtraHeaders {

@@ -1,5 +1,6 @@
 import { formatPath } from "../config/keypath.ts";
 import { KodaError } from "../errors.ts";
+import { includesImage } from "./message.ts";
 import type { Model, ModelEvent, ModelInfo, ModelRequest } from "./model.ts";
 
 type FallbackOptions = { info: ModelInfo; onRefusal: (message: string) => void };
@@ -52,10 +53,7 @@ function hint({ provider, name }: ModelInfo, images: boolean): string {
 }
 
 function hasImages({ messages }: ModelRequest, ...roles: readonly ("user" | "tool")[]): boolean {
-  return messages.some(
-    (message) =>
-      message.role !== "assistant" &&
-      roles.includes(message.role) &&
-      message.parts.some(({ type }) => type === "image"),
-  );
+  for (const message of messages)
+    if (message.role !== "assistant" && roles.includes(message.role) && includesImage(message.parts)) return true;
+  return false;
 }

@@ -5,11 +5,11 @@
 export type TextPart = { type: "text"; text: string };
 export type ImagePart = { type: "image"; mime: string; base64: string };
 
-/** `token` is opaque: a wire needs it to send the thought back (an encrypted reasoning item, say). */
+/** `token` is opaque: a wire needs it to send the thought back (thought.ts). */
 export type ThinkingPart = { type: "thinking"; text: string; token?: string };
 
-/** `arguments` is JSON text as the model wrote it: perhaps malformed, and sent back unchanged. */
-export type CallPart = { type: "call"; id: string; tool: string; arguments: string };
+/** `arguments` is JSON text as the model wrote it: perhaps malformed, and sent back unchanged. `token` is opaque. */
+export type CallPart = { type: "call"; id: string; tool: string; arguments: string; token?: string };
 
 export type UserMessage = { role: "user"; parts: readonly (TextPart | ImagePart)[] };
 export type AssistantMessage = { role: "assistant"; parts: readonly (TextPart | ThinkingPart | CallPart)[] };
@@ -23,10 +23,28 @@ export type ToolMessage = {
 
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
+/** The parts that can go back: providers refuse a thought that nothing of the model's follows. */
+export function repliedParts({ parts }: AssistantMessage): AssistantMessage["parts"] {
+  return parts.slice(0, parts.findLastIndex(isSaid) + 1);
+}
+
+function isSaid(part: AssistantMessage["parts"][number]): boolean {
+  return part.type === "call" || (part.type === "text" && part.text.trim() !== "");
+}
+
+export function includesImage(parts: readonly (TextPart | ImagePart)[]): boolean {
+  for (const part of parts) if (part.type === "image") return true;
+  return false;
+}
+
 export function textOf(message: Message): string {
-  return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  let text = "";
+  for (const part of message.parts) if (part.type === "text") text += part.text;
+  return text;
 }
 
 export function callsOf(message: AssistantMessage): CallPart[] {
-  return message.parts.filter((part) => part.type === "call");
+  const calls: CallPart[] = [];
+  for (const part of message.parts) if (part.type === "call") calls.push(part);
+  return calls;
 }

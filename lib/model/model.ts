@@ -1,4 +1,4 @@
-import type { Wire } from "../config/config.ts";
+import type { EditDialect, Wire } from "../config/config.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { CallPart, Message, ThinkingPart } from "./message.ts";
 import type { RateLimits } from "./ratelimits.ts";
@@ -9,8 +9,10 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 /** Token counts as the provider reports them; null, never 0, for one that it does not report. */
 export type Usage = {
   input: number | null;
-  /** Part of `input`. */
+  /** Part of `input`: read from the provider's prompt cache. */
   cached: number | null;
+  /** Part of `input`: written to that cache, by the few providers that charge for it; absent when not reported. */
+  written?: number;
   output: number | null;
   /** Part of `output`. */
   reasoning: number | null;
@@ -22,6 +24,8 @@ export type ModelSettings = {
   reasoningEffort?: "low" | "medium" | "high";
   temperature?: number;
   maxOutputTokens?: number;
+  /** Not sent: it chooses the editing tool. */
+  edit?: EditDialect;
 };
 
 export type ModelRequest = {
@@ -30,6 +34,8 @@ export type ModelRequest = {
   tools: readonly ToolOffer[];
   /** The model may not call tools; they stay in the request so that its prefix does not change. */
   withoutTools?: boolean;
+  /** The same for all requests of a conversation and its forks: the provider looks for their prefix in one place. */
+  cacheKey?: string;
   /** The longest reply that the cost limit allows, in tokens. */
   affordableOutput?: number;
   /** Called for every chunk of bytes: `--idle-timeout` starts again. */
@@ -74,7 +80,11 @@ export type ModelInfo = {
   maxOutput?: number;
   /** Absent when unknown: then images are sent. */
   images?: boolean;
+  /** Absent when its name decides. */
+  edit?: EditDialect;
   price?: Price;
+  /** False when the provider has refused thoughts that were sent back. */
+  thoughts?: false;
   /** Parameters that the model is known to refuse. */
   refuses?: readonly OptionalParameter[];
 };

@@ -34,8 +34,12 @@ export type Quirks = {
   maxTokens?: "max_tokens";
   /** Refuses `stream_options`, and reports usage without it. */
   plainStream?: true;
-  /** Its models continue a thought after a tool call only when `reasoning_content` is sent back. */
+  /** Continues after a tool call only when the reply has its `reasoning_content`, even one of another model. */
   echoThinking?: true;
+  /** Takes `prompt_cache_key`. */
+  cacheKey?: true;
+  /** Caches the prompts of Anthropic's models only when `cache_control` asks for it. */
+  cacheControl?: true;
   /** Requires call ids of exactly this many letters and digits, even for calls of another provider. */
   callIdLength?: number;
 };
@@ -57,7 +61,7 @@ const rows: readonly ProviderRow[] = [
     baseUrlVariables: { names: ["OPENAI_BASE_URL", "OPENAI_API_BASE"] },
     keys: ["OPENAI_API_KEY"],
     wire: "responses",
-    quirks: {},
+    quirks: { cacheKey: true },
     model: "gpt-5.5",
     catalog: "openai",
   },
@@ -65,7 +69,8 @@ const rows: readonly ProviderRow[] = [
     name: "anthropic",
     baseUrl: "https://api.anthropic.com/v1",
     baseUrlVariables: { names: ["ANTHROPIC_BASE_URL"], path: "/v1" },
-    keys: ["ANTHROPIC_API_KEY"],
+    keys: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+    wire: "messages",
     model: "claude-sonnet-4-5",
     catalog: "anthropic",
   },
@@ -84,6 +89,7 @@ const rows: readonly ProviderRow[] = [
     keys: ["OPENROUTER_API_KEY"],
     model: "openrouter/auto",
     catalog: "openrouter",
+    quirks: { maxTokens, cacheControl: true },
   },
   {
     name: "groq",

@@ -5,7 +5,8 @@ import { type OutputPlace, outputPlaceOf } from "../files/outputplace.ts";
 import { HeldDirectory } from "../files/held.ts";
 import { beginFile } from "../files/save.ts";
 import { isNamedSecret, shortestSecret } from "../shell/env.ts";
-import { type Exchange, type Header, type RecordedResponse, wireOfPath } from "./cassette.ts";
+import { wireOfPath } from "./address.ts";
+import type { Exchange, Header, RecordedResponse } from "./cassette.ts";
 import type { Fetch } from "./fetch.ts";
 import { parseJson } from "../config/json.ts";
 

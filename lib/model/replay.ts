@@ -1,5 +1,6 @@
 import { KodaError } from "../errors.ts";
-import { type Cassette, type RecordedResponse, type RecordedRequest, wireOfPath } from "./cassette.ts";
+import { wireOfPath } from "./address.ts";
+import type { Cassette, RecordedRequest, RecordedResponse } from "./cassette.ts";
 import type { Fetch } from "./fetch.ts";
 import { parseJson, recordOf } from "../config/json.ts";
 import { firstDifference, type ProjectPaths } from "./requestdiff.ts";

@@ -69,7 +69,14 @@ class Comparison {
   }
 }
 
-const idKeys: ReadonlySet<string> = new Set(["id", "call_id", "tool_call_id", "item_id"]);
+const idKeys: ReadonlySet<string> = new Set([
+  "id",
+  "call_id",
+  "tool_call_id",
+  "tool_use_id",
+  "item_id",
+  "prompt_cache_key",
+]);
 
 const date = /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?Z| ?[+-]\d\d:?\d\d)?)?/g;
 const clock = /\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b/g;

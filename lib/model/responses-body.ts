@@ -1,27 +1,47 @@
-import { contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
+import type {
+  FunctionTool,
+  ResponseCreateParamsStreaming,
+  ResponseInputImage,
+  ResponseInputItem,
+  ResponseInputText,
+  ResponseReasoningItem,
+} from "openai/resources/responses/responses";
+import { type BodyFields, contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
-import type { AssistantMessage, ImagePart, Message, TextPart } from "./message.ts";
+import {
+  type AssistantMessage,
+  type ImagePart,
+  type Message,
+  repliedParts,
+  type TextPart,
+  type ThinkingPart,
+} from "./message.ts";
 import type { ModelInfo, ModelRequest, ToolOffer } from "./model.ts";
-import { thoughtOf } from "./thought.ts";
+import { sealedIn } from "./thought.ts";
+
+type Params = BodyFields<ResponseCreateParamsStreaming>;
 
 /** The bodies of Responses requests. */
 export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest) => string {
   const textsOf = messageWriter((messages, position) => itemForms(messages[position], endpoint.info));
   return (request) => {
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
-    const items = { name: "input", texts: textsOf(request.messages) };
+    const items = { name: "input", texts: textsOf(request.messages).texts };
     const { first, last } = outputLimit(request, endpoint.settings);
-    return bodyText(settingsOf(request, endpoint, first), items, { tool_choice: choice, max_output_tokens: last });
+    return bodyText(settingsOf(request, endpoint, first), items, {
+      tool_choice: choice,
+      max_output_tokens: last,
+    } satisfies Params);
   };
 }
 
 /** The provider stores nothing. */
 function settingsOf(
-  { tools, system }: ModelRequest,
-  { info, settings }: ModelEndpoint,
+  { tools, system, cacheKey }: ModelRequest,
+  { provider, info, settings }: ModelEndpoint,
   longest: number | undefined,
-): object {
+): Params {
   const { temperature, reasoningEffort } = settings;
   const { refuses = [] } = info;
   const reasons = !refuses.includes("reasoning_effort") && !refuses.includes("include");
@@ -32,18 +52,22 @@ function settingsOf(
     include: reasons ? ["reasoning.encrypted_content"] : undefined,
     temperature,
     max_output_tokens: longest,
+    prompt_cache_key: provider.quirks?.cacheKey ? cacheKey : undefined,
     reasoning: reasoningEffort && { effort: reasoningEffort },
     tools: tools.length > 0 ? tools.map(toolForm) : undefined,
     instructions: system,
   };
 }
 
-function toolForm({ name, about, input }: ToolOffer): object {
+function toolForm({ name, about, input }: ToolOffer): FunctionTool {
   // The default, strict, refuses every schema with an optional property.
   return { type: "function", name, description: about, parameters: input, strict: false };
 }
 
-function itemForms(message: Message | undefined, info: ModelInfo): object[] {
+/** A reasoning item has an id only at a provider that stores it. */
+type ItemForm = Exclude<ResponseInputItem, ResponseReasoningItem> | Omit<ResponseReasoningItem, "id">;
+
+function itemForms(message: Message | undefined, info: ModelInfo): ItemForm[] {
   switch (message?.role) {
     case undefined:
       return [];
@@ -60,23 +84,20 @@ function itemForms(message: Message | undefined, info: ModelInfo): object[] {
   }
 }
 
-function partForm(part: TextPart | ImagePart): object {
+function partForm(part: TextPart | ImagePart): ResponseInputText | ResponseInputImage {
   if (part.type === "text") return { type: "input_text", text: part.text };
   return { type: "input_image", image_url: dataUrl(part), detail: "auto" };
 }
 
-/** The provider refuses a thought that nothing of the model's follows, so trailing thoughts are left out. */
-function assistantForms({ parts }: AssistantMessage, info: ModelInfo): object[] {
-  const last = parts.findLastIndex((part) => part.type === "call" || (part.type === "text" && part.text !== ""));
-  return parts.slice(0, last + 1).flatMap((part): object[] => {
+function assistantForms(message: AssistantMessage, info: ModelInfo): ItemForm[] {
+  return repliedParts(message).flatMap((part): ItemForm[] => {
     switch (part.type) {
       case "text":
         return part.text === "" ? [] : [{ role: "assistant", content: part.text }];
       case "thinking": {
-        const encrypted = thoughtOf(part.token, info);
-        if (encrypted === undefined) return [];
-        const summary = part.text === "" ? [] : [{ type: "summary_text", text: part.text }];
-        return [{ type: "reasoning", summary, encrypted_content: encrypted }];
+        const sealed = sealedIn(part.token, info);
+        if (sealed?.field !== "encrypted_content") return [];
+        return [{ type: "reasoning", summary: summaryOf(part), encrypted_content: sealed.value }];
       }
       case "call":
         return [{ type: "function_call", call_id: part.id, name: wireName(part.tool), arguments: part.arguments }];
@@ -84,4 +105,8 @@ function assistantForms({ parts }: AssistantMessage, info: ModelInfo): object[] 
         return part satisfies never;
     }
   });
+}
+
+function summaryOf({ text }: ThinkingPart): ResponseReasoningItem.Summary[] {
+  return text === "" ? [] : [{ type: "summary_text", text }];
 }

@@ -4,7 +4,7 @@ import { streamError } from "./failure.ts";
 import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
 import { type ReplyParser, wireModel } from "./reply.ts";
 import { responsesBodies } from "./responses-body.ts";
-import { thoughtToken } from "./thought.ts";
+import { tokenOf } from "./thought.ts";
 
 /** OpenAI's Responses: a reply is a list of items, each announced, filled by deltas and completed. */
 export function responsesModel(endpoint: ModelEndpoint): Model {
@@ -79,7 +79,9 @@ class ResponsesReply implements ReplyParser {
       case "reasoning": {
         const text = textIn(item, "summary") || textIn(item, "content");
         const encrypted = stringIn(item, "encrypted_content");
-        const token = encrypted && { token: thoughtToken(encrypted, this.#endpoint.info) };
+        const token = encrypted && {
+          token: tokenOf({ field: "encrypted_content", value: encrypted }, this.#endpoint.info),
+        };
         return [
           ...this.#missing("thinking", text, key),
           { type: "thought", part: { type: "thinking", text, ...token } },

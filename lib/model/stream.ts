@@ -2,11 +2,12 @@ import type { Wire } from "../config/config.ts";
 import { maskQuery } from "../config/mask.ts";
 import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
-import { requestUrl } from "./address.ts";
+import { modelUrl } from "./address.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import { parseErrorBody, sanitize } from "./errorbody.ts";
 import { connectionError, responseError, secretsOf } from "./failure.ts";
 import { type Frame, FrameReader } from "./frames.ts";
+import { protocolHeaders } from "./headers.ts";
 import type { ApiKey, Provider } from "./providers.ts";
 import { type RateLimits, rateLimitsIn } from "./ratelimits.ts";
 
@@ -98,18 +99,18 @@ async function post(
   body: string,
   { endpoint, listener, signal }: { endpoint: ModelEndpoint; listener: Listener; signal: AbortSignal },
 ): Promise<Response> {
-  const { provider, key, fetch, userAgent } = endpoint;
+  const { provider, fetch, userAgent } = endpoint;
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: "text/event-stream",
     // A compressor buffers, so a compressed stream would come in lumps.
     "accept-encoding": "identity",
     "user-agent": userAgent,
-    ...(key !== undefined && { authorization: `Bearer ${key.value}` }),
+    ...protocolHeaders(wire, endpoint),
     ...endpoint.headers?.values,
   };
 
-  const url = requestUrl(provider, paths[wire]);
+  const url = modelUrl(wire, provider, endpoint.info.name);
   const response = await fetch(url, { method: "POST", headers, body, signal });
   const { ok, status } = response;
   const error = ok ? undefined : parseErrorBody(await response.text());
@@ -121,8 +122,6 @@ async function post(
   if (/html/i.test(type)) throw notAStream(await response.text(), { type, url, endpoint });
   return /json/i.test(type) ? asStream(await response.text()) : response;
 }
-
-const paths: Record<Wire, string> = { chat: "/chat/completions", responses: "/responses" };
 
 /** A JSON body as one frame: the reply of a server that does not stream, or an error with status 200. */
 function asStream(json: string): Response {

@@ -1,17 +1,38 @@
 import type { ModelInfo } from "./model.ts";
 
 /**
- * An encrypted thought as the token of a ThinkingPart. It names its model: no other model can read it, and a session
- * may continue with another one.
+ * A part of a reply that its provider wants back as it was: in the same field, and only by the same model, since no
+ * other can read it. `value` is what the field held, or nothing where the part's own text is that.
  */
-export function thoughtToken(encrypted: string, info: ModelInfo): string {
-  return `${owner(info)} ${encrypted}`;
+type Sealed = { field: SealedField; value: string };
+
+const fields = [
+  // Responses.
+  "encrypted_content",
+  // Messages.
+  "signature",
+  "redacted_thinking",
+  // Chat Completions: fields of a message, a part of its content, and a field of a call or a message.
+  "reasoning_content",
+  "reasoning",
+  "reasoning_details",
+  "thinking",
+  "extra_content",
+] as const;
+export type SealedField = (typeof fields)[number];
+
+/** The token of a part; it names the model, since a session may continue with another one. */
+export function tokenOf({ field, value }: Sealed, info: ModelInfo): string {
+  return `${owner(info)} ${field} ${value}`;
 }
 
-/** The encrypted thought in a token of this model. */
-export function thoughtOf(token: string | undefined, info: ModelInfo): string | undefined {
+/** The part as it goes back; undefined for one of another model, and when the provider has refused such parts. */
+export function sealedIn(token: string | undefined, info: ModelInfo): Sealed | undefined {
   const prefix = `${owner(info)} `;
-  return token?.startsWith(prefix) ? token.slice(prefix.length) : undefined;
+  if (info.thoughts === false || !token?.startsWith(prefix)) return undefined;
+  const end = token.indexOf(" ", prefix.length);
+  const field = fields.find((known) => known === token.slice(prefix.length, end));
+  return field && { field, value: token.slice(end + 1) };
 }
 
 function owner({ provider, name }: ModelInfo): string {

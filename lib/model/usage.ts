@@ -8,6 +8,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return {
     input: sum(a.input, b.input),
     cached: sum(a.cached, b.cached),
+    ...((a.written ?? b.written) !== undefined && { written: (a.written ?? 0) + (b.written ?? 0) }),
     output: sum(a.output, b.output),
     reasoning: sum(a.reasoning, b.reasoning),
   };

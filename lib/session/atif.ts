@@ -17,7 +17,7 @@ export const atif: DocumentWriter = function* ({ info, items, version }) {
     if (item.kind === "environment") model = nameOf(item.facts);
     const step = stepOf(item, { results, model });
     if (step === undefined) continue;
-    yield `${count === 0 ? "" : ","}\n${JSON.stringify({ step_id: ++count, timestamp: item.at, ...step })}`;
+    yield `${count === 0 ? "" : ","}\n${JSON.stringify({ step_id: ++count, timestamp: new Date(item.at), ...step })}`;
   }
   yield `\n],"final_metrics":${JSON.stringify({ ...totalsOf(info), total_steps: count })}}\n`;
 };

@@ -1,5 +1,5 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
-import type { Item } from "./item.ts";
+import type { Item, ItemOf } from "./item.ts";
 
 /** About what the bytes of a text come to, in tokens. */
 export function estimateTokens(bytes: number): number {
@@ -54,7 +54,7 @@ export function tokensOf(item: Item): number {
     case "result":
       return messageTokens + tokensOfParts(item.parts);
     case "assistant":
-      return messageTokens + estimateTokens(item.parts.reduce((bytes, part) => bytes + bytesOfPart(part), 0));
+      return messageTokens + estimateTokens(bytesOfReply(item.parts));
     case "todo":
     case "trim":
     case "images_removed":
@@ -68,16 +68,18 @@ export function tokensOf(item: Item): number {
 }
 
 function tokensOfParts(parts: readonly (TextPart | ImagePart)[]): number {
-  const each = parts.map((part) =>
-    part.type === "image" ? imageTokens : estimateTokens(Buffer.byteLength(part.text)),
-  );
-  return each.reduce((sum, tokens) => sum + tokens, 0);
+  let tokens = 0;
+  for (const part of parts)
+    tokens += part.type === "image" ? imageTokens : estimateTokens(Buffer.byteLength(part.text));
+  return tokens;
 }
 
-type ReplyPart = Extract<Item, { kind: "assistant" }>["parts"][number];
-
-function bytesOfPart(part: ReplyPart): number {
-  if (part.type === "call") return Buffer.byteLength(part.arguments) + part.tool.length + part.id.length;
-  const token = part.type === "thinking" ? (part.token?.length ?? 0) : 0;
-  return Buffer.byteLength(part.text) + token;
+function bytesOfReply(parts: ItemOf<"assistant">["parts"]): number {
+  let bytes = 0;
+  for (const part of parts) {
+    if (part.type === "call") bytes += Buffer.byteLength(part.arguments) + part.tool.length + part.id.length;
+    else bytes += Buffer.byteLength(part.text);
+    if (part.type === "thinking") bytes += part.token?.length ?? 0;
+  }
+  return bytes;
 }

@@ -3,10 +3,14 @@ import { storeFailure } from "./database.ts";
 import { type Item, type ItemKind, itemChecks, type LoggedItem } from "./item.ts";
 import type { ItemRow } from "./log.ts";
 
+/** The database of a row, and its session when that is known. */
+type Source = { path: string; session?: string | undefined };
+
 /** Makes an item of its row. An unknown kind is refused. */
-export function decodeItem(path: string, { session, seq, turn, at, body }: ItemRow): LoggedItem {
+export function decodeItem(row: ItemRow, { path, session }: Source): LoggedItem {
+  const { seq, body } = row;
   const item: unknown = parseJson(body);
-  if (isItem(item)) return logged(item, { seq, turn, at: new Date(at).toISOString() });
+  if (isItem(item)) return logged(item, row);
   const kind = stringIn(recordOf(item), "kind");
   const isUnknown = kind !== undefined && !Object.hasOwn(itemChecks, kind);
   const problem = isUnknown
@@ -17,7 +21,7 @@ export function decodeItem(path: string, { session, seq, turn, at, body }: ItemR
 }
 
 /** In place: a long log has many items. */
-function logged(item: Item, { seq, turn, at }: Omit<LoggedItem, keyof Item>): LoggedItem {
+function logged(item: Item, { seq, turn, at }: ItemRow): LoggedItem {
   const whole = item as LoggedItem;
   whole.seq = seq;
   whole.turn = turn;

@@ -1,4 +1,4 @@
-import type { AssistantMessage, Message, ToolMessage, UserMessage } from "../model/message.ts";
+import type { AssistantMessage, CallPart, Message, ToolMessage, UserMessage } from "../model/message.ts";
 import type { Item, ItemOf } from "./item.ts";
 
 const noResult = "[interrupted: no result was recorded]";
@@ -49,60 +49,73 @@ export class History {
   }
 
   messages(): Message[] {
-    return this.#open === undefined ? [...this.#closed] : [...this.#closed, ...this.#open.messages()];
+    const messages = [...this.#closed];
+    this.#open?.addTo(messages);
+    return messages;
   }
 
   #say(message: UserMessage): void {
     if (message.parts.length === 0) return;
     if (this.#open === undefined) this.#closed.push(message);
-    else this.#open.later.push(message);
+    else (this.#open.later ??= []).push(message);
   }
 
   /** Providers refuse a reply without text or calls, such as one that was cut off while the model was thinking. */
   #reply({ parts }: ItemOf<"assistant">): void {
-    if (!parts.some((part) => part.type === "call" || (part.type === "text" && part.text !== ""))) return;
-    this.#open = new OpenReply(parts, this.#ids);
+    let says = false;
+    for (const part of parts) {
+      if (part.type === "call") {
+        this.#open = new OpenReply(parts, this.#ids);
+        return;
+      }
+      says ||= part.type === "text" && part.text !== "";
+    }
+    if (says) this.#closed.push({ role: "assistant", parts });
   }
 
   /** No results come after the next reply or the end of the turn. */
   #close(): void {
-    if (this.#open !== undefined) this.#closed.push(...this.#open.messages());
+    this.#open?.addTo(this.#closed);
     this.#open = undefined;
   }
 }
 
-type Call = { recordedId: string; id: string; tool: string; result: ItemOf<"result"> | undefined };
+type Call = { part: CallPart; id: string; result: ItemOf<"result"> | undefined };
 
-/** A reply whose results may still arrive, in any order. */
+/** A reply with calls whose results may still arrive, in any order. */
 class OpenReply {
-  readonly later: UserMessage[] = [];
+  later: UserMessage[] | undefined;
   readonly #message: AssistantMessage;
   readonly #calls: Call[] = [];
 
   constructor(parts: AssistantMessage["parts"], ids: Set<string>) {
-    this.#message = {
-      role: "assistant",
-      parts: parts.map((part) => {
-        if (part.type !== "call") return part;
-        const id = uniqueId(part.id, ids);
-        this.#calls.push({ recordedId: part.id, id, tool: part.tool, result: undefined });
-        return id === part.id ? part : { ...part, id };
-      }),
-    };
+    let shown = parts;
+    for (const part of parts) {
+      if (part.type !== "call") continue;
+      const id = uniqueId(part.id, ids);
+      this.#calls.push({ part, id, result: undefined });
+      if (id !== part.id) shown = shown.map((one) => (one === part ? { ...part, id } : one));
+    }
+    this.#message = { role: "assistant", parts: shown };
   }
 
   /** The first result for an id belongs to the first call with that id; a result without a call is dropped. */
   take(result: ItemOf<"result">): void {
-    const call = this.#calls.find(({ recordedId, result: taken }) => recordedId === result.call && taken === undefined);
-    if (call !== undefined) call.result = result;
+    for (const call of this.#calls) {
+      if (call.part.id !== result.call || call.result !== undefined) continue;
+      call.result = result;
+      return;
+    }
   }
 
-  messages(): Message[] {
-    return [this.#message, ...this.#calls.map(toolMessage), ...this.later];
+  addTo(messages: Message[]): void {
+    messages.push(this.#message);
+    for (const call of this.#calls) messages.push(toolMessage(call));
+    if (this.later !== undefined) messages.push(...this.later);
   }
 }
 
-function toolMessage({ id, tool, result }: Call): ToolMessage {
+function toolMessage({ part: { tool }, id, result }: Call): ToolMessage {
   if (result === undefined)
     return { role: "tool", call: id, tool, ok: false, parts: [{ type: "text", text: noResult }] };
   return { role: "tool", call: id, tool, ok: result.ok, parts: result.parts };

@@ -52,7 +52,7 @@ function htmlOfReply({ parts }: ItemOf<"assistant">, results: Results): string {
 function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
   switch (item.kind) {
     case "turn_start":
-      return `<h2>Turn ${item.turn} <time datetime="${escaped(item.at)}">${minuteOf(item.at)}</time></h2>\n`;
+      return `<h2>Turn ${item.turn} ${timeOf(new Date(item.at).toISOString())}</h2>\n`;
     case "user":
       return `<section class="prompt">${htmlBlocks(item.parts)}</section>\n`;
     case "result":
@@ -75,7 +75,7 @@ function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
   }
 }
 
-/** `2026-11-18 12:00 UTC`: a page without scripts does not know its reader's time zone. */
-function minuteOf(at: string): string {
-  return escaped(`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`);
+/** As `2026-11-18 12:00 UTC`: a page without scripts does not know its reader's time zone. */
+function timeOf(at: string): string {
+  return `<time datetime="${at}">${at.slice(0, 10)} ${at.slice(11, 16)} UTC</time>`;
 }

@@ -1,4 +1,4 @@
-import { modes, networks, wires } from "../config/config.ts";
+import { editDialects, modes, networks, wires } from "../config/config.ts";
 import {
   isBoolean,
   isEither,
@@ -16,9 +16,15 @@ import { todoStates } from "./todo.ts";
 const text = isRecordOf({ type: isOneOf("text"), text: isString });
 const image = isRecordOf({ type: isOneOf("image"), mime: isString, base64: isString });
 const thinking = isRecordOf({ type: isOneOf("thinking"), text: isString }, { token: isString });
-const call = isRecordOf({ type: isOneOf("call"), id: isString, tool: isString, arguments: isString });
+const call = isRecordOf(
+  { type: isOneOf("call"), id: isString, tool: isString, arguments: isString },
+  { token: isString },
+);
 const shown = isListOf(isEither(text, image));
-const usage = isRecordOf({ input: isFigure, cached: isFigure, output: isFigure, reasoning: isFigure });
+const usage = isRecordOf(
+  { input: isFigure, cached: isFigure, output: isFigure, reasoning: isFigure },
+  { written: isNumber },
+);
 
 /** Permissions of a run beyond its mode, by real paths. Sessions of earlier versions of koda have no record of them. */
 const granted = isRecordOf(
@@ -34,6 +40,7 @@ const connection = isRecordOf(
     reasoningEffort: isOneOf("low", "medium", "high"),
     temperature: isNumber,
     maxOutputTokens: isNumber,
+    edit: isOneOf(...editDialects),
   },
 );
 
@@ -134,5 +141,5 @@ type Flat<T> = { [K in keyof T]: T[K] };
 export type ConnectionFacts = Flat<TypeOf<typeof connection>>;
 export type EnvironmentFacts = Flat<TypeOf<typeof environment>>;
 
-/** An item in the log. Turns count from 1; items before the first turn have turn 0. */
-export type LoggedItem = Item & { seq: number; turn: number; at: string };
+/** An item in the log, `at` in milliseconds. Turns count from 1; items before the first turn have turn 0. */
+export type LoggedItem = Item & { seq: number; turn: number; at: number };

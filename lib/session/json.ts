@@ -25,7 +25,7 @@ export function totalTokens({ usage: { input, output } }: SessionInfo): number |
 
 export function itemJson({ seq, turn, kind, at, ...rest }: LoggedItem): Record<string, unknown> {
   const named = Object.entries(rest).map(([key, value]) => [snakeCase(key), value] as const);
-  return { seq, turn, kind, at, ...Object.fromEntries(named) };
+  return { seq, turn, kind, at: new Date(at).toISOString(), ...Object.fromEntries(named) };
 }
 
 function snakeCase(key: string): string {

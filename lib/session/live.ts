@@ -1,7 +1,7 @@
 import type { Database } from "./database.ts";
 import { decodeItem } from "./decode.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
-import { type ItemRow, readItemsAfter, readItemsAt, readMarkers } from "./log.ts";
+import { readItemsAfter, readItemsAt, readMarkers } from "./log.ts";
 
 /**
  * The items of a log that still count, oldest first: none of a turn that was rolled back, and none from before the last
@@ -12,7 +12,11 @@ export function readLive(db: Database, session: string): LoggedItem[] {
     const compaction = lastCompaction(db, session);
     const { seq, kept, tail } = compaction ?? { seq: 0, kept: [], tail: [] };
     const before = seq === 0 ? [] : readItemsAt(db, { session, seqs: [...kept, ...tail, seq] });
-    return surviving([...before, ...readItemsAfter(db, { session, seq })], (row) => decodeItem(db.path, row));
+    const source = { path: db.path, session };
+    const items: LoggedItem[] = [];
+    for (const rows of [before, readItemsAfter(db, { session, seq })])
+      for (const row of rows) addItem(items, decodeItem(row, source));
+    return items;
   });
 }
 
@@ -20,19 +24,15 @@ export function readLive(db: Database, session: string): LoggedItem[] {
 function lastCompaction(db: Database, session: string): (ItemOf<"compaction"> & LoggedItem) | undefined {
   let lastTurn = Infinity;
   for (const row of readMarkers(db, session)) {
-    const marker = decodeItem(db.path, row);
+    const marker = decodeItem(row, { path: db.path, session });
     if (marker.kind === "rollback") lastTurn = Math.min(lastTurn, marker.turn);
     if (marker.kind === "compaction" && marker.turn <= lastTurn) return marker;
   }
   return undefined;
 }
 
-function surviving(rows: readonly ItemRow[], decoded: (row: ItemRow) => LoggedItem): LoggedItem[] {
-  const items: LoggedItem[] = [];
-  for (const row of rows) {
-    const item = decoded(row);
-    if (item.kind !== "rollback") items.push(item);
-    else while ((items.at(-1)?.turn ?? 0) > item.turn) items.pop();
-  }
-  return items;
+/** A rollback takes back the turns after its own. */
+function addItem(items: LoggedItem[], item: LoggedItem): void {
+  if (item.kind !== "rollback") items.push(item);
+  else while ((items.at(-1)?.turn ?? 0) > item.turn) items.pop();
 }

@@ -33,17 +33,18 @@ export type SessionInfo = {
 };
 
 const sessionColumns = `id, parent, root, title, cwd, model, provider, mode, created_at AS createdAt,
-  updated_at AS updatedAt, length, turns, input, cached, output, reasoning, cost AS costUsd, ended`;
+  updated_at AS updatedAt, length, turns, input, cached, written, output, reasoning, cost AS costUsd, ended`;
 
-type SessionRow = Omit<SessionInfo, "parent" | "usage"> & Usage & { parent: string | null };
+type SessionRow = Omit<SessionInfo, "parent" | "usage"> &
+  Omit<Usage, "written"> & { parent: string | null; written: number | null };
 
 /** The sessions that a condition selects; it may go on with ORDER BY and LIMIT. */
 export function readSessions(db: Database, condition: string, values: (string | number | null)[] = []): SessionInfo[] {
   const rows = db.all<SessionRow>(`SELECT ${sessionColumns} FROM session WHERE ${condition}`, values);
-  return rows.map(({ parent, input, cached, output, reasoning, ...rest }) => ({
+  return rows.map(({ parent, input, cached, written, output, reasoning, ...rest }) => ({
     ...rest,
     ...(parent !== null && { parent }),
-    usage: { input, cached, output, reasoning },
+    usage: { input, cached, ...(written !== null && { written }), output, reasoning },
   }));
 }
 
@@ -92,10 +93,9 @@ export function continued(
   now: number,
 ): { info: SessionInfo; logged: LoggedItem[] } {
   let info: SessionInfo = { ...before, updatedAt: now };
-  const at = new Date(now).toISOString();
   const logged = items.map((item): LoggedItem => {
     info = withItem(info, item);
-    return { seq: info.length, turn: info.turns, at, ...item };
+    return { seq: info.length, turn: info.turns, at: now, ...item };
   });
   return { info, logged };
 }
@@ -167,11 +167,28 @@ export function appendItems(db: Database, { info, items }: { info: SessionInfo; 
 
 export function updateSession(db: Database, info: SessionInfo): void {
   const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage, costUsd, ended } = info;
-  const { input, cached, output, reasoning } = usage;
+  const { input, cached, written, output, reasoning } = usage;
   db.run(
     `UPDATE session SET title = ?, cwd = ?, model = ?, provider = ?, mode = ?, updated_at = ?, length = ?, turns = ?,
-       input = ?, cached = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
-    [title, cwd, model, provider, mode, updatedAt, length, turns, input, cached, output, reasoning, costUsd, ended, id],
+       input = ?, cached = ?, written = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
+    [
+      title,
+      cwd,
+      model,
+      provider,
+      mode,
+      updatedAt,
+      length,
+      turns,
+      input,
+      cached,
+      written ?? null,
+      output,
+      reasoning,
+      costUsd,
+      ended,
+      id,
+    ],
   );
 }
 
@@ -188,26 +205,29 @@ function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
   ]);
 }
 
-export type ItemRow = { session?: string; seq: number; turn: number; at: number; body: string };
+export type ItemRow = { seq: number; turn: number; at: number; body: string };
 
-export const selectRows = `SELECT item.session, item.seq, item.turn, item.at, content.body
-  FROM item JOIN content ON content.id = item.content WHERE item.session = ?1`;
+const rowsOf = (items: string) => `SELECT item.seq, item.turn, item.at, content.body
+  FROM ${items} JOIN content ON content.id = item.content WHERE item.session = ?1`;
 
-/** The condition of the index `item_marker`, without which SQLite does not use it. */
+export const selectRows: string = rowsOf("item");
+
+/** SQLite would rather read the whole log than use this index, and cannot use it without its condition. */
+const markers = "INDEXED BY item_marker";
 const isMarker = (item: string) => `${item}.kind IN ('environment', 'compaction', 'rollback')`;
+const selectMarkers = `${rowsOf(`item ${markers}`)} AND ${isMarker("item")}`;
 
 /** The environment of the latest turn that was not rolled back. */
 export function readEnvironment(db: Database, session: string): ItemRow | undefined {
-  const later = `SELECT 1 FROM item AS later WHERE later.session = item.session AND ${isMarker("later")}
+  const later = `SELECT 1 FROM item AS later ${markers} WHERE later.session = item.session AND ${isMarker("later")}
     AND later.kind = 'rollback' AND later.seq > item.seq AND later.turn < item.turn`;
-  const those = `${isMarker("item")} AND item.kind = 'environment' AND NOT EXISTS (${later})`;
-  return db.get<ItemRow>(`${selectRows} AND ${those} ORDER BY item.seq DESC LIMIT 1`, [session]);
+  const those = `item.kind = 'environment' AND NOT EXISTS (${later})`;
+  return db.get<ItemRow>(`${selectMarkers} AND ${those} ORDER BY item.seq DESC LIMIT 1`, [session]);
 }
 
 /** The markers of a log that change what came before them, newest first. */
 export function readMarkers(db: Database, session: string): ItemRow[] {
-  const those = `${isMarker("item")} AND item.kind <> 'environment'`;
-  return db.all<ItemRow>(`${selectRows} AND ${those} ORDER BY item.seq DESC`, [session]);
+  return db.all<ItemRow>(`${selectMarkers} AND item.kind <> 'environment' ORDER BY item.seq DESC`, [session]);
 }
 
 /** The rows of a log from a place on, oldest first; decode.ts makes items of them. */

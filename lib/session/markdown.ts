@@ -14,7 +14,7 @@ export const markdown: DocumentWriter = function* ({ info, items }) {
 function sectionsOf(item: LoggedItem): string[] {
   switch (item.kind) {
     case "turn_start":
-      return [`## Turn ${item.turn}\n\n*${item.at}*`];
+      return [`## Turn ${item.turn}\n\n*${new Date(item.at).toISOString()}*`];
     case "user":
       return [`**Prompt**\n\n${each(item.parts, quoted)}`];
     case "assistant":

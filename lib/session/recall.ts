@@ -20,7 +20,7 @@ export function openRecall(db: Database, { session }: { session: string }) {
     turn(turn: number): string | undefined {
       const rows = rowsOfTurn(db, { session, turn });
       if (rows.length === 0) return undefined;
-      const text = [...passagesOf(rows.map((row) => decodeItem(db.path, row)))].join("\n\n");
+      const text = [...passagesOf(rows.map((row) => decodeItem(row, { path: db.path, session })))].join("\n\n");
       return isTakenBack(db, session, { turn, seq: rows[0]?.seq ?? 0 }) ? `[${takenBack}]\n\n${text}` : text;
     },
   };

@@ -1,3 +1,4 @@
+import { includesImage } from "../model/message.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 
 /** Replaces an image that the provider refused. */
@@ -18,5 +19,5 @@ export function withoutImages(
 
 /** True for a prompt or a result with an image in it. */
 export function hasImage(item: LoggedItem): item is LoggedItem & ItemOf<"user" | "result"> {
-  return (item.kind === "user" || item.kind === "result") && item.parts.some(({ type }) => type === "image");
+  return (item.kind === "user" || item.kind === "result") && includesImage(item.parts);
 }

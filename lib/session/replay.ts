@@ -13,25 +13,35 @@ export class Replay {
   #items: LoggedItem[] = [];
   #history = new History();
   #size = new ContextSize();
+  #latest: Latest = {};
 
   /** The items of `readLive`: none from before the last compaction but those it kept, and none of dropped turns. */
   constructor(items: readonly LoggedItem[]) {
     // The messages are made once, however many markers there are.
-    const begin = items.findLastIndex(isMarker) + 1;
-    for (const item of items.slice(0, begin)) this.#items = applied(this.#items, item);
-    if (begin > 0) this.#rebuild();
-    for (const item of items.slice(begin)) this.add(item);
+    let changed = 0;
+    for (const item of items) {
+      const after = applied(this.#items, item);
+      if (after !== this.#items) changed = after.length;
+      this.#items = after;
+    }
+    this.#rebuild(changed);
   }
 
   add(item: LoggedItem): void {
-    this.#items = applied(this.#items, item);
-    if (isMarker(item)) this.#rebuild();
+    const after = applied(this.#items, item);
+    const isMarker = after !== this.#items;
+    this.#items = after;
+    if (isMarker) this.#rebuild(after.length);
     else this.#show(item);
   }
 
   /** In the order in which the model sees them. Results may be trimmed. */
   get items(): readonly LoggedItem[] {
     return this.#items;
+  }
+
+  get latest(): Readonly<Latest> {
+    return this.#latest;
   }
 
   messages(): Message[] {
@@ -43,26 +53,30 @@ export class Replay {
     return this.#size.tokens(overhead);
   }
 
-  #rebuild(): void {
+  /** The last marker has changed the first items, this many. */
+  #rebuild(changed: number): void {
     this.#history = new History();
     this.#size = new ContextSize();
-    for (const item of this.#items) this.#show(item);
+    this.#latest = {};
+    for (const item of this.#items.slice(0, changed)) this.#show(item);
     // Figures that were reported for other messages say nothing about these.
     this.#size.forgetReported();
+    for (const item of this.#items.slice(changed)) this.#show(item);
   }
 
   #show(item: LoggedItem): void {
     this.#history.add(item);
     this.#size.add(item);
+    if (item.kind === "environment") this.#latest.environment = item;
+    else if (item.kind === "todo") this.#latest.todo = item;
+    else if (item.kind === "turn_start" || item.kind === "turn_end") this.#latest.turn = item;
   }
 }
 
-/** Markers change what came before them. */
-function isMarker({ kind }: LoggedItem): boolean {
-  return kind === "compaction" || kind === "trim" || kind === "images_removed";
-}
+/** The last items of some kinds. */
+type Latest = { environment?: ItemOf<"environment">; todo?: ItemOf<"todo">; turn?: ItemOf<"turn_start" | "turn_end"> };
 
-/** The items with one more, in place where nothing else changes. */
+/** The items with one more; in place unless that is a marker, which changes what came before it. */
 function applied(items: LoggedItem[], item: LoggedItem): LoggedItem[] {
   if (item.kind === "compaction") return compacted(items, item);
   if (item.kind === "trim") return withTrimmed(items, item);

@@ -145,6 +145,7 @@ const migrations: readonly string[] = [
     FROM item JOIN content ON content.id = item.content
     WHERE item.session = session.id AND item.seq = session.length AND item.kind = 'turn_end');
   `,
+  "ALTER TABLE session ADD COLUMN written INTEGER",
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */

@@ -61,7 +61,7 @@ type Sought = { query: string; session?: string; limit: number };
 /** Texts are read only for the matches within the limit: there may be thousands of long ones. */
 function find(db: Database, sought: Sought): { found: (FoundItem | FoundOutput)[]; total: number } {
   const { session } = sought;
-  const textOf = (row: ItemRow) => searchableText(decodeItem(db.path, row));
+  const textOf = (row: ItemRow) => searchableText(decodeItem(row, { path: db.path, session }));
   const scope: Scope = session === undefined ? {} : { session };
   updateIndex(db, { ...scope, textOf });
   const { ids, total } = idsOf(db, { ...sought, textOf });
@@ -72,14 +72,16 @@ function find(db: Database, sought: Sought): { found: (FoundItem | FoundOutput)[
 /** Of the places that forks share: the one in the session, or else the one in the oldest session. */
 const firstPlace = "(?2 IS NULL OR session.id = ?2) ORDER BY session.created_at, session.id LIMIT 1";
 
-function itemWith(db: Database, content: number, { session }: Scope): FoundItem | undefined {
+function itemWith(db: Database, content: number, scope: Scope): FoundItem | undefined {
   const row = db.get<ItemRow & { session: string }>(
     `SELECT item.session, item.seq, item.turn, item.at, content.body FROM item
        JOIN content ON content.id = item.content JOIN session ON session.id = item.session
        WHERE item.content = ?1 AND ${firstPlace}`,
-    [content, session ?? null],
+    [content, scope.session ?? null],
   );
-  return row && { type: "item", session: row.session, seq: row.seq, at: row.at, item: decodeItem(db.path, row) };
+  if (row === undefined) return undefined;
+  const { session, seq, at } = row;
+  return { type: "item", session, seq, at, item: decodeItem(row, { path: db.path, session }) };
 }
 
 function outputWith(db: Database, recording: number, { session }: Scope): FoundOutput | undefined {

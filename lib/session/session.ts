@@ -83,7 +83,7 @@ export class Session implements AsyncDisposable {
 
   /** The environment that was recorded last. */
   get environment(): EnvironmentFacts | undefined {
-    return this.#replay.items.findLast((item) => item.kind === "environment")?.facts;
+    return this.#replay.latest.environment?.facts;
   }
 
   get todo(): TodoList {
@@ -92,9 +92,9 @@ export class Session implements AsyncDisposable {
 
   /** The end of the latest turn; a turn that was killed has none in the log. */
   get lastTurn(): "none" | "complete" | "unfinished" {
-    const mark = lastMark(this.#replay.items);
-    if (mark === undefined) return "none";
-    return mark.kind === "turn_end" && mark.reason === "complete" ? "complete" : "unfinished";
+    const { turn } = this.#replay.latest;
+    if (turn === undefined) return "none";
+    return turn.kind === "turn_end" && turn.reason === "complete" ? "complete" : "unfinished";
   }
 
   /** The messages for the model. */
@@ -135,7 +135,7 @@ export class Session implements AsyncDisposable {
     this.#write(() => {
       appendItems(this.#db, { info, items: logged });
       replay = new Replay(readLive(this.#db, this.id));
-      standing = standingAfter(info, replay.items);
+      standing = standingAfter(info, replay);
       updateSession(this.#db, standing);
     });
     this.#replay = replay;
@@ -189,7 +189,7 @@ export class Session implements AsyncDisposable {
   }
 
   #todoOfLog(): TodoList {
-    return createTodoList(this.#replay.items.findLast((item) => item.kind === "todo")?.items ?? []);
+    return createTodoList(this.#replay.latest.todo?.items ?? []);
   }
 
   #write(steps: () => void): void {
@@ -205,14 +205,8 @@ export class Session implements AsyncDisposable {
   }
 }
 
-function lastMark(items: readonly LoggedItem[]) {
-  return items.findLast((item) => item.kind === "turn_start" || item.kind === "turn_end");
-}
-
 /** The session's row repeats what the items that still count say. */
-function standingAfter(info: SessionInfo, items: readonly LoggedItem[]): SessionInfo {
-  const mark = lastMark(items);
-  const environment = items.findLast((item) => item.kind === "environment");
-  const ended = mark?.kind === "turn_end" ? mark.reason : null;
+function standingAfter(info: SessionInfo, { latest: { turn, environment } }: Replay): SessionInfo {
+  const ended = turn?.kind === "turn_end" ? turn.reason : null;
   return { ...info, ended, ...(environment && standingOf(environment.facts)) };
 }

@@ -147,16 +147,17 @@ export class Store implements AsyncDisposable {
   /** The environment of a session's latest turn. */
   async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
     const row = readEnvironment(this.#db, id);
-    const item = row && decodeItem(this.#db.path, row);
+    const item = row && decodeItem(row, { path: this.#db.path, session: id });
     return item?.kind === "environment" ? item.facts : undefined;
   }
 
   /** The log of a session, oldest item first, read in small parts; another process may be writing to it. */
   *log(id: string): Generator<LoggedItem, void> {
+    const source = { path: this.#db.path, session: id };
     let last: number | undefined = 0;
     while (last !== undefined) {
       const rows: ItemRow[] = readItemsAfter(this.#db, { session: id, seq: last, most: itemsAtOnce });
-      for (const row of rows) yield decodeItem(this.#db.path, row);
+      for (const row of rows) yield decodeItem(row, source);
       last = rows.length < itemsAtOnce ? undefined : rows.at(-1)?.seq;
     }
   }

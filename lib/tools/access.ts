@@ -1,6 +1,8 @@
 import { noEffect, type Claim } from "../trust/claim.ts";
-import { resolvePath, type ResolvedPath } from "../trust/path.ts";
-import { deniedOutside, notAFile } from "./refusal.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { resolveEntry, resolvePath, whyUndeletable, type ResolvedPath } from "../trust/path.ts";
+import { missingText } from "./missing.ts";
+import { deniedDestructive, deniedOutside, notAFile } from "./refusal.ts";
 import { failed, type ClaimContext, type ToolResult } from "./tool.ts";
 
 /** A place that is hidden from the run is refused by the gate. */
@@ -16,8 +18,18 @@ export function claimWrite<Input extends { path: string }>(
   return claimChange(resolvePath(path, policy));
 }
 
-export function claimChange({ real, outside }: ResolvedPath): Claim {
+function claimChange({ real, outside }: ResolvedPath): Claim {
   return { effect: "write", writes: [real], ...(outside !== undefined && { outside }) };
+}
+
+/** Deleting inside the project is a write like any other: a snapshot brings it back. */
+export function claimDelete<Input extends { path: string }>(
+  { path }: Input,
+  { policy }: Pick<ClaimContext, "policy">,
+): Claim {
+  const place = resolveEntry(path, policy);
+  const reason = whyUndeletable(place.real, policy);
+  return reason === undefined ? claimChange(place) : { ...claimChange(place), effect: "destructive", reason };
 }
 
 /**
@@ -30,4 +42,29 @@ export function refuseWrite({ kind, shown, fault, outside }: ResolvedPath): Tool
   if (outside !== undefined) return deniedOutside(outside);
   if (kind === "file" || kind === "missing") return undefined;
   return failed(kind === "directory" ? `${what}: it is a directory.` : `${what}: ${notAFile(kind)}`);
+}
+
+/** Why a file cannot be made there, if so, for a tool that never overwrites one. */
+export function refuseNew(path: string, place: ResolvedPath): ToolResult | undefined {
+  const refusal = refuseWrite(place) ?? refuseDirectoryName(path);
+  if (refusal !== undefined || place.kind === "missing") return refusal;
+  return failed(`"${place.shown}" exists already: change it with "*** Update File", or Delete it first.`);
+}
+
+/** A path that ends like that of a directory names no file. */
+export function refuseDirectoryName(path: string): ToolResult | undefined {
+  if (!path.endsWith("/")) return undefined;
+  return failed(`Cannot write "${path}": that names a directory, expected a file.`);
+}
+
+/** Why nothing may be deleted there, if so. */
+export function refuseDelete(place: ResolvedPath, policy: Policy): ToolResult | undefined {
+  const { kind, shown, real, fault, outside } = place;
+  if (fault !== undefined) return failed(`Cannot delete "${shown}": ${fault}`);
+  const never = whyUndeletable(real, policy);
+  if (never !== undefined) return deniedDestructive(never);
+  if (outside !== undefined) return deniedOutside(outside);
+  if (kind === "missing") return failed(missingText(place, policy));
+  if (kind === "file" || kind === "symlink" || kind === "directory") return undefined;
+  return failed(`Cannot delete "${shown}": ${notAFile(kind)}`);
 }

@@ -3,30 +3,51 @@ type SimilarLine = { start: number; lines: readonly string[]; differsInBlanksOnl
 const mostShownLines = 12;
 const mostComparedCharacters = 400;
 const leastSimilarity = 0.5;
+/** A shorter line, such as a bracket, is in every file. */
+const leastCommon = 4;
 
 /** About a tenth of a second. A limit in time would tell the model something else on a busy machine. */
 const mostLookedAt = 4_000_000;
 
 /**
  * The lines of a text that look most like a wanted piece which is not in it. It looks for the longest line of the
- * piece, and what stands around the best find is shown. A large text is looked at as far as `most` characters reach.
+ * piece, or else for the longest that the text has, and what stands around the best find is shown. A large text is
+ * looked at as far as `most` characters reach.
  */
 export function closest(text: string, wanted: string, most = mostLookedAt): SimilarLine | undefined {
   const lines = text.split("\n");
   const piece = wanted.replace(/^(\s*\n)+|\s+$/g, "").split("\n");
-  const anchor = piece.reduce((longest, line) => (line.trim().length > longest.trim().length ? line : longest), "");
-  if (anchor.trim() === "") return undefined;
-
-  const offset = piece.indexOf(anchor);
-  const best = mostSimilarLine(within(lines, most), anchor, (line) => alike(lines, piece, line - offset));
-  if (best === undefined) return undefined;
-  const start = Math.max(0, best - offset);
-  const window = lines.slice(start, best - offset + piece.length);
+  const compared = within(lines, most);
+  const top =
+    topBy(longest(piece), { lines, compared, piece }) ?? topBy(common(piece, compared), { lines, compared, piece });
+  if (top === undefined) return undefined;
+  const start = Math.max(0, top);
+  const window = lines.slice(start, top + piece.length);
   return {
     start: start + 1,
     lines: window.slice(0, mostShownLines),
     differsInBlanksOnly: collapsed(window.join("\n")) === collapsed(wanted),
   };
+}
+
+type Search = Record<"lines" | "compared" | "piece", readonly string[]>;
+
+/** The line at which the piece would begin, going by the one of its lines that is looked for. */
+function topBy(anchor: string, { lines, compared, piece }: Search): number | undefined {
+  if (anchor.trim() === "") return undefined;
+  const offset = piece.indexOf(anchor);
+  const best = mostSimilarLine(compared, anchor, (line) => alike(lines, piece, line - offset));
+  return best === undefined ? undefined : best - offset;
+}
+
+function longest(lines: readonly string[]): string {
+  return lines.reduce((longest, line) => (line.trim().length > longest.trim().length ? line : longest), "");
+}
+
+/** The longest line that both have; models put what they think or see between the lines of a file. */
+function common(piece: readonly string[], lines: readonly string[]): string {
+  const known = new Set(lines.map((line) => line.trim()));
+  return longest(piece.filter((line) => line.trim().length >= leastCommon && known.has(line.trim())));
 }
 
 function within(lines: readonly string[], characters: number): readonly string[] {

@@ -1,32 +1,47 @@
 import { shortened } from "../session/graphemes.ts";
 import { closest } from "./closest.ts";
-import { mostCounted, type Edit, type Mistake } from "./replace.ts";
+import { mostCounted, type Mistake } from "./replace.ts";
 
-type Subject = { shown: string; text: string; edits: readonly Edit[] };
+/** A text that could not be changed, with the pieces that were looked for in it. */
+type Subject = {
+  text: string;
+  pieces: readonly Piece[];
+  /** How a piece can be told from its like. */
+  advice: string;
+};
+
+/** An edit or a hunk: its name, the name of what was looked for, and that itself. */
+type Piece = { name: string; sought: string; wanted: string };
 
 /** Explains to a model how to get its edits right the next time: every mistake at once, with its lines. */
 export function explainMistakes(mistakes: readonly Mistake[], subject: Subject): string {
   const explained = mistakes.slice(0, mostExplained).map((mistake) => explain(mistake, subject));
   const others = mistakes.length - explained.length;
   if (others > 0) explained.push(`${others} more edits have mistakes.`);
-  return [...explained, `"${subject.shown}" was not changed.`].join("\n");
+  return explained.join("\n");
 }
 
 const mostExplained = 5;
 
-function explain(mistake: Mistake, { text, edits }: Subject): string {
-  const which = `edits[${mistake.edit}]`;
+function explain(mistake: Mistake, { text, pieces, advice }: Subject): string {
+  const { name = "", sought = "", wanted = "" } = pieces[mistake.edit] ?? {};
   switch (mistake.kind) {
     case "empty":
-      return `${which}.old is empty: give the text to replace, or a line beside which to insert.`;
+      return `${sought} is empty: give the text to replace, or a line beside which to insert.`;
     case "same":
-      return `${which}: old and new are the same.`;
+      return `${name}: old and new are the same.`;
     case "absent":
-      return `${which}.old was not found. ${nearTo(text, edits[mistake.edit]?.old ?? "")}`;
+      return `${sought} was not found. ${nearTo(text, wanted)}`;
     case "ambiguous":
-      return `${which}.old occurs ${times(mistake.count)} (${lineList(mistake)}): include more of the surrounding text, or set all.`;
+      return `${sought} occurs ${times(mistake.count)} (${lineList(mistake)}): ${advice}.`;
     case "overlap":
-      return `${which} and edits[${mistake.other}] overlap at line ${mistake.line}: combine them into one edit.`;
+      return `${name} and ${pieces[mistake.other]?.name} overlap at line ${mistake.line}: combine them into one.`;
+    case "unplaced":
+      return `${name} only adds lines: give a line of context beside them, or end it with "*** End of File".`;
+    case "header":
+      return `${name}: "@@ ${mistake.header}" was not found above its lines. ${nearTo(text, mistake.header)}`;
+    case "not at the end":
+      return `${name} is marked "*** End of File", but its lines are not the last (line ${mistake.lines.join(", ")}).`;
     default:
       return mistake satisfies never;
   }

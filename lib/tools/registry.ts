@@ -1,3 +1,4 @@
+import { applyPatchTool } from "./applypatch.ts";
 import { bashTool } from "./bash.ts";
 import { deleteTool } from "./delete.ts";
 import { editTool } from "./edit.ts";
@@ -12,11 +13,15 @@ import type { Tool } from "./tool.ts";
 import { webFetchTool } from "./webfetch.ts";
 import { writeTool } from "./write.ts";
 
-/** Every built-in tool, in the order in which the model is shown them. The order is part of the prompt's prefix. */
+/**
+ * Every built-in tool, in the order in which the model is shown them; of twins it is shown one. The order is part of
+ * the prompt's prefix.
+ */
 export const builtInTools: readonly Tool[] = [
   readTool,
   writeTool,
   editTool,
+  applyPatchTool,
   deleteTool,
   listTool,
   globTool,

@@ -1,10 +1,16 @@
 export type Edit = { old: string; new: string; all?: boolean };
 
-/** A mistake in an edit; `edit` counts from 0. */
+/** A mistake in an edit or in a hunk of a patch; both count from 0. */
 export type Mistake =
   | { kind: "empty" | "same" | "absent"; edit: number }
   | { kind: "ambiguous"; edit: number; count: number; lines: readonly number[] }
-  | { kind: "overlap"; edit: number; other: number; line: number };
+  | { kind: "overlap"; edit: number; other: number; line: number }
+  /** A hunk that only adds lines, and does not say where. */
+  | { kind: "unplaced"; edit: number }
+  /** The header of a hunk stands nowhere before its lines. */
+  | { kind: "header"; edit: number; header: string }
+  /** The lines of a hunk, marked as the end of the file, stand elsewhere. */
+  | { kind: "not at the end"; edit: number; lines: readonly number[] };
 
 type Edited = { text: string; count: number };
 
@@ -13,23 +19,38 @@ type Edited = { text: string; count: number };
  * are `\n` and match the file's `\r\n` too; what is put in gets the line ends of its place.
  */
 export function replaceIn(original: string, edits: readonly Edit[]): Edited | readonly Mistake[] {
+  return replaceFound(original, (view) => edits.map((edit, index) => find(view, edit, index)));
+}
+
+/** The same for replacements that are found in another way. */
+export function replaceFound(
+  original: string,
+  find: (view: View) => readonly (readonly Match[] | Mistake)[],
+): Edited | readonly Mistake[] {
   const view = viewOf(original);
-  const found = edits.map((edit, index) => find(view, edit, index));
+  const found = find(view);
   const mistakes = found.filter((result) => "kind" in result);
   if (mistakes.length > 0) return mistakes;
 
-  const matches = found.flatMap((result) => ("kind" in result ? [] : result)).sort((a, b) => a.start - b.start);
-  const overlap = matches.findIndex(({ start }, index) => start < (matches[index - 1]?.end ?? 0));
+  const matches = found.flatMap((result) => ("kind" in result ? [] : result));
+  matches.sort((a, b) => a.start - b.start || a.end - b.end);
+  const overlap = matches.findIndex((match, index) => doOverlap(matches[index - 1], match));
   const [first, second] = matches.slice(overlap - 1, overlap + 1);
   if (overlap !== -1 && first !== undefined && second !== undefined)
     return [{ kind: "overlap", edit: first.edit, other: second.edit, line: lineAt(view.text, second.start) }];
   return { text: assemble(original, view, matches), count: matches.length };
 }
 
+/** Two insertions at one place overlap too: their order would be a guess. */
+function doOverlap(before: Match | undefined, { start, end }: Match): boolean {
+  return before !== undefined && (start < before.end || end === before.start);
+}
+
 /** How often a text occurs that should occur once is of no interest beyond this. */
 export const mostCounted = 1000;
 
-type Match = { edit: number; start: number; end: number; replacement: string };
+/** A place in the view of a text, and what comes there instead. */
+export type Match = { edit: number; start: number; end: number; replacement: string };
 
 function find(view: View, { old, new: replacement, all = false }: Edit, edit: number): Match[] | Mistake {
   const wanted = view.toLf(old);
@@ -64,7 +85,7 @@ function assemble(original: string, view: View, matches: readonly Match[]): stri
 }
 
 /** A text with `\n` for line ends, and the way back to the original. */
-type View = {
+export type View = {
   text: string;
   toLf(text: string): string;
   /** The place in the original of a place in the view. */

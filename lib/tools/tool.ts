@@ -66,6 +66,8 @@ type PreviewContext = Pick<ToolContext, "policy" | "files" | "signal">;
  */
 export type Tool<Input = never> = {
   readonly name: string;
+  /** The tool that is offered to other models in place of this one. */
+  readonly twin?: string;
   /** The model-facing text, from the .md file beside the tool. */
   readonly about: string;
   readonly input: JsonSchema;

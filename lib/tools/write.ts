@@ -6,7 +6,7 @@ import { kindOf } from "../files/walk.ts";
 import { resolvePath } from "../trust/path.ts";
 import { systemFailure } from "./refusal.ts";
 import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
-import { claimWrite, refuseWrite } from "./access.ts";
+import { claimWrite, refuseDirectoryName, refuseWrite } from "./access.ts";
 import about from "./write.md" with { type: "text" };
 
 type Input = { path: string; content: string };
@@ -19,9 +19,8 @@ async function run({ path, content }: Input, context: Pick<ToolContext, "policy"
   const { policy, files } = context;
   const place = resolvePath(path, policy);
   const { real, shown } = place;
-  const refusal = refuseWrite(place);
+  const refusal = refuseWrite(place) ?? refuseDirectoryName(path);
   if (refusal !== undefined) return refusal;
-  if (path.endsWith("/")) return failed(`Cannot write "${path}": that names a directory, expected a file.`);
   const isNew = place.kind === "missing";
   if (!isNew && !files.hasSeen(real))
     return failed(`"${shown}" exists and you have not read it: Read it first, so that nothing is lost unseen.`);

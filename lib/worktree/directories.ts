@@ -3,7 +3,8 @@ import { dirname, join, relative } from "node:path";
 import { unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
 import type { Past } from "./past.ts";
-import { type FrozenRepository, trackedFiles } from "./repository.ts";
+import { trackedFiles } from "./gitindex.ts";
+import type { FrozenRepository } from "./repository.ts";
 
 /** Directories that came and went since a snapshot, relative to the project; those above others come first. */
 export type DirectoryChanges = { made: readonly string[]; removed: readonly string[] };

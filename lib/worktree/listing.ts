@@ -7,7 +7,9 @@ import type { Git } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { scopeOf } from "../tools/search/scope.ts";
 import { walkScope } from "../tools/search/walk.ts";
-import { differing, freezeRepository, trackedFiles, type Differing, type FrozenRepository } from "./repository.ts";
+import { differing, type Differing } from "./differing.ts";
+import { trackedFiles } from "./gitindex.ts";
+import { freezeRepository, type FrozenRepository } from "./repository.ts";
 
 /** A project whose files are listed, and what that takes. */
 export type Project = {

@@ -10,7 +10,7 @@ import { listFiles, listFilesAgain, mostFiles, type Project } from "./listing.ts
 import { directoriesSince, isDirectory } from "./directories.ts";
 import { ignoredBefore, isRules } from "./ignored.ts";
 import type { Change } from "./patch.ts";
-import { executable, indexedFiles } from "./repository.ts";
+import { executable, indexedFiles } from "./gitindex.ts";
 
 /**
  * A project as it was. Of each file there is a copy, but for those in a git repository that are as its index has them:

@@ -1,7 +1,6 @@
 import {
   copyFileSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -10,12 +9,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
-import { largestCopy, type Copies } from "../files/copies.ts";
-import type { Content, PresentEntry } from "../files/entry.ts";
 import { ancestors } from "../files/path.ts";
 import { readSmallText } from "../files/read.ts";
 import { gitPlaces, type GitPlaces } from "../git/places.ts";
-import { runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
+import { tryGit, type Git, type GitRun } from "../git/program.ts";
 
 /**
  * A repository as it was when the snapshot was taken: its index, frozen. Files that are as the index has them need no
@@ -123,193 +120,19 @@ function copyIndex(from: string, to: string, room: IndexRoom): void {
 async function ignores(repository: FrozenRepository, signal: AbortSignal): Promise<boolean> {
   const { base, top } = repository;
   const { exitCode } = await tryGit(
-    { ...inside(repository, signal), cwd: top },
+    { ...insideTree(repository, signal), cwd: top },
     ["check-ignore", "-q", "-z", "--stdin"],
     `${relative(top, base)}\0`,
   );
   return exitCode === 0;
 }
 
-function inside({ git, directory, top, base }: FrozenRepository, signal: AbortSignal): GitRun {
+/** For commands about the work tree. */
+export function insideTree({ git, directory, top, base }: FrozenRepository, signal: AbortSignal): GitRun {
   return { git, directory, workTree: top, cwd: base, signal };
 }
 
-export type Differing = {
-  /** Everything that is not as the frozen index has it: changed, deleted, or not in it. Relative to `base`. */
-  files: readonly string[];
-  /** Directories that are repositories of their own. */
-  nested: readonly string[];
-  directories: readonly string[];
-};
-
-/** With `all` the directories without a file of the index are listed too: empty ones, and those of untracked files. */
-export async function differing(
-  repository: FrozenRepository,
-  signal: AbortSignal,
-  { all = false } = {},
-): Promise<Differing> {
-  const list = async (...kinds: string[]) =>
-    partsOf(await runGit(inside(repository, signal), ["ls-files", "-z", ...kinds]));
-  const untracked = async () => {
-    const files = await list("-o", "--exclude-standard");
-    return { files, directories: all ? await list("-o", "--directory", "--exclude-standard") : [] };
-  };
-  // Each looks at the whole tree: the first takes as long as the others together, on another processor.
-  const [changed, { files: others, directories }] = await bothEnded(list("-m", "-d"), untracked());
-  const paths = [...new Set([...changed, ...others])];
-  return {
-    files: paths.filter((path) => !path.endsWith("/")),
-    nested: [...directoriesIn(paths), ...(await submodules(repository, signal))],
-    directories: directoriesIn(directories),
-  };
-}
-
-function directoriesIn(paths: readonly string[]): string[] {
-  return paths.flatMap((path) => (path.endsWith("/") ? path.slice(0, -1) : []));
-}
-
-/** Nothing of the other runs any more when one has failed. */
-async function bothEnded<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
-  await Promise.allSettled([one, other]);
-  return await Promise.all([one, other]);
-}
-
-async function submodules(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
-  if (!existsSync(join(repository.top, ".gitmodules"))) return [];
-  const entries = [...(await indexEntries(repository, signal))].filter(([, { mode }]) => mode === "160000");
-  return entries.map(([path]) => path).filter((path) => existsSync(join(repository.base, path, ".git")));
-}
-
-/** All the files in the frozen index that lie in the base, whether they are still there or not, and submodules. */
-export async function trackedFiles(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
-  const prefix = prefixOf(repository);
-  const paths = partsOf(await runGit(awayFrom(repository, signal), ["ls-files", "-z"]));
-  return paths.flatMap((path) => (path.startsWith(prefix) ? path.slice(prefix.length) : []));
-}
-
-/** Paths in the index begin with it. */
-function prefixOf({ base, top }: FrozenRepository): string {
-  return base === top ? "" : `${relative(top, base)}/`;
-}
-
-type IndexEntry = { mode: string; hash: string; size: number };
-
-/** `--debug` adds the size that the file had; in case that it ever looks different the size is taken to be right. */
-async function indexEntries(
-  repository: FrozenRepository,
-  signal: AbortSignal,
-  wanted: readonly string[] = [],
-): Promise<Map<string, IndexEntry>> {
-  const prefix = prefixOf(repository);
-  const names = wanted.filter((path) => path !== "").map((path) => `:(literal)${prefix}${path}`);
-  // A command line takes no more; then git lists all of them.
-  const some = names.join().length < mostNamed ? ["--", ...names] : [];
-  const printed = await runGit(awayFrom(repository, signal), ["ls-files", "-z", "-s", "--debug", ...some]);
-  const entries = new Map<string, IndexEntry>();
-  const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?size: (\d+)\tflags: \w+\n)?/gy;
-  for (const [, mode = "", hash = "", path = "", size = "0"] of new TextDecoder().decode(printed).matchAll(entry)) {
-    if (path.startsWith(prefix) && isReadable(path))
-      entries.set(path.slice(prefix.length), { mode, hash, size: Number(size) });
-  }
-  return entries;
-}
-
-const mostNamed = 20_000;
-
 /** For commands to which the work tree does not matter: it may be gone. */
-function awayFrom({ git, directory }: FrozenRepository, signal: AbortSignal): GitRun {
+export function awayFrom({ git, directory }: FrozenRepository, signal: AbortSignal): GitRun {
   return { git, directory, workTree: directory, cwd: directory, signal };
-}
-
-function partsOf(printed: Uint8Array): string[] {
-  return new TextDecoder()
-    .decode(printed)
-    .split("\0")
-    .filter((part) => part !== "" && isReadable(part));
-}
-
-/** A name that is not UTF-8 leads to no file: what looks deleted is not. */
-function isReadable(name: string): boolean {
-  return !name.includes("\uFFFD");
-}
-
-type Wanted = { paths: readonly string[]; copies: Copies };
-
-/** Files as the frozen index has them; those that it does not have are not in the result. */
-export async function indexedFiles(
-  repository: FrozenRepository,
-  { paths, copies }: Wanted,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, PresentEntry>> {
-  const entries = await indexEntries(repository, signal, paths);
-  const wanted = paths.flatMap((path) => {
-    const entry = entries.get(path);
-    return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path }];
-  });
-  const small = wanted.filter(({ size }) => size <= largestCopy);
-  const contents = new Map<string, Content | undefined>();
-  for await (const { path, size, blob } of withBlobs(small, repository, signal)) {
-    const bytes = asInWorkTree(blob, size);
-    contents.set(path, bytes && copies.add(bytes));
-  }
-  // As the umask lets git make one.
-  const plain = lstatSync(join(repository.directory, "HEAD")).mode;
-  const modes = new Map([
-    ["100644", plain],
-    ["100755", executable(plain)],
-  ]);
-  return new Map(
-    wanted.map(({ path, mode }): [string, PresentEntry] => {
-      const kind = mode === "120000" ? "symlink" : "file";
-      return [path, { kind, mode: modes.get(mode) ?? 0o120777, content: contents.get(path) }];
-    }),
-  );
-}
-
-/** As git does it: who may read may execute. */
-export function executable(mode: number): number {
-  return mode | ((mode & 0o444) >> 2);
-}
-
-function isMode(mode: string): boolean {
-  return mode === "100644" || mode === "100755" || mode === "120000";
-}
-
-/**
- * git may have converted the file when it was checked out. By its size it can be told that it did, and undone is the
- * conversion of line ends; of what a filter did the outcome is lost.
- */
-function asInWorkTree(blob: Uint8Array, size: number): Uint8Array | undefined {
-  // Size 0 says of some entries only that git wants to look at them again.
-  if (size === blob.length || size === 0) return blob;
-  const text = Buffer.from(blob).toString("latin1");
-  const converted = text.replace(/\r?\n/g, "\r\n");
-  return converted.length === size ? Buffer.from(converted, "latin1") : undefined;
-}
-
-/** As many blobs are in memory together as come to this. */
-const mostBytes = largestCopy;
-
-/** Without those that are gone with the repository. */
-async function* withBlobs<T extends IndexEntry>(
-  wanted: readonly T[],
-  repository: FrozenRepository,
-  signal: AbortSignal,
-) {
-  let bytes = 0;
-  const groups = Map.groupBy(wanted, ({ size }) => Math.floor((bytes += size) / mostBytes));
-  for (const group of groups.values()) {
-    const hashes = group.map(({ hash }) => hash).join("\n");
-    const printed = await runGit(awayFrom(repository, signal), ["cat-file", "--batch"], hashes);
-    let at = 0;
-    for (const one of group) {
-      const start = printed.indexOf(0x0a, at) + 1;
-      const [, , size] = new TextDecoder().decode(printed.subarray(at, start)).split(" ");
-      at = start;
-      // Of a blob that is gone git says only that it is missing.
-      if (size === undefined) continue;
-      yield { ...one, blob: printed.subarray(start, start + Number(size)) };
-      at += Number(size) + 1;
-    }
-  }
 }

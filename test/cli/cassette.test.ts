@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { linkSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { wires } from "../../lib/config/config.ts";
 import { checkLines, exec, koda, type Line } from "../support/koda.ts";
 import { call, problem, say, status } from "../support/model-reply.ts";
 import { startModelServer, type Script } from "../support/model-server.ts";
@@ -39,7 +40,7 @@ test("a replayed run tells the same story as the recorded one", async () => {
     call("Bash", { command: "cat a.txt; exit 3" }),
     say("It says hello."),
   ];
-  for (const wire of ["chat", "responses"]) {
+  for (const wire of wires) {
     await using place = makePlace({ "a.txt": "hello\n" });
     await using server = await startModelServer(script);
     const recorded = await exec(place, server, ["--wire", wire, "--record", "../run.tape", "Read a.txt"]);

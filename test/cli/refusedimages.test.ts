@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { wires } from "../../lib/config/config.ts";
 import { exec, koda } from "../support/koda.ts";
 import { call, problem, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -14,7 +15,7 @@ const read = (path: string) => call("Read", { path });
 const word = "Invalid image";
 const advice = "Invalid image in your last message. Please remove it and try again.";
 
-for (const wire of ["chat", "responses"])
+for (const wire of wires)
   test(`an image of a tool that the provider refuses is left out, and the run goes on, over ${wire}`, async () => {
     await using place = makePlace(files);
     await using server = await startModelServer([read("a.png"), refusal(), say("I cannot see it."), say("Yes.")]);

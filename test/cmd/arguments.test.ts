@@ -177,7 +177,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   ["exec", ["--output", "yaml"], '--output "yaml": expected text, json or jsonl'],
   ["exec", ["--output", "jsonll"], '--output "jsonll": expected text, json or jsonl (did you mean "jsonl"?)'],
   ["exec", ["--mode", "AUTO"], '--mode "AUTO": expected plan, safe or auto (did you mean "auto"?)'],
-  ["exec", ["--wire", "grpc"], '--wire "grpc": expected chat or responses'],
+  ["exec", ["--wire", "grpc"], '--wire "grpc": expected chat, responses or messages'],
   ["exec", ["--stdin", "maybe"], '--stdin "maybe": expected auto, append, require or ignore'],
   [
     "exec",

@@ -251,7 +251,7 @@ const refused: [content: unknown, problem: string][] = [
   [{ providers: { corp: { baseurl: "x" } } }, 'unknown key "baseurl" in "providers.corp" (did you mean "base_url"?)'],
   [
     { providers: { "my.corp": { models: { "m.1": { window: 1 } } } } },
-    'unknown key "window" in "providers."my.corp".models."m.1"" (the keys there are context_window, max_output, images, price)',
+    'unknown key "window" in "providers."my.corp".models."m.1"" (the keys there are context_window, max_output, images, edit, price)',
   ],
   ['{ "__proto__": { "mode": "auto" } }', 'unknown key "__proto__" at the top level'],
   [{ constructor: 1 }, 'unknown key "constructor" at the top level'],

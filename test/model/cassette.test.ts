@@ -5,7 +5,8 @@ import { readCassette, recordedModel } from "../../lib/model/cassette.ts";
 import { type Fetch, platformFetch } from "../../lib/model/fetch.ts";
 import type { Message } from "../../lib/model/message.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../lib/model/model.ts";
-import type { Wire } from "../../lib/config/config.ts";
+import { modelUrl } from "../../lib/model/address.ts";
+import { type Wire, wires } from "../../lib/config/config.ts";
 import { Recorder, secretsIn, type Track } from "../../lib/model/record.ts";
 import { replayFrom } from "../../lib/model/replay.ts";
 import { Traffic } from "../../lib/model/traffic.ts";
@@ -44,7 +45,7 @@ async function record(place: Place, wire: Wire, { script, requests }: { script: 
   return { file, heard };
 }
 
-describe.each<Wire>(["chat", "responses"])("a cassette of the wire %s", (wire) => {
+describe.each(wires)("a cassette of the wire %s", (wire) => {
   test("replays the same events, with everything that went wrong on the way", async () => {
     await using place = makePlace();
     const script: Entry[] = [
@@ -77,7 +78,7 @@ describe.each<Wire>(["chat", "responses"])("a cassette of the wire %s", (wire) =
       recorded_at: expect.stringMatching(/^\d{4}-.*Z$/),
     });
     expect(lines).toHaveLength(2);
-    const path = wire === "chat" ? "/v1/chat/completions" : "/v1/responses";
+    const path = new URL(modelUrl(wire, { baseUrl: nowhere }, "scripted")).pathname;
     expect(lines[0].request).toMatchObject({ wire, path, body: { model: "scripted", stream: true } });
     expect(lines[0].response).toMatchObject({ status: 200, headers: { "content-type": "text/event-stream" } });
     for (const frame of lines[0].response.frames) expect(frame).toEndWith("\n\n");
@@ -114,7 +115,11 @@ describe.each<Wire>(["chat", "responses"])("a cassette of the wire %s", (wire) =
       requests: [asking("list the files of lib/model")],
     });
     const model = connectTo(nowhere, wire, { fetch: player(file), retry: { max: 5 } });
-    const where = wire === "chat" ? "messages[1].content" : "input[0].content";
+    const where = {
+      chat: "messages[1].content",
+      responses: "input[0].content",
+      messages: "messages[0].content[0].text",
+    }[wire];
     const error = converse(model, asking("list the files of lib/tools"));
     await expect(error).rejects.toMatchObject({
       code: "replay",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, exitByCode, KodaError } from "../../lib/errors.ts";
-import type { Wire } from "../../lib/config/config.ts";
+import { type Wire, wires } from "../../lib/config/config.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
 import { failureOf } from "../support/failure.ts";
 import { type ConnectionOptions, connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
@@ -289,7 +289,7 @@ test.each<[number, string, ErrorCode]>([
   expect(await failing(problem(code, message))).toMatchObject({ code: expected });
 });
 
-describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the wire %s", (wire) => {
+describe.each(wires)("what goes wrong on the way, over the wire %s", (wire) => {
   const short = reply(think("h"), say("é", "b"), call("Read", { path: "a" }));
   const whole = { text: "éb", calls: 1 };
 
@@ -315,6 +315,12 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
   }
 
   const broken = { code: "stream", retryable: true } as const;
+  /** The frames, and at most the bytes, that follow the finish reason: a reply is complete without them. */
+  const afterFinish = {
+    chat: { frames: 2, bytes: 600 },
+    responses: { frames: 0, bytes: 3 },
+    messages: { frames: 1, bytes: 60 },
+  } as const;
 
   test.each<Ending>(["end", "fin", "rst"])(
     "a stream cut at any frame by %s is an error or whole, never half",
@@ -322,11 +328,11 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
       const frames = framesIn(short, wire);
       for (let count = 0; count < frames; count++) {
         const result = await outcome(cut(short, { frames: count }, how));
-        // A chat reply is complete with its finish reason: only figures and the goodbye come after it.
-        const complete = wire === "chat" && count >= frames - 2 && how === "end";
+        // A reply may be complete with its finish reason: only figures and the goodbye come after it.
+        const complete = count >= frames - afterFinish[wire].frames && how === "end";
         if (complete) expect(result).toEqual(whole);
         else expect([broken, whole]).toContainEqual(result as typeof broken);
-        if (count < frames - 2) expect(result).toEqual(broken);
+        if (count < frames - afterFinish[wire].frames) expect(result).toEqual(broken);
       }
       expect(await outcome(short)).toEqual(whole);
     },
@@ -334,8 +340,7 @@ describe.each<Wire>(["chat", "responses"])("what goes wrong on the way, over the
 
   test("a stream cut at any byte is an error or whole, never half", async () => {
     const all = bytesOf(reply(say("éb"), call("Read", {})), wire);
-    // The last frames' whole length, in which a chat reply may be complete already.
-    const tail = wire === "chat" ? 600 : 3;
+    const tail = afterFinish[wire].bytes;
     const results: unknown[] = [];
     // Thousands of streams: straight into the reader, without a socket for each.
     for (let count = 0; count < all.length; count++) {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { FragmentedCalls } from "../../lib/model/fragments.ts";
 
+const info = { provider: "test", name: "scripted", wire: "chat", contextWindow: 1 } as const;
+
 type Fragment = { index?: unknown; id?: unknown; function?: { name?: unknown; arguments?: unknown } };
 type Made = [id: string, tool: string, text: string];
 
@@ -18,7 +20,7 @@ const loose = (id?: string, name?: string, text?: string) => part(undefined, id,
 function assembled(fragments: readonly Fragment[]): Made[] {
   const calls = new FragmentedCalls();
   for (const fragment of fragments) calls.add(fragment);
-  return calls.all().map(({ id, tool, arguments: text }) => [id, tool, text]);
+  return calls.all(info).map(({ id, tool, arguments: text }) => [id, tool, text]);
 }
 
 const one: Made[] = [["a", "Read", '{"p":1}']];

@@ -195,7 +195,7 @@ describe("the table of providers", () => {
     for (const { baseUrl, keys, wire, name } of builtInProviders) {
       expect(URL.canParse(baseUrl)).toBe(true);
       expect(keys.length === 0).toBe(new URL(baseUrl).hostname === "127.0.0.1");
-      expect(wire).toBe(name === "openai" ? "responses" : "chat");
+      expect(wire).toBe(({ openai: "responses", anthropic: "messages" } as const)[name] ?? "chat");
     }
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, KodaError } from "../../lib/errors.ts";
-import type { Wire } from "../../lib/config/config.ts";
+import { wires } from "../../lib/config/config.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
 import { type RetryPolicy, standardRetry, withRetries } from "../../lib/model/retry.ts";
 import { connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
@@ -16,7 +16,7 @@ function noting(): { waits: number[]; retry: Pick<RetryPolicy, "max" | "random" 
 
 const retries = (events: readonly ModelEvent[]) => events.filter((event) => event.type === "retry");
 
-describe.each<Wire>(["chat", "responses"])("a request over the wire %s", (wire) => {
+describe.each(wires)("a request over the wire %s", (wire) => {
   test("is repeated until it succeeds, each time announced before the wait", async () => {
     const { waits, retry } = noting();
     await using server = await startModelServer([problem(500, "oh"), problem(503, "no"), say("there")]);

@@ -1,12 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import type { CallPart, Message } from "../../lib/model/message.ts";
-import type { Wire } from "../../lib/config/config.ts";
+import { type Wire, wires } from "../../lib/config/config.ts";
 import type { ModelEvent, ModelRequest } from "../../lib/model/model.ts";
 import { type ConnectionOptions, connectTo, converse, eventsOf, hello } from "../support/model-connection.ts";
 import { call, drip, raw, reply, say, status, think, wait } from "../support/model-reply.ts";
+import { messagesEvent } from "../support/model-messages.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { chatChunk, responsesEvent } from "../support/model-wire.ts";
 
+const thoughtField = { chat: "reasoning", responses: "encrypted_content", messages: "signature" } as const;
+/** Breakpoints of the cache move with the end of the conversation and are no part of what is cached. */
+const withoutMarks = (body: string) => body.replaceAll(',"cache_control":{"type":"ephemeral"}', "");
 const none = { input: null, cached: null, output: null, reasoning: null };
 const picture = { type: "image", mime: "image/png", base64: "iVBORw0KGgo=" } as const;
 const text = (value: string) => ({ type: "text", text: value }) as const;
@@ -37,7 +41,7 @@ const worked: readonly Message[] = [
   {
     role: "assistant",
     parts: [
-      { type: "thinking", text: "look first", token: "test/scripted sealed" },
+      { type: "thinking", text: "look first", token: "test/scripted encrypted_content sealed" },
       text("I look."),
       { type: "call", id: "a", tool: "Read", arguments: '{"path":"x"}' },
       { type: "call", id: "b", tool: "no such tool!", arguments: "{malformed" },
@@ -47,7 +51,7 @@ const worked: readonly Message[] = [
   { role: "tool", call: "b", tool: "no such tool!", ok: false, parts: [] },
 ];
 
-describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
+describe.each(wires)("over the wire %s", (wire) => {
   const answerTo = async (server: ModelServer, options?: ConnectionOptions) =>
     converse(connectTo(server.url, wire, options), { ...hello, tools });
 
@@ -143,22 +147,31 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
   });
 
   test("carriage returns, comments, names and frames of several lines are all server-sent events", async () => {
-    const one =
-      wire === "chat"
-        ? chatChunk({ content: "hi" }, "stop")
-        : responsesEvent("response.output_text.delta", { output_index: 0, delta: "hi" }) +
-          responsesEvent("response.completed", { response: { status: "completed" } });
-    const spread = one.replace(/\{/, "{\ndata:").replaceAll("\n", "\r\n");
+    const one: Record<Wire, string> = {
+      chat: chatChunk({ content: "hi" }, "stop"),
+      responses:
+        responsesEvent("response.output_text.delta", { output_index: 0, delta: "hi" }) +
+        responsesEvent("response.completed", { response: { status: "completed" } }),
+      messages:
+        messagesEvent({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hi" } }) +
+        messagesEvent({ type: "message_stop" }),
+    };
+    const spread = one[wire].replace(/\{/, "{\ndata:").replaceAll("\n", "\r\n");
     await using server = await startModelServer([drip(raw([": keep-alive\r\n\r\n", "event: x\r\n\r\n", spread]), 3)]);
     expect(said(await answerTo(server))).toBe("hi");
   });
 
   test("a server that does not stream is understood as well", async () => {
-    const whole =
-      wire === "chat"
-        ? { choices: [{ message: { role: "assistant", content: "whole" }, finish_reason: "stop" }] }
-        : { object: "response", status: "completed", output: [{ type: "message", content: [{ text: "whole" }] }] };
-    await using server = await startModelServer([status(200, whole)]);
+    const whole: Record<Wire, object> = {
+      chat: { choices: [{ message: { role: "assistant", content: "whole" }, finish_reason: "stop" }] },
+      responses: {
+        object: "response",
+        status: "completed",
+        output: [{ type: "message", content: [{ text: "whole" }] }],
+      },
+      messages: { type: "message", content: [{ type: "text", text: "whole" }], stop_reason: "end_turn" },
+    };
+    await using server = await startModelServer([status(200, whole[wire])]);
     const events = await answerTo(server);
     expect(said(events)).toBe("whole");
     expect(events.at(-1)).toMatchObject({ type: "end", reason: "stop" });
@@ -187,7 +200,8 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
     );
     expect(lines[2]?.calls).toEqual([
       { id: "a", tool: "Read", arguments: '{"path":"x"}' },
-      { id: "b", tool: "no_such_tool_", arguments: "{malformed" },
+      // The API of Messages takes nothing but an object.
+      { id: "b", tool: "no_such_tool_", arguments: wire === "messages" ? '{"malformed":"{malformed"}' : "{malformed" },
     ]);
   });
 
@@ -201,10 +215,10 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
   test("a reply that was nothing but a thought leaves nothing that a provider would refuse", async () => {
     const thought: Message = {
       role: "assistant",
-      parts: [{ type: "thinking", text: "hm", token: "test/scripted sealed" }],
+      parts: [{ type: "thinking", text: "hm", token: `test/scripted ${thoughtField[wire]} sealed` }],
     };
     const { lines } = await asked(wire, { messages: [...hello.messages, thought, ...hello.messages] });
-    expect(lines.map(({ role }) => role)).toEqual(["system", "user", "user"]);
+    expect(lines.map(({ role }) => role)).not.toContain("assistant");
   });
 
   test("each request begins with the bytes of the one before it, up to its last message", async () => {
@@ -226,11 +240,13 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
     });
     for (const step of steps) await converse(model, step);
 
-    for (const [index, { raw: earlier }] of server.requests.slice(0, -1).entries()) {
+    const bodies = server.requests.map(({ raw: body }) => withoutMarks(body));
+    for (const [index, earlier] of bodies.slice(0, -1).entries()) {
       const messagesEnd = earlier.lastIndexOf("]");
-      expect(server.requests[index + 1]?.raw.slice(0, messagesEnd)).toBe(earlier.slice(0, messagesEnd));
+      expect(bodies[index + 1]?.slice(0, messagesEnd)).toBe(earlier.slice(0, messagesEnd));
     }
-    expect(server.requests.at(-1)?.raw).toEndWith('],"tool_choice":"none"}');
+    const none = wire === "messages" ? '{"type":"none"}' : '"none"';
+    expect(bodies.at(-1)).toEndWith(`],"tool_choice":${none}}`);
     expect(server.requests.at(-1)?.tools).toEqual(["Read", "Bash"]);
   });
 
@@ -240,19 +256,23 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
   });
 
   test("settings are passed on under the name that the wire has for them", async () => {
-    const settings = { temperature: 0.5, maxOutputTokens: 100, reasoningEffort: "high" } as const;
-    const { body } = await asked(wire, {}, { settings });
-    expect(body).toMatchObject(
-      wire === "chat"
-        ? { temperature: 0.5, max_completion_tokens: 100, reasoning_effort: "high" }
-        : { temperature: 0.5, max_output_tokens: 100, reasoning: { effort: "high" } },
-    );
+    const bodies: Record<Wire, object> = {
+      chat: { temperature: 0.5, max_completion_tokens: 30_000, reasoning_effort: "high" },
+      responses: { temperature: 0.5, max_output_tokens: 30_000, reasoning: { effort: "high" } },
+      messages: { max_tokens: 30_000, thinking: { type: "enabled", budget_tokens: 24_000 } },
+    };
+    const settings = { temperature: 0.5, maxOutputTokens: 30_000, reasoningEffort: "high" } as const;
+    const { temperature, ...others } = settings;
+    const { body } = await asked(wire, {}, { settings: wire === "messages" ? others : { ...others, temperature } });
+    expect(body).toMatchObject(bodies[wire]);
   });
 
-  test("the key goes into one header, and nothing of the environment into any other", async () => {
+  test("the key goes into the headers of its wire, and nothing of the environment into any other", async () => {
     const { headers } = await asked(wire, {}, { key: "sk-secret" });
     expect(headers.authorization).toBe("Bearer sk-secret");
+    const own = wire === "messages" ? ["anthropic-version", "x-api-key"] : [];
     const known = [
+      ...own,
       "accept",
       "accept-encoding",
       "authorization",
@@ -261,7 +281,7 @@ describe.each<Wire>(["chat", "responses"])("over the wire %s", (wire) => {
       "content-type",
       "host",
     ];
-    expect(Object.keys(headers).toSorted()).toEqual([...known, "user-agent"]);
+    expect(Object.keys(headers).toSorted()).toEqual([...known, "user-agent"].toSorted());
     expect(await asked(wire, {})).not.toHaveProperty("headers.authorization");
   });
 
@@ -324,13 +344,13 @@ describe("over the wire chat", () => {
   test.each<[string, object]>([
     ["reasoning_content", { reasoning_content: "hm" }],
     ["reasoning", { reasoning: "hm" }],
-    ["both, the same twice", { reasoning_content: "hm", reasoning: "hm" }],
-    ["a part of the content", { content: [{ type: "thinking", thinking: [{ type: "text", text: "hm" }] }] }],
-  ])("a thought may come as %s", async (_name, delta) => {
+    ["reasoning_content", { reasoning_content: "hm", reasoning: "hm" }],
+    ["thinking", { content: [{ type: "thinking", thinking: [{ type: "text", text: "hm" }] }] }],
+  ])("a thought may come as %s", async (field, delta) => {
     const events = await reads(chatChunk(delta), stop);
     expect(events.slice(0, 2)).toEqual([
       { type: "thinking", text: "hm" },
-      { type: "thought", part: { type: "thinking", text: "hm" } },
+      { type: "thought", part: { type: "thinking", text: "hm", token: `test/scripted ${field} ` } },
     ]);
   });
 
@@ -358,6 +378,11 @@ describe("over the wire chat", () => {
       "with the cache under another name",
       [chatChunk({}, "stop", { usage: { prompt_cache_hit_tokens: 3 } })],
       { cached: 3 },
+    ],
+    [
+      "with thinking only in the total",
+      [chatChunk({}, "stop", { usage: { prompt_tokens: 12, completion_tokens: 2, total_tokens: 354 } })],
+      { input: 12, output: 342 },
     ],
     ["as nonsense", [chatChunk({}, "stop", { usage: { prompt_tokens: -1, completion_tokens: "many" } })], {}],
   ])("usage may come %s", async (_name, frames, usage) => {
@@ -428,7 +453,7 @@ describe("over the wire responses", () => {
   });
 
   test("a thought that led to nothing does not go back", async () => {
-    const thinking = { type: "thinking", text: "hm", token: "test/scripted sealed" } as const;
+    const thinking = { type: "thinking", text: "hm", token: "test/scripted encrypted_content sealed" } as const;
     const messages: Message[] = [
       ...hello.messages,
       { role: "assistant", parts: [text("x"), thinking] },

@@ -23,7 +23,7 @@ const info: SessionInfo = {
 };
 
 function exported(format: ExportFormat, items: readonly Item[], about = info): string {
-  const at = "2026-11-18T12:00:00.000Z";
+  const at = Date.UTC(2026, 10, 18, 12);
   const logged = items.map((item, index): LoggedItem => ({ seq: index + 1, turn: 1, at, ...item }));
   return [...exportSession({ info: about, items: logged, version: "1.2.3" }, format)].join("");
 }

@@ -1,7 +1,10 @@
+import type { ChatCompletionContentPart, ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import type { ResponseInputContent, ResponseInputItem, ResponseOutputText } from "openai/resources/responses/responses";
 import type { Wire } from "../../lib/config/config.ts";
+import { messagesLines } from "./model-messages.ts";
 
 /**
- * A request as both wires mean it. `problems` is what a strict provider would refuse it for: every call has exactly
+ * A request as each wire means it. `problems` is what a strict provider would refuse it for: every call has exactly
  * one result directly after it, ids are unique, tools are well formed.
  */
 export type Conversation = { lines: Line[]; tools: string[]; problems: string[] };
@@ -21,11 +24,13 @@ export function readConversation(wire: Wire, body: Json): Conversation {
   if (text(body.model) === "") refuse("model: required");
   if (body.stream !== true) refuse("stream: must be true");
 
-  const lines = wire === "chat" ? chatLines(body, refuse) : responsesLines(body, refuse);
+  const lines = linesByWire[wire](body, refuse);
   const tools = toolNames(wire, body, refuse);
   checkPairs(lines, refuse);
   return { lines, tools, problems };
 }
+
+const linesByWire = { chat: chatLines, responses: responsesLines, messages: messagesLines } as const;
 
 type Json = { readonly [key: string]: unknown };
 type Refuse = (problem: string) => void;
@@ -33,7 +38,8 @@ type Refuse = (problem: string) => void;
 function chatLines(body: Json, refuse: Refuse): Line[] {
   return list(body.messages).map((message, index) => {
     const at = `messages[${index}]`;
-    const role = message.role === "developer" ? "system" : message.role;
+    const given = message.role as ChatCompletionMessageParam["role"];
+    const role = given === "developer" ? "system" : given;
     if (role !== "system" && role !== "user" && role !== "assistant" && role !== "tool") {
       refuse(`${at}.role: ${JSON.stringify(message.role)} is not a role`);
     }
@@ -72,7 +78,7 @@ function responsesLines(body: Json, refuse: Refuse): Line[] {
   const items = list(body.input);
   for (const [index, item] of items.entries()) {
     const at = `input[${index}]`;
-    switch (item.type ?? "message") {
+    switch ((item.type ?? "message") as ResponseInputItem["type"]) {
       case "message": {
         const content = contentOf(item.content, `${at}.content`, refuse);
         if (content.text === "" && content.images === 0) refuse(`${at}.content: must not be empty`);
@@ -117,10 +123,11 @@ function toolNames(wire: Wire, body: Json, refuse: Refuse): string[] {
   const names = list(body.tools).map((tool, index) => {
     const definition = wire === "chat" ? object(tool.function) : tool;
     const name = text(definition.name);
-    if (tool.type !== "function") refuse(`tools[${index}].type: must be "function"`);
+    const schema = object(wire === "messages" ? definition.input_schema : definition.parameters);
+    if (wire !== "messages" && tool.type !== "function") refuse(`tools[${index}].type: must be "function"`);
     if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name))
       refuse(`tools[${index}].name: ${JSON.stringify(name)} is not a valid name`);
-    if (object(definition.parameters).type !== "object") refuse(`tools[${index}].parameters: must be an object schema`);
+    if (schema.type !== "object") refuse(`tools[${index}]: its parameters must be an object schema`);
     return name;
   });
   if (names.length === 0) refuse("tools: must not be empty");
@@ -161,12 +168,15 @@ function contentOf(content: unknown, at: string, refuse: Refuse): { text: string
     const url = image.type === "image_url" ? object(image.image_url).url : image.image_url;
     if (!/^data:image\/[a-z]+;base64,[A-Za-z0-9+/]+=*$/.test(text(url))) refuse(`${at}: not a data URL of an image`);
   }
-  const known = new Set(["text", "input_text", "output_text"]);
-  const texts = parts.filter((part) => known.has(text(part.type))).map((part) => text(part.text));
+  const texts = parts.filter((part) => textParts.has(text(part.type))).map((part) => text(part.text));
   if (texts.length + images.length < parts.length) refuse(`${at}: a part of an unknown type`);
   if (texts.includes("")) refuse(`${at}: a text part must not be empty`);
   return { text: texts.join(""), images: images.length };
 }
+
+type PartType = (ChatCompletionContentPart | ResponseInputContent | ResponseOutputText)["type"];
+
+const textParts: ReadonlySet<string> = new Set(["text", "input_text", "output_text"] satisfies PartType[]);
 
 function list(value: unknown): Json[] {
   return Array.isArray(value) ? value.map(object) : [];

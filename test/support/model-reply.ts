@@ -1,5 +1,6 @@
 import type { Wire } from "../../lib/config/config.ts";
-import { framesOf, type Asked, type Part, type ReplyOptions, type Wait } from "./model-wire.ts";
+import type { Asked, Part, ReplyOptions, Wait } from "./model-frame.ts";
+import { framesOf } from "./model-wire.ts";
 
 /**
  * The vocabulary of a scripted model: `say`, `think`, `call` and `wait` are the parts of a reply, `reply` puts several
@@ -110,6 +111,22 @@ export function drip(entry: Entry, size = 1): Reply {
         { type: "send", bytes: step.bytes.subarray(index * size, (index + 1) * size) },
         { type: "flush" },
       ]).flat();
+    });
+}
+
+/** The same bytes in pieces of random sizes: they cut frames, lines and characters anywhere, and some hold several. */
+export function shred(entry: Entry, random: () => number): Reply {
+  return (asked) =>
+    asReply(entry)(asked).flatMap((step) => {
+      if (step.type !== "send") return [step];
+      const pieces: Step[] = [];
+      for (let at = 0; at < step.bytes.length;) {
+        const end = at + 1 + Math.floor(2000 * random() ** 3);
+        pieces.push({ type: "send", bytes: step.bytes.subarray(at, end) });
+        if (end < step.bytes.length || random() < 0.5) pieces.push({ type: "flush" });
+        at = end;
+      }
+      return pieces;
     });
 }
 

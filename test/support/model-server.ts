@@ -5,7 +5,7 @@ import { readHttp, type HttpRequest } from "./model-http.ts";
 import { asReply, problem, status, type Entry, type Reply, type Step } from "./model-reply.ts";
 
 /**
- * A provider that says what a test tells it to, on 127.0.0.1 and both wires. It speaks HTTP over bare sockets, since
+ * A provider that says what a test tells it to, on 127.0.0.1 and each wire. It speaks HTTP over bare sockets, since
  * half of what there is to test is how a connection ends. Replies are written with `model-reply.ts`:
  *
  *     await using server = await startModelServer([call("Read", { path: "a.txt" }), say("It is empty.")]);
@@ -195,6 +195,7 @@ function headOf(code: number, headers: Record<string, string>): Uint8Array {
 function wireOf(target: string): Wire | undefined {
   const [path = ""] = target.split("?", 1);
   if (path.endsWith("/chat/completions")) return "chat";
+  if (path.endsWith("/messages")) return "messages";
   return path.endsWith("/responses") ? "responses" : undefined;
 }
 

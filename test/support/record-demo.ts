@@ -1,7 +1,8 @@
 /** `bun test/support/record-demo.ts > lib/model/demo.jsonl`: the cassette behind `-m demo`, written as a script. */
 import type { Exchange, Header } from "../../lib/model/cassette.ts";
 import { call, say } from "./model-reply.ts";
-import { framesOf, type Part } from "./model-wire.ts";
+import type { Part } from "./model-frame.ts";
+import { framesOf } from "./model-wire.ts";
 
 const greeter = `#!/bin/sh
 # Greets the given name, or the world.

@@ -26,6 +26,12 @@ const rows: [what: string, wanted: string, start: number, lines: string[]][] = [
     7,
     ["export function second(value: number): number {", "  return value + 2;", "}"],
   ],
+  [
+    "foreign text among the lines",
+    "  return value + 2;\n}\n\nNow I see that the second function has to be changed as well.",
+    8,
+    ["  return value + 2;", "}", ""],
+  ],
   ["blank lines around it", "\n\n  return value + 1\n\n", 4, ["  return value + 1;"]],
 ];
 

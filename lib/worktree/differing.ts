@@ -1,0 +1,54 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { runGit } from "../git/program.ts";
+import { indexEntries, printedNames } from "./gitindex.ts";
+import { type FrozenRepository, insideTree } from "./repository.ts";
+
+export type Differing = {
+  /** Everything that is not as the frozen index has it: changed, deleted, or not in it. Relative to `base`. */
+  files: readonly string[];
+  /** Directories that are repositories of their own. */
+  nested: readonly string[];
+  directories: readonly string[];
+};
+
+/** With `all` the directories without a file of the index are listed too: empty ones, and those of untracked files. */
+export async function differing(
+  repository: FrozenRepository,
+  signal: AbortSignal,
+  { all = false } = {},
+): Promise<Differing> {
+  const list = async (...kinds: string[]) =>
+    printedNames(await runGit(insideTree(repository, signal), ["ls-files", "-z", ...kinds]));
+  const untracked = async () => {
+    const shown = all ? await list("-o", "--exclude-standard", "--directory") : [];
+    const directories = directoriesIn(shown);
+    // The files in them are not shown. Without any, which is common, all files are.
+    const files = all && directories.length === 0 ? shown : await list("-o", "--exclude-standard");
+    return { files, directories };
+  };
+  // Each looks at the whole tree, on its own processor.
+  const [changed, { files: others, directories }] = await bothEnded(list("-m", "-d"), untracked());
+  const paths = [...new Set([...changed, ...others])];
+  return {
+    files: paths.filter((path) => !path.endsWith("/")),
+    nested: [...directoriesIn(paths), ...(await submodules(repository, signal))],
+    directories,
+  };
+}
+
+function directoriesIn(paths: readonly string[]): string[] {
+  return paths.flatMap((path) => (path.endsWith("/") ? path.slice(0, -1) : []));
+}
+
+/** Nothing of the other runs any more when one has failed. */
+async function bothEnded<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([one, other]);
+  return await Promise.all([one, other]);
+}
+
+async function submodules(repository: FrozenRepository, signal: AbortSignal): Promise<readonly string[]> {
+  if (!existsSync(join(repository.top, ".gitmodules"))) return [];
+  const entries = [...(await indexEntries(repository, signal))].filter(([, { mode }]) => mode === "160000");
+  return entries.map(([path]) => path).filter((path) => existsSync(join(repository.base, path, ".git")));
+}
