@@ -56,7 +56,7 @@ export class Recorder {
       const wire = wireOfPath(path);
       if (wire === undefined) return fetch(url, init);
       // A key that was renewed is known by the request alone.
-      this.#hide(init.headers.authorization?.replace(/^Bearer /, "") ?? "");
+      for (const name of ["authorization", "x-api-key"]) this.#hide(init.headers[name]?.replace(/^Bearer /, "") ?? "");
       const request = { wire, path, body: parseJson(this.#clean(init.body ?? "")) ?? {} };
       const taking = this.#take({ ...origin, request }, queue);
       try {
