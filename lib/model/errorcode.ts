@@ -125,6 +125,10 @@ const rules: readonly Rule[] = [
   { code: "request", statuses: isServerError, words: [/requires more system memory/i] },
   { code: "unavailable", statuses: isServerError },
   { code: "unavailable", statuses: isUnknown, words: [/api_error/i] },
-  { code: "unavailable", words: [/server_error|internal_error|timeout_error|unavailable/i] },
+  {
+    code: "unavailable",
+    statuses: (status = 400) => status === 400,
+    words: [/server_error|internal_error|timeout_error|unavailable/i],
+  },
   { code: "request", words: [/invalid_(?:request|prompt|value|type)|unsupported_/i] },
 ];

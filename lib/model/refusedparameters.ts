@@ -26,7 +26,7 @@ const rows: Readonly<Record<OptionalParameter, Row>> = {
     instead: "The run goes on without it",
   },
   reasoning_effort: {
-    spelling: /\breasoning[_.]?effort\b|['"`]reasoning['"`]|\boutput_config\b/i,
+    spelling: /\breasoning[_.]?effort\b|['"`]reasoning['"`]|\boutput_config\b|\beffort parameter\b/i,
     flag: "--reasoning-effort",
     isSent: ({ settings }) => settings.reasoningEffort !== undefined,
     instead: "The run goes on with the model's usual effort",

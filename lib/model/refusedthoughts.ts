@@ -27,8 +27,10 @@ export function withThoughtFallback(connect: (info: ModelInfo) => Model, { info,
   return (request, signal) => (isRefused ? model(request, signal) : attempt(request, signal));
 }
 
+/** A refused temperature is another matter, although its reason may be that the model thinks. */
 function namesThoughts(error: unknown): error is KodaError {
-  if (!(error instanceof KodaError) || !["request", "unsupported_parameter"].includes(error.code)) return false;
+  if (!(error instanceof KodaError) || error.parameter === "temperature") return false;
+  if (!["request", "unsupported_parameter"].includes(error.code)) return false;
   return /thought|thinking|reasoning(?![_.]effort)|signature|extra_content/i.test(error.message);
 }
 

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { connect, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { createServer } from "node:tls";
+import { openEarly } from "../../lib/model/early.ts";
 import { openStore } from "../../lib/session/store.ts";
 import { makeCertificate } from "../support/certificate.ts";
 import { checkLines, koda, start } from "../support/koda.ts";
@@ -187,4 +188,11 @@ test("a connection that has been idle for long is not used", async () => {
   await child.stdin.end();
   expect(await child.stdout.text()).toBe("404 404\n");
   expect(server.connections.map(({ isUsed }) => isUsed)).toEqual([false, true]);
+});
+
+test("at the usual port, where Bun cannot connect early, the name is looked up", () => {
+  const before = Bun.dns.getCacheStats().totalCount;
+  openEarly("https://localhost/v1", {});
+  expect(Bun.dns.getCacheStats().totalCount).toBe(before + 1);
+  expect(() => fetch.preconnect("https://localhost")).toThrow("Invalid port");
 });

@@ -69,6 +69,14 @@ test.each<[string, Entry, flags: readonly string[], has: object, hasNot: string,
     "earlier thoughts",
   ],
   [
+    "temperature of Messages",
+    status(400, { type: "error", error: { type: "invalid_request_error", message: "`temperature` is deprecated." } }),
+    ["--wire", "messages", "--temperature", "0.2"],
+    { temperature: 0.2 },
+    "temperature",
+    "--temperature",
+  ],
+  [
     "reasoning.effort",
     unsupported("reasoning.effort"),
     ["--wire", "responses", "--reasoning-effort", "low"],
@@ -84,6 +92,18 @@ test.each<[string, Entry, flags: readonly string[], has: object, hasNot: string,
   for (const body of bodies.slice(1)) expect(body).not.toHaveProperty(no);
   expect(notices({ ...ran, end })).toEqual([expect.stringContaining(says)]);
   expect(ran.events.filter(({ type }) => type === "retry")).toEqual([]);
+});
+
+test("a temperature that thinking leaves no room for goes, and the thinking stays", async () => {
+  // The scripted server refuses both together, as the API does.
+  const flags = ["--wire", "messages", "--temperature", "0.2", "--reasoning-effort", "high"];
+  const { bodies, end } = await refusing([], flags);
+  expect(end).toMatchObject({ exit: 0, text: "Done." });
+  expect(bodies.map((body) => ["temperature", "thinking"].filter((name) => name in body))).toEqual([
+    ["temperature", "thinking"],
+    ["thinking"],
+    ["thinking"],
+  ]);
 });
 
 test("the limit of a reply goes on under its other name", async () => {

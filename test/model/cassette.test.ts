@@ -45,6 +45,28 @@ async function record(place: Place, wire: Wire, { script, requests }: { script: 
   return { file, heard };
 }
 
+test.each([
+  ["authorization", "Bearer opaque-renewed"],
+  ["x-api-key", "opaque-renewed"],
+])("a renewed key, which only the header %s has, is not in a cassette", async (name, value) => {
+  await using place = makePlace();
+  await using server = await startModelServer([reply(say("your key is opaque-renewed"))], { strict: false });
+  const { file, fetch, close } = recorder(place);
+  const body = JSON.stringify({ messages: [{ role: "user", content: "opaque-renewed" }] });
+  const signal = AbortSignal.timeout(10_000);
+  const response = await fetch(`${server.url}/chat/completions`, {
+    method: "POST",
+    headers: { [name]: value },
+    body,
+    signal,
+  });
+  await response.text();
+  close();
+  const tape = readFileSync(file, "utf8");
+  expect(tape).toContain('"content":"[key]"');
+  expect(tape).not.toContain("opaque-renewed");
+});
+
 describe.each(wires)("a cassette of the wire %s", (wire) => {
   test("replays the same events, with everything that went wrong on the way", async () => {
     await using place = makePlace();
