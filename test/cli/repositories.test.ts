@@ -129,6 +129,38 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     ]);
   });
 
+  test("hooks of the user's own templates are the user's in new repositories too", async () => {
+    await using place = makePlace({}, "/var/tmp");
+    const hook = join(place.home, "template/hooks/pre-commit");
+    mkdirSync(dirname(hook), { recursive: true });
+    writeFileSync(hook, "#!/bin/sh\n", { mode: 0o755 });
+    writeFileSync(join(place.home, ".gitconfig"), "[init]\n\ttemplateDir = ~/template\n");
+    const ran = await run(
+      place,
+      "for each in same other moved; do git init -q $each; done",
+      "echo evil >> other/.git/hooks/pre-commit; mv moved/.git/hooks/pre-commit moved/.git/hooks/post-checkout",
+    );
+    expect(notices(ran).sort()).toEqual([
+      ...["moved", "other", "same"].map((name) => expect.stringContaining(`A command made "${name}/.git"`)),
+      expect.stringMatching(/^Quarantined "moved\/\.git".*its hook "post-checkout"/),
+      expect.stringMatching(/^Quarantined "other\/\.git".*its hook "pre-commit"/),
+    ]);
+  });
+
+  test("templates of the user's below the project, and programs that are not there yet, stay as they are", async () => {
+    await using place = makePlace({ "template/hooks/pre-commit": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["config", "filter.x.clean", "tools/clean %f"]);
+    writeFileSync(join(place.home, ".gitconfig"), `[init]\n\ttemplateDir = ${place.project}/template\n`);
+    const ran = await run(
+      place,
+      "echo evil > template/hooks/pre-commit; mkdir tools; echo evil > tools/clean; echo > b",
+    );
+    expect(readFileSync(join(place.project, "template/hooks/pre-commit"), "utf8")).toBe("mine\n");
+    expect(["tools/clean", "b"].map((path) => existsSync(join(place.project, path)))).toEqual([false, true]);
+    expect(notices(ran)).toHaveLength(2);
+  });
+
   test("a protected directory that is not called .git is closed to file tools too", async () => {
     await using place = makePlace({ "plain/config": "mine\n" });
     runGit(place.project, place.env, ["init", "-q", "--bare", "store"]);

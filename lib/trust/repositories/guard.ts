@@ -130,23 +130,29 @@ type Watch = {
   objects: ReadonlySet<string>;
 };
 
-async function watch(path: string, look: (parent: HeldDirectory, name: string) => Promise<Memory>): Promise<Watch> {
+type Look = (parent: HeldDirectory, name: string) => Promise<Memory>;
+
+async function watch(path: string, look: Look): Promise<Watch> {
   const parent = identityAt(dirname(path));
   const name = basename(path);
   const objects = objectsIn(path);
-  if (parent === undefined) return { path, memory: new Map(), kind: "missing", identity: undefined, parent, objects };
-  using directory = HeldDirectory.open(dirname(path));
-  const memory = await look(directory, name);
+  const memory = parent === undefined ? nothingBy(name) : await lookIn(dirname(path), name, look);
   const kind = memory.get(name)?.kind ?? "missing";
   return { path, memory, kind, identity: kind === "missing" ? undefined : identityAt(path), parent, objects };
+}
+
+const nothingBy = (name: string): Memory => new Map([[name, { kind: "missing" }]]);
+
+async function lookIn(parent: string, name: string, look: Look): Promise<Memory> {
+  using directory = HeldDirectory.open(parent);
+  return await look(directory, name);
 }
 
 type RestoreOptions = { roots: readonly string[]; clear: (target: HeldEntry) => void };
 
 async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Promise<readonly Restoration[]> {
   const { memory, path } = watch;
-  // Without even the directory nothing can have appeared.
-  if (watch.identity === undefined && identityAt(dirname(path)) === undefined) return [];
+  if (watch.identity === undefined && identityAt(path) === undefined) return [];
   const restorations: Restoration[] = [];
   try {
     const { now, isMoved } = await settle(watch, { roots, clear });
