@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, type RanExec, using } from "../support/koda.ts";
@@ -127,6 +127,34 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
       expect.stringContaining('A command made "plain/.git"'),
       expect.stringMatching(/^Quarantined "sub\/\.git".*your own configuration of git names/),
     ]);
+  });
+
+  test("what one run's command changes another does not take for the user's", async () => {
+    await using place = makePlace({ hold: "", "tools/clean": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["config", "filter.x.clean", "tools/clean %f"]);
+    const guarded = [".git/config", "tools/clean"].map((path) => join(place.project, path));
+    const before = guarded.map((path) => readFileSync(path, "utf8"));
+    const spoil =
+      "while test -e hold; do echo evil >> .git/config; echo evil > tools/clean; touch tried; done 2> /dev/null";
+    await using servers = new AsyncDisposableStack();
+    const begin = async (command: string) =>
+      start(place, servers.use(await startModelServer([call("Bash", { command }), say("Done.")])));
+    const first = finished(await begin(`${spoil}; echo first >> order`));
+    await until(() => existsSync(join(place.project, "tried")));
+    const other = await begin("echo other >> order");
+    const second = finished(other);
+    // While it waits it looks again and again.
+    const looks = new Set<string>();
+    await until(() => {
+      for (const name of readdirSync(join(place.home, ".local/share/koda")))
+        if (name.startsWith("koda-alone-")) looks.add(name);
+      return looks.size > 2 || other.exitCode !== null;
+    });
+    rmSync(join(place.project, "hold"));
+    await Promise.all([first, second]);
+    expect(guarded.map((path) => readFileSync(path, "utf8"))).toEqual(before);
+    expect(readFileSync(join(place.project, "order"), "utf8")).toBe("first\nother\n");
   });
 
   test("hooks of the user's own templates are the user's in new repositories too", async () => {

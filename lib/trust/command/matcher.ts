@@ -54,7 +54,7 @@ export function matchIn(name: TableName, line: Invocation): Match | undefined {
   return undefined;
 }
 
-/** Where in the arguments that goes on, once for each operand that may have been the value of an option. */
+/** The places in the arguments where that goes on, one more for each operand that may have been the value of an option. */
 function startsOf({ operands }: Invocation, length: number): readonly number[] {
   let last = length;
   return operands.flatMap(({ at, loose }, index) => {
@@ -115,7 +115,7 @@ function ruleOf({ program, operands }: Invocation, { words, wants }: Row, length
   return [program, ...short, ...wants.map(([first]) => first?.shown ?? "")].map(shownWord).join(" ");
 }
 
-/** What a text says of each program. A run has few, and its first command waits: an entry is read when it is needed. */
+/** The entries of each program in a text. A run has few, and its first command waits: one is read when it is needed. */
 function indexed<T>(text: string, read: (words: readonly string[]) => T): ReadonlyMap<string, readonly (() => T)[]> {
   const index = new Map<string, (() => T)[]>();
   for (const entry of text.split(";")) {

@@ -71,7 +71,7 @@ function unknownEntry(name: string): Danger {
 
 type Below = { prefix: string; left: EntryBudget; isDeep: boolean };
 
-/** What cannot be read hides nothing beside it. */
+/** An entry that cannot be read hides nothing beside it. */
 function linksBelow(directory: HeldDirectory, { prefix, left, isDeep }: Below): readonly Danger[] {
   return unlessUnreadable(
     function* () {

@@ -24,6 +24,8 @@ type GuardOptions = RepositoryOptions & {
   also?: readonly string[];
   /** Does a command run that began earlier and goes on beside the calls? */
   isBusy?: () => boolean;
+  /** Resolves when no other run's commands could change what is guarded, until it is disposed. */
+  alone?: (signal: AbortSignal) => Promise<Disposable>;
 };
 
 /**
@@ -38,6 +40,7 @@ export class Guard {
   #running = 0;
   /** A command outlived the last look. */
   #isDirty = false;
+  #alone: Disposable | undefined;
   readonly #queue = new SerialQueue();
 
   constructor(paths: ProtectedPaths, options: GuardOptions) {
@@ -46,10 +49,10 @@ export class Guard {
   }
 
   /** Before a command. When this throws it must not run. */
-  begin(): Promise<readonly RepositoryFinding[]> {
+  begin(signal = new AbortController().signal): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(async () => {
       const findings = this.#isDirty ? await this.#restore() : [];
-      if (this.#running === 0 && !this.#isDirty) this.#watches = await this.#remember();
+      if (this.#running === 0 && !this.#isDirty) this.#watches = await this.#remember(signal);
       this.#running++;
       return findings;
     });
@@ -63,23 +66,27 @@ export class Guard {
     });
   }
 
-  /** While commands run. */
+  /** While commands run. Later it would undo what the user does. */
   restore(): Promise<readonly RepositoryFinding[]> {
-    return this.#queue.run(() => this.#restore());
+    return this.#queue.run(async () => (this.#running > 0 || this.#isDirty ? this.#restore() : []));
   }
 
-  async #remember(): Promise<readonly Watch[]> {
-    const { open, isMounted = false, also = [] } = this.#options;
+  async #remember(signal: AbortSignal): Promise<readonly Watch[]> {
+    const { open, isMounted = false, also = [], alone } = this.#options;
     const whole = this.#paths.entries
       .filter(({ path, kind }) => !this.#isOpen(path) && (!isMounted || kind === "symlink"))
       .map(({ path }) => path);
     const parts = open === undefined ? [] : guardedParts(open);
     const others = also.filter((path) => !whole.some((above) => isBelow(path, above)));
+    if (whole.length + parts.length + others.length > 0) this.#alone ??= await alone?.(signal);
+    using failed = new DisposableStack();
+    failed.defer(() => this.#letOthers());
     const last = new Map(this.#watches.map(({ path, memory }) => [path, memory]));
     const room = { bytes: mostBytes };
     const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
     for (const path of [...whole, ...parts, ...others])
       watches.push(await watch(path, (...at) => remember(...at, { last: last.get(path), room })));
+    failed.move();
     return watches;
   }
 
@@ -100,7 +107,13 @@ export class Guard {
     }
     for (const [repository, restorations] of byRepository)
       if (!restorations.some(({ problem }) => problem?.kind === "refused")) this.#paths.accept(repository);
+    if (this.#running === 0 && !this.#isDirty) this.#letOthers();
     return [...byRepository].flatMap(([repository, restorations]) => findingsOf(repository, restorations));
+  }
+
+  #letOthers(): void {
+    this.#alone?.[Symbol.dispose]();
+    this.#alone = undefined;
   }
 
   /** Nothing that a command wrote is thrown away. */
