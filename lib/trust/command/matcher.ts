@@ -54,7 +54,7 @@ export function matchIn(name: TableName, line: Invocation): Match | undefined {
   return undefined;
 }
 
-/** The places in the arguments where that goes on, one more for each operand that may have been the value of an option. */
+/** The places in the arguments where that goes on: one more for each operand that may be the value of an option. */
 function startsOf({ operands }: Invocation, length: number): readonly number[] {
   let last = length;
   return operands.flatMap(({ at, loose }, index) => {
