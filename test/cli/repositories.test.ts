@@ -129,6 +129,32 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     ]);
   });
 
+  test("a symlink on the way to what is protected leads git nowhere", async () => {
+    const files = { "hooks/own/pre-commit": "mine\n", "tools/clean": "mine\n" };
+    const moves = [
+      ["hooks/own/pre-commit", "mv hooks h2; ln -s h2 hooks; echo evil > h2/own/pre-commit"],
+      ["hooks/own/pre-commit", "rm -r hooks; mkdir -p h2/own; ln -s h2 hooks; echo evil > h2/own/pre-commit"],
+      ["tools/clean", "mv tools t2; ln -s t2 tools; echo evil > t2/clean"],
+      ["tools/clean", "rm -r tools; mkdir t2; ln -s t2 tools; echo evil > t2/clean"],
+      ["missing/program", "mkdir t2; ln -s t2 missing; echo evil > t2/program"],
+      ["in/sub/.git/config", "mv in i2; ln -s i2 in; echo evil >> i2/sub/.git/config"],
+    ] as const;
+    for (const [path, move] of moves) {
+      await using place = makePlace(files);
+      for (const each of [".", "in/sub"]) runGit(place.project, place.env, ["init", "-q", each]);
+      const programs = { hooksPath: "hooks/own", fsmonitor: "tools/clean", pager: "missing/program" };
+      for (const [key, value] of Object.entries(programs))
+        runGit(place.project, place.env, ["config", `core.${key}`, value]);
+      const ran = await run(place, move);
+      const file = join(place.project, path);
+      expect(existsSync(file) ? readFileSync(file, "utf8") : "", move).not.toContain("evil");
+      const moved = join(place.project, "i2/sub/.git/config");
+      expect(existsSync(moved) ? readFileSync(moved, "utf8") : "", move).not.toContain("evil");
+      if (name === "landlock" || !path.startsWith("in/")) expect(notices(ran).join(), move).toContain("restored");
+      expect(notices(ran).join(), move).not.toContain("could not");
+    }
+  }, 60_000);
+
   test("what one run's command changes another does not take for the user's", async () => {
     await using place = makePlace({ hold: "", "tools/clean": "mine\n" });
     runGit(place.project, place.env, ["init", "-q"]);
@@ -136,7 +162,7 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     const guarded = [".git/config", "tools/clean"].map((path) => join(place.project, path));
     const before = guarded.map((path) => readFileSync(path, "utf8"));
     const spoil =
-      "while test -e hold; do echo evil >> .git/config; echo evil > tools/clean; touch tried; done 2> /dev/null";
+      "while test -e hold; do echo evil >> .git/config; echo evil > tools/clean; touch tried; sleep 0.01; done";
     await using servers = new AsyncDisposableStack();
     const begin = async (command: string) =>
       start(place, servers.use(await startModelServer([call("Bash", { command }), say("Done.")])));
@@ -155,7 +181,7 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     await Promise.all([first, second]);
     expect(guarded.map((path) => readFileSync(path, "utf8"))).toEqual(before);
     expect(readFileSync(join(place.project, "order"), "utf8")).toBe("first\nother\n");
-  });
+  }, 60_000);
 
   test("hooks of the user's own templates are the user's in new repositories too", async () => {
     await using place = makePlace({}, "/var/tmp");

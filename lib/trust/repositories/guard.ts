@@ -1,7 +1,7 @@
 import { renameSync } from "node:fs";
 import { basename, dirname, relative, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
-import { HeldDirectory } from "../../files/held.ts";
+import { HeldDirectory, namesIn } from "../../files/held.ts";
 import type { Entry } from "../../files/entry.ts";
 import { isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
@@ -168,6 +168,8 @@ async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Pro
   if (watch.identity === undefined && identityAt(path) === undefined) return [];
   const restorations: Restoration[] = [];
   try {
+    if (clearWay(path, { roots, clear })) restorations.push({ path });
+    if (watch.identity === undefined && identityAt(path) === undefined) return restorations;
     const { now, isMoved } = await settle(watch, { roots, clear });
     if (isMoved) restorations.push({ path });
     using parent = HeldDirectory.open(dirname(now), { create: true });
@@ -179,6 +181,26 @@ async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Pro
     restorations.push({ path, problem: problemOf(error) });
   }
   return restorations;
+}
+
+/**
+ * Takes away what is no directory on the way to a path; false when there is nothing. git follows a symlink, and what is
+ * restored where the directory was would not be found.
+ */
+function clearWay(path: string, { roots, clear }: RestoreOptions): boolean {
+  const [root] = roots.filter((one) => isBelow(path, one)).sort((a, b) => a.length - b.length);
+  if (root === undefined) return false;
+  using held = new DisposableStack();
+  let directory = held.use(HeldDirectory.open(root));
+  for (const name of namesIn(relative(root, dirname(path)))) {
+    const stats = directory.look(name);
+    if (stats?.isDirectory() !== true) {
+      if (stats !== undefined) clear({ directory, name });
+      return stats !== undefined;
+    }
+    directory = held.use(directory.child(name));
+  }
+  return false;
 }
 
 /** Told once. */
