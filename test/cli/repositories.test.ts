@@ -155,6 +155,34 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     }
   }, 60_000);
 
+  test("what the project's own configuration names is nothing for another work tree of it", async () => {
+    await using place = makePlace({ ".husky/pre-commit": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
+    const ran = await run(
+      place,
+      "mkdir -p evil/.husky plain; echo > evil/.husky/pre-commit; for d in evil plain; do echo gitdir: ../.git > $d/.git; done",
+    );
+    expect(notices(ran).sort()).toEqual([
+      expect.stringContaining('A command made "plain/.git"'),
+      expect.stringMatching(/^Quarantined "evil\/\.git".*your own configuration of git names/),
+    ]);
+  });
+
+  test("a repository that a command moved where koda cannot look is what it was, or judged", async () => {
+    await using place = makePlace({ "sub/a": "" });
+    runGit(place.project, place.env, ["init", "-q", "sub"]);
+    runGit(place.project, place.env, ["config", "-f", "sub/.git/config", "core.hooksPath", ".hooks/own"]);
+    const odd = "d=$(printf '\\377'); mkdir $d; mv sub $d; echo '[core] fsmonitor = evil' >> $d/sub/.git/config";
+    await run(place, `${odd}; mkdir -p $d/sub/.hooks/own; echo evil > $d/sub/.hooks/own/pre-commit`);
+    await run(place, "mkdir new; mv sub new; mkdir -p new/sub/.hooks/own; echo evil > new/sub/.hooks/own/pre-commit");
+    const found = Bun.spawnSync(["grep", "-rl", "evil", "."], { cwd: place.project }).stdout.toString();
+    const live = found.split("\n").filter((path) => /\.git\/config$|hooks\/own/.test(path));
+    expect(live.filter((path) => existsSync(join(place.project, path.replace(/\.(git|hooks)\/.*/, ".git"))))).toEqual(
+      [],
+    );
+  });
+
   test("what one run's command changes another does not take for the user's", async () => {
     await using place = makePlace({ hold: "", "tools/clean": "mine\n" });
     runGit(place.project, place.env, ["init", "-q"]);

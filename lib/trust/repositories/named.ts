@@ -4,7 +4,7 @@ import { unlessRefused } from "../../errors.ts";
 import { ancestors, isBelow } from "../../files/path.ts";
 import { realPaths } from "../../files/real.ts";
 import { followPath } from "../../files/walk.ts";
-import { gitPlaces } from "../../git/places.ts";
+import { gitPlaces, leadsTo } from "../../git/places.ts";
 import { parseConfig, type GitSetting } from "./config.ts";
 import { whySettingDangerous } from "./keys.ts";
 import { innerRepositories } from "./parts.ts";
@@ -39,8 +39,7 @@ export function pathsNamedByGit(
       const places = gitPlaces(top);
       const both = places === undefined ? [] : [places.common, places.directory];
       const own = [...new Set([...both, ...both.slice(0, 1).flatMap((common) => innerRepositories(common))])];
-      const files = own.flatMap((directory) => ["config", "config.worktree"].map((name) => join(directory, name)));
-      return [...namedIn(top, files, git), ...own.flatMap(linkedFrom)];
+      return [...namedIn(top, configurationsIn(own), git), ...own.flatMap(linkedFrom)];
     }),
   );
   // Protecting a root, or a directory above the repositories, would protect the whole project.
@@ -89,9 +88,18 @@ function settingsIn(file: string): readonly GitSetting[] {
   return (text === undefined ? undefined : parseConfig(text)) ?? [];
 }
 
-/** The paths that the user's own configuration names for a repository, wherever they are, and that are there. */
-export function namedByUser(top: string, git: ReadConfigurations): readonly string[] {
-  return namedIn(top, [], git).filter((path) => isBelow(path, top) && existsSync(path));
+/**
+ * The paths below the top of a work tree that are there and that the user's own configuration names: the one for all
+ * repositories, and the one of a repository that this `.git` leads to.
+ */
+export function namedByUser(repository: string, git: ReadConfigurations): readonly string[] {
+  const top = dirname(repository);
+  const own = configurationsIn([repository, ...leadsTo(repository)]);
+  return namedIn(top, own, git).filter((path) => isBelow(path, top) && existsSync(path));
+}
+
+function configurationsIn(gitDirectories: readonly string[]): readonly string[] {
+  return gitDirectories.flatMap((directory) => ["config", "config.worktree"].map((name) => join(directory, name)));
 }
 
 /** Directories of hooks that git copies into each new repository, as far as no command can write there. */

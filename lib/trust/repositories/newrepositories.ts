@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
@@ -158,7 +158,7 @@ const noConfigurations: GitConfigurations = { home: "/", files: [] };
 
 /** Why the user's own configuration makes it dangerous, as with a relative path of hooks for all repositories. */
 function whyUsers({ path, form }: FoundRepository, git: ReadConfigurations): string | undefined {
-  const [named] = form === "git" ? namedByUser(dirname(path), git) : [];
+  const [named] = form === "git" ? namedByUser(path, git) : [];
   return named && `your own configuration of git names ${JSON.stringify(named)}, which git would run or obey`;
 }
 

@@ -96,10 +96,17 @@ export class ProtectedPaths {
 
   /** Takes what lies at a path, and in it, for what was there at the beginning: it was restored. */
   accept(restored: string): void {
-    for (const { path } of this.known) {
-      const identity = isBelow(path, restored) ? identityAt(path) : undefined;
+    const found = this.#last.found.map((one) => {
+      const identity = isBelow(one.path, restored) && this.isKnown(one.identity) ? identityAt(one.path) : undefined;
       if (identity !== undefined) this.#identities.add(identity);
-    }
+      return identity === undefined ? one : { ...one, identity };
+    });
+    this.#last = { ...this.#last, found };
+  }
+
+  /** Whatever a command made of it, it is not what was there at the beginning any more. */
+  forget(identity: string): void {
+    this.#identities.delete(identity);
   }
 
   /** Looks again. */
