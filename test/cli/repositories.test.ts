@@ -155,6 +155,19 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     }
   }, 60_000);
 
+  test("a second name of what leads git somewhere is another repository", async () => {
+    await using place = makePlace();
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["commit", "-q", "--allow-empty", "-m", "one"]);
+    runGit(place.project, place.env, ["worktree", "add", "-q", "tree"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
+    const ran = await run(place, "mkdir -p x/.husky; echo > x/.husky/pre-commit; ln tree/.git x/.git");
+    expect(existsSync(join(place.project, "tree/.git"))).toBe(true);
+    expect(existsSync(join(place.project, "x/.git"))).toBe(false);
+    const told = expect.stringMatching(/^Quarantined "x\/\.git".*your own configuration of git names/);
+    expect(notices(ran)).toEqual(name === "landlock" ? [told] : []);
+  });
+
   test("what the project's own configuration names is nothing for another work tree of it", async () => {
     await using place = makePlace({ ".husky/pre-commit": "mine\n" });
     runGit(place.project, place.env, ["init", "-q"]);
