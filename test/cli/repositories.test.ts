@@ -174,10 +174,11 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
     const ran = await run(
       place,
-      "mkdir -p evil/.husky plain; echo > evil/.husky/pre-commit; for d in evil plain; do echo gitdir: ../.git > $d/.git; done",
+      "for each in evil own plain; do mkdir $each; echo gitdir: ../.git > $each/.git; done",
+      "cp -r .husky evil; cp -r .husky own; echo evil >> evil/.husky/pre-commit",
     );
     expect(notices(ran).sort()).toEqual([
-      expect.stringContaining('A command made "plain/.git"'),
+      ...["evil", "own", "plain"].map((path) => expect.stringContaining(`A command made "${path}/.git"`)),
       expect.stringMatching(/^Quarantined "evil\/\.git".*your own configuration of git names/),
     ]);
   });

@@ -1,11 +1,13 @@
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
 import type { RepositoryFinding } from "./finding.ts";
 import { type GitConfigurations, namedByUser, readOnce, type ReadConfigurations, templateHooks } from "./named.ts";
+import { leadsTo } from "../../git/places.ts";
+import { areSame } from "./same.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
@@ -114,7 +116,7 @@ export class NewRepositories {
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path));
     const judge = () => (isJudged ? judgeRepository(found.path, { roots, trusted, templates }) : tooMany);
-    const reason = found.form === "koda" ? settings : (judge() ?? whyUsers(found, git));
+    const reason = found.form === "koda" ? settings : (judge() ?? whyUsers(found, { git, trusted }));
     if (reason === undefined) return [{ kind: "new", path: found.path }];
     if (isGlance && unfinished.test(reason) && !this.#suspects.has(found.identity)) {
       this.#suspects.add(found.identity);
@@ -156,9 +158,17 @@ export class NewRepositories {
 
 const noConfigurations: GitConfigurations = { home: "/", files: [] };
 
-/** Why the user's own configuration makes it dangerous, as with a relative path of hooks for all repositories. */
-function whyUsers({ path, form }: FoundRepository, git: ReadConfigurations): string | undefined {
-  const [named] = form === "git" ? namedByUser(path, git) : [];
+type Known = { git: ReadConfigurations; trusted: ReadonlySet<string> };
+
+/**
+ * Why the user's own configuration makes it dangerous, as with a relative path of hooks for all repositories. A work
+ * tree may have a copy of the hooks that the project itself has.
+ */
+function whyUsers({ path, form }: FoundRepository, { git, trusted }: Known): string | undefined {
+  const top = dirname(path);
+  const tops = leadsTo(path).flatMap((goal) => (trusted.has(goal) ? [dirname(goal)] : []));
+  const isUsers = (named: string) => tops.some((own) => areSame(join(own, relative(top, named)), named));
+  const named = form === "git" ? namedByUser(path, git).find((each) => !isUsers(each)) : undefined;
   return named && `your own configuration of git names ${JSON.stringify(named)}, which git would run or obey`;
 }
 
