@@ -7,7 +7,7 @@ import { bytesIn } from "./pointers.ts";
 const mostEntries = 1_000;
 const mostBytes = 1_000_000n;
 
-/** Do the entries at two real paths have the same contents and modes? Not with symlinks in them, or too much to read. */
+/** Do the entries at two real paths have the same contents and modes? Not with symlinks, or too much to read. */
 export function areSame(one: string, other: string): boolean {
   const compare = () => {
     using first = HeldDirectory.open(dirname(one));
