@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asInDocker, programWithout } from "./support/denied.ts";
 import { binary } from "./support/koda.ts";
@@ -50,8 +50,9 @@ function makeReader(tier: Tier) {
   ])
     writeFileSync(at(`home/${file}`), "x");
   writeFileSync(at("home/.config/koda/config.json"), "{}");
-  const first = tier === "landlock" ? `"${programWithout(asInDocker, base)}" ` : "";
-  writeFileSync(at("bin/koda"), `#!/bin/sh\nexec ${first}"${binary}" "$@"\n`, { mode: 0o755 });
+  const script = () => `#!/bin/sh\nexec "${programWithout(asInDocker, base)}" "${binary}" "$@"\n`;
+  if (tier === "mounts") symlinkSync(binary, at("bin/koda"));
+  else writeFileSync(at("bin/koda"), script(), { mode: 0o755 });
   const env = { HOME: at("home"), TMPDIR: at("tmp"), PATH: `${at("bin")}:${process.env.PATH ?? ""}`, LANG: "C.UTF-8" };
   Bun.spawnSync(["git", "init", "-q"], { cwd: at("project"), env });
   return { project: at("project"), env, [Symbol.dispose]: () => rmSync(base, { recursive: true, force: true }) };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, type RanExec, using } from "../support/koda.ts";
@@ -127,6 +127,134 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
       expect.stringContaining('A command made "plain/.git"'),
       expect.stringMatching(/^Quarantined "sub\/\.git".*your own configuration of git names/),
     ]);
+  });
+
+  test("a symlink on the way to what is protected leads git nowhere", async () => {
+    const files = { "hooks/own/pre-commit": "mine\n", "tools/clean": "mine\n" };
+    const moves = [
+      ["hooks/own/pre-commit", "mv hooks h2; ln -s h2 hooks; echo evil > h2/own/pre-commit"],
+      ["hooks/own/pre-commit", "rm -r hooks; mkdir -p h2/own; ln -s h2 hooks; echo evil > h2/own/pre-commit"],
+      ["tools/clean", "mv tools t2; ln -s t2 tools; echo evil > t2/clean"],
+      ["tools/clean", "rm -r tools; mkdir t2; ln -s t2 tools; echo evil > t2/clean"],
+      ["missing/program", "mkdir t2; ln -s t2 missing; echo evil > t2/program"],
+      ["in/sub/.git/config", "mv in i2; ln -s i2 in; echo evil >> i2/sub/.git/config"],
+    ] as const;
+    for (const [path, move] of moves) {
+      await using place = makePlace(files);
+      for (const each of [".", "in/sub"]) runGit(place.project, place.env, ["init", "-q", each]);
+      const programs = { hooksPath: "hooks/own", fsmonitor: "tools/clean", pager: "missing/program" };
+      for (const [key, value] of Object.entries(programs))
+        runGit(place.project, place.env, ["config", `core.${key}`, value]);
+      const ran = await run(place, move);
+      const file = join(place.project, path);
+      expect(existsSync(file) ? readFileSync(file, "utf8") : "", move).not.toContain("evil");
+      const moved = join(place.project, "i2/sub/.git/config");
+      expect(existsSync(moved) ? readFileSync(moved, "utf8") : "", move).not.toContain("evil");
+      if (name === "landlock" || !path.startsWith("in/")) expect(notices(ran).join(), move).toContain("restored");
+      expect(notices(ran).join(), move).not.toContain("could not");
+    }
+  }, 60_000);
+
+  test("a second name of what leads git somewhere is another repository", async () => {
+    await using place = makePlace();
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["commit", "-q", "--allow-empty", "-m", "one"]);
+    runGit(place.project, place.env, ["worktree", "add", "-q", "tree"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
+    const ran = await run(place, "mkdir -p x/.husky; echo > x/.husky/pre-commit; ln tree/.git x/.git");
+    expect(existsSync(join(place.project, "tree/.git"))).toBe(true);
+    expect(existsSync(join(place.project, "x/.git"))).toBe(false);
+    const told = expect.stringMatching(/^Quarantined "x\/\.git".*your own configuration of git names/);
+    expect(notices(ran)).toEqual(name === "landlock" ? [told] : []);
+  });
+
+  test("what the project's own configuration names is nothing for another work tree of it", async () => {
+    await using place = makePlace({ ".husky/pre-commit": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
+    const ran = await run(
+      place,
+      "for each in evil own plain; do mkdir $each; echo gitdir: ../.git > $each/.git; done",
+      "cp -r .husky evil; cp -r .husky own; echo evil >> evil/.husky/pre-commit",
+    );
+    expect(notices(ran).sort()).toEqual([
+      ...["evil", "own", "plain"].map((path) => expect.stringContaining(`A command made "${path}/.git"`)),
+      expect.stringMatching(/^Quarantined "evil\/\.git".*your own configuration of git names/),
+    ]);
+  });
+
+  test("a repository that a command moved where koda cannot look is what it was, or judged", async () => {
+    await using place = makePlace({ "sub/a": "" });
+    runGit(place.project, place.env, ["init", "-q", "sub"]);
+    runGit(place.project, place.env, ["config", "-f", "sub/.git/config", "core.hooksPath", ".hooks/own"]);
+    const odd = "d=$(printf '\\377'); mkdir $d; mv sub $d; echo '[core] fsmonitor = evil' >> $d/sub/.git/config";
+    await run(place, `${odd}; mkdir -p $d/sub/.hooks/own; echo evil > $d/sub/.hooks/own/pre-commit`);
+    await run(place, "mkdir new; mv sub new; mkdir -p new/sub/.hooks/own; echo evil > new/sub/.hooks/own/pre-commit");
+    const found = Bun.spawnSync(["grep", "-rl", "evil", "."], { cwd: place.project }).stdout.toString();
+    const live = found.split("\n").filter((path) => /\.git\/config$|hooks\/own/.test(path));
+    expect(live.filter((path) => existsSync(join(place.project, path.replace(/\.(git|hooks)\/.*/, ".git"))))).toEqual(
+      [],
+    );
+  });
+
+  test("what one run's command changes another does not take for the user's", async () => {
+    await using place = makePlace({ hold: "", "tools/clean": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["config", "filter.x.clean", "tools/clean %f"]);
+    const guarded = [".git/config", "tools/clean"].map((path) => join(place.project, path));
+    const before = guarded.map((path) => readFileSync(path, "utf8"));
+    const spoil =
+      "while test -e hold; do echo evil >> .git/config; echo evil > tools/clean; touch tried; sleep 0.01; done";
+    await using servers = new AsyncDisposableStack();
+    const begin = async (command: string) =>
+      start(place, servers.use(await startModelServer([call("Bash", { command }), say("Done.")])));
+    const first = finished(await begin(`${spoil}; echo first >> order`));
+    await until(() => existsSync(join(place.project, "tried")));
+    const other = await begin("echo other >> order");
+    const second = finished(other);
+    // While it waits it looks again and again.
+    const looks = new Set<string>();
+    await until(() => {
+      for (const name of readdirSync(join(place.home, ".local/share/koda")))
+        if (name.startsWith("koda-alone-")) looks.add(name);
+      return looks.size > 2 || other.exitCode !== null;
+    });
+    rmSync(join(place.project, "hold"));
+    await Promise.all([first, second]);
+    expect(guarded.map((path) => readFileSync(path, "utf8"))).toEqual(before);
+    expect(readFileSync(join(place.project, "order"), "utf8")).toBe("first\nother\n");
+  }, 60_000);
+
+  test("hooks of the user's own templates are the user's in new repositories too", async () => {
+    await using place = makePlace({}, "/var/tmp");
+    const hook = join(place.home, "template/hooks/pre-commit");
+    mkdirSync(dirname(hook), { recursive: true });
+    writeFileSync(hook, "#!/bin/sh\n", { mode: 0o755 });
+    writeFileSync(join(place.home, ".gitconfig"), "[init]\n\ttemplateDir = ~/template\n");
+    const ran = await run(
+      place,
+      "for each in same other moved; do git init -q $each; done",
+      "echo evil >> other/.git/hooks/pre-commit; mv moved/.git/hooks/pre-commit moved/.git/hooks/post-checkout",
+    );
+    expect(notices(ran).sort()).toEqual([
+      ...["moved", "other", "same"].map((name) => expect.stringContaining(`A command made "${name}/.git"`)),
+      expect.stringMatching(/^Quarantined "moved\/\.git".*its hook "post-checkout"/),
+      expect.stringMatching(/^Quarantined "other\/\.git".*its hook "pre-commit"/),
+    ]);
+  });
+
+  test("templates of the user's below the project, and programs that are not there yet, stay as they are", async () => {
+    await using place = makePlace({ "template/hooks/pre-commit": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["config", "filter.x.clean", "tools/clean %f"]);
+    writeFileSync(join(place.home, ".gitconfig"), `[init]\n\ttemplateDir = ${place.project}/template\n`);
+    const ran = await run(
+      place,
+      "echo evil > template/hooks/pre-commit; mkdir tools; echo evil > tools/clean; echo > b",
+    );
+    expect(readFileSync(join(place.project, "template/hooks/pre-commit"), "utf8")).toBe("mine\n");
+    expect(["tools/clean", "b"].map((path) => existsSync(join(place.project, path)))).toEqual([false, true]);
+    expect(notices(ran)).toHaveLength(2);
   });
 
   test("a protected directory that is not called .git is closed to file tools too", async () => {

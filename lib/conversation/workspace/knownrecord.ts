@@ -32,8 +32,7 @@ export class KnownRecord implements Disposable {
 
   /** Did a run of these roots get killed? */
   isNeeded(roots: readonly string[]): boolean {
-    const overlap = (one: string) => roots.some((root) => isBelow(root, one) || isBelow(one, root));
-    return this.#left.some(({ record }) => record?.roots.some(overlap));
+    return this.#left.some(({ record }) => record?.roots.some((root) => roots.some((own) => overlap(root, own))));
   }
 
   /** Was it there before the commands of every killed run, or did it come after all of them? */
@@ -70,7 +69,7 @@ export class KnownRecord implements Disposable {
 }
 
 /** A living run holds a lock on its record. */
-function isAbandoned(path: string): boolean {
+export function isAbandoned(path: string): boolean {
   const opened = unlessRefused(() => openSync(path, "r"));
   if (opened === undefined) return false;
   try {
@@ -87,6 +86,10 @@ function readLeft(path: string): Left | undefined {
   const written = parseJson(readFileSync(path, "utf8"));
   if (!isRecord(written)) return undefined;
   return { roots: texts(written.roots), known: new Set(texts(written.known)), diedMs: statSync(path).mtimeMs };
+}
+
+export function overlap(one: string, other: string): boolean {
+  return isBelow(one, other) || isBelow(other, one);
 }
 
 function texts(value: unknown): readonly string[] {

@@ -18,6 +18,7 @@ import { guardedParts } from "../../trust/repositories/parts.ts";
 import { ProtectedPaths } from "../../trust/repositories/protected.ts";
 import { KnownRecord } from "./knownrecord.ts";
 import { ownPlace } from "./ownplace.ts";
+import { waitToBeAlone } from "./alone.ts";
 
 export type WatchOptions = {
   policy: Policy;
@@ -72,7 +73,7 @@ export class RepositoryWatch implements RepositoryGuard {
     const watched = await unlessAborted(this.begin(), signal);
     this.#isUsed = true;
     if (this.#options.isBusy() || !watched.paths.areInPlace()) await this.#look(watched);
-    this.#findings.push(...(await watched.guard.begin()));
+    this.#findings.push(...(await watched.guard.begin(signal)));
     watched.record?.touch();
     this.#calls++;
     this.#patrol ??= this.#walkRounds(watched).catch((error: unknown) => void (this.#failure ??= { error }));
@@ -116,7 +117,8 @@ export class RepositoryWatch implements RepositoryGuard {
     const held = policy.readonly.filter((path) => backend.guards || !isThere(path));
     const also = [...held, ...pathsNamedByGit(paths.known, policy.write, git)];
     const options = { quarantine, open: this.#open, git };
-    const guard = new Guard(paths, { ...options, isMounted: !backend.guards, isBusy, also });
+    const alone = (signal: AbortSignal) => waitToBeAlone(dataDirectory ?? place, lasting, signal);
+    const guard = new Guard(paths, { ...options, isMounted: !backend.guards, isBusy, also, ...(record && { alone }) });
     const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record };
     if (record?.isNeeded(lasting) === true) await this.#look(watched);
     record?.settle(lasting);

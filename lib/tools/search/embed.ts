@@ -2,7 +2,7 @@ import type { BunPlugin } from "bun";
 
 /**
  * For the build only: makes ripgrep part of the binary. Throws when its package for the target (`linux-x64`,
- * `darwin-arm64`; this machine's when absent) is not installed.
+ * `linux-arm64`; this machine's when absent) is not installed.
  */
 export function embedSearch(target = `${process.platform}-${process.arch}`): BunPlugin {
   return {

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { shellQuoted } from "../../quote.ts";
 import { deeper, worsen, type Judgement } from "./judgement.ts";
-import { lineOf, matchIn, scriptOptionsOf, type Invocation } from "./matcher.ts";
+import { lineOf, matchIn, scriptsIn, type Invocation } from "./matcher.ts";
 import { judgePaths } from "./paths.ts";
 import { harmlessSetting, shells, steeringVariable } from "./table.ts";
 import { anything, fields, isLiteral, something, withoutGuess } from "./words.ts";
@@ -11,18 +11,22 @@ type Inside = { line: Invocation; args: Words; input: string | undefined; judgem
 
 /** Judges one command: the program, its arguments, and what comes in on its standard input as far as that is known. */
 export function judgeLine(words: Words, input: string | undefined, judgement: Judgement): void {
-  // `$SUDO rm x`: a variable may be empty, or hold a wrapper.
-  const start = words.findIndex((word) => word !== anything);
+  // `$SUDO rm x`: a variable may be empty, or hold a wrapper. After `env` there may be settings.
+  const isBefore = (word: string) => word === anything || /^\w+=/.test(word);
+  const start = words.findIndex((word) => !isBefore(word));
   const [first, ...args] = start === -1 ? [] : words.slice(start);
-  if (words.length > 0 && (start !== 0 || first === undefined || !isSystemProgram(first))) worsen(judgement, "write");
+  const before = start === -1 ? words : words.slice(0, start);
+  if (before.some((word) => word === anything || steers(word))) worsen(judgement, "write");
   if (first === undefined) return;
-  const line = lineOf(posix.basename(withoutGuess(first)), args);
+  if (!isSystemProgram(first)) worsen(judgement, "write");
+  // `npx cowsay@1` runs cowsay.
+  const line = lineOf(posix.basename(withoutGuess(first)).replace(/(?<=.)@.*$/s, ""), args);
   deeper(judgement, () => judgeProgram({ line, args, input, judgement }));
 }
 
 /** `./ls` is any program, and `/bin/ls` is `ls`. */
 function isSystemProgram(path: string): boolean {
-  return isLiteral(path) && /^((\/usr|\/usr\/local|\/opt\/homebrew)?\/s?bin\/)?[^/]*$/.test(path);
+  return isLiteral(path) && /^((\/usr|\/usr\/local|\/opt\/homebrew)?\/s?bin\/)?[^/@]*$/.test(path);
 }
 
 function judgeProgram(inside: Inside): void {
@@ -32,10 +36,9 @@ function judgeProgram(inside: Inside): void {
   const rule = matchIn("destructive", line) ?? (input === undefined ? undefined : matchIn("destructive", fed));
   if (rule !== undefined) worsen(judgement, "destructive", rule.effect);
   if (!judgement.around.confined) judgePaths(line, judgement);
-  for (const { name, value } of line.options)
-    if (value !== undefined && scriptOptionsOf(line.program).has(name)) judgement.read(value);
+  for (const script of scriptsIn(line)) judgement.read(script);
   expandAliases(inside);
-  if (!runsScript(inside) && !runsOthers(inside)) judgeItself(inside);
+  if (!isShell(inside) && !runsOthers(inside)) judgeItself(inside);
 }
 
 function judgeItself({ line, args, judgement }: Inside): void {
@@ -77,9 +80,8 @@ function expandAliases({ line: { program, operands, options }, args, input, judg
   }
 }
 
-/** Text that the program hands to a shell, from its arguments or its input. */
-function runsScript({ line, args, input, judgement }: Inside): boolean {
-  const { program, operands, options, unclear } = line;
+/** Does a shell run a text among its arguments? It may also read one from its input. */
+function isShell({ line: { program, operands, options, unclear }, input, judgement }: Inside): boolean {
   const [script] = operands;
   const isText = shells.has(program) && options.some(({ name, at }) => name === "-c" && at < (script?.at ?? 0));
   if (isText && script !== undefined) {
@@ -89,15 +91,7 @@ function runsScript({ line, args, input, judgement }: Inside): boolean {
   }
   // Of what is not a script's name too: `source /dev/stdin`, `sh <(…)`.
   if (input !== undefined && (shells.has(program) || /^(source|\.)$/.test(program))) judgement.read(input);
-  const match = matchIn("interpreting", line);
-  if (match === undefined) return false;
-  worsen(judgement, match.effect);
-  const words = args.slice(operands[match.length]?.at ?? args.length).filter((word) => !word.startsWith(":::"));
-  const { outside } = judgement;
-  judgement.read(words.length === 0 ? (input ?? "") : words.join(" "), input);
-  // Paths mean nothing on another machine.
-  if (match.effect === "remote") judgement.outside = outside;
-  return true;
+  return false;
 }
 
 /** Judges the command that the arguments have; false when the program is one of those that run none. */
@@ -109,19 +103,16 @@ function runsOthers({ line, args, input, judgement }: Inside): boolean {
   const match = matchIn("running", line);
   if (match === undefined) return false;
   worsen(judgement, match.effect);
-  // After an option that is not known the command may begin one word later.
-  const isLoose = line.operands.slice(0, match.length + 1).some(({ loose }) => loose);
-  for (const { at } of line.operands.slice(match.length, match.length + (isLoose ? 2 : 1))) {
-    const words = args.slice(at);
-    const settings = line.program === "env" ? words.findIndex((word) => !/^\w+=/.test(word)) : 0;
-    if (line.program === "env" && words.slice(0, settings).some(steers)) worsen(judgement, "write");
-    const [name = "", ...others] = settings === -1 ? [] : words.slice(settings);
-    // `npx cowsay@1` runs cowsay.
-    const command = [name.replace(/(?<=[^/])@[^/]*$/, ""), ...others];
-    if (line.program === "xargs")
-      for (const full of completed(command, line, input)) judgeLine(full, undefined, judgement);
-    else if (name !== "") judgeLine(command, input, judgement);
+  const { outside } = judgement;
+  const commands = match.starts.map((at) => args.slice(at));
+  if (match.isText && commands.length === 0) judgement.read(input ?? "");
+  for (const words of commands) {
+    if (match.isText) judgement.read(words.filter((word) => !word.startsWith(":::")).join(" "), input);
+    else if (line.program !== "xargs") judgeLine(words, input, judgement);
+    else for (const full of completed(words, line, input)) judgeLine(full, undefined, judgement);
   }
+  // Paths mean nothing on another machine.
+  if (match.isText && match.effect === "remote") judgement.outside = outside;
   return true;
 }
 

@@ -1,10 +1,10 @@
 import { readArguments, type Arguments } from "./options.ts";
-import { patterns, scriptOptions, table, valued } from "./table.ts";
+import { patterns, table, valued } from "./table.ts";
 import { shownWord, withoutGuess } from "./words.ts";
 
 type OptionSpec = { readonly shown: string; readonly name: string; readonly value: RegExp };
 type Operand = RegExp | "**" | "$";
-type Row = Readonly<{ effect: string; words: Operand[]; wants: OptionSpec[][]; lacks: OptionSpec[] }>;
+type Row = Readonly<{ effect: string; isText: boolean; words: Operand[]; wants: OptionSpec[][]; lacks: OptionSpec[] }>;
 type TableName = keyof typeof table;
 
 /** One command as the table sees it. */
@@ -13,17 +13,26 @@ export type Invocation = Arguments & { readonly program: string };
 export function lineOf(program: string, args: readonly string[]): Invocation {
   const literal = args.map(withoutGuess);
   const isGuess = literal.some((arg, index) => arg !== args[index]);
-  const read = readArguments(literal, takenBy?.get(program) ?? none);
+  const { takes = none } = valuedBy.get(program)?.[0]?.() ?? {};
+  const read = readArguments(literal, takes);
   return { program, ...read, unclear: isGuess || read.unclear };
 }
 
-export const scriptOptionsOf = (program: string): ReadonlySet<string> => scriptsBy?.get(program) ?? none;
+/** Text for a shell in the values of options. */
+export function scriptsIn({ program, options }: Invocation): readonly string[] {
+  const { scripts = none } = valuedBy.get(program)?.[0]?.() ?? {};
+  return options.flatMap(({ name, value }) => (value !== undefined && scripts.has(name) ? [value] : []));
+}
+
+const none: ReadonlySet<string> = new Set();
+
+type Match = Pick<Row, "effect" | "isText"> & { readonly starts: readonly number[] };
 
 /**
- * The first row of a table that a command matches, as its effect (for a destructive one: the rule, in the command's
- * words) and the number of operands that it is about.
+ * The first row of a table that a command matches: its effect (for a destructive one: the rule, in the command's words)
+ * and where in the arguments that goes on.
  */
-export function matchIn(name: TableName, line: Invocation): { effect: string; length: number } | undefined {
+export function matchIn(name: TableName, line: Invocation): Match | undefined {
   const rows = rowsIn.get(name);
   // `mkfs.ext4` is a kind of mkfs; what reads has to have its own name.
   const own = rows?.get(line.program) ?? (name === "reading" ? [] : rows?.get(line.program.replace(/\..*$/s, "")));
@@ -39,9 +48,20 @@ export function matchIn(name: TableName, line: Invocation): { effect: string; le
     // A rehearsal has to be beyond doubt: its option in full, and not taken back.
     const isDestructive = name === "destructive";
     if (row.lacks.some((spec) => has(spec, isDestructive) && !(isDestructive && isTakenBack(line, spec)))) continue;
-    return { effect: isDestructive ? ruleOf(line, row, length) : row.effect, length };
+    const effect = isDestructive ? ruleOf(line, row, length) : row.effect;
+    return { effect, isText: row.isText, starts: startsOf(line, length) };
   }
   return undefined;
+}
+
+/** The places in the arguments where that goes on: one more for each operand that may be the value of an option. */
+function startsOf({ operands }: Invocation, length: number): readonly number[] {
+  let last = length;
+  return operands.flatMap(({ at, loose }, index) => {
+    const isStart = index >= length && index <= last;
+    if (loose) last++;
+    return isStart ? [at] : [];
+  });
 }
 
 type Seeking = { before: number; isWhole: boolean };
@@ -95,41 +115,35 @@ function ruleOf({ program, operands }: Invocation, { words, wants }: Row, length
   return [program, ...short, ...wants.map(([first]) => first?.shown ?? "")].map(shownWord).join(" ");
 }
 
-const none: ReadonlySet<string> = new Set();
-
-const [takenBy, scriptsBy] = [valued, scriptOptions].map((text) => {
-  const entries = text.split(";").flatMap((entry) => {
-    const [programs = "", ...options] = entry.trim().split(/\s+/);
-    return programs.split("|").map((program) => [program, new Set(options)] as const);
-  });
-  return new Map<string, ReadonlySet<string>>(entries);
-});
-
-/** A run has few programs, and its first command waits: a row is read when one of its programs comes up. */
-type UnreadRows = ReadonlyMap<string, readonly (() => Row)[]>;
-
-const rowsIn: ReadonlyMap<string, UnreadRows> = new Map(
-  Object.entries(table).map(([name, text]) => [name, rowsOf(name, text)]),
-);
-
-function rowsOf(name: string, whole: string): UnreadRows {
-  const rows = new Map<string, (() => Row)[]>();
-  for (const text of whole.split(";")) {
-    const tokens = text.trim().split(/\s+/);
-    const effect = name === "running" || name === "interpreting" ? (tokens.shift() ?? "") : name;
-    let row: Row | undefined;
-    const read = () => (row ??= rowOf(effect, tokens.slice(1)));
-    for (const program of tokens[0]?.split("|") ?? []) rows.set(program, [...(rows.get(program) ?? []), read]);
+/** The entries of each program in a text. A run has few, and its first command waits: one is read when it is needed. */
+function indexed<T>(text: string, read: (words: readonly string[]) => T): ReadonlyMap<string, readonly (() => T)[]> {
+  const index = new Map<string, (() => T)[]>();
+  for (const entry of text.split(";")) {
+    const [programs = "", ...words] = entry.trim().split(/\s+/);
+    let known: T | undefined;
+    const readOnce = () => (known ??= read(words));
+    for (const program of programs.split("|")) index.set(program, [...(index.get(program) ?? []), readOnce]);
   }
-  return rows;
+  return index;
 }
 
-function rowOf(effect: string, tokens: readonly string[]): Row {
+const valuedBy = indexed(valued, (words) => ({
+  takes: new Set(words.map((word) => word.replace("$", ""))),
+  scripts: new Set(words.flatMap((word) => (word.startsWith("$") ? [word.slice(1)] : []))),
+}));
+
+const rowsIn: ReadonlyMap<string, ReturnType<typeof indexed<Row>>> = new Map(
+  Object.entries(table).map(([name, text]) => [name, indexed(text, (words) => rowOf(name, words))]),
+);
+
+function rowOf(name: string, tokens: readonly string[]): Row {
   const specs = (token: string) => token.replace(/^!/, "").split("|").map(optionSpec);
+  const effect = tokens.find((token) => /^:(write|remote)$/.test(token))?.slice(1);
   return {
-    effect,
+    effect: effect ?? (name === "running" ? "read" : name),
+    isText: tokens.includes(":text"),
     words: tokens
-      .filter((token) => !/^!?-/.test(token))
+      .filter((token) => !/^!?-|^:\w/.test(token))
       .map((token) => (token === "**" || token === "$" ? token : patternOf(token, "s"))),
     wants: tokens.filter((token) => token.startsWith("-")).map(specs),
     lacks: tokens.filter((token) => token.startsWith("!")).flatMap(specs),

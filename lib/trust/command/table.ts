@@ -4,6 +4,7 @@
  *
  *   a|b  x*  ?*   either, any that begins so, any     **   any number of operands     $   no more operands
  *   <name>        an operand that matches the pattern of this name, below
+ *   :x            not a word but what a row of its table says beside
  *   -x|--long     one of these options is there; `-x=v` with this value
  *   !-x|--long    and none of these; in a row for reading nor anything that could be one
  *
@@ -32,6 +33,7 @@ const destructive = `
   dotnet nuget push|delete;
   mvn|mvnw ** deploy|deploy:deploy|release:perform; gradle|gradlew ** publish*|upload*|*:publish*; nuget push|delete;
   mix hex.publish; pod trunk push|delete; luarocks|cabal upload; lerna|changeset|vsce|ovsx publish|unpublish;
+  pnpm|yarn|bun changeset|lerna|vsce|ovsx publish|unpublish;
   semantic-release|release-it ${dry}; goreleaser release;
 
   gh * delete*; gh repo sync --force; gh repo archive; gh pr close --delete-branch|-d; glab * delete;
@@ -50,6 +52,7 @@ const destructive = `
   aws ** delete*|terminate*|deregister*|purge*|destroy*|batch-delete*|schedule-key-deletion ${dry};
   az ** delete*|purge; doctl ** delete|rm;
   heroku *destroy|*reset; fly|flyctl ** destroy; vercel|now rm|remove; netlify *delete; wrangler ** delete;
+  pnpm|yarn|bun wrangler|vercel|netlify|firebase|serverless|sls|cdk ** *delete|rm|remove|destroy;
   firebase *delete|*disable; rclone delete|deletefile|purge|cleanup|sync ${dry}; s3cmd del|rm|rb ${dry}; mc rm|rb;
 
   docker|podman system prune; docker|podman volume rm|remove|prune; docker|podman compose down -v|--volumes;
@@ -61,21 +64,22 @@ const destructive = `
   psql|mysql|mariadb|mongo|mongosh -c=<drops>|-e=<drops>|--command=<drops>|--execute=<drops>|--eval=<drops>
 `;
 
-/** The operands that follow are a command. What the program does beside that stands before its name. */
+/**
+ * The operands that follow are a command, or with `:text` text for a shell, joined by blanks; with none it may read
+ * that from its input. What the program does beside that is named, when it is no read.
+ */
 const running = `
-  read command|builtin|exec|busybox|toybox|nohup|nice|ionice|setsid|stdbuf|chronic|caffeinate|unbuffer !-v|-V;
-  write time|gtime -o|--output; read env|time|gtime|fakeroot|xargs|unshare|xvfb-run;
-  read timeout|gtimeout|chrt|taskset|prlimit ?*; write flock|chroot|setarch ?*;
-  write strace|ltrace|setpriv|nsenter|systemd-run|firejail|bwrap|torsocks|proxychains|proxychains4|numactl|entr|dotenv;
-  write poetry|pipenv|uv|pdm|rye|hatch|rbenv|pyenv|op|doppler|infisical|dotenvx run|exec; write git bisect run;
-  write bundle|mise|asdf|opam exec|x; write direnv|aws-vault|chamber|conda exec|run ?*; write python|python3|py -m;
-  remote npx|bunx|pnpx|uvx; remote pipx run; remote uv tool run; remote npm|pnpm|yarn|bun exec|x|dlx;
-  remote docker|podman exec|run ?*; remote docker|podman compose exec|run ?*; remote kubectl|oc exec ?*
-`;
-
-/** The operands that follow are text for a shell, joined by blanks; with none it may read commands from its input. */
-const interpreting = `
-  read eval|trap|watch; write parallel|nix-shell|concurrently; remote ssh|mosh ?*; write git submodule foreach
+  command|builtin|exec|busybox|toybox|nohup|nice|ionice|setsid|stdbuf|chronic|caffeinate|unbuffer !-v|-V;
+  time|gtime :write -o|--output; env|time|gtime|fakeroot|xargs|unshare|xvfb-run; flock|chroot|setarch :write ?*;
+  timeout|gtimeout|chrt|taskset|prlimit ?*; git :write bisect run; python|python3|py :write -m;
+  strace|ltrace|setpriv|nsenter|systemd-run|firejail|bwrap|torsocks|proxychains|proxychains4|numactl|entr|dotenv :write;
+  poetry|pipenv|uv|pdm|rye|hatch|rbenv|pyenv|op|doppler|infisical|dotenvx :write run|exec;
+  bundle|mise|asdf|opam :write exec|x; direnv|aws-vault|chamber|conda :write exec|run ?*;
+  npx|bunx|pnpx|uvx :remote; pipx :remote run; uv :remote tool run; npm|pnpm|yarn|bun :remote exec|x|dlx;
+  nix :remote develop|shell|run .*|*#*|*:*|/*; nix :remote develop|shell|run;
+  docker|podman :remote exec|run ?*; docker|podman :remote compose exec|run ?*; kubectl|oc :remote exec ?*;
+  eval|trap|watch :text; parallel|nix-shell|concurrently :text :write; git :text :write submodule foreach;
+  ssh|mosh :text :remote ?*
 `;
 
 const steered = "!-c=<steering>|--config-env|--exec-path|--paginate|-p";
@@ -133,55 +137,33 @@ const reading = `
 
 /** Asking another machine for something, or telling it something. */
 const remote = `
-  aria2c|axel|curl|dig|drill|ftp|host|http|https|lftp|mtr|nc|ncat|netcat|nmap|nslookup|ping|ping6|rdate|scp|sftp|socat;
-  ssh|telnet|tracepath|traceroute|wget|whois|wscat|xh|mail|sendmail|mosh|gh|glab|hub|corepack; rsync ** <host>;
-  git fetch|pull|push|send-pack|clone|ls-remote|lfs|svn|p4|send-email|request-pull; git archive --remote;
-  git remote show|update|prune; git submodule add|update; docker|podman pull|push|login|search|run|build|create;
+  curl|dig|ftp|http|https|lftp|nc|ncat|nmap|nslookup|ping|rdate|scp|sftp|socat|ssh|telnet|traceroute|wget|whois|xh|mail;
+  git fetch|pull|push|send-pack|clone|ls-remote|lfs; git remote show|update|prune; git submodule add|update;
   aws|az|bq|cdk|consul|doctl|eksctl|argocd|firebase|fly|flyctl|flux|gcloud|gsutil|heroku|helm|kubectl|mc|netlify|nomad;
   now|oc|pulumi|rclone|s3cmd|serverless|sls|terraform|terragrunt|tofu|vault|vercel|wrangler|etcdctl|vsce|ovsx|twine|jsr;
-  psql|pg_dump|pg_restore|createdb|mysql|mysqladmin|mysqldump|mariadb|mongo|mongosh|mongodump|redis-cli|cqlsh|sqlcmd;
-  npm|pnpm|bun|yarn|cargo|poetry|uv|pip|pip3|gem|composer|bundle|conda|brew|pdm|go|apt|apt-get add|audit|ci|create|get;
-  npm|pnpm|bun|yarn|cargo|poetry|uv|pip|pip3|gem|composer|bundle|conda|brew|pdm|go|apt|apt-get i|install|up*|search;
-  npm|pnpm|bun|yarn|cargo|deno|poetry|uv dist-tag|exec|init|login|logout|outdated|owner|pub*|sync|token|view|whoami|x;
-  apk|dnf|yum|zypper|pacman|snap|flatpak; docker|podman compose up|pull|push|build|run|create; dotnet restore|add
+  gh|glab|hub|psql|mysql|mysqladmin|mariadb|mongo|mongosh|redis-cli|cqlsh|sqlcmd|apk|dnf|yum|zypper|pacman|snap|flatpak;
+  docker|podman pull|push|login|search|run|build|create; docker|podman compose up|pull|push|build|run|create;
+  npm|pnpm|bun|yarn|cargo|deno|poetry|uv|pip|pip3|gem|composer|bundle|conda|brew|apt|apt-get add|ci|i|install|up*;
+  npm|pnpm|bun|yarn|cargo|deno|poetry|uv|go audit|create|get|exec|login|outdated|pub*|search|view|x; rsync ** <host>
 `;
 
-export const table = { destructive, running, interpreting, reading, remote };
+export const table = { destructive, running, reading, remote };
 
 export const shells: ReadonlySet<string> = new Set("sh ash bash dash fish ksh mksh rbash zsh".split(" "));
 
-/** Options whose value is text for a shell. */
-export const scriptOptions = `
-  env -S --split-string; flock|script -c --command; git -x --exec; nix-shell --run --command; npx|npm -c --call; su -c
-`;
-
-/** Options with a value, for programs where it matters: what comes after one is no operand. */
+/**
+ * Options with a value, where it matters: the value is looked at, or an operand after it. What follows any other option
+ * may be its value. After `$` the value is text for a shell.
+ */
 export const valued = `
-  awk|gawk|mawk|nawk -F --field-separator -v --assign -e --source -f --file; aws --profile --region;
-  chrt|unshare|nsenter -t -T -P -D; curl -A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y
-  -z --cookie --cookie-jar --data --data-raw --data-binary --data-urlencode --form --header --json --max-time --output
-  --proxy --request --retry --upload-file --url --user --user-agent --write-out; date -d -f -r --date --file
-  --reference; docker|podman -H --host --context -c --config -l --log-level -f --file -p --project-name --profile
-  --env-file -e --env -v --volume -w --workdir -u --user --name --network --entrypoint; env -u --unset -C --chdir -S
-  --split-string; exec -a; find -name -iname -path -ipath -wholename -regex -iregex -type -newer -size -mtime -mmin
-  -maxdepth -mindepth -perm -user -group -printf; flock -w --timeout -E --conflict-exit-code -c --command; gh|glab|hub
-  -R --repo --hostname -X --method -f -F -H --jq -q --input --raw-field --field --template -t; git -C -c --git-dir
-  --work-tree --namespace --config-env -o --push-option --receive-pack --exec --repo -x --format --sort;
-  gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd -S --suffix; iconv -f -t --from-code --to-code; ionice -c -n -p; kill -s -n;
-  kubectl|oc|helm -n --namespace --context --cluster --kubeconfig -s --server --user --token --as -f --filename -l
-  --selector -c --container; nice -n --adjustment; nix-shell -p --run --command; npm|npx --prefix -C --registry -w
-  --workspace --tag --otp --access --loglevel -c --call -p --package; parallel -j --jobs -a --arg-file -I -n -N --delay
-  --timeout; psql|mysql|mariadb -h -p -U -u -P -d -D -v -c -e --host --port --user --username --dbname --database
-  --command --execute; rsync -e --rsh -f --filter --exclude --include --files-from -M; sed|gsed -e --expression -f
-  --file -l --line-length; sh|ash|bash|dash|fish|ksh|mksh|rbash|zsh -o -O +o +O --rcfile --init-file; sort -k -t -T -S
-  --key --field-separator --buffer-size --parallel -o --output; ssh -B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p
-  -Q -R -S -W -w; stdbuf -i -o -e --input --output --error; strace|ltrace -e -n -p -s -u -E -P -I -O -X -a -b -S
-  --trace -o --output; tar -C --directory -f --file -X -T -b -I; terraform|tofu -chdir; timeout|gtimeout -k
-  --kill-after -s --signal; time|gtime -f --format -o --output; uniq -f -s -w; unzip -d -x -P; uv|uvx --directory
-  --project --config-file -p --python --with --from --index; watch -n --interval; wget --method -O -o -P -U --header
-  --post-data --user --password; script -c --command;
-  xargs -a --arg-file -d --delimiter -E -I --replace -L --max-lines -n --max-args -P
-  --max-procs -s --max-chars; xxd -c -g -l -s -n
+  aws --profile --region; awk|gawk|mawk|nawk -F -v -e -f; curl -A -b -c -d -F -H -m -o -u -w -x -X --data --data-raw
+  --header --json --output --request --url --user; date -d -f -r; docker|podman -H -c -f -p -e -v -w -u; env -u -C
+  $-S $--split-string; exec -a; flock -w -E $-c $--command; gh|glab|hub -R --repo -X --method -f -F --raw-field --field;
+  git -C -c --git-dir --work-tree --namespace -o --push-option --repo $-x $--exec --format --sort; ionice|chrt -c -n -p;
+  kill -s -n; kubectl|oc|helm -n --context; nice -n; nix-shell -p $--run $--command; npm|npx --prefix -w -p $-c $--call;
+  psql|mysql|mariadb -h -p -U -u -P -d -D -c -e --command --execute; script $-c $--command; sed|gsed -e --expression -f
+  -l; sh|ash|bash|dash|fish|ksh|mksh|rbash|zsh -o -O +o +O --rcfile; stdbuf -i -o -e; su $-c; timeout|gtimeout -k -s;
+  time|gtime -f -o; uniq -f -s -w; unzip -d -x -P; watch -n; xargs -a -d -E -I --replace -L -n -P -s; xxd -c -l -s
 `;
 
 /** Programs whose operands are files that they write: all of them, or the last; or that they take away. */

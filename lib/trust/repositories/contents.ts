@@ -1,9 +1,11 @@
+import { readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { kindOf } from "../../files/walk.ts";
-import type { HeldDirectory } from "../../files/held.ts";
+import { reasonOf, unlessRefused } from "../../errors.ts";
+import { HeldDirectory } from "../../files/held.ts";
 import { follow } from "../../git/places.ts";
 import { formOfName } from "./names.ts";
-import { textIn, whyOutside } from "./pointers.ts";
+import { bytesIn, textIn, whyOutside } from "./pointers.ts";
 
 /** A danger in a git directory, and the part that it is in; an empty part is the whole. */
 export type Danger = { part: string; reason: string };
@@ -40,9 +42,19 @@ export function* entryDangers(directory: HeldDirectory, left: EntryBudget): Gene
     else if (!isLarge && !judgedParts.has(name) && !isHarmless(name, kind)) yield unknownEntry(name);
     if (kind !== "directory" || repositoriesIn.has(name)) continue;
     using child = directory.child(name);
-    if (!isLarge) yield* linksBelow(child, `${name}/`, left);
-    else for (const { danger } of entriesOf(child, `${name}/`, left)) if (danger !== undefined) yield danger;
+    yield* linksBelow(child, { prefix: `${name}/`, left, isDeep: !isLarge });
   }
+}
+
+/** A check's dangers, and one more when the system, or what was put there, let it see no further. */
+export function unlessUnreadable(check: () => Iterable<Danger>, what = "it"): readonly Danger[] {
+  const dangers: Danger[] = [];
+  try {
+    for (const danger of check()) dangers.push(danger);
+  } catch (error) {
+    dangers.push({ part: "", reason: `${what} cannot be read: ${reasonOf(error)}` });
+  }
+  return dangers;
 }
 
 /** They are judged as repositories of their own. */
@@ -57,13 +69,21 @@ function unknownEntry(name: string): Danger {
   return { part: name, reason: `${JSON.stringify(name)} in it is not known to be harmless` };
 }
 
-function* linksBelow(directory: HeldDirectory, prefix: string, left: EntryBudget): Generator<Danger> {
-  for (const { name, kind, danger } of entriesOf(directory, prefix, left)) {
-    if (danger !== undefined) yield danger;
-    if (kind !== "directory") continue;
-    using child = directory.child(name);
-    yield* linksBelow(child, `${prefix}${name}/`, left);
-  }
+type Below = { prefix: string; left: EntryBudget; isDeep: boolean };
+
+/** An entry that cannot be read hides nothing beside it. */
+function linksBelow(directory: HeldDirectory, { prefix, left, isDeep }: Below): readonly Danger[] {
+  return unlessUnreadable(
+    function* () {
+      for (const { name, kind, danger } of entriesOf(directory, prefix, left)) {
+        if (danger !== undefined) yield danger;
+        if (kind !== "directory" || !isDeep) continue;
+        using child = directory.child(name);
+        yield* linksBelow(child, { prefix: `${prefix}${name}/`, left, isDeep });
+      }
+    },
+    `${JSON.stringify(prefix)} in it`,
+  );
 }
 
 type Entry = { name: string; kind: ReturnType<typeof kindOf> | "missing"; danger?: Danger };
@@ -74,28 +94,42 @@ function* entriesOf(directory: HeldDirectory, prefix: string, left: EntryBudget)
     const part = `${prefix}${name}`;
     const stats = directory.look(name);
     const kind = stats === undefined ? "missing" : kindOf(stats);
-    const danger = dangerOf(part, kind);
+    const danger = dangerOf(part, kind, kind === "symlink" ? readlinkSync(directory.at(name)) : "");
     yield { name, kind: danger === undefined ? kind : "missing", ...(danger && { danger }) };
   }
 }
 
-export function dangerOf(part: string, kind: Entry["kind"]): Danger | undefined {
+export function dangerOf(part: string, kind: Entry["kind"], target = ""): Danger | undefined {
   // In place of bytes that are not UTF-8; something else may lie by the name that this one is read as.
   if (part.includes("\ufffd")) return { part: "", reason: `the name "${part}" cannot be read` };
   if (formOfName(basename(part)) !== undefined)
     return { part: "", reason: `"${part}" in it could be taken for a repository` };
   if (kind !== "symlink") return undefined;
-  return { part, reason: `${JSON.stringify(part)} in it is a symlink, which git would follow` };
+  return { part, reason: `${JSON.stringify(part)} in it is a symlink, which git would follow to "${target}"` };
 }
-export function* hookDangers(directory: HeldDirectory): Generator<Danger> {
+
+/** Hooks that git would run, but for those that it copied there from the user's own templates. */
+export function* hookDangers(directory: HeldDirectory, templates: readonly string[]): Generator<Danger> {
   if (directory.look("hooks") === undefined) return;
   using hooks = directory.child("hooks");
   for (const name of hooks.names()) {
-    const stats = hooks.look(name);
-    const isExecutable = stats !== undefined && !stats.isDirectory() && (stats.mode & 0o111n) !== 0n;
-    if (isExecutable && !name.endsWith(".sample"))
-      yield { part: `hooks/${name}`, reason: `its hook ${JSON.stringify(name)} can be executed, and git would run it` };
+    if (!isExecutable(hooks, name) || name.endsWith(".sample") || isUsers(hooks, name, templates)) continue;
+    yield { part: `hooks/${name}`, reason: `its hook ${JSON.stringify(name)} can be executed, and git would run it` };
   }
+}
+
+function isExecutable(hooks: HeldDirectory, name: string): boolean {
+  const stats = hooks.look(name);
+  return stats !== undefined && !stats.isDirectory() && (stats.mode & 0o111n) !== 0n;
+}
+
+/** Byte for byte: the same program by another name is another hook. */
+function isUsers(hooks: HeldDirectory, name: string, templates: readonly string[]): boolean {
+  const isSame = (template: string) => {
+    using own = HeldDirectory.open(template);
+    return isExecutable(own, name) && bytesIn(own, name).equals(bytesIn(hooks, name));
+  };
+  return templates.some((template) => unlessRefused(() => isSame(template)) ?? false);
 }
 
 export function* alternatesDangers(directory: HeldDirectory, roots: readonly string[]): Generator<Danger> {
@@ -109,21 +143,29 @@ export function* alternatesDangers(directory: HeldDirectory, roots: readonly str
   }
 }
 
-/** Steps of the next `git rebase --continue`, and remotes for `git fetch` as git defined them long ago. */
-export function* stepDangers(directory: HeldDirectory): Generator<Danger> {
-  for (const part of ["rebase-merge", "rebase-apply", "sequencer"]) {
-    const steps = ["git-rebase-todo", "todo"].map((name) => textBelow(directory, [part, name]));
-    if (steps.some((text) => /^\s*(x|exec)\b/m.test(text)))
-      yield { part, reason: 'its unfinished rebase has an "exec" step, which git rebase would run' };
-    // The name of a strategy is a part of the name of the program that git runs for it.
-    if (["strategy", "opts"].some((name) => textBelow(directory, [part, name]).includes("/")))
-      yield { part, reason: "its unfinished rebase names a program, which git rebase would run" };
-  }
-  for (const part of ["remotes", "branches"]) {
-    if (directory.look(part) === undefined) continue;
-    using child = directory.child(part);
-    if (child.names().length > 0)
-      yield { part, reason: `it has remotes in "${part}", which could name a program that git fetch would run` };
+/**
+ * Steps of the next `git rebase --continue`. What is in them is told, so that another one is not taken for one that was
+ * there before.
+ */
+export function* stepDangers(directory: HeldDirectory, part: string): Generator<Danger> {
+  const danger = (what: string, text: string) => {
+    const reason = `its unfinished rebase ${what}, which git rebase would run: ${JSON.stringify(text)}`;
+    return { part, reason };
+  };
+  const steps = ["git-rebase-todo", "todo"].flatMap((name) => textBelow(directory, [part, name]).split("\n"));
+  for (const step of steps) if (/^\s*(x|exec)\b/.test(step)) yield danger('has an "exec" step', step);
+  // The name of a strategy is a part of the name of the program that git runs for it.
+  for (const text of ["strategy", "opts"].map((name) => textBelow(directory, [part, name])))
+    if (text.includes("/")) yield danger("names a program", text);
+}
+
+/** Remotes for `git fetch` as git defined them long ago. */
+export function* remoteDangers(directory: HeldDirectory, part: string): Generator<Danger> {
+  if (directory.look(part) === undefined) return;
+  using child = directory.child(part);
+  for (const name of child.names()) {
+    const remote = `${JSON.stringify(name)} is ${JSON.stringify(textIn(child, name))}`;
+    yield { part, reason: `it has remotes in "${part}", and git fetch could run a program for them: ${remote}` };
   }
 }
 

@@ -44,11 +44,11 @@ export function describeFinding(finding: RepositoryFinding, naming: Naming): str
     case "new":
       return `A command made ${path}, a repository; nothing in it runs by itself.`;
     case "quarantined":
-      return `Quarantined ${path}, made by a command: ${oneLine(finding.reason)}. It is now in "${oneLine(finding.movedTo)}".`;
+      return `Quarantined ${path}, made by a command: ${reasonIn(finding)}. It is now in "${oneLine(finding.movedTo)}".`;
     case "restored":
       return `A command changed protected files in ${path}: ${outcomes(finding)}${because(finding)}.`;
     case "failed":
-      return `Inspect ${path} before running git there: ${oneLine(finding.reason)}. koda ${finding.problem}${because(finding)}.`;
+      return `Inspect ${path} before running git there: ${reasonIn(finding)}. koda ${finding.problem}${because(finding)}.`;
     default:
       return finding satisfies never;
   }
@@ -62,12 +62,12 @@ function because({ error }: { error?: string }): string {
   return error === undefined ? "" : ` (${oneLine(error)})`;
 }
 
-const mostOfPath = 200;
-
-/** A command can make paths of any length. */
-function shortened(path: string): string {
-  return path.length <= mostOfPath ? path : `${path.slice(0, mostOfPath / 2)}…${path.slice(-mostOfPath / 2)}`;
+/** A command can make paths, and what it writes into a repository, of any length. */
+function shortened(text: string, most = 200): string {
+  return text.length <= most ? text : `${text.slice(0, most / 2)}…${text.slice(-most / 2)}`;
 }
+
+const reasonIn = ({ reason }: { reason: string }) => shortened(oneLine(reason), 400);
 
 const mostNamed = 5;
 

@@ -1,18 +1,19 @@
 import { renameSync } from "node:fs";
 import { basename, dirname, relative, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
-import { HeldDirectory } from "../../files/held.ts";
+import { HeldDirectory, namesIn } from "../../files/held.ts";
 import type { Entry } from "../../files/entry.ts";
-import { isBelow } from "../../files/path.ts";
+import { ancestors, isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
 import type { HeldEntry } from "../../files/save.ts";
 import type { RepositoryFinding } from "./finding.ts";
-import { findByIdentity, identityAt } from "./identity.ts";
+import { identityAt } from "./identity.ts";
 import { isLock, missingObjects, objectsIn, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
+import { findByIdentity } from "./renamed.ts";
 
 /**
  * Of the repository that is open only what git would run is guarded; what commands added is moved to the quarantine.
@@ -24,6 +25,8 @@ type GuardOptions = RepositoryOptions & {
   also?: readonly string[];
   /** Does a command run that began earlier and goes on beside the calls? */
   isBusy?: () => boolean;
+  /** Resolves when no other run's commands could change what is guarded, until it is disposed. */
+  alone?: (signal: AbortSignal) => Promise<Disposable>;
 };
 
 /**
@@ -38,6 +41,7 @@ export class Guard {
   #running = 0;
   /** A command outlived the last look. */
   #isDirty = false;
+  #alone: Disposable | undefined;
   readonly #queue = new SerialQueue();
 
   constructor(paths: ProtectedPaths, options: GuardOptions) {
@@ -46,10 +50,10 @@ export class Guard {
   }
 
   /** Before a command. When this throws it must not run. */
-  begin(): Promise<readonly RepositoryFinding[]> {
+  begin(signal = new AbortController().signal): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(async () => {
       const findings = this.#isDirty ? await this.#restore() : [];
-      if (this.#running === 0 && !this.#isDirty) this.#watches = await this.#remember();
+      if (this.#running === 0 && !this.#isDirty) this.#watches = await this.#remember(signal);
       this.#running++;
       return findings;
     });
@@ -63,23 +67,27 @@ export class Guard {
     });
   }
 
-  /** While commands run. */
+  /** While commands run. Later it would undo what the user does. */
   restore(): Promise<readonly RepositoryFinding[]> {
-    return this.#queue.run(() => this.#restore());
+    return this.#queue.run(async () => (this.#running > 0 || this.#isDirty ? this.#restore() : []));
   }
 
-  async #remember(): Promise<readonly Watch[]> {
-    const { open, isMounted = false, also = [] } = this.#options;
+  async #remember(signal: AbortSignal): Promise<readonly Watch[]> {
+    const { open, isMounted = false, also = [], alone } = this.#options;
     const whole = this.#paths.entries
       .filter(({ path, kind }) => !this.#isOpen(path) && (!isMounted || kind === "symlink"))
       .map(({ path }) => path);
     const parts = open === undefined ? [] : guardedParts(open);
     const others = also.filter((path) => !whole.some((above) => isBelow(path, above)));
+    if (whole.length + parts.length + others.length > 0) this.#alone ??= await alone?.(signal);
+    using failed = new DisposableStack();
+    failed.defer(() => this.#letOthers());
     const last = new Map(this.#watches.map(({ path, memory }) => [path, memory]));
     const room = { bytes: mostBytes };
     const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
     for (const path of [...whole, ...parts, ...others])
       watches.push(await watch(path, (...at) => remember(...at, { last: last.get(path), room })));
+    failed.move();
     return watches;
   }
 
@@ -91,16 +99,25 @@ export class Guard {
     const { open, isBusy } = this.#options;
     this.#isDirty = isBusy?.() === true;
     const clear = (target: HeldEntry) => this.#clear(target);
+    const lost: string[] = [];
+    const forget = (identity: string) => void lost.push(identity);
     const byRepository = new Map<string, Restoration[]>();
     for (const watch of this.#watches) {
       const repository = open !== undefined && this.#isOpen(watch.path) ? open : watch.path;
       const restorations = byRepository.get(repository) ?? [];
       byRepository.set(repository, restorations);
-      restorations.push(...(await restoreWatch(watch, { roots: this.#paths.roots, clear })));
+      restorations.push(...(await restoreWatch(watch, { roots: this.#paths.roots, clear, forget })));
     }
     for (const [repository, restorations] of byRepository)
       if (!restorations.some(({ problem }) => problem?.kind === "refused")) this.#paths.accept(repository);
+    for (const identity of lost) this.#paths.forget(identity);
+    if (this.#running === 0 && !this.#isDirty) this.#letOthers();
     return [...byRepository].flatMap(([repository, restorations]) => findingsOf(repository, restorations));
+  }
+
+  #letOthers(): void {
+    this.#alone?.[Symbol.dispose]();
+    this.#alone = undefined;
   }
 
   /** Nothing that a command wrote is thrown away. */
@@ -124,42 +141,80 @@ type Watch = {
   memory: Memory;
   kind: Entry["kind"];
   identity: string | undefined;
-  /** Of the directory that it lies in; undefined when there was none. */
+  /** The lowest directory on the way to it that was there, and its identity. */
+  above: string;
   parent: string | undefined;
   /** As of the last look. */
   objects: ReadonlySet<string>;
 };
 
-async function watch(path: string, look: (parent: HeldDirectory, name: string) => Promise<Memory>): Promise<Watch> {
-  const parent = identityAt(dirname(path));
+type Look = (parent: HeldDirectory, name: string) => Promise<Memory>;
+
+async function watch(path: string, look: Look): Promise<Watch> {
+  const directory = dirname(path);
+  const above = ancestors(directory).find((one) => identityAt(one) !== undefined) ?? "/";
+  const parent = identityAt(above);
   const name = basename(path);
   const objects = objectsIn(path);
-  if (parent === undefined) return { path, memory: new Map(), kind: "missing", identity: undefined, parent, objects };
-  using directory = HeldDirectory.open(dirname(path));
-  const memory = await look(directory, name);
+  const memory = above === directory ? await lookIn(directory, name, look) : nothingBy(name);
   const kind = memory.get(name)?.kind ?? "missing";
-  return { path, memory, kind, identity: kind === "missing" ? undefined : identityAt(path), parent, objects };
+  return { path, memory, kind, identity: kind === "missing" ? undefined : identityAt(path), above, parent, objects };
 }
 
-type RestoreOptions = { roots: readonly string[]; clear: (target: HeldEntry) => void };
+const nothingBy = (name: string): Memory => new Map([[name, { kind: "missing" }]]);
 
-async function restoreWatch(watch: Watch, { roots, clear }: RestoreOptions): Promise<readonly Restoration[]> {
-  const { memory, path } = watch;
-  // Without even the directory nothing can have appeared.
-  if (watch.identity === undefined && identityAt(dirname(path)) === undefined) return [];
+async function lookIn(parent: string, name: string, look: Look): Promise<Memory> {
+  using directory = HeldDirectory.open(parent);
+  return await look(directory, name);
+}
+
+type RestoreOptions = {
+  roots: readonly string[];
+  clear: (target: HeldEntry) => void;
+  /** Called with the identity of what could not be found, and was made again. */
+  forget: (identity: string) => void;
+};
+
+async function restoreWatch(watch: Watch, options: RestoreOptions): Promise<readonly Restoration[]> {
+  const { clear, forget } = options;
+  const { memory, path, identity } = watch;
+  if (identity === undefined && identityAt(path) === undefined && identityAt(watch.above) === watch.parent) return [];
   const restorations: Restoration[] = [];
   try {
-    const { now, isMoved } = await settle(watch, { roots, clear });
-    if (isMoved) restorations.push({ path });
+    if (clearWay(path, options)) restorations.push({ path });
+    const { now, isMoved } = await settle(watch, options);
+    if (isMoved || clearWay(now, options)) restorations.push({ path });
+    if (identity === undefined && identityAt(now) === undefined) return restorations;
     using parent = HeldDirectory.open(dirname(now), { create: true });
     const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
     const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true });
     restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
     restorations.push(...lostObjects(watch, now));
+    if (identity !== undefined && identityAt(now) !== identity) forget(identity);
   } catch (error) {
     restorations.push({ path, problem: problemOf(error) });
   }
   return restorations;
+}
+
+/**
+ * Takes away what is no directory on the way to a path; false when there is nothing. git follows a symlink, and what is
+ * restored where the directory was would not be found.
+ */
+function clearWay(path: string, { roots, clear }: Pick<RestoreOptions, "roots" | "clear">): boolean {
+  const [root] = roots.filter((one) => isBelow(path, one)).sort((a, b) => a.length - b.length);
+  if (root === undefined) return false;
+  using held = new DisposableStack();
+  let directory = held.use(HeldDirectory.open(root));
+  for (const name of namesIn(relative(root, dirname(path)))) {
+    const stats = directory.look(name);
+    if (stats?.isDirectory() !== true) {
+      if (stats !== undefined) clear({ directory, name });
+      return stats !== undefined;
+    }
+    directory = held.use(directory.child(name));
+  }
+  return false;
 }
 
 /** Told once. */
@@ -171,9 +226,13 @@ function lostObjects(watch: Watch, path: string): readonly Restoration[] {
 }
 
 /** Finds where to restore: at its place, to which it is moved back, or below a directory that was renamed with it. */
-async function settle({ kind, path, identity, parent }: Watch, { roots, clear }: RestoreOptions) {
+async function settle({ kind, path, identity, above, parent }: Watch, { roots, clear }: RestoreOptions) {
   const inPlace = { now: path, isMoved: false };
-  if (identity === undefined || identityAt(path) === identity) return inPlace;
+  if (identity === undefined) {
+    const moved = parent === identityAt(above) ? above : await findByIdentity(parent ?? "", roots);
+    return { now: join(moved ?? above, relative(above, path)), isMoved: false };
+  }
+  if (identityAt(path) === identity) return inPlace;
   // A file is written again from memory, wherever the old one is; a directory has more in it than that.
   if (kind !== "directory" && identityAt(dirname(path)) === parent) return inPlace;
   const found = await findByIdentity(identity, roots);

@@ -1,6 +1,4 @@
-import { lstatSync, readdirSync, type BigIntStats } from "node:fs";
-import { join } from "node:path";
-import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
+import { lstatSync, type BigIntStats } from "node:fs";
 import { unlessRefused } from "../../errors.ts";
 
 /**
@@ -27,21 +25,3 @@ export function statsAt(path: string): BigIntStats | undefined {
 
 /** The coarsest clock of a file system in use ticks every two seconds: after that no change can have the same time. */
 export const tickMs = 2000;
-
-/**
- * Finds a renamed entry below some directories: everything there is looked at, in git directories too. Only for when an
- * entry that has to be there is gone.
- */
-export async function findByIdentity(identity: string, roots: readonly string[]): Promise<string | undefined> {
-  const pending = [...roots];
-  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
-    await yieldToEventLoop();
-    const directory = path;
-    for (const entry of unlessRefused(() => readdirSync(directory, { withFileTypes: true })) ?? []) {
-      const inner = join(path, entry.name);
-      if (identityAt(inner) === identity) return inner;
-      if (entry.isDirectory()) pending.push(inner);
-    }
-  }
-  return undefined;
-}

@@ -1,10 +1,10 @@
 import { basename, dirname } from "node:path";
-import { reasonOf } from "../../errors.ts";
 import { HeldDirectory } from "../../files/held.ts";
 import { kindOf } from "../../files/walk.ts";
 import { follow, gitdirIn, pathIn } from "../../git/places.ts";
 import { parseConfig } from "./config.ts";
-import { alternatesDangers, entryDangers, hookDangers, stepDangers, dangerOf, type Danger } from "./contents.ts";
+import { alternatesDangers, dangerOf, entryDangers, hookDangers, remoteDangers } from "./contents.ts";
+import { type Danger, stepDangers, unlessUnreadable } from "./contents.ts";
 import { whySettingDangerous } from "./keys.ts";
 import { textAt, textIn, whyOutside } from "./pointers.ts";
 
@@ -13,6 +13,8 @@ type JudgeOptions = {
   roots: readonly string[];
   /** Git directories that were there before any command, and that none can have changed. */
   trusted?: ReadonlySet<string>;
+  /** Directories with the hooks of the user's own templates. */
+  templates?: readonly string[];
 };
 
 /**
@@ -26,13 +28,14 @@ export function judgeRepository(path: string, options: JudgeOptions): string | u
 
 /** All that is dangerous in a git directory, were it trusted as a whole or not. */
 export function dangersIn(gitDirectory: string, options: JudgeOptions): readonly Danger[] {
-  const whole = caseOf(options);
+  const whole = { ...caseOf(options), left: { entries: 10 * mostEntries } };
   whole.passed.add(gitDirectory);
   return [...directoryDangers(gitDirectory, whole)];
 }
 
 type Case = {
   roots: readonly string[];
+  templates: readonly string[];
   /** Git directories that need no further look. */
   passed: Set<string>;
   /** How many more entries will be looked at. */
@@ -48,8 +51,8 @@ const mostEntries = 20_000;
 const deepest = 10;
 const endless = "it has repositories in repositories without end";
 
-function caseOf({ roots, trusted = new Set() }: JudgeOptions): Case {
-  return { roots, passed: new Set(trusted), left: { entries: mostEntries }, depth: 0 };
+function caseOf({ roots, trusted = new Set(), templates = [] }: JudgeOptions): Case {
+  return { roots, templates, passed: new Set(trusted), left: { entries: mostEntries }, depth: 0 };
 }
 
 const deeper = (whole: Case): Case => ({ ...whole, depth: whole.depth + 1 });
@@ -89,23 +92,15 @@ function directoryDangers(real: string, whole: Case): readonly Danger[] {
       pointerDangers(directory, whole),
       configDangers(directory, "config", whole),
       configDangers(directory, "config.worktree", whole),
-      hookDangers(directory),
+      hookDangers(directory, whole.templates),
       alternatesDangers(directory, whole.roots),
-      stepDangers(directory),
+      ...["rebase-merge", "rebase-apply", "sequencer"].map((part) => stepDangers(directory, part)),
+      ...["remotes", "branches"].map((part) => remoteDangers(directory, part)),
       innerDangers(directory, "modules", whole),
       innerDangers(directory, "worktrees", whole),
     ];
     for (const check of checks) yield* unlessUnreadable(() => check);
   });
-}
-
-/** A check's dangers, and one more when the system, or what was put there, let it see no further. */
-function unlessUnreadable(check: () => Iterable<Danger>): readonly Danger[] {
-  try {
-    return [...check()];
-  } catch (error) {
-    return [{ part: "", reason: `it cannot be read: ${reasonOf(error)}` }];
-  }
 }
 
 function* pointerDangers(directory: HeldDirectory, whole: Case): Generator<Danger> {

@@ -60,7 +60,7 @@ function sorted(path: string, entries: readonly Dirent[]): Pick<Listing, "direct
 }
 
 /** Something else may lie by the name that such a one is read as. */
-function oddIn(path: string): readonly Buffer[] {
+export function oddIn(path: string): readonly Buffer[] {
   return readdirSync(path, { encoding: "buffer" })
     .filter((name) => !Buffer.from(name.toString()).equals(name))
     .map((name) => Buffer.concat([Buffer.from(`${path}/`), name]))

@@ -4,7 +4,7 @@ import { unlessRefused } from "../../errors.ts";
 import { ancestors, isBelow } from "../../files/path.ts";
 import { realPaths } from "../../files/real.ts";
 import { followPath } from "../../files/walk.ts";
-import { gitPlaces } from "../../git/places.ts";
+import { gitPlaces, leadsTo } from "../../git/places.ts";
 import { parseConfig, type GitSetting } from "./config.ts";
 import { whySettingDangerous } from "./keys.ts";
 import { innerRepositories } from "./parts.ts";
@@ -33,14 +33,13 @@ export function pathsNamedByGit(
 ): readonly string[] {
   const below = repositories.filter(({ form }) => form === "git").map(({ path }) => dirname(path));
   const tops = [...new Set([...below, ...roots.flatMap(topAbove), ...roots])];
-  const settingsOf = cachedSettings();
+  const git = readOnce(configurations);
   const named = new Set(
     tops.flatMap((top) => {
       const places = gitPlaces(top);
       const both = places === undefined ? [] : [places.common, places.directory];
       const own = [...new Set([...both, ...both.slice(0, 1).flatMap((common) => innerRepositories(common))])];
-      const files = own.flatMap((directory) => ["config", "config.worktree"].map((name) => join(directory, name)));
-      return [...namedIn(top, files, { ...configurations, settingsOf }), ...own.flatMap(linkedFrom)];
+      return [...namedIn(top, configurationsIn(own), git), ...own.flatMap(linkedFrom)];
     }),
   );
   // Protecting a root, or a directory above the repositories, would protect the whole project.
@@ -70,16 +69,55 @@ function isLink(path: string): boolean {
   return unlessRefused(() => lstatSync(path).isSymbolicLink()) ?? false;
 }
 
-/** The paths that the user's own configuration names for a repository, wherever they are, and that are there. */
-export function namedByUser(top: string, configurations: GitConfigurations): readonly string[] {
-  const named = namedIn(top, [], { ...configurations, settingsOf: settingsIn });
-  return named.filter((path) => isBelow(path, top) && existsSync(path));
+/** Configurations of which each file is read once, though it holds for every work tree. */
+export type ReadConfigurations = GitConfigurations & { settingsOf: (file: string) => readonly GitSetting[] };
+
+export function readOnce(configurations: GitConfigurations): ReadConfigurations {
+  const known = new Map<string, readonly GitSetting[]>();
+  const settingsOf = (file: string) => {
+    const settings = known.get(file) ?? settingsIn(file);
+    known.set(file, settings);
+    return settings;
+  };
+  return { ...configurations, settingsOf };
 }
 
-type Readable = GitConfigurations & { settingsOf: typeof settingsIn };
+function settingsIn(file: string): readonly GitSetting[] {
+  if (!existsSync(file)) return [];
+  const text = unlessRefused(() => textAt(realPaths(file).at(-1) ?? file));
+  return (text === undefined ? undefined : parseConfig(text)) ?? [];
+}
+
+/**
+ * The paths below the top of a work tree that are there and that the user's own configuration names: the one for all
+ * repositories, and the one of a repository that this `.git` leads to.
+ */
+export function namedByUser(repository: string, git: ReadConfigurations): readonly string[] {
+  const top = dirname(repository);
+  const own = configurationsIn([repository, ...leadsTo(repository)]);
+  return namedIn(top, own, git).filter((path) => isBelow(path, top) && existsSync(path));
+}
+
+function configurationsIn(gitDirectories: readonly string[]): readonly string[] {
+  return gitDirectories.flatMap((directory) => ["config", "config.worktree"].map((name) => join(directory, name)));
+}
+
+/** Directories of hooks that git copies into each new repository, as far as no command can write there. */
+export function templateHooks(git: ReadConfigurations, roots: readonly string[]): readonly string[] {
+  const isTemplate = ({ section, variable }: GitSetting) => section === "init" && variable === "templatedir";
+  const directories = [...namedIn("/", [], git, isTemplate), "/usr/share/git-core/templates"];
+  return directories
+    .flatMap((directory) => realPaths(join(directory, "hooks")).at(-1) ?? [])
+    .filter((directory) => !isInside(directory, roots));
+}
 
 /** For a work tree, by its own configuration files and those of the user. */
-function namedIn(top: string, own: readonly string[], { home, files, settingsOf }: Readable): readonly string[] {
+function namedIn(
+  top: string,
+  own: readonly string[],
+  { home, files, settingsOf }: ReadConfigurations,
+  isWanted: (setting: GitSetting) => boolean = () => true,
+): readonly string[] {
   const named = new Set<string>();
   const read = new Set<string>();
   const pending = [...own, ...files];
@@ -89,7 +127,7 @@ function namedIn(top: string, own: readonly string[], { home, files, settingsOf 
     for (const setting of settingsOf(file)) {
       const paths = pathsIn(setting, { top, file, home }).flatMap(realPaths);
       if (isInclude(setting)) pending.push(...paths);
-      for (const path of paths) named.add(path);
+      for (const path of isWanted(setting) ? paths : []) named.add(path);
     }
   }
   return [...named];
@@ -97,22 +135,6 @@ function namedIn(top: string, own: readonly string[], { home, files, settingsOf 
 
 /** Files that include each other. */
 const mostFiles = 50;
-
-function settingsIn(file: string): readonly GitSetting[] {
-  if (!existsSync(file)) return [];
-  const text = unlessRefused(() => textAt(realPaths(file).at(-1) ?? file));
-  return (text === undefined ? undefined : parseConfig(text)) ?? [];
-}
-
-/** The user's own files hold for every work tree. */
-function cachedSettings(): typeof settingsIn {
-  const known = new Map<string, readonly GitSetting[]>();
-  return (file) => {
-    const settings = known.get(file) ?? settingsIn(file);
-    known.set(file, settings);
-    return settings;
-  };
-}
 
 function isInclude({ section, variable }: GitSetting): boolean {
   return (section === "include" || section === "includeif") && variable === "path";
@@ -127,19 +149,21 @@ function pathsIn(setting: GitSetting, { top, file, home }: Base): string[] {
   if (value === true || value === "" || section === "alias") return [];
   if (whySettingDangerous(setting, { gitDirectory: dirname(file), roots: [] }) === undefined) return [];
   const base = isInclude(setting) ? dirname(file) : top;
-  const isPath = isInclude(setting) || (section === "core" && variable === "hookspath");
+  const isPath = isInclude(setting) || directorySettings.has(`${section}.${variable}`);
   const absolute = (word: string) => {
     const path = word.replace(/^~(?=\/)/, home);
     return isAbsolute(path) ? path : join(base, path);
   };
   if (isPath) return [absolute(value)];
-  // Of the words of a command those that name a file; a directory may be anything to it.
+  // Of the words of a command those that name a file, or may name one that appears; a directory may be anything to it.
   const words = value.replace(/^!/, "").split(/[\s'"=;|&()]+/);
   return words
     .filter((word) => word !== "")
-    .map(absolute)
-    .filter(isFile);
+    .filter((word) => isFile(absolute(word)) || (word.includes("/") && !existsSync(absolute(word))))
+    .map(absolute);
 }
+
+const directorySettings: ReadonlySet<string> = new Set(["core.hookspath", "init.templatedir"]);
 
 function isFile(path: string): boolean {
   return unlessRefused(() => statSync(path).isFile()) ?? false;

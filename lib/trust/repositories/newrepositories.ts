@@ -1,11 +1,13 @@
 import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
 import type { RepositoryFinding } from "./finding.ts";
-import { type GitConfigurations, namedByUser } from "./named.ts";
+import { type GitConfigurations, namedByUser, readOnce, type ReadConfigurations, templateHooks } from "./named.ts";
+import { leadsTo } from "../../git/places.ts";
+import { areSame } from "./same.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
@@ -23,7 +25,7 @@ export type RepositoryOptions = {
   git?: GitConfigurations;
 };
 
-type Reception = { isJudged: boolean; isGlance: boolean };
+type Reception = { isJudged: boolean; isGlance: boolean; git: ReadConfigurations; templates: readonly string[] };
 
 /** Reasons that may come of a file that git is still writing. */
 const unfinished = /could not parse|cannot be parsed|does not exist|cannot be read/;
@@ -65,9 +67,11 @@ export class NewRepositories {
   async #look(signal: AbortSignal, isGlance: boolean): Promise<readonly RepositoryFinding[]> {
     await this.#paths.look(signal);
     const findings = await this.#openBlind(signal, isGlance);
+    const git = readOnce(this.#options.git ?? noConfigurations);
+    const templates = templateHooks(git, this.#paths.roots);
     for (const danger of this.#openDangers()) findings.push(...this.#close(danger));
     for (const [index, found] of this.#arrivals().entries()) {
-      findings.push(...this.#receive(found, { isJudged: index < mostArrivals, isGlance }));
+      findings.push(...this.#receive(found, { isJudged: index < mostArrivals, isGlance, git, templates }));
       await yieldToEventLoop(signal);
     }
     return findings.filter((finding) => this.#isUnreported(finding));
@@ -106,26 +110,19 @@ export class NewRepositories {
   }
 
   /** One that comes after too many others is not judged, and not trusted either. */
-  #receive(found: FoundRepository, { isJudged, isGlance }: Reception): readonly RepositoryFinding[] {
+  #receive(found: FoundRepository, { isJudged, isGlance, git, templates }: Reception): readonly RepositoryFinding[] {
     // It may have been in something that was moved away just now.
     if (identityAt(found.path) !== found.identity) return [];
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path));
-    const judge = () => (isJudged ? judgeRepository(found.path, { roots, trusted }) : tooMany);
-    const reason = found.form === "koda" ? settings : (judge() ?? this.#whyUsers(found));
+    const judge = () => (isJudged ? judgeRepository(found.path, { roots, trusted, templates }) : tooMany);
+    const reason = found.form === "koda" ? settings : (judge() ?? whyUsers(found, { git, trusted }));
     if (reason === undefined) return [{ kind: "new", path: found.path }];
     if (isGlance && unfinished.test(reason) && !this.#suspects.has(found.identity)) {
       this.#suspects.add(found.identity);
       return [];
     }
     return this.#quarantine(this.#leastOf(found), reason);
-  }
-
-  /** Why the user's own configuration makes it dangerous, as with a relative path of hooks for all repositories. */
-  #whyUsers({ path, form }: FoundRepository): string | undefined {
-    const { git } = this.#options;
-    const [named] = form === "git" && git !== undefined ? namedByUser(dirname(path), git) : [];
-    return named && `your own configuration of git names ${JSON.stringify(named)}, which git would run or obey`;
   }
 
   /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */
@@ -157,6 +154,22 @@ export class NewRepositories {
     const identity = identityAt(path);
     return identity === undefined ? [] : [moveToQuarantine({ path, identity, reason }, this.#options.quarantine)];
   }
+}
+
+const noConfigurations: GitConfigurations = { home: "/", files: [] };
+
+type Known = { git: ReadConfigurations; trusted: ReadonlySet<string> };
+
+/**
+ * Why the user's own configuration makes it dangerous, as with a relative path of hooks for all repositories. A work
+ * tree may have a copy of the hooks that the project itself has.
+ */
+function whyUsers({ path, form }: FoundRepository, { git, trusted }: Known): string | undefined {
+  const top = dirname(path);
+  const tops = leadsTo(path).flatMap((goal) => (trusted.has(goal) ? [dirname(goal)] : []));
+  const isUsers = (named: string) => tops.some((own) => areSame(join(own, relative(top, named)), named));
+  const named = form === "git" ? namedByUser(path, git).find((each) => !isUsers(each)) : undefined;
+  return named && `your own configuration of git names ${JSON.stringify(named)}, which git would run or obey`;
 }
 
 type OpenDanger = { path: string; reason: string };

@@ -11,9 +11,13 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The text of a regular file in a git directory; throws for anything else, and for one that is too large. */
 export function textIn(directory: HeldDirectory, name: string): string {
+  return decoder.decode(bytesIn(directory, name));
+}
+
+export function bytesIn(directory: HeldDirectory, name: string): Buffer {
   using file = directory.openFile(name);
   if (file.stats.size > mostBytes) throw new Error(`"${name}" in it is larger than 1 MB`);
-  return decoder.decode(readFileSync(file.descriptor));
+  return readFileSync(file.descriptor);
 }
 
 /** The same for a real path. */

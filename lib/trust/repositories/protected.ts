@@ -13,13 +13,14 @@ type IsKnown = (found: FoundRepository) => boolean;
  */
 export class ProtectedPaths {
   readonly #tree: RepositoryTree;
-  readonly #identities: Set<string>;
+  /** By identities, with the paths: files and symlinks get a second one by a hard link. */
+  readonly #places: Map<string, ReadonlySet<string>>;
   readonly #directories: ReadonlySet<string>;
   #last: TreeLook;
 
   private constructor(tree: RepositoryTree, first: TreeLook, isKnown: IsKnown) {
     this.#tree = tree;
-    this.#identities = new Set(first.found.filter(isKnown).map(({ identity }) => identity));
+    this.#places = placesOf(first.found.filter(isKnown));
     this.#directories = first.directories;
     this.#last = first;
   }
@@ -62,12 +63,19 @@ export class ProtectedPaths {
 
   /** All that was there at the beginning and still is, wherever it is now. */
   get known(): readonly FoundRepository[] {
-    return this.#last.found.filter(({ identity }) => this.#identities.has(identity));
+    return this.#last.found.filter((found) => this.#isSame(found));
   }
 
   /** Everything that has appeared since the beginning, or taken the place of what was there. */
   get appeared(): readonly FoundRepository[] {
-    return this.#last.found.filter(({ identity }) => !this.#identities.has(identity));
+    return this.#last.found.filter((found) => !this.#isSame(found));
+  }
+
+  /** By its identity, but no file that is still where it was by another path. */
+  #isSame({ identity, path, kind }: FoundRepository): boolean {
+    const places = this.#places.get(identity);
+    if (places === undefined || places.has(path) || kind === "directory") return places !== undefined;
+    return ![...places].some((place) => identityAt(place) === identity);
   }
 
   /** Directories that could not be looked into, where anything may be. */
@@ -81,7 +89,7 @@ export class ProtectedPaths {
   }
 
   isKnown(identity: string): boolean {
-    return this.#identities.has(identity);
+    return this.#places.has(identity);
   }
 
   /** Does everything that is protected still lie where it was at the last look? */
@@ -96,16 +104,29 @@ export class ProtectedPaths {
 
   /** Takes what lies at a path, and in it, for what was there at the beginning: it was restored. */
   accept(restored: string): void {
-    for (const { path } of this.known) {
-      const identity = isBelow(path, restored) ? identityAt(path) : undefined;
-      if (identity !== undefined) this.#identities.add(identity);
-    }
+    const found = this.#last.found.map((one) => {
+      const identity = isBelow(one.path, restored) && this.isKnown(one.identity) ? identityAt(one.path) : undefined;
+      if (identity !== undefined) this.#places.set(identity, new Set([one.path]));
+      return identity === undefined ? one : { ...one, identity };
+    });
+    this.#last = { ...this.#last, found };
+  }
+
+  /** Whatever a command made of it, it is not what was there at the beginning any more. */
+  forget(identity: string): void {
+    this.#places.delete(identity);
   }
 
   /** Looks again. */
   async look(signal: AbortSignal): Promise<void> {
     this.#last = await this.#tree.look(signal);
   }
+}
+
+function placesOf(found: readonly FoundRepository[]): Map<string, ReadonlySet<string>> {
+  const places = new Map<string, Set<string>>();
+  for (const { identity, path } of found) places.set(identity, (places.get(identity) ?? new Set()).add(path));
+  return places;
 }
 
 function hasAbove(path: string, directories: ReadonlySet<string>): boolean {

@@ -48,6 +48,8 @@ const settings: [value: string, names: string][] = [
   ["git-lfs filter-process --evil", "filter.lfs.process"],
   ["ssh://git@-oProxyCommand=evil/x", "remote.o.url"],
   ["none evil", "submodule.x.update"],
+  ["evil", "gitflow.path.hooks"],
+  ["reftable:///x", "extensions.refStorage"],
   ["setting", "some.future"],
 ];
 const dangerous = settings.flatMap(([value, names]) =>
@@ -154,7 +156,8 @@ const harmlessSettings: string[] = [
   '[branch "x"]\nvscode-merge-base = origin/main\n[submodule]\nalternateLocation = superproject',
   '[color]\nui = auto\n[color "diff"]\nold = red\n[column]\nui = never\n[advice]\ndetachedHead = false',
   "[core]\nsparseCheckout = true\nsparseCheckoutCone = true\n[extensions]\nworktreeConfig = true\n[index]\nsparse = true",
-  "[extensions]\nobjectFormat = sha256",
+  "[extensions]\nobjectFormat = sha256\nrefStorage = reftable",
+  '[gitflow "prefix"]\nfeature = feature/\n[gitflow "branch"]\nmaster = main',
   '[remote "origin"]\nurl = ssh://git@example.com:2222/x.git\npushurl = git@example.com:x.git\ntagOpt = --no-tags',
   '[remote "origin"]\nurl = git://example.com/x.git\nmirror = true\nprune = true',
   '[remote "origin"]\nurl = file:///srv/x.git\ngh-resolved = base',

@@ -241,6 +241,28 @@ describe("the project's own repository, where commands may commit", () => {
     expect(run.there(".git/config")).toBe(true);
   });
 
+  test("loses a danger beside one that it had, or in its place", async () => {
+    const old: Files = {
+      ".git/rebase-merge/git-rebase-todo": "exec make test\n",
+      ".git/rebase-merge/strategy": directory,
+      ".git/remotes/mine": "URL: https://example.com/x\n",
+      ".git/logs/mine/config": { link: "/nowhere" },
+    };
+    await using run = await begin({ ...own, ...old, ".git/logs/mine": directory }, { open: ".git" });
+    expect(await run.look()).toEqual([]);
+    rmSync(run.at(".git/logs/mine/config"));
+    run.write({
+      ".git/rebase-merge/git-rebase-todo": "exec make test\nexec evil\n",
+      ".git/remotes/theirs": "URL: ext::evil\n",
+      ".git/logs/mine/config": { link: "/elsewhere" },
+    });
+    expect(await run.look()).toEqual([
+      "quarantined .git/logs/mine/config",
+      "quarantined .git/rebase-merge",
+      "quarantined .git/remotes",
+    ]);
+  });
+
   test("may get commits, branches, a submodule and a work tree", async () => {
     await using run = await begin({ a: "a", "other/x": "x" });
     const git = (...args: string[]) => runGit(run.project, run.env, args);
