@@ -1,9 +1,14 @@
 import { expect, test } from "bun:test";
 import { exec, koda, type RanExec } from "../support/koda.ts";
-import { call, type Entry, problem, say, status } from "../support/model-reply.ts";
+import { frame } from "../support/model-frame.ts";
+import { call, type Entry, problem, raw, say, status } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
+const png = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
 const unsupported = (parameter: string, message = `Unsupported parameter: '${parameter}' is not supported.`) =>
   problem(400, message, {}, { type: "invalid_request_error", param: parameter, code: "unsupported_parameter" });
 const extraField = (...path: readonly string[]) =>
@@ -132,6 +137,38 @@ test("one parameter after the other may be refused", async () => {
     [],
   ]);
   expect(notices({ ...ran, end })).toHaveLength(2);
+});
+
+test("what was refused before another parameter stays out", async () => {
+  await using place = makePlace({ "a.png": png });
+  await using server = await startModelServer([
+    call("Read", { path: "a.png" }),
+    problem(400, "this is not a multimodal model"),
+    unsupported("temperature"),
+    say("Done."),
+  ]);
+  const { events, end } = await exec(place, server, ["--temperature", "0.2", "Look at a.png"]);
+  expect(end).toMatchObject({ exit: 0, text: "Done." });
+  expect(server.requests.map(({ raw }) => raw.includes("image_url"))).toEqual([false, true, false, false]);
+  expect(events.flatMap((event) => (event.type === "notice" ? [event.code] : []))).toEqual([
+    "images",
+    "model_settings",
+  ]);
+});
+
+test.each<[string, string, readonly string[]]>([
+  ["a parameter", "Unsupported parameter: 'temperature'", ["--temperature", "0.2"]],
+  ["an image", "this is not a multimodal model", []],
+])("%s that is refused in the middle of a reply ends the run: its beginning was told", async (_, message, flags) => {
+  await using place = makePlace({ "a.png": png });
+  const refused = raw([
+    frame({ choices: [{ index: 0, delta: { content: "Half" } }] }),
+    frame({ error: { code: 400, message } }),
+  ]);
+  await using server = await startModelServer([call("Read", { path: "a.png" }), refused, say("Done.")]);
+  const { end } = await exec(place, server, [...flags, "Look at a.png"]);
+  expect(end).toMatchObject({ exit: 1, error: { http_status: 400 } });
+  expect(server.requests).toHaveLength(2);
 });
 
 test.each<[string, readonly string[], requests: number, says: string]>([
