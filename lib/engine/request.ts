@@ -1,5 +1,5 @@
 import type { Message } from "../model/message.ts";
-import type { ModelInfo, ModelRequest, Usage } from "../model/model.ts";
+import type { ModelRequest, Usage } from "../model/model.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
 import { estimateTokens, imageTokens } from "../session/contextsize.ts";
 import type { Event, Figures } from "./event.ts";
@@ -108,13 +108,8 @@ export function requestOf(turn: Turn, messages: readonly Message[], withoutTools
     limits: (told) => noteRateLimits(ledger, told),
     cacheKey: session.info.root,
     ...(withoutTools && { withoutTools }),
-    ...(affordable !== undefined && affordable < longestReply(info) && { affordableOutput: affordable }),
+    ...(affordable !== undefined && { affordableOutput: affordable }),
   };
-}
-
-/** A model whose longest reply is not known is sent no limit that it might refuse. */
-function longestReply({ maxOutput = 4096 }: ModelInfo): number {
-  return maxOutput;
 }
 
 /** The size of the conversation after a compaction, as an estimate. */

@@ -40,7 +40,7 @@ export function chatBodies({ provider, info, settings }: ModelEndpoint): (reques
     const messages = { name: "messages", texts: [system, ...textsOf(request.messages).texts] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
     const key = limitName(quirks, info);
-    const { first, last } = outputLimit(request, settings);
+    const { first, last } = outputLimit(request, info, settings.maxOutputTokens);
     const before = settingsOf(request, { info, quirks, settings, longest: { [key]: first } });
     return bodyText(before, messages, { tool_choice: choice, [key]: last } satisfies Params);
   };

@@ -38,7 +38,7 @@ export function messagesBodies({ provider, info, settings }: ModelEndpoint): (re
   const blocksOf = messageWriter((messages, position) => blockForms(messages[position], info));
   return (request) => {
     const { tools, system, messages, withoutTools } = request;
-    const { first, last } = outputLimit(request, { maxOutputTokens: longest });
+    const { first, last } = outputLimit(request, info, longest);
     const before = {
       ...(isGoogleMessages(provider) ? { anthropic_version: "vertex-2023-10-16" } : { model: info.name }),
       stream: true,

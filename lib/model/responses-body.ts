@@ -28,7 +28,7 @@ export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest
   return (request) => {
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
     const items = { name: "input", texts: textsOf(request.messages).texts };
-    const { first, last } = outputLimit(request, endpoint.settings);
+    const { first, last } = outputLimit(request, endpoint.info, endpoint.settings.maxOutputTokens);
     return bodyText(settingsOf(request, endpoint, first), items, {
       tool_choice: choice,
       max_output_tokens: last,
