@@ -20,6 +20,8 @@ export type PresentEntry = {
   mode: number;
   /** Absent for what was not looked at itself: git's index described it, or it was stored. */
   signature?: Signature | undefined;
+  /** The number of its names, where it was looked at. */
+  links?: number;
   /** It was old enough when it was looked at that no later change can have left it the same signature. */
   isSettled?: boolean;
   /** Absent when it was not kept. */
@@ -32,9 +34,9 @@ export type PresentEntry = {
 export function entryAt(path: string): Entry {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return { kind: "missing" };
-  const { mode, uid, gid, size, mtimeMs, ctimeMs, dev, ino } = stats;
+  const { mode, uid, gid, size, mtimeMs, ctimeMs, dev, ino, nlink: links } = stats;
   const signature = { mode, uid, gid, size, modifiedMs: mtimeMs, changedMs: ctimeMs, device: dev, inode: ino };
-  return { kind: kindOf(stats), mode, signature };
+  return { kind: kindOf(stats), mode, signature, links };
 }
 
 /**

@@ -19,6 +19,8 @@ type Restoring = {
   isExempt?(target: HeldEntry): boolean;
   /** Files get their old times as well: git tells by those of its index which files it must look at again. */
   keepsTimes?: boolean;
+  /** Files lose a second name that they got: by that they could be changed later. */
+  keepsNames?: boolean;
 };
 
 export class Unrestorable extends Error {
@@ -113,7 +115,9 @@ async function restoreEntry(before: Entry, { way, path, restoring }: Spot): Prom
   const now = entryAt(at);
   // A socket and its like hold nothing that could be restored.
   const isSpecial = /^(fifo|socket|device)$/.test(before.kind);
-  if (isSameEntry(before, now, at) || (isSpecial && (now.kind === "missing" || now.kind === before.kind))) return false;
+  const hasOtherName = restoring.keepsNames === true && linksOf(now) > linksOf(before);
+  if (isSameEntry(before, now, at) && !hasOtherName) return false;
+  if (isSpecial && (now.kind === "missing" || now.kind === before.kind)) return false;
   const content = contentOf(before);
   const isInTheWay = now.kind !== "missing" && (now.kind !== before.kind || now.kind === "symlink");
   if (isInTheWay) await restoring.clear(target);
@@ -121,6 +125,10 @@ async function restoreEntry(before: Entry, { way, path, restoring }: Spot): Prom
   else if (before.kind !== "missing" && content !== undefined)
     writeContent(before, { target, now, content, restoring });
   return true;
+}
+
+function linksOf(entry: Entry): number {
+  return entry.kind === "file" ? (entry.links ?? 1) : 1;
 }
 
 /** Throws where there should be some and it was not kept: what is there now then stays. */

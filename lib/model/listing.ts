@@ -8,7 +8,7 @@ import { connectionError, responseError } from "./failure.ts";
 import { protocolHeaders } from "./headers.ts";
 import { type ListedModel, modelsIn } from "./listed.ts";
 import { localWindow } from "./localwindow.ts";
-import type { ListingRequest, Provider } from "./providers.ts";
+import type { Provider } from "./providers.ts";
 
 /** Asks a provider for its models; undefined when it has no list. Throws a KodaError like any other request. */
 export async function askForModels(endpoint: ModelEndpoint, signal: AbortSignal): Promise<ListedModel[] | undefined> {
@@ -24,8 +24,7 @@ export async function askForModels(endpoint: ModelEndpoint, signal: AbortSignal)
 
 async function requestModels(endpoint: ModelEndpoint, signal: AbortSignal): Promise<ListedModel[] | undefined> {
   const { provider, fetch, userAgent } = endpoint;
-  const own = typeof provider.listing === "object" ? provider.listing : usual;
-  const { at }: ListingRequest = own;
+  const path = provider.listing?.startsWith("/") ? provider.listing : "/models";
   const limit = AbortSignal.timeout(endpoint.streamIdleMs);
   const init = {
     method: "GET" as const,
@@ -38,7 +37,7 @@ async function requestModels(endpoint: ModelEndpoint, signal: AbortSignal): Prom
     signal: AbortSignal.any([signal, limit]),
   };
   try {
-    const response = await fetch(requestUrl(provider, at), init);
+    const response = await fetch(requestUrl(provider, path), init);
     const text = await response.text();
     if (response.status === 404 || response.status === 405) return undefined;
     if (response.ok) return listIn(text, provider);
@@ -53,8 +52,6 @@ async function requestModels(endpoint: ModelEndpoint, signal: AbortSignal): Prom
     throw error instanceof KodaError ? error : connectionError(error, endpoint, { started: false });
   }
 }
-
-const usual: ListingRequest = { at: "/models" };
 
 function listIn(text: string, provider: Provider): ListedModel[] {
   const body = parseJson(text);

@@ -44,12 +44,8 @@ export type Provider = {
 /** The first variable that is set, else `usual`. */
 type UrlPart = { readonly names: readonly string[]; readonly usual?: string };
 
-/** `none`: it has no such list. The names of servers: they have one of their own, with the size of the window. */
-type Listing = "none" | "ollama" | "lmstudio" | "vllm" | ListingRequest;
-export type ListingRequest = {
-  /** A path below the base URL. */
-  readonly at: string;
-};
+/** A path, or `none`: it has no such list. The servers that are named tell the size of the window elsewhere. */
+type Listing = `/${string}` | "none" | "ollama" | "lmstudio" | "vllm";
 
 /** Differences from OpenAI's Chat Completions. */
 export type Quirks = {
@@ -95,7 +91,7 @@ const rows: readonly ProviderRow[] = [
     keys: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
     wire: "messages",
     catalog: ["anthropic"],
-    listing: { at: "/models?limit=1000" },
+    listing: "/models?limit=1000",
   },
   {
     name: "gemini",
@@ -187,12 +183,11 @@ const rows: readonly ProviderRow[] = [
   },
   {
     name: "zai",
-    docs: "https://docs.z.ai/guides/capabilities/thinking-mode",
+    docs: "https://docs.z.ai/api-reference/llm/chat-completion",
     baseUrl: "https://api.z.ai/api/paas/v4",
     baseUrlVariables: { names: ["ZAI_BASE_URL"] },
     keys: ["ZAI_API_KEY", "Z_AI_API_KEY"],
     catalog: ["zai"],
-    quirks: { maxTokens, echoThinking: true },
   },
   {
     name: "qwen",

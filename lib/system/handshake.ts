@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { unlessRefused } from "../errors.ts";
 import { openLibrary } from "./clibrary.ts";
 
 const functions = {
@@ -17,7 +18,8 @@ export function isBeingSetUp(port: number): boolean {
   loaded ??= { library: openLibrary(functions) };
   const { library } = loaded;
   if (library === undefined) return false;
-  return readdirSync("/proc/self/fd").some((name) => {
+  const descriptors = unlessRefused(() => readdirSync("/proc/self/fd")) ?? [];
+  return descriptors.some((name) => {
     const fd = Number(name);
     length.writeInt32LE(info.length);
     if (library.getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, length) !== 0) return false;

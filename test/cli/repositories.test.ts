@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, type RanExec, using } from "../support/koda.ts";
@@ -164,8 +173,20 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     const ran = await run(place, "mkdir -p x/.husky; echo > x/.husky/pre-commit; ln tree/.git x/.git");
     expect(existsSync(join(place.project, "tree/.git"))).toBe(true);
     expect(existsSync(join(place.project, "x/.git"))).toBe(false);
-    const told = expect.stringMatching(/^Quarantined "x\/\.git".*your own configuration of git names/);
-    expect(notices(ran)).toEqual(name === "landlock" ? [told] : []);
+    const told = [
+      expect.stringContaining('restored ".git"'),
+      expect.stringMatching(/^Quarantined "x\/\.git".*your own configuration of git names/),
+    ];
+    expect(notices(ran)).toEqual(name === "landlock" ? told : []);
+  });
+
+  test("a file that git obeys keeps no second name, by which a later command could change it", async () => {
+    await using place = makePlace();
+    runGit(place.project, place.env, ["init", "-q"]);
+    const ran = await run(place, "ln .git/config second; echo > plain; ln plain third");
+    const linksOf = (path: string) => statSync(join(place.project, path)).nlink;
+    expect([".git/config", "third"].map(linksOf)).toEqual([1, 2]);
+    expect(notices(ran)).toHaveLength(name === "landlock" ? 1 : 0);
   });
 
   test("what the project's own configuration names is nothing for another work tree of it", async () => {

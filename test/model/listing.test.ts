@@ -150,7 +150,7 @@ async function ask(provider: Provider, options: { key?: string; limitMs?: number
 }
 
 describe("asking a provider for its models", () => {
-  test("sends the key in the header that the provider wants", async () => {
+  test("sends the headers of a request to the model", async () => {
     using server = serve(() => Response.json({ data: [{ id: "m" }] }));
     await ask({ ...row("groq"), baseUrl: `${server.url}/openai/v1` }, { key: "gsk-1234567" });
     await ask({ ...row("anthropic"), baseUrl: `${server.url}/v1` }, { key: "sk-ant-1234" });
@@ -163,7 +163,6 @@ describe("asking a provider for its models", () => {
       path: "/v1/models?limit=1000",
       headers: { "x-api-key": "sk-ant-1234", "anthropic-version": "2023-06-01" },
     });
-    expect(server.seen[1]?.headers).not.toHaveProperty("authorization");
   });
 
   test.each([

@@ -38,7 +38,7 @@ const expected: Readonly<Record<string, Differences>> = {
   fireworks: usual,
   minimax: modern,
   moonshot: { ...echoing, limit: modern.limit },
-  zai: echoing,
+  zai: usual,
   qwen: usual,
   cerebras: modern,
   nvidia: usual,

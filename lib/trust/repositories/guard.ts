@@ -187,7 +187,7 @@ async function restoreWatch(watch: Watch, options: RestoreOptions): Promise<read
     if (identity === undefined && identityAt(now) === undefined) return restorations;
     using parent = HeldDirectory.open(dirname(now), { create: true });
     const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
-    const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true });
+    const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true, keepsNames: true });
     restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
     restorations.push(...lostObjects(watch, now));
     if (identity !== undefined && identityAt(now) !== identity) forget(identity);

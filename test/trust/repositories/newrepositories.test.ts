@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -181,6 +182,19 @@ describe("a repository that appears", () => {
     expect(run.findings.find(({ kind }) => kind === "quarantined")).toMatchObject({
       reason: expect.stringContaining("more than 2000"),
     });
+  });
+
+  test("by a hard link to a symlink that was there is judged where it is", async () => {
+    await using run = await begin({
+      "gd/HEAD": "",
+      "gd/config": pager,
+      "s/.git": { link: "../gd" },
+      "t/gd/config": pager,
+    });
+    mkdirSync(run.at("t/x"));
+    linkSync(run.at("s/.git"), run.at("t/x/.git"));
+    expect(await run.look()).toEqual(["quarantined t/gd", "quarantined t/x/.git"]);
+    expect(run.there("s/.git")).toBe(true);
   });
 
   test("in the time of a killed run is judged by the next", async () => {
