@@ -1,3 +1,4 @@
+import type { ModelEndpoint } from "./endpoint.ts";
 import { includesImage, type ImagePart, type TextPart } from "./message.ts";
 import type { ModelInfo, ModelRequest } from "./model.ts";
 
@@ -41,6 +42,14 @@ export function outputLimit(
   usual: number | undefined,
 ): { first: number | undefined; last: number | undefined } {
   return cap < (usual ?? maxOutput) ? { first: undefined, last: cap } : { first: usual, last: undefined };
+}
+
+/** The key of the provider's prompt cache; undefined for one that does not take it. */
+export function cacheKeyFor(
+  { cacheKey }: ModelRequest,
+  { provider, info }: Pick<ModelEndpoint, "provider" | "info">,
+): string | undefined {
+  return provider.quirks?.cacheKey && !info.refuses?.includes("prompt_cache_key") ? cacheKey : undefined;
 }
 
 /** A tool's name in the characters that every provider accepts: the model may have invented it. */

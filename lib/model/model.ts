@@ -101,7 +101,13 @@ export type ModelInfo = {
 
 /** A parameter that a request can do without, or under another name. */
 export type OptionalParameter =
-  "temperature" | "reasoning_effort" | "stream_options" | "include" | "max_tokens" | "max_completion_tokens";
+  | "temperature"
+  | "reasoning_effort"
+  | "stream_options"
+  | "include"
+  | "prompt_cache_key"
+  | "max_tokens"
+  | "max_completion_tokens";
 
 /** The facts about a model beside its place. */
 export type ModelFacts = Omit<ModelInfo, "provider" | "name" | "wire">;

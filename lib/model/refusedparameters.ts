@@ -41,6 +41,11 @@ const rows: Readonly<Record<OptionalParameter, Row>> = {
     isSent: ({ wire }) => wire === "responses",
     instead: "The run goes on without the model's earlier thoughts",
   },
+  prompt_cache_key: {
+    spelling: /\bprompt_cache_key\b/,
+    isSent: ({ request }) => request.cacheKey !== undefined,
+    instead: "The run goes on without it, and may cost more, since the provider may cache less",
+  },
   max_tokens: {
     spelling: /\bmax_tokens\b/,
     isSent: isLimited,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { exec, koda, type RanExec } from "../support/koda.ts";
+import { checkLines, exec, koda, type RanExec, using } from "../support/koda.ts";
 import { frame } from "../support/model-frame.ts";
 import { call, type Entry, problem, raw, say, status } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -123,6 +123,21 @@ test("so does a limit that the cost sets", async () => {
   expect(end).toMatchObject({ exit: 0 });
   expect(bodies.map((body) => "max_tokens" in body)).toEqual([true, false, false]);
   expect(bodies[1]?.max_completion_tokens).toBeGreaterThan(0);
+});
+
+test.each(["chat", "responses"])("a key for the cache that a gateway refuses is left out, over %s", async (wire) => {
+  await using place = makePlace();
+  await using server = await startModelServer([
+    problem(400, "litellm.UnsupportedParamsError: bedrock does not support parameters: ['prompt_cache_key']"),
+    say("Done."),
+  ]);
+  const flags = ["--json", "--no-sandbox", "--wire", wire, ...using(server, "openai/gpt-4.1")];
+  const { events, end } = checkLines(await koda(place, ["exec", ...flags, "Go"]));
+  expect(end).toMatchObject({ exit: 0, text: "Done." });
+  expect(server.requests.map(({ body }) => "prompt_cache_key" in body)).toEqual([true, false]);
+  expect(events.find(({ type }) => type === "notice")).toMatchObject({
+    message: expect.stringContaining("may cache less"),
+  });
 });
 
 test("one parameter after the other may be refused", async () => {
