@@ -1,13 +1,13 @@
 import type { MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages";
 import type { ModelInfo, ModelSettings } from "./model.ts";
 
-/** The API's own models have no temperature any more, but older ones and those of other companies do. */
+/** The SDK's type has no temperature, since new models of the API take none; older and other models do. */
 type Thinking = Pick<MessageCreateParamsStreaming, "thinking" | "output_config"> & { temperature?: number };
 
 /**
  * How a model of the Messages API is asked to think. Claude has decided by itself how much since 4.6, guided by an
- * effort; older models and other companies' get a number of tokens. A temperature
- * leaves no room for thoughts, so with one they are not asked for without an effort.
+ * effort; older models and other companies' get a number of tokens. Thinking refuses a temperature, so with one it is
+ * asked for only when an effort is given too.
  */
 export function thinkingSettings(info: ModelInfo, settings: ModelSettings, longestReply: number): Thinking {
   const { reasoningEffort: effort, temperature } = settings;

@@ -53,7 +53,7 @@ export function messagesBodies({ provider, info, settings }: ModelEndpoint): (re
   };
 }
 
-/** The API requires a limit. Every model of the last years takes this one. */
+/** The API requires a limit, and models of recent years take this one. */
 const usualMaxOutput = 32_000;
 
 /** A breakpoint of the provider's prompt cache: it keeps everything up to here. */

@@ -10,14 +10,14 @@ type Row = {
   spelling: RegExp;
   flag?: string;
   isSent: (sender: Sender) => boolean;
-  /** How a run goes on that met the refusal. */
+  /** How the run goes on. */
   instead: string;
 };
 
 const isLimited = ({ wire, settings, request }: Sender) =>
   wire === "chat" && (settings.maxOutputTokens ?? request.affordableOutput) !== undefined;
 
-/** Parameters that a request can do without, or under another name. Others are rows to add. */
+/** A parameter that another provider refuses is a new row. */
 const rows: Readonly<Record<OptionalParameter, Row>> = {
   temperature: {
     spelling: /\btemperature\b/i,

@@ -4,8 +4,8 @@ import type { ModelInfo, ModelRequest } from "./model.ts";
 import { sealedIn } from "./thought.ts";
 
 /**
- * For thoughts that went back: later replies go back without them. On the wire `messages` the model is not asked to
- * think any more either, since a provider may require what it refuses.
+ * For thoughts that went back: later replies go back without them. On the wire `messages` the model is also no
+ * longer asked to think, since a provider may require what it refuses.
  */
 export function thoughtFallback({ error, request, info }: RefusedRequest): Fallback | undefined {
   const isPossible = info.thoughts !== false && (info.wire === "messages" || hasThoughts(request, info));

@@ -180,7 +180,7 @@ describe("one mistake, and no file changes", () => {
   test("a long list of mistakes is cut", async () => {
     await using files = withRead({});
     const text = textOf(await files.apply(...Array.from({ length: 9 }, (_, at) => `*** Delete File: ${at}`)));
-    expect(text).toContain("4 more files have mistakes.");
+    expect(text).toContain("4 more files cannot be changed either.");
   });
 });
 
