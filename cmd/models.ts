@@ -1,11 +1,12 @@
 import type { Config } from "../lib/config/config.ts";
 import type { Env } from "../lib/config/paths.ts";
 import { endpointOf, missingVariables } from "../lib/model/address.ts";
-import { catalogModels, describeModel, knownFacts } from "../lib/model/catalog.ts";
+import { catalogModels, knownFacts } from "../lib/model/catalog.ts";
 import { catalogDate } from "../lib/model/catalog/names.ts";
 import { providersOf } from "../lib/model/configured.ts";
 import { demoProvider } from "../lib/model/demo.ts";
 import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
+import type { ListedModel } from "../lib/model/listed.ts";
 import type { ModelFacts } from "../lib/model/model.ts";
 import { keyOf, type Provider } from "../lib/model/providers.ts";
 import type { CommandOptions } from "./options.ts";
@@ -45,15 +46,13 @@ async function stateOf(provider: Provider, config: Config, env: Env): Promise<Pr
   const isLocal = isOnThisMachine(provider);
   const answers = isLocal ? (await listModels(provider)) !== undefined : undefined;
   const hasKey = provider.keys.length === 0 || keyVariable !== undefined || provider.keyCommand !== undefined;
-  const configured = config.providers.get(provider.name)?.models.get(provider.model ?? "");
-  const usual = provider.model === undefined ? {} : await knownFacts(provider, provider.model);
   return {
     provider,
     isUsable: hasKey && answers !== false && provider.missing === undefined,
     status: statusOf(provider, keyVariable, answers),
     keyVariable,
     answers,
-    usual: { ...usual, ...configured },
+    usual: provider.model === undefined ? {} : await factsOf(provider, provider.model, config),
   };
 }
 
@@ -86,13 +85,15 @@ async function jsonOf({ provider, isUsable, status, keyVariable, answers }: Prov
 }
 
 /** The models of the configuration, the default model, and those of a server on this machine or of the catalog. */
-async function describeAll(provider: Provider, isAnswering: boolean, { providers, modelDefaults }: Config) {
-  const described = providers.get(provider.name)?.models;
+async function describeAll(provider: Provider, isAnswering: boolean, config: Config): Promise<ListedModel[]> {
+  const described = config.providers.get(provider.name)?.models;
   const usual = provider.model === undefined ? [] : [provider.model];
   const offered = isAnswering ? await listModels(provider) : undefined;
   const names = new Set([...(described?.keys() ?? []), ...usual, ...(offered ?? (await catalogModels(provider)))]);
-  const { contextWindow } = modelDefaults;
-  return await Promise.all(
-    [...names].map((name) => describeModel(provider, name, { configured: described?.get(name), contextWindow })),
-  );
+  return await Promise.all([...names].map((name) => factsOf(provider, name, config)));
+}
+
+/** The facts that are known: not the window that is assumed for a model without any. */
+async function factsOf(provider: Provider, name: string, { providers }: Config): Promise<ListedModel> {
+  return { ...(await knownFacts(provider, name)), ...providers.get(provider.name)?.models.get(name), name };
 }
