@@ -43,7 +43,7 @@ export function messagesBodies({ provider, info, settings }: ModelEndpoint): (re
       ...(isGoogleMessages(provider) ? { anthropic_version: "vertex-2023-10-16" } : { model: info.name }),
       stream: true,
       max_tokens: first,
-      ...thinkingSettings(info, settings, last ?? longest),
+      ...thinkingSettings(info, settings, { usual: longest, next: last ?? longest }),
       tools: tools.length > 0 ? tools.map(toolForm).map(markedAt(tools.length - 1)) : undefined,
       system: system === "" ? undefined : [{ type: "text", text: system, cache_control: mark }],
     } satisfies Params;

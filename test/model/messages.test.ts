@@ -180,6 +180,19 @@ describe("a request over the wire messages", () => {
     expect<object>({ thinking, output_config, temperature }).toEqual(expected);
   });
 
+  test("what the cost limit leaves changes how much a model may think only now and then: that empties the cache", async () => {
+    const options = {
+      settings: { reasoningEffort: "high" },
+      info: { name: "claude-haiku-4-5", maxOutput: 64_000 },
+    } as const;
+    const budgets: unknown[] = [];
+    for (const affordableOutput of [70_000, 30_000, 24_000, 14_000, 13_000, 3_000, 2_500, 2_000, 900])
+      budgets.push((await bodyOf({ affordableOutput }, options)).body.thinking);
+    const enabled = (budget_tokens: number) => ({ type: "enabled", budget_tokens });
+    const [full, half, least] = [enabled(24_000), enabled(12_000), enabled(1_500)];
+    expect(budgets).toEqual([full, full, half, half, enabled(6_000), least, undefined, undefined, undefined]);
+  });
+
   test("the longest reply is the user's limit, the model's, or one that all models take", async () => {
     const limit = async (options: ConnectionOptions) => (await bodyOf({}, options)).body.max_tokens;
     expect(await limit({})).toBe(32_000);
