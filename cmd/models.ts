@@ -23,6 +23,8 @@ export type ProviderState = {
   keyVariable: string | undefined;
   /** True when a server on this machine answers; undefined for a provider elsewhere, which is not asked. */
   answers: boolean | undefined;
+  /** The models of such a server. */
+  offered: readonly string[] | undefined;
   /** The facts about the default model. */
   usual: Partial<ModelFacts>;
 };
@@ -44,7 +46,8 @@ export async function models({ provider, json }: CommandOptions<"models">, stop?
 async function stateOf(provider: Provider, config: Config, env: Env): Promise<ProviderState> {
   const keyVariable = keyOf(provider, env)?.variable;
   const isLocal = isOnThisMachine(provider);
-  const answers = isLocal ? (await listModels(provider)) !== undefined : undefined;
+  const offered = isLocal ? await listModels(provider) : undefined;
+  const answers = isLocal ? offered !== undefined : undefined;
   const hasKey = provider.keys.length === 0 || keyVariable !== undefined || provider.keyCommand !== undefined;
   return {
     provider,
@@ -52,6 +55,7 @@ async function stateOf(provider: Provider, config: Config, env: Env): Promise<Pr
     status: statusOf(provider, keyVariable, answers),
     keyVariable,
     answers,
+    offered,
     usual: provider.model === undefined ? {} : await factsOf(provider, provider.model, config),
   };
 }
@@ -67,7 +71,8 @@ function statusOf(provider: Provider, keyVariable: string | undefined, answers: 
   return keyVariable === undefined ? "needs no key" : `key from ${keyVariable}`;
 }
 
-async function jsonOf({ provider, isUsable, status, keyVariable, answers }: ProviderState, config: Config) {
+async function jsonOf(state: ProviderState, config: Config) {
+  const { provider, isUsable, status, keyVariable, answers } = state;
   return {
     name: provider.name,
     usable: isUsable,
@@ -80,15 +85,14 @@ async function jsonOf({ provider, isUsable, status, keyVariable, answers }: Prov
     default_model: provider.model ?? null,
     docs: provider.docs ?? null,
     catalog_date: provider.catalog === undefined ? null : catalogDate,
-    models: (await describeAll(provider, answers === true, config)).map(modelLine),
+    models: (await describeAll(state, config)).map(modelLine),
   };
 }
 
 /** The models of the configuration, the default model, and those of a server on this machine or of the catalog. */
-async function describeAll(provider: Provider, isAnswering: boolean, config: Config): Promise<ListedModel[]> {
+async function describeAll({ provider, offered }: ProviderState, config: Config): Promise<ListedModel[]> {
   const described = config.providers.get(provider.name)?.models;
   const usual = provider.model === undefined ? [] : [provider.model];
-  const offered = isAnswering ? await listModels(provider) : undefined;
   const names = new Set([...(described?.keys() ?? []), ...usual, ...(offered ?? (await catalogModels(provider)))]);
   return await Promise.all([...names].map((name) => factsOf(provider, name, config)));
 }
