@@ -34,7 +34,7 @@ const rules: readonly Rule[] = [
     words: [
       /insufficient[_ ](?:balance|quota|credits?|funds)|any credits|available credits|credit balance|out of credits/i,
       /billing_?(?:hard|not|error)|spending limit|API usage limits|PerDay|package has expired/i,
-      /arrearage|in good standing|\b1113\b/i,
+      /arrearage|in good standing|^1113\b/i,
     ],
   },
   { code: "overloaded", statuses: is(498, 529) },
