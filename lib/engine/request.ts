@@ -107,9 +107,20 @@ export function requestOf(turn: Turn, messages: readonly Message[], withoutTools
     waits,
     limits: (told) => noteRateLimits(ledger, told),
     cacheKey: session.info.root,
+    room: info.contextWindow - contextTokens(turn),
     ...(withoutTools && { withoutTools }),
     ...(affordable !== undefined && { affordableOutput: affordable }),
   };
+}
+
+/** The size of the conversation with all that is sent beside it. */
+export function contextTokens(turn: Turn): number {
+  return turn.session.contextTokens(() => overheadOf(turn));
+}
+
+/** The part of each request beside the messages. */
+export function overheadOf({ system, tools }: Turn): number {
+  return tokensIn([system, tools.map(({ name, about, input }) => [name, about, input])]);
 }
 
 /** The size of the conversation after a compaction, as an estimate. */

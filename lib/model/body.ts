@@ -32,17 +32,22 @@ export function dataUrl({ mime, base64 }: ImagePart): string {
 }
 
 /**
- * The limit of the reply, in tokens: the usual one, or what the cost limit allows, which changes from request to
- * request and so comes after the messages. Without a usual one, a model whose longest reply is not known is sent no
- * limit that it might refuse.
+ * The limit of the reply, in tokens: the usual one, or what the cost limit and the context window allow, which changes
+ * from request to request and so comes after the messages. Without a usual one, a model whose longest reply is not
+ * known is sent no limit that it might refuse.
  */
 export function outputLimit(
-  { affordableOutput: cap = Infinity }: ModelRequest,
+  { affordableOutput = Infinity, room = Infinity }: ModelRequest,
   { maxOutput = 4096 }: ModelInfo,
   usual: number | undefined,
 ): { first: number | undefined; last: number | undefined } {
+  // A window that is full is larger than it is said to be, or the request is refused whatever its limit is.
+  const fitting = usual === undefined || room < leastRoom ? Infinity : room;
+  const cap = Math.min(affordableOutput, fitting);
   return cap < (usual ?? maxOutput) ? { first: undefined, last: cap } : { first: usual, last: undefined };
 }
+
+const leastRoom = 1_024;
 
 /** The key of the provider's prompt cache; undefined for one that does not take it. */
 export function cacheKeyFor(

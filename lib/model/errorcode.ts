@@ -76,7 +76,7 @@ const rules: readonly Rule[] = [
     code: "context",
     statuses: isClientError,
     words: [
-      /context[_ ](?:length|window|size)|maximum (?:context|prompt)|reduce the length|range of input length/i,
+      /context[_ ](?:length|window|size|limit)|maximum (?:context|prompt)|reduce the length|range of input length/i,
       /(?:prompt|input|request|conversation) (?:is |was )?too (?:long|large)|request_too_large/i,
       /too many (?:input |prompt )?tokens|input token count|tokens? (?:exceed|limit exceeded)/i,
       /exceeds? the (?:maximum|max|limit).{0,40}tokens|exceeds max length|model token limit/i,

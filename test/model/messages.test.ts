@@ -202,6 +202,13 @@ describe("a request over the wire messages", () => {
     expect(capped.raw).toEndWith('],"max_tokens":300}');
   });
 
+  test("a reply is no longer than the window leaves room for, unless the window is larger than it is said to be", async () => {
+    const limit = async (room: number) => (await bodyOf({ room }, { info: { maxOutput: 64_000 } })).body.max_tokens;
+    expect([await limit(64_000), await limit(30_000), await limit(0), await limit(-9)]).toEqual([
+      64_000, 30_000, 64_000, 64_000,
+    ]);
+  });
+
   test.each<[string, string | undefined, object]>([
     ["https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", { "x-api-key": "sk-1", authorization: undefined }],
     ["https://api.anthropic.com/v1", "ANTHROPIC_AUTH_TOKEN", { "x-api-key": undefined, authorization: "Bearer sk-1" }],
