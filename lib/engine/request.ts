@@ -107,7 +107,7 @@ export function requestOf(turn: Turn, messages: readonly Message[], withoutTools
     waits,
     limits: (told) => noteRateLimits(ledger, told),
     cacheKey: session.info.root,
-    room: info.contextWindow - contextTokens(turn),
+    room: () => info.contextWindow - contextTokens(turn),
     ...(withoutTools && { withoutTools }),
     ...(affordable !== undefined && { affordableOutput: affordable }),
   };

@@ -37,12 +37,13 @@ export function dataUrl({ mime, base64 }: ImagePart): string {
  * known is sent no limit that it might refuse.
  */
 export function outputLimit(
-  { affordableOutput = Infinity, room = Infinity }: ModelRequest,
+  { affordableOutput = Infinity, room }: ModelRequest,
   { maxOutput = 4096 }: ModelInfo,
   usual: number | undefined,
 ): { first: number | undefined; last: number | undefined } {
+  const left = usual === undefined ? undefined : room?.();
   // A window that is full is larger than it is said to be, or the request is refused whatever its limit is.
-  const fitting = usual === undefined || room < leastRoom ? Infinity : room;
+  const fitting = left === undefined || left < leastRoom ? Infinity : left;
   const cap = Math.min(affordableOutput, fitting);
   return cap < (usual ?? maxOutput) ? { first: undefined, last: cap } : { first: usual, last: undefined };
 }

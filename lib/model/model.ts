@@ -38,8 +38,8 @@ export type ModelRequest = {
   cacheKey?: string;
   /** The longest reply that the cost limit allows, in tokens. */
   affordableOutput?: number;
-  /** About what the context window leaves for the reply, in tokens. */
-  room?: number;
+  /** About what the context window leaves for the reply, in tokens. Only some wires need to know. */
+  room?: () => number;
   /** Called for every chunk of bytes: `--idle-timeout` starts again. */
   heard?: () => void;
   /** Called with the provider's limits whenever a response tells them, including one that refuses the request. */

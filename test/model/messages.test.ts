@@ -203,7 +203,8 @@ describe("a request over the wire messages", () => {
   });
 
   test("a reply is no longer than the window leaves room for, unless the window is larger than it is said to be", async () => {
-    const limit = async (room: number) => (await bodyOf({ room }, { info: { maxOutput: 64_000 } })).body.max_tokens;
+    const limit = async (room: number) =>
+      (await bodyOf({ room: () => room }, { info: { maxOutput: 64_000 } })).body.max_tokens;
     expect([await limit(64_000), await limit(30_000), await limit(0), await limit(-9)]).toEqual([
       64_000, 30_000, 64_000, 64_000,
     ]);
