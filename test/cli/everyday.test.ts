@@ -150,7 +150,7 @@ describe.each<Tier>(["namespaces", "landlock"])("in mode auto, confined by %s,",
 test.each(["namespaces", "landlock"] as const)(
   "in mode safe a command that only seems to read writes nothing, %s",
   async (tier) => {
-    await using place = makePlace({ f: "a[$(touch hit)]", evil: "" });
+    await using place = makePlace({ f: "b[$(touch hit)]", evil: "" });
     const seeming = ["read x < f; echo $((x))", "mapfile -t a < f; echo $((a))", "ls"];
     const { end, ended } = await runAll(tier, place, seeming, "--mode", "safe");
     expect(end.tools).toMatchObject({ denied: 0 });
