@@ -1,13 +1,15 @@
-import { renameSync } from "node:fs";
+import { realpathSync, renameSync } from "node:fs";
 import { basename, dirname, relative, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
+import { unlessRefused } from "../../errors.ts";
 import { HeldDirectory, namesIn } from "../../files/held.ts";
 import type { Entry } from "../../files/entry.ts";
 import { ancestors, isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
 import type { HeldEntry } from "../../files/save.ts";
 import type { RepositoryFinding } from "./finding.ts";
-import { identityAt } from "./identity.ts";
+import { makeReadable } from "./blind.ts";
+import { identityAt, statsAt } from "./identity.ts";
 import { isLock, missingObjects, objectsIn, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
 import { guardedParts } from "./parts.ts";
@@ -178,10 +180,11 @@ type RestoreOptions = {
 async function restoreWatch(watch: Watch, options: RestoreOptions): Promise<readonly Restoration[]> {
   const { clear, forget } = options;
   const { memory, path, identity } = watch;
-  if (identity === undefined && identityAt(path) === undefined && identityAt(watch.above) === watch.parent) return [];
   const restorations: Restoration[] = [];
   try {
     if (clearWay(path, options)) restorations.push({ path });
+    const isMissing = identity === undefined && identityAt(path) === undefined;
+    if (isMissing && identityAt(watch.above) === watch.parent) return restorations;
     const { now, isMoved } = await settle(watch, options);
     if (isMoved || clearWay(now, options)) restorations.push({ path });
     if (identity === undefined && identityAt(now) === undefined) return restorations;
@@ -199,22 +202,30 @@ async function restoreWatch(watch: Watch, options: RestoreOptions): Promise<read
 
 /**
  * Takes away what is no directory on the way to a path; false when there is nothing. git follows a symlink, and what is
- * restored where the directory was would not be found.
+ * restored where the directory was would not be found. A directory that is closed to koda is opened: it will be, later.
  */
 function clearWay(path: string, { roots, clear }: Pick<RestoreOptions, "roots" | "clear">): boolean {
+  if (isWayClear(path)) return false;
   const [root] = roots.filter((one) => isBelow(path, one)).sort((a, b) => a.length - b.length);
   if (root === undefined) return false;
   using held = new DisposableStack();
   let directory = held.use(HeldDirectory.open(root));
   for (const name of namesIn(relative(root, dirname(path)))) {
-    const stats = directory.look(name);
+    const look = () => directory.look(name);
+    const stats = unlessRefused(look) ?? (makeReadable(directory.path) ? look() : undefined);
     if (stats?.isDirectory() !== true) {
       if (stats !== undefined) clear({ directory, name });
       return stats !== undefined;
     }
     directory = held.use(directory.child(name));
   }
+  if (identityAt(path) === undefined) makeReadable(directory.path);
   return false;
+}
+
+function isWayClear(path: string): boolean {
+  const look = () => (statsAt(path), realpathSync(dirname(path)) === dirname(path));
+  return unlessRefused(look) ?? false;
 }
 
 /** Told once. */
