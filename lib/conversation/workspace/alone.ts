@@ -56,8 +56,8 @@ function areOthers(directory: string, roots: readonly string[], own: string): bo
 /** The file of a killed run says nothing any more. */
 function isOthers(path: string, roots: readonly string[]): boolean {
   const written = unlessRefused(() => parseJson(readFileSync(path, "utf8")));
-  if (!Array.isArray(written) || !written.some((root) => roots.some((own) => overlap(String(root), own)))) return false;
-  if (!isAbandoned(path)) return true;
+  if (!Array.isArray(written)) return false;
+  if (!isAbandoned(path)) return written.some((root) => roots.some((own) => overlap(String(root), own)));
   unlessRefused(() => unlinkSync(path));
   return false;
 }
