@@ -8,7 +8,7 @@ import { ancestors, isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
 import type { HeldEntry } from "../../files/save.ts";
 import type { RepositoryFinding } from "./finding.ts";
-import { makeReadable } from "./blind.ts";
+import { makeReadable, makeWritable } from "./blind.ts";
 import { identityAt, statsAt } from "./identity.ts";
 import { isLock, missingObjects, objectsIn, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
@@ -190,7 +190,10 @@ async function restoreWatch(watch: Watch, options: RestoreOptions): Promise<read
     if (identity === undefined && identityAt(now) === undefined) return restorations;
     using parent = HeldDirectory.open(dirname(now), { create: true });
     const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
-    const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true, keepsNames: true });
+    const restore = () => restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true, keepsNames: true });
+    const first = await restore();
+    const isRefused = first.some(({ problem }) => problem?.kind === "refused");
+    const done = isRefused && makeWritable(parent) ? [...first.filter(isDone), ...(await restore())] : first;
     restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
     restorations.push(...lostObjects(watch, now));
     if (identity !== undefined && identityAt(now) !== identity) forget(identity);
@@ -252,17 +255,20 @@ async function settle({ kind, path, identity, above, parent }: Watch, { roots, c
     return { now: found, isMoved: false };
   using from = HeldDirectory.open(dirname(found));
   using to = HeldDirectory.open(dirname(path), { create: true });
+  for (const directory of [from, to]) makeWritable(directory);
   clear({ directory: to, name: basename(path) });
   renameSync(from.at(basename(found)), to.at(basename(path)));
   return { now: path, isMoved: true };
 }
 
+const isDone = ({ problem }: Restoration): boolean => problem === undefined;
+
 function findingsOf(repository: string, restorations: readonly Restoration[]): readonly RepositoryFinding[] {
   const nameOf = (path: string) => (isBelow(path, repository) ? relative(repository, path) || basename(path) : path);
   const named = (some: readonly Restoration[]) => [...new Set(some.map(({ path }) => nameOf(path)))];
   if (restorations.length === 0) return [];
-  const parts = named(restorations.filter(({ problem }) => problem === undefined));
-  const lost = named(restorations.filter(({ problem }) => problem !== undefined));
+  const parts = named(restorations.filter(isDone));
+  const lost = named(restorations.filter((one) => !isDone(one)));
   const error = restorations.find(({ problem }) => problem?.kind === "refused")?.problem?.reason;
   return [{ kind: "restored", path: repository, parts, lost, ...(error !== undefined && { error }) }];
 }

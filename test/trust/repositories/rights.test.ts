@@ -111,3 +111,25 @@ test("what lies in a directory that a command closed is restored, wherever it is
     const answer = [...also, project + "/hidden/sub/.git/config"].map(read);`);
   expect(answer).toEqual(["mine", null, null, ""]);
 });
+
+test("a directory in which a command closed koda's way to change it is opened for that", async () => {
+  const answer = await asNobody(`
+    for (const name of ["old", "there"]) mkdirSync(project + "/" + name);
+    writeFileSync(project + "/old/program", "mine");
+    const paths = await ProtectedPaths.find([project], live);
+    const also = ["old/program", "there/program"].map((path) => project + "/" + path);
+    const guard = new Guard(paths, { quarantine, also });
+    const newcomers = new NewRepositories(paths, { quarantine });
+    await guard.begin();
+    for (const path of also) writeFileSync(path, "evil");
+    renameSync(project + "/sub/.git", project + "/there/.git");
+    for (const name of ["sub", "new"]) mkdirSync(project + "/" + name + "/.git", { recursive: true });
+    for (const name of ["sub", "new"]) writeFileSync(project + "/" + name + "/.git/config", "[core]\\npager = evil");
+    const closed = ["old", "there", "sub", "new"].map((name) => project + "/" + name);
+    for (const path of closed) chmodSync(path, 0o555);
+    const found = [...(await guard.end()), ...(await newcomers.look(live))];
+    const read = (path) => (existsSync(path) ? readFileSync(path, "utf8") : null);
+    const contents = [...also, project + "/sub/.git/config", project + "/new/.git/config"].map(read);
+    const answer = [contents, found.filter(({ kind, lost = [] }) => kind === "failed" || lost.length > 0)];`);
+  expect(answer).toEqual([["mine", null, "", null], []]);
+});
