@@ -87,8 +87,10 @@ export class Guard {
     const last = new Map(this.#watches.map(({ path, memory }) => [path, memory]));
     const room = { bytes: mostBytes };
     const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
-    for (const path of [...whole, ...parts, ...others])
-      watches.push(await watch(path, (...at) => remember(...at, { last: last.get(path), room })));
+    for (const path of [...whole, ...parts, ...others]) {
+      const watched = await watch(path, (...at) => remember(...at, { last: last.get(path), room }));
+      watches.push({ ...watched, isNamed: others.includes(path) });
+    }
     failed.move();
     return watches;
   }
@@ -148,6 +150,8 @@ type Watch = {
   parent: string | undefined;
   /** As of the last look. */
   objects: ReadonlySet<string>;
+  /** git follows the path, whatever was there; a repository somewhere else is judged. */
+  isNamed?: boolean;
 };
 
 type Look = (parent: HeldDirectory, name: string) => Promise<Memory>;
@@ -187,20 +191,30 @@ async function restoreWatch(watch: Watch, options: RestoreOptions): Promise<read
     if (isMissing && identityAt(watch.above) === watch.parent) return restorations;
     const { now, isMoved } = await settle(watch, options);
     if (isMoved || clearWay(now, options)) restorations.push({ path });
-    if (identity === undefined && identityAt(now) === undefined) return restorations;
-    using parent = HeldDirectory.open(dirname(now), { create: true });
-    const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
-    const restore = () => restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true, keepsNames: true });
-    const first = await restore();
-    const isRefused = first.some(({ problem }) => problem?.kind === "refused");
-    const done = isRefused && makeWritable(parent) ? [...first.filter(isDone), ...(await restore())] : first;
-    restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
+    const isThere = identityAt(path) !== undefined;
+    for (const place of new Set(watch.isNamed === true && isThere ? [now, path] : [now]))
+      if (identity !== undefined || identityAt(place) !== undefined)
+        restorations.push(...(await restoreAt(place, memory, clear)));
     restorations.push(...lostObjects(watch, now));
     if (identity !== undefined && identityAt(now) !== identity) forget(identity);
   } catch (error) {
     restorations.push({ path, problem: problemOf(error) });
   }
   return restorations;
+}
+
+async function restoreAt(
+  place: string,
+  memory: Memory,
+  clear: RestoreOptions["clear"],
+): Promise<readonly Restoration[]> {
+  using parent = HeldDirectory.open(dirname(place), { create: true });
+  const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
+  const restore = () => restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true, keepsNames: true });
+  const first = await restore();
+  const isRefused = first.some(({ problem }) => problem?.kind === "refused");
+  const done = isRefused && makeWritable(parent) ? [...first.filter(isDone), ...(await restore())] : first;
+  return done.map((one) => ({ ...one, path: join(parent.path, one.path) }));
 }
 
 /**
