@@ -221,6 +221,19 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     );
   });
 
+  test("what a repository names is kept where a command before moved it", async () => {
+    await using place = makePlace({ "sub/bin/x": "mine\n", "sub/a": "" });
+    runGit(place.project, place.env, ["init", "-q", "sub"]);
+    const set = (key: string, value: string) =>
+      runGit(place.project, place.env, ["config", "-f", "sub/.git/config", key, value]);
+    set("core.pager", "bin/x");
+    set("core.hooksPath", ".hooks/own");
+    const ran = await run(place, "mv sub moved", "mkdir -p moved/.hooks/own; echo evil > moved/bin/x; echo > moved/a");
+    expect(readFileSync(join(place.project, "moved/bin/x"), "utf8")).toBe("mine\n");
+    expect(["a", ".hooks/own"].map((path) => existsSync(join(place.project, "moved", path)))).toEqual([true, false]);
+    expect(notices(ran)).toHaveLength(2);
+  });
+
   test("what one run's command changes another does not take for the user's", async () => {
     await using place = makePlace({ hold: "", "tools/clean": "mine\n" });
     runGit(place.project, place.env, ["init", "-q"]);

@@ -25,6 +25,8 @@ type GuardOptions = RepositoryOptions & {
   isMounted?: boolean;
   /** Other paths that are to stay as they are, there or not. */
   also?: readonly string[];
+  /** The same, by where the repositories are now. */
+  named?: () => readonly string[];
   /** Does a command run that began earlier and goes on beside the calls? */
   isBusy?: () => boolean;
   /** Resolves when no other run's commands could change what is guarded, until it is disposed. */
@@ -75,12 +77,13 @@ export class Guard {
   }
 
   async #remember(signal: AbortSignal): Promise<readonly Watch[]> {
-    const { open, isMounted = false, also = [], alone } = this.#options;
+    const { open, isMounted = false, also = [], named, alone } = this.#options;
     const whole = this.#paths.entries
       .filter(({ path, kind }) => !this.#isOpen(path) && (!isMounted || kind === "symlink"))
       .map(({ path }) => path);
     const parts = open === undefined ? [] : guardedParts(open);
-    const others = also.filter((path) => !whole.some((above) => isBelow(path, above)));
+    const all = new Set([...also, ...(named?.() ?? [])]);
+    const others = [...all].filter((path) => !whole.some((above) => isBelow(path, above)));
     if (whole.length + parts.length + others.length > 0) this.#alone ??= await alone?.(signal);
     using failed = new DisposableStack();
     failed.defer(() => this.#letOthers());
