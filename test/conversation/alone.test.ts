@@ -14,6 +14,8 @@ test("runs whose writable roots overlap are alone one after the other, and other
   const first = await waitToBeAlone(home, [project], never);
   for (const root of [project, join(project, "sub"), "/"]) await expect(tried(root)).rejects.toMatchObject(isTaken);
   for (const root of [`${project}-two`, "/elsewhere"]) (await tried(root))[Symbol.dispose]();
+  const impatient = waitToBeAlone(home, [project], never, { patienceMs: 1 });
+  await expect(impatient).rejects.toMatchObject({ code: "busy", retryable: true });
   const second = waitToBeAlone(home, [join(project, "sub")], never);
   first[Symbol.dispose]();
   (await second)[Symbol.dispose]();
