@@ -1,11 +1,12 @@
 import type { Config } from "../lib/config/config.ts";
 import type { Env } from "../lib/config/paths.ts";
 import { endpointOf, missingVariables } from "../lib/model/address.ts";
-import { catalogModels, describeModel, knownFacts } from "../lib/model/catalog.ts";
+import { catalogModels, knownFacts } from "../lib/model/catalog.ts";
 import { catalogDate } from "../lib/model/catalog/names.ts";
 import { providersOf } from "../lib/model/configured.ts";
 import { demoProvider } from "../lib/model/demo.ts";
 import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
+import type { ListedModel } from "../lib/model/listed.ts";
 import type { ModelFacts } from "../lib/model/model.ts";
 import { keyOf, type Provider } from "../lib/model/providers.ts";
 import type { CommandOptions } from "./options.ts";
@@ -22,6 +23,8 @@ export type ProviderState = {
   keyVariable: string | undefined;
   /** True when a server on this machine answers; undefined for a provider elsewhere, which is not asked. */
   answers: boolean | undefined;
+  /** The models of such a server. */
+  offered: readonly string[] | undefined;
   /** The facts about the default model. */
   usual: Partial<ModelFacts>;
 };
@@ -43,17 +46,17 @@ export async function models({ provider, json }: CommandOptions<"models">, stop?
 async function stateOf(provider: Provider, config: Config, env: Env): Promise<ProviderState> {
   const keyVariable = keyOf(provider, env)?.variable;
   const isLocal = isOnThisMachine(provider);
-  const answers = isLocal ? (await listModels(provider)) !== undefined : undefined;
+  const offered = isLocal ? await listModels(provider) : undefined;
+  const answers = isLocal ? offered !== undefined : undefined;
   const hasKey = provider.keys.length === 0 || keyVariable !== undefined || provider.keyCommand !== undefined;
-  const configured = config.providers.get(provider.name)?.models.get(provider.model ?? "");
-  const usual = provider.model === undefined ? {} : await knownFacts(provider, provider.model);
   return {
     provider,
     isUsable: hasKey && answers !== false && provider.missing === undefined,
     status: statusOf(provider, keyVariable, answers),
     keyVariable,
     answers,
-    usual: { ...usual, ...configured },
+    offered,
+    usual: provider.model === undefined ? {} : await factsOf(provider, provider.model, config),
   };
 }
 
@@ -68,7 +71,8 @@ function statusOf(provider: Provider, keyVariable: string | undefined, answers: 
   return keyVariable === undefined ? "needs no key" : `key from ${keyVariable}`;
 }
 
-async function jsonOf({ provider, isUsable, status, keyVariable, answers }: ProviderState, config: Config) {
+async function jsonOf(state: ProviderState, config: Config) {
+  const { provider, isUsable, status, keyVariable, answers } = state;
   return {
     name: provider.name,
     usable: isUsable,
@@ -81,18 +85,19 @@ async function jsonOf({ provider, isUsable, status, keyVariable, answers }: Prov
     default_model: provider.model ?? null,
     docs: provider.docs ?? null,
     catalog_date: provider.catalog === undefined ? null : catalogDate,
-    models: (await describeAll(provider, answers === true, config)).map(modelLine),
+    models: (await describeAll(state, config)).map(modelLine),
   };
 }
 
 /** The models of the configuration, the default model, and those of a server on this machine or of the catalog. */
-async function describeAll(provider: Provider, isAnswering: boolean, { providers, modelDefaults }: Config) {
-  const described = providers.get(provider.name)?.models;
+async function describeAll({ provider, offered }: ProviderState, config: Config): Promise<ListedModel[]> {
+  const described = config.providers.get(provider.name)?.models;
   const usual = provider.model === undefined ? [] : [provider.model];
-  const offered = isAnswering ? await listModels(provider) : undefined;
   const names = new Set([...(described?.keys() ?? []), ...usual, ...(offered ?? (await catalogModels(provider)))]);
-  const { contextWindow } = modelDefaults;
-  return await Promise.all(
-    [...names].map((name) => describeModel(provider, name, { configured: described?.get(name), contextWindow })),
-  );
+  return await Promise.all([...names].map((name) => factsOf(provider, name, config)));
+}
+
+/** The facts that are known: not the window that is assumed for a model without any. */
+async function factsOf(provider: Provider, name: string, { providers }: Config): Promise<ListedModel> {
+  return { ...(await knownFacts(provider, name)), ...providers.get(provider.name)?.models.get(name), name };
 }

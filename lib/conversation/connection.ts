@@ -6,15 +6,14 @@ import { type Cassette, recordedModel } from "../model/cassette.ts";
 import { connectModel } from "../model/connect.ts";
 import { assertNoDemoDirectory, demoCassette, demoProvider } from "../model/demo.ts";
 import { editDialectOf } from "../model/editdialect.ts";
+import { withFallbacks } from "../model/fallback.ts";
 import type { Fetch } from "../model/fetch.ts";
 import { secretVariables } from "../model/headers.ts";
 import { assertPriced } from "../model/catalog.ts";
-import { imagesNotAccepted, withImageFallback } from "../model/images.ts";
+import { imagesNotAccepted } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/providers.ts";
-import { withParameterFallback } from "../model/refusedparameters.ts";
 import { secretsIn } from "../model/record.ts";
-import { withThoughtFallback } from "../model/refusedthoughts.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { supportedSettings } from "../model/settings.ts";
@@ -71,7 +70,8 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
   if (settings.loaded.config.limits.maxCostUsd !== undefined && !isDemo) assertPriced(info);
   const wanted = settingsFor(info, settings.model, recorded);
   const { settings: supported, dropped } = supportedSettings(wanted, info);
-  for (const message of dropped) post({ type: "notice", level: "warn", code: "model_settings", message });
+  const warn = (code: string, message: string) => post({ type: "notice", level: "warn", code, message });
+  for (const message of dropped) warn("model_settings", message);
   if (isDemo && traffic.replayed === undefined) assertNoDemoDirectory(settings.root);
 
   const fetch = openLine(settings, resolved, circumstances);
@@ -86,15 +86,11 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
       streamIdleMs: settings.loaded.config.modelDefaults.streamIdleMs,
       userAgent: `koda/${settings.version}`,
     });
-  const warn = (code: string) => (message: string) => post({ type: "notice", level: "warn", code, message });
-  const withThoughts = (known: ModelInfo) =>
-    withThoughtFallback(connected, { info: known, onRefusal: warn("thoughts") });
-  const withImages = (known: ModelInfo) =>
-    known.images === undefined
-      ? withImageFallback(withThoughts, { info: known, onRefusal: warn("images") })
-      : withThoughts(known);
-  const onRefusal = warn("model_settings");
-  const model = withParameterFallback(withImages, { info, settings: supported, onRefusal });
+  const model = withFallbacks(connected, {
+    info,
+    settings: supported,
+    onFallback: ({ code, message }) => warn(code, message),
+  });
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   const edit = wanted.edit ?? info.edit ?? editDialectOf(info.name);
   const effort = supported.reasoningEffort;

@@ -3,7 +3,7 @@ import type { Item } from "../session/item.ts";
 import type { Event } from "./event.ts";
 import type { Reply } from "./gather.ts";
 import { affordableOutput, isLastRequest, limitReached, priced } from "./ledger.ts";
-import { ask, foreseeRequest, reportContext, tokensIn } from "./request.ts";
+import { ask, contextTokens, foreseeRequest, overheadOf, reportContext } from "./request.ts";
 import { retain } from "./retention.ts";
 import { staleResults } from "./stale.ts";
 import { requestSummary, shortestSummary, type Summary } from "./summary.ts";
@@ -38,7 +38,7 @@ export class Compaction {
   async *prepare(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, void> {
     if (this.#isFirst && this.#isAutomatic) yield* leaveOutStale(turn);
     this.#isFirst = false;
-    const tokens = tokensOf(turn);
+    const tokens = contextTokens(turn);
     const isFull = tokens >= this.#windowOf(turn) * this.#share && tokens >= this.#leastTokens;
     if (isFull && this.#mayRun(turn)) yield* this.#compact(turn, signal);
   }
@@ -57,7 +57,7 @@ export class Compaction {
       const isTooLong = error instanceof KodaError && error.code === "context";
       if (!isTooLong || this.#isRetry || !this.#mayRun(turn)) throw error;
       this.#isRetry = true;
-      this.#mostTokens = Math.min(this.#mostTokens, tokensOf(turn));
+      this.#mostTokens = Math.min(this.#mostTokens, contextTokens(turn));
       const isShorter = yield* this.#compact(turn, signal);
       if (!isShorter) throw error;
       return undefined;
@@ -79,7 +79,7 @@ export class Compaction {
   /** Returns false when there was nothing that could be left out. */
   async *#compact(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, boolean> {
     const { session } = turn;
-    const before = tokensOf(turn);
+    const before = contextTokens(turn);
     const { kept, tail, trims, replaced } = retain(session.items(), this.#windowOf(turn));
     const items: Item[] = [];
     if (replaced > 0) {
@@ -93,7 +93,7 @@ export class Compaction {
     session.append(...items);
     session.files.forgetContents();
     foreseeRequest(turn);
-    const after = tokensOf(turn);
+    const after = contextTokens(turn);
     this.#leastTokens = after + this.#windowOf(turn) * growthShare;
     yield { type: "compact", kind: "full", before_tokens: before, after_tokens: after };
     yield reportContext(turn, after);
@@ -107,7 +107,7 @@ export class Compaction {
         turn,
         {
           window: this.#windowOf(turn),
-          used: tokensOf(turn),
+          used: contextTokens(turn),
           overhead: overheadOf(turn),
           mayAsk: () => this.#mayRun(turn),
         },
@@ -133,9 +133,9 @@ function* leaveOutStale(turn: Turn): Generator<Event, void> {
     Date.now(),
   );
   if (results.length === 0) return;
-  const before = tokensOf(turn);
+  const before = contextTokens(turn);
   session.append({ kind: "trim", results });
-  const after = tokensOf(turn);
+  const after = contextTokens(turn);
   yield { type: "compact", kind: "micro", before_tokens: before, after_tokens: after };
   yield reportContext(turn, after);
 }
@@ -149,15 +149,6 @@ const summaryFailures: ReadonlySet<ErrorCode> = new Set([
   "request",
   "unsupported_parameter",
 ]);
-
-function tokensOf(turn: Turn): number {
-  return turn.session.contextTokens(() => overheadOf(turn));
-}
-
-/** The part of each request beside the messages. */
-function overheadOf({ system, tools }: Turn): number {
-  return tokensIn([system, tools.map(({ name, about, input }) => [name, about, input])]);
-}
 
 function failureNotice(problem: string, failures: number): Event {
   const rest = "older messages were left out without a summary";

@@ -127,7 +127,9 @@ type PricedTokens = Tokens & { cached: number; written?: number };
 function usdOf({ input, cached, written = 0, output }: PricedTokens, price: Price): number {
   const rates = ratesFor(input, price);
   const cache = cached * (rates.cached ?? rates.input) + written * (rates.written ?? rates.input);
-  return ((input - cached - written) * rates.input + cache + output * rates.output) / 1e6;
+  // Cached input that is more than all of it was counted beside the rest.
+  const plain = cached + written > input ? input : input - cached - written;
+  return (plain * rates.input + cache + output * rates.output) / 1e6;
 }
 
 function ratesFor(input: number, price: Price): Omit<Price, "tiers"> {

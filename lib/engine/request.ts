@@ -1,5 +1,5 @@
 import type { Message } from "../model/message.ts";
-import type { ModelInfo, ModelRequest, Usage } from "../model/model.ts";
+import type { ModelRequest, Usage } from "../model/model.ts";
 import { addUsage, noUsage } from "../model/usage.ts";
 import { estimateTokens, imageTokens } from "../session/contextsize.ts";
 import type { Event, Figures } from "./event.ts";
@@ -107,14 +107,20 @@ export function requestOf(turn: Turn, messages: readonly Message[], withoutTools
     waits,
     limits: (told) => noteRateLimits(ledger, told),
     cacheKey: session.info.root,
+    room: () => info.contextWindow - contextTokens(turn),
     ...(withoutTools && { withoutTools }),
-    ...(affordable !== undefined && affordable < longestReply(info) && { affordableOutput: affordable }),
+    ...(affordable !== undefined && { affordableOutput: affordable }),
   };
 }
 
-/** A model whose longest reply is not known is sent no limit that it might refuse. */
-function longestReply({ maxOutput = 4096 }: ModelInfo): number {
-  return maxOutput;
+/** The size of the conversation with all that is sent beside it. */
+export function contextTokens(turn: Turn): number {
+  return turn.session.contextTokens(() => overheadOf(turn));
+}
+
+/** The part of each request beside the messages. */
+export function overheadOf({ system, tools }: Turn): number {
+  return tokensIn([system, tools.map(({ name, about, input }) => [name, about, input])]);
 }
 
 /** The size of the conversation after a compaction, as an estimate. */

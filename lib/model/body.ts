@@ -1,5 +1,6 @@
+import type { ModelEndpoint } from "./endpoint.ts";
 import { includesImage, type ImagePart, type TextPart } from "./message.ts";
-import type { ModelRequest, ModelSettings } from "./model.ts";
+import type { ModelInfo, ModelRequest } from "./model.ts";
 
 /** Replaces an image for a model that accepts none. */
 export const omittedImage = "[image: this model accepts no images]";
@@ -31,16 +32,30 @@ export function dataUrl({ mime, base64 }: ImagePart): string {
 }
 
 /**
- * The longest reply, in tokens: the user's setting, or what the cost limit allows, which changes from request to
- * request and so comes after the messages.
+ * The limit of the reply, in tokens: the usual one, or what the cost limit and the context window allow, which changes
+ * from request to request and so comes after the messages. Without a usual one, a model whose longest reply is not
+ * known is sent no limit that it might refuse.
  */
 export function outputLimit(
-  { affordableOutput: cap = Infinity }: ModelRequest,
-  { maxOutputTokens }: ModelSettings,
+  { affordableOutput = Infinity, room }: ModelRequest,
+  { maxOutput = 4096 }: ModelInfo,
+  usual: number | undefined,
 ): { first: number | undefined; last: number | undefined } {
-  return cap < (maxOutputTokens ?? Infinity)
-    ? { first: undefined, last: cap }
-    : { first: maxOutputTokens, last: undefined };
+  const left = usual === undefined ? undefined : room?.();
+  // A window that is full is larger than it is said to be, or the request is refused whatever its limit is.
+  const fitting = left === undefined || left < leastRoom ? Infinity : left;
+  const cap = Math.min(affordableOutput, fitting);
+  return cap < (usual ?? maxOutput) ? { first: undefined, last: cap } : { first: usual, last: undefined };
+}
+
+const leastRoom = 1_024;
+
+/** The key of the provider's prompt cache; undefined for one that does not take it. */
+export function cacheKeyFor(
+  { cacheKey }: ModelRequest,
+  { provider, info }: Pick<ModelEndpoint, "provider" | "info">,
+): string | undefined {
+  return provider.quirks?.cacheKey && !info.refuses?.includes("prompt_cache_key") ? cacheKey : undefined;
 }
 
 /** A tool's name in the characters that every provider accepts: the model may have invented it. */

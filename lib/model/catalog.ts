@@ -11,7 +11,7 @@ type Sources = {
   configured: ModelConfig | undefined;
   /** The provider's own description. */
   listed?: Partial<ModelFacts>;
-  /** The window of a model that nobody describes. */
+  /** The window of a model that is not described anywhere. */
   contextWindow: number;
 };
 

@@ -9,7 +9,16 @@ import type {
   ChatCompletionUserMessageParam,
 } from "openai/resources/chat/completions";
 import { parseJson } from "../config/json.ts";
-import { type BodyFields, contentForm, dataUrl, omittedImage, outputLimit, textForm, wireName } from "./body.ts";
+import {
+  type BodyFields,
+  cacheKeyFor,
+  contentForm,
+  dataUrl,
+  omittedImage,
+  outputLimit,
+  textForm,
+  wireName,
+} from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import { type ThoughtFields, thoughtFields } from "./chat-thoughtfields.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
@@ -31,7 +40,8 @@ import { sealedIn } from "./thought.ts";
 type Params = BodyFields<ChatCompletionCreateParamsStreaming> & { cache_control?: { type: "ephemeral" } | undefined };
 
 /** The bodies of Chat Completions requests. */
-export function chatBodies({ provider, info, settings }: ModelEndpoint): (request: ModelRequest) => string {
+export function chatBodies(endpoint: ModelEndpoint): (request: ModelRequest) => string {
+  const { provider, info, settings } = endpoint;
   const quirks = provider.quirks ?? {};
   const options = { quirks, info };
   const textsOf = messageWriter((messages, position) => messageForms(messages, position, options));
@@ -40,8 +50,8 @@ export function chatBodies({ provider, info, settings }: ModelEndpoint): (reques
     const messages = { name: "messages", texts: [system, ...textsOf(request.messages).texts] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
     const key = limitName(quirks, info);
-    const { first, last } = outputLimit(request, settings);
-    const before = settingsOf(request, { info, quirks, settings, longest: { [key]: first } });
+    const { first, last } = outputLimit(request, info, settings.maxOutputTokens);
+    const before = settingsOf(request, endpoint, { [key]: first });
     return bodyText(before, messages, { tool_choice: choice, [key]: last } satisfies Params);
   };
 }
@@ -52,11 +62,11 @@ function limitName({ maxTokens }: Quirks, { refuses = [] }: ModelInfo): keyof Pa
   return usual === "max_tokens" ? "max_completion_tokens" : "max_tokens";
 }
 
-type SettingsOptions = Pick<ModelEndpoint, "info" | "settings"> & { quirks: Quirks; longest: Params };
-
-function settingsOf({ tools, cacheKey }: ModelRequest, { info, quirks, settings, longest }: SettingsOptions): Params {
+function settingsOf(request: ModelRequest, endpoint: ModelEndpoint, longest: Params): Params {
+  const { tools } = request;
+  const { provider, info, settings } = endpoint;
   const { temperature, reasoningEffort } = settings;
-  const isPlain = quirks.plainStream ?? info.refuses?.includes("stream_options");
+  const isPlain = provider.quirks?.plainStream ?? info.refuses?.includes("stream_options");
   return {
     model: info.name,
     stream: true,
@@ -64,8 +74,9 @@ function settingsOf({ tools, cacheKey }: ModelRequest, { info, quirks, settings,
     temperature,
     ...longest,
     reasoning_effort: reasoningEffort,
-    prompt_cache_key: quirks.cacheKey ? cacheKey : undefined,
-    cache_control: quirks.cacheControl && info.name.startsWith("anthropic/") ? { type: "ephemeral" } : undefined,
+    prompt_cache_key: cacheKeyFor(request, endpoint),
+    cache_control:
+      provider.quirks?.cacheControl && info.name.startsWith("anthropic/") ? { type: "ephemeral" } : undefined,
     tools: tools.length > 0 ? tools.map(toolForm) : undefined,
   };
 }

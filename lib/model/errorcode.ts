@@ -34,7 +34,7 @@ const rules: readonly Rule[] = [
     words: [
       /insufficient[_ ](?:balance|quota|credits?|funds)|any credits|available credits|credit balance|out of credits/i,
       /billing_?(?:hard|not|error)|spending limit|API usage limits|PerDay|package has expired/i,
-      /arrearage|in good standing|\b1113\b/i,
+      /arrearage|in good standing|^1113\b/i,
     ],
   },
   { code: "overloaded", statuses: is(498, 529) },
@@ -76,7 +76,7 @@ const rules: readonly Rule[] = [
     code: "context",
     statuses: isClientError,
     words: [
-      /context[_ ](?:length|window|size)|maximum (?:context|prompt)|reduce the length|range of input length/i,
+      /context[_ ](?:length|window|size|limit)|maximum (?:context|prompt)|reduce the length|range of input length/i,
       /(?:prompt|input|request|conversation) (?:is |was )?too (?:long|large)|request_too_large/i,
       /too many (?:input |prompt )?tokens|input token count|tokens? (?:exceed|limit exceeded)/i,
       /exceeds? the (?:maximum|max|limit).{0,40}tokens|exceeds max length|model token limit/i,

@@ -141,7 +141,9 @@ function adviceFor(fault: Fault, { key }: ModelEndpoint): string | undefined {
     case "region":
       return "Choose another provider with -m, or a gateway of your own with --base-url";
     case "model_not_found":
-      return "Choose another with -m";
+      return /model|deploy/i.test(message)
+        ? "Choose another with -m"
+        : "Check the base URL, which often ends in /v1, or choose another model with -m";
     case "context":
       return "Begin a new session, ask for less, or choose a model with a larger window with -m";
     case "content_policy":

@@ -1,33 +1,19 @@
 import { formatPath } from "../config/keypath.ts";
 import { KodaError } from "../errors.ts";
+import type { Fallback, RefusedRequest } from "./fallback.ts";
 import { includesImage } from "./message.ts";
-import type { Model, ModelEvent, ModelInfo, ModelRequest } from "./model.ts";
-
-type FallbackOptions = { info: ModelInfo; onRefusal: (message: string) => void };
+import type { ModelInfo, ModelRequest } from "./model.ts";
 
 /**
- * A model that may not accept images. They are sent until the provider refuses one; from then on a text replaces each
- * image. The user's own images are never replaced: the refusal ends the run.
+ * For images of tools, when nothing says that the model accepts any: a text replaces each. The user's own images are
+ * never replaced: the refusal ends the run.
  */
-export function withImageFallback(connect: (info: ModelInfo) => Model, { info, onRefusal }: FallbackOptions): Model {
-  let model = connect(info);
-  let isRefused = false;
-
-  async function* attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[], void> {
-    try {
-      return yield* model(request, signal);
-    } catch (error) {
-      if (!(error instanceof KodaError) || error.code !== "images") throw error;
-      if (hasImages(request, "user")) throw withAdvice(error, info);
-      isRefused = true;
-      model = connect({ ...info, images: false });
-      onRefusal(`${error.message}. A note replaces each image; ${hint(info, false)} does that from the start`);
-    }
-    yield* model(request, signal);
-  }
-
-  return (request, signal) =>
-    isRefused || !hasImages(request, "tool", "user") ? model(request, signal) : attempt(request, signal);
+export function imageFallback({ error, request, info }: RefusedRequest): Fallback | undefined {
+  if (error.code !== "images" || info.images !== undefined) return undefined;
+  if (hasImages(request, "user")) throw withAdvice(error, info);
+  if (!hasImages(request, "tool")) return undefined;
+  const message = `${error.message}. A note replaces each image; ${hint(info, false)} does that from the start`;
+  return { facts: { images: false }, code: "images", message };
 }
 
 /** The error for images (-i) to a model that is known not to accept any. */
@@ -52,8 +38,6 @@ function hint({ provider, name }: ModelInfo, images: boolean): string {
   return `--config '${formatPath(["providers", provider, "models", name, "images"])}=${images}'`;
 }
 
-function hasImages({ messages }: ModelRequest, ...roles: readonly ("user" | "tool")[]): boolean {
-  for (const message of messages)
-    if (message.role !== "assistant" && roles.includes(message.role) && includesImage(message.parts)) return true;
-  return false;
+function hasImages({ messages }: ModelRequest, role: "user" | "tool"): boolean {
+  return messages.some((message) => message.role === role && includesImage(message.parts));
 }

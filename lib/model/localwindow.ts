@@ -15,7 +15,7 @@ import { modelsIn } from "./listed.ts";
 import type { Provider } from "./providers.ts";
 
 type WindowOptions = {
-  /** The window of a model that nobody describes. */
+  /** The window of a model that is not described anywhere. */
   usual: number;
   fetch?: Fetch | undefined;
 };

@@ -38,12 +38,12 @@ export function messagesBodies({ provider, info, settings }: ModelEndpoint): (re
   const blocksOf = messageWriter((messages, position) => blockForms(messages[position], info));
   return (request) => {
     const { tools, system, messages, withoutTools } = request;
-    const { first, last } = outputLimit(request, { maxOutputTokens: longest });
+    const { first, last } = outputLimit(request, info, longest);
     const before = {
       ...(isGoogleMessages(provider) ? { anthropic_version: "vertex-2023-10-16" } : { model: info.name }),
       stream: true,
       max_tokens: first,
-      ...thinkingSettings(info, settings, last ?? longest),
+      ...thinkingSettings(info, settings, { usual: longest, next: last ?? longest }),
       tools: tools.length > 0 ? tools.map(toolForm).map(markedAt(tools.length - 1)) : undefined,
       system: system === "" ? undefined : [{ type: "text", text: system, cache_control: mark }],
     } satisfies Params;
@@ -53,7 +53,7 @@ export function messagesBodies({ provider, info, settings }: ModelEndpoint): (re
   };
 }
 
-/** The API requires a limit. Every model of the last years takes this one. */
+/** The API requires a limit, and models of recent years take this one. */
 const usualMaxOutput = 32_000;
 
 /** A breakpoint of the provider's prompt cache: it keeps everything up to here. */

@@ -38,6 +38,8 @@ export type ModelRequest = {
   cacheKey?: string;
   /** The longest reply that the cost limit allows, in tokens. */
   affordableOutput?: number;
+  /** About what the context window leaves for the reply, in tokens. Only some wires need to know. */
+  room?: () => number;
   /** Called for every chunk of bytes: `--idle-timeout` starts again. */
   heard?: () => void;
   /** Called with the provider's limits whenever a response tells them, including one that refuses the request. */
@@ -101,7 +103,13 @@ export type ModelInfo = {
 
 /** A parameter that a request can do without, or under another name. */
 export type OptionalParameter =
-  "temperature" | "reasoning_effort" | "stream_options" | "include" | "max_tokens" | "max_completion_tokens";
+  | "temperature"
+  | "reasoning_effort"
+  | "stream_options"
+  | "include"
+  | "prompt_cache_key"
+  | "max_tokens"
+  | "max_completion_tokens";
 
 /** The facts about a model beside its place. */
 export type ModelFacts = Omit<ModelInfo, "provider" | "name" | "wire">;

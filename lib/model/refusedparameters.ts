@@ -1,7 +1,7 @@
 import type { Wire } from "../config/config.ts";
-import { KodaError } from "../errors.ts";
 import type { ErrorBody } from "./errorbody.ts";
-import type { Model, ModelEvent, ModelInfo, ModelRequest, ModelSettings, OptionalParameter } from "./model.ts";
+import type { Fallback, RefusedRequest } from "./fallback.ts";
+import type { ModelRequest, ModelSettings, OptionalParameter } from "./model.ts";
 
 type Sender = { wire: Wire; settings: ModelSettings; request: ModelRequest };
 
@@ -10,14 +10,14 @@ type Row = {
   spelling: RegExp;
   flag?: string;
   isSent: (sender: Sender) => boolean;
-  /** How a run goes on that met the refusal. */
+  /** How the run goes on. */
   instead: string;
 };
 
 const isLimited = ({ wire, settings, request }: Sender) =>
   wire === "chat" && (settings.maxOutputTokens ?? request.affordableOutput) !== undefined;
 
-/** Parameters that a request can do without, or under another name. Others are rows to add. */
+/** A parameter that another provider refuses is a new row. */
 const rows: Readonly<Record<OptionalParameter, Row>> = {
   temperature: {
     spelling: /\btemperature\b/i,
@@ -40,6 +40,11 @@ const rows: Readonly<Record<OptionalParameter, Row>> = {
     spelling: /\breasoning\.encrypted_content\b|\bencrypted content\b|['"`]include['"`]/i,
     isSent: ({ wire }) => wire === "responses",
     instead: "The run goes on without the model's earlier thoughts",
+  },
+  prompt_cache_key: {
+    spelling: /\bprompt_cache_key\b/,
+    isSent: ({ request }) => request.cacheKey !== undefined,
+    instead: "The run goes on without it, and may cost more, since the provider may cache less",
   },
   max_tokens: {
     spelling: /\bmax_tokens\b/,
@@ -83,40 +88,12 @@ export function parameterAdvice(parameter: OptionalParameter): string | undefine
   return flag && `Leave out ${flag}`;
 }
 
-type FallbackOptions = { info: ModelInfo; settings: ModelSettings; onRefusal: (message: string) => void };
-
-/**
- * A model that may refuse a parameter by name. It is sent until the provider refuses it; that request is sent again
- * without it, and so are all later ones.
- */
-export function withParameterFallback(
-  connect: (info: ModelInfo) => Model,
-  { info, settings, onRefusal }: FallbackOptions,
-): Model {
-  let known = info;
-  let model = connect(info);
-
-  return async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[], void> {
-    while (true) {
-      const { refuses = [] } = known;
-      try {
-        return yield* model(request, signal);
-      } catch (error) {
-        const parameter = droppable(error, { refuses, sender: { wire: info.wire, settings, request } });
-        if (parameter === undefined) throw error;
-        known = { ...known, refuses: [...refuses, parameter.name] };
-        model = connect(known);
-        onRefusal(`${parameter.message}. ${rows[parameter.name].instead}`);
-      }
-    }
-  };
-}
-
-type Sent = { refuses: readonly OptionalParameter[]; sender: Sender };
-
-/** The refused parameter, if the request had it. */
-function droppable(error: unknown, { refuses, sender }: Sent) {
-  if (!(error instanceof KodaError) || error.parameter === undefined || !isOptional(error.parameter)) return undefined;
+/** For a parameter that the request had, and that was not refused before. */
+export function parameterFallback({ error, request, info, settings }: RefusedRequest): Fallback | undefined {
   const { parameter: name, message } = error;
-  return refuses.includes(name) || !rows[name].isSent(sender) ? undefined : { name, message };
+  if (name === undefined || !isOptional(name)) return undefined;
+  const { refuses = [], wire } = info;
+  const row = rows[name];
+  if (refuses.includes(name) || !row.isSent({ wire, settings, request })) return undefined;
+  return { facts: { refuses: [...refuses, name] }, code: "model_settings", message: `${message}. ${row.instead}` };
 }

@@ -178,7 +178,7 @@ async function mayHave(provider: Provider, model: string, near: readonly Provide
   const names = near.map((row) => row.name);
   const builtIn = builtInProviders.find((row) => row.name === provider.name);
   const isMoved = builtIn?.baseUrl !== provider.baseUrl;
-  // Servers of one's own have models of `Qwen/` and `NVIDIA/`, which are no misspelled providers.
+  // A server of the user's own may have models of `Qwen/` and `NVIDIA/`, which are not misspelled providers.
   const meant = isMoved && names.includes(prefix.toLowerCase()) ? undefined : nearest(prefix, names);
   if (meant !== undefined) return false;
   if (isMoved) return true;

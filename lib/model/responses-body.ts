@@ -6,7 +6,7 @@ import type {
   ResponseInputText,
   ResponseReasoningItem,
 } from "openai/resources/responses/responses";
-import { type BodyFields, contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
+import { type BodyFields, cacheKeyFor, contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
 import { bodyText, messageWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
@@ -28,7 +28,7 @@ export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest
   return (request) => {
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
     const items = { name: "input", texts: textsOf(request.messages).texts };
-    const { first, last } = outputLimit(request, endpoint.settings);
+    const { first, last } = outputLimit(request, endpoint.info, endpoint.settings.maxOutputTokens);
     return bodyText(settingsOf(request, endpoint, first), items, {
       tool_choice: choice,
       max_output_tokens: last,
@@ -37,11 +37,9 @@ export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest
 }
 
 /** The provider stores nothing. */
-function settingsOf(
-  { tools, system, cacheKey }: ModelRequest,
-  { provider, info, settings }: ModelEndpoint,
-  longest: number | undefined,
-): Params {
+function settingsOf(request: ModelRequest, endpoint: ModelEndpoint, longest: number | undefined): Params {
+  const { tools, system } = request;
+  const { info, settings } = endpoint;
   const { temperature, reasoningEffort } = settings;
   const { refuses = [] } = info;
   const reasons = !refuses.includes("reasoning_effort") && !refuses.includes("include");
@@ -52,7 +50,7 @@ function settingsOf(
     include: reasons ? ["reasoning.encrypted_content"] : undefined,
     temperature,
     max_output_tokens: longest,
-    prompt_cache_key: provider.quirks?.cacheKey ? cacheKey : undefined,
+    prompt_cache_key: cacheKeyFor(request, endpoint),
     reasoning: reasoningEffort && { effort: reasoningEffort },
     tools: tools.length > 0 ? tools.map(toolForm) : undefined,
     instructions: system,

@@ -13,7 +13,7 @@ export function supportedSettings(
   }
   if (reasoningEffort !== undefined) {
     if (!refuses.includes("reasoning_effort")) settings.reasoningEffort = reasoningEffort;
-    else dropped.push(`${provider}/${name} does not reason, so the effort "${reasoningEffort}" is not sent`);
+    else dropped.push(`${provider}/${name} does not accept a reasoning effort, so "${reasoningEffort}" is not sent`);
   }
   return { settings, dropped };
 }

@@ -48,7 +48,7 @@ export function refuseWrite({ kind, shown, fault, outside }: ResolvedPath): Tool
 export function refuseNew(path: string, place: ResolvedPath): ToolResult | undefined {
   const refusal = refuseWrite(place) ?? refuseDirectoryName(path);
   if (refusal !== undefined || place.kind === "missing") return refusal;
-  return failed(`"${place.shown}" exists already: change it with "*** Update File", or Delete it first.`);
+  return failed(`"${place.shown}" exists already: change it with "*** Update File", or Delete it in a call before.`);
 }
 
 /** A path that ends like that of a directory names no file. */

@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import { shortened } from "../session/graphemes.ts";
 import { closest } from "./closest.ts";
 import { mostCounted, type Mistake } from "./replace.ts";
@@ -17,7 +18,7 @@ type Piece = { name: string; sought: string; wanted: string };
 export function explainMistakes(mistakes: readonly Mistake[], subject: Subject): string {
   const explained = mistakes.slice(0, mostExplained).map((mistake) => explain(mistake, subject));
   const others = mistakes.length - explained.length;
-  if (others > 0) explained.push(`${others} more edits have mistakes.`);
+  if (others > 0) explained.push(`${counted(others, "more mistake")} not shown.`);
   return explained.join("\n");
 }
 

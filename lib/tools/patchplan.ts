@@ -1,4 +1,5 @@
 import { basename, dirname } from "node:path";
+import { counted } from "../counted.ts";
 import { HeldDirectory } from "../files/held.ts";
 import { resolveEntry, resolvePath, type ResolvedPath } from "../trust/path.ts";
 import { refuseDelete, refuseNew } from "./access.ts";
@@ -41,7 +42,7 @@ function refusalOf(refused: readonly ToolResult[]): ToolResult {
   if (denied !== undefined) return denied;
   const texts = refused.slice(0, mostRefusals).map(resultText);
   const others = refused.length - texts.length;
-  if (others > 0) texts.push(`${others} more files have mistakes.`);
+  if (others > 0) texts.push(`${counted(others, "more file")} cannot be changed either.`);
   return failed([...texts, "Nothing was changed."].join("\n"));
 }
 

@@ -109,6 +109,19 @@ for (const [model, key] of providers)
       expect(server.requests.map(({ body }) => body[key])).toEqual([setting, Math.min(setting ?? 300, 300)]);
     });
 
+for (const setting of [undefined, 40_000])
+  test(`nor over Messages, where each request needs a limit of ${setting ?? "our own"}`, async () => {
+    await using place = makePlace();
+    await using server = await startModelServer([step("a"), say("Done.")]);
+    const cost = `providers.custom.models.scripted.price={"input":2,"output":10}`;
+    const longest = setting === undefined ? [] : ["--max-output-tokens", String(setting)];
+    // What is left pays for 5000 tokens.
+    const flags = ["--wire", "messages", "--config", cost, ...longest, "--max-cost", "0.46201"];
+    const { end } = await exec(place, server, [...flags, "read"]);
+    expect(end.exit).toBe(0);
+    expect(server.requests.map(({ body }) => body.max_tokens)).toEqual([setting ?? 32_000, 5000]);
+  });
+
 const gpt = ["-m", "openai/gpt-5.5"];
 test.each<[string, string[], string]>([
   ["a flag", ["--max-cost", "1"], "custom/scripted"],

@@ -127,6 +127,19 @@ test("an effort that an older gateway does not know is left out", async () => {
   expect(server.requests.map(({ body }) => body.output_config)).toEqual([{ effort: "low" }, undefined]);
 });
 
+test("a long conversation leaves room for its reply within the window", async () => {
+  await using place = makePlace({ "a.txt": "alpha\n" });
+  const usage = { input: 60_000, output: 1_000 };
+  await using server = await startModelServer([reply(call("Read", { path: "a.txt" }), { usage }), say("Done.")]);
+  const model = "providers.custom.models.scripted";
+  const config = ["--config", `${model}.context_window=100000`, "--config", `${model}.max_output=64000`];
+  const { end } = await exec(place, server, ["--wire", "messages", ...config, "Read a.txt"]);
+  expect(end).toMatchObject({ exit: 0, text: "Done." });
+  const [first, second] = server.requests.map(({ body }) => Number(body.max_tokens));
+  expect(first).toBe(64_000);
+  expect(second).toBeWithin(38_000, 39_001);
+});
+
 test("a session's requests to OpenAI carry one key for its prompt cache, also in a fork", async () => {
   await using place = makePlace({ "a.txt": "alpha\n" });
   await using server = await startModelServer(({ lines }) =>

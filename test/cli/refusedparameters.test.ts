@@ -1,9 +1,14 @@
 import { expect, test } from "bun:test";
-import { exec, koda, type RanExec } from "../support/koda.ts";
-import { call, type Entry, problem, say, status } from "../support/model-reply.ts";
+import { checkLines, exec, koda, type RanExec, using } from "../support/koda.ts";
+import { frame } from "../support/model-frame.ts";
+import { call, type Entry, problem, raw, say, status } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
+const png = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
 const unsupported = (parameter: string, message = `Unsupported parameter: '${parameter}' is not supported.`) =>
   problem(400, message, {}, { type: "invalid_request_error", param: parameter, code: "unsupported_parameter" });
 const extraField = (...path: readonly string[]) =>
@@ -120,6 +125,21 @@ test("so does a limit that the cost sets", async () => {
   expect(bodies[1]?.max_completion_tokens).toBeGreaterThan(0);
 });
 
+test.each(["chat", "responses"])("a key for the cache that a gateway refuses is left out, over %s", async (wire) => {
+  await using place = makePlace();
+  await using server = await startModelServer([
+    problem(400, "litellm.UnsupportedParamsError: bedrock does not support parameters: ['prompt_cache_key']"),
+    say("Done."),
+  ]);
+  const flags = ["--json", "--no-sandbox", "--wire", wire, ...using(server, "openai/gpt-4.1")];
+  const { events, end } = checkLines(await koda(place, ["exec", ...flags, "Go"]));
+  expect(end).toMatchObject({ exit: 0, text: "Done." });
+  expect(server.requests.map(({ body }) => "prompt_cache_key" in body)).toEqual([true, false]);
+  expect(events.find(({ type }) => type === "notice")).toMatchObject({
+    message: expect.stringContaining("may cache less"),
+  });
+});
+
 test("one parameter after the other may be refused", async () => {
   const refusals = [unsupported("temperature"), extraField("stream_options")];
   const { bodies, end, ...ran } = await refusing(refusals, ["--temperature", "0.2"]);
@@ -132,6 +152,38 @@ test("one parameter after the other may be refused", async () => {
     [],
   ]);
   expect(notices({ ...ran, end })).toHaveLength(2);
+});
+
+test("what was refused before another parameter stays out", async () => {
+  await using place = makePlace({ "a.png": png });
+  await using server = await startModelServer([
+    call("Read", { path: "a.png" }),
+    problem(400, "this is not a multimodal model"),
+    unsupported("temperature"),
+    say("Done."),
+  ]);
+  const { events, end } = await exec(place, server, ["--temperature", "0.2", "Look at a.png"]);
+  expect(end).toMatchObject({ exit: 0, text: "Done." });
+  expect(server.requests.map(({ raw }) => raw.includes("image_url"))).toEqual([false, true, false, false]);
+  expect(events.flatMap((event) => (event.type === "notice" ? [event.code] : []))).toEqual([
+    "images",
+    "model_settings",
+  ]);
+});
+
+test.each<[string, string, readonly string[]]>([
+  ["a parameter", "Unsupported parameter: 'temperature'", ["--temperature", "0.2"]],
+  ["an image", "this is not a multimodal model", []],
+])("%s that is refused in the middle of a reply ends the run: its beginning was told", async (_, message, flags) => {
+  await using place = makePlace({ "a.png": png });
+  const refused = raw([
+    frame({ choices: [{ index: 0, delta: { content: "Half" } }] }),
+    frame({ error: { code: 400, message } }),
+  ]);
+  await using server = await startModelServer([call("Read", { path: "a.png" }), refused, say("Done.")]);
+  const { end } = await exec(place, server, [...flags, "Look at a.png"]);
+  expect(end).toMatchObject({ exit: 1, error: { http_status: 400 } });
+  expect(server.requests).toHaveLength(2);
 });
 
 test.each<[string, readonly string[], requests: number, says: string]>([

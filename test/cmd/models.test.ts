@@ -11,7 +11,7 @@ type Row = {
   status: string;
   key_variable: string | null;
   answers: boolean | null;
-  models: { name: string; context_window: number; images: boolean | null }[];
+  models: { name: string; context_window: number | null; images: boolean | null }[];
 };
 
 async function rowsOf(place: Place, env: Record<string, string> = {}): Promise<Map<string, Row>> {
@@ -61,7 +61,10 @@ test("a server on this machine is asked for its models", async () => {
     configure(place, { providers: { shed: { base_url: url, models: { big: { context_window: 9000 } } } } }),
   );
   expect(rows.get("shed")).toMatchObject({ usable: true, answers: true, status: `answers at ${url}` });
-  expect(rows.get("shed")?.models).toMatchObject([{ name: "big", context_window: 9000 }, { name: "tiny" }]);
+  expect(rows.get("shed")?.models).toMatchObject([
+    { name: "big", context_window: 9000 },
+    { name: "tiny", context_window: null },
+  ]);
 });
 
 test("one that does not answer is waited for only briefly", async () => {

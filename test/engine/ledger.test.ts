@@ -71,6 +71,13 @@ test("tokens that were written to the provider's cache have a price of their own
   expect(ledger.spentUsd).toBeCloseTo(0.003375, 9);
 });
 
+test("cached input that a server counts beside the rest makes no cost smaller", () => {
+  const ledger = openLedger({ maxTurns: 10, maxCostUsd: 1 });
+  count(ledger, { input: 200, cached: 10_000, output: 100, reasoning: null }, price);
+  expect(costOf(ledger, price)).toBe(0.0064);
+  expect(ledger.spentUsd).toBeCloseTo(0.0064, 9);
+});
+
 test("the cost is unknown when the price is, when nothing was reported, and when not all was", () => {
   const price = { input: 1.25, output: 10 };
   const ledger = openLedger({ maxTurns: 10 });

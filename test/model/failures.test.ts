@@ -52,6 +52,7 @@ describe("what a provider answers", () => {
       "context",
       false,
     ],
+    [400, "This model's maximum context length is 1024 tokens, and you requested 1113", {}, "context", false],
     [400, "prompt is too long: 210000 tokens > 200000 maximum", {}, "context", false],
     [400, "The input token count (1200000) exceeds the maximum number of tokens allowed", {}, "context", false],
     [400, "Please reduce the length of the messages or completion", {}, "context", false],
@@ -129,6 +130,13 @@ describe("what a provider answers", () => {
     expect(message).toContain('"scripted"');
     expect(message).toContain(server.url);
   });
+
+  test.each(["Not Found", "404 page not found"])(
+    "an address without a model server (%s) may be wrong",
+    async (text) => {
+      expect((await failing(status(404, text))).message).toContain("Check the base URL");
+    },
+  );
 
   test("a redirect is not followed, and its target is named", async () => {
     await using thief = await startModelServer([say("give me your key")]);

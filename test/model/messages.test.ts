@@ -180,6 +180,19 @@ describe("a request over the wire messages", () => {
     expect<object>({ thinking, output_config, temperature }).toEqual(expected);
   });
 
+  test("what the cost limit leaves changes how much a model may think only now and then: that empties the cache", async () => {
+    const options = {
+      settings: { reasoningEffort: "high" },
+      info: { name: "claude-haiku-4-5", maxOutput: 64_000 },
+    } as const;
+    const budgets: unknown[] = [];
+    for (const affordableOutput of [70_000, 30_000, 24_000, 14_000, 13_000, 3_000, 2_500, 2_000, 900])
+      budgets.push((await bodyOf({ affordableOutput }, options)).body.thinking);
+    const enabled = (budget_tokens: number) => ({ type: "enabled", budget_tokens });
+    const [full, half, least] = [enabled(24_000), enabled(12_000), enabled(1_500)];
+    expect(budgets).toEqual([full, full, half, half, enabled(6_000), least, undefined, undefined, undefined]);
+  });
+
   test("the longest reply is the user's limit, the model's, or one that all models take", async () => {
     const limit = async (options: ConnectionOptions) => (await bodyOf({}, options)).body.max_tokens;
     expect(await limit({})).toBe(32_000);
@@ -187,6 +200,14 @@ describe("a request over the wire messages", () => {
     expect(await limit({ info: { maxOutput: 64_000 }, settings: { maxOutputTokens: 9 } })).toBe(9);
     const capped = await bodyOf({ affordableOutput: 300 }, { settings: { maxOutputTokens: 900 } });
     expect(capped.raw).toEndWith('],"max_tokens":300}');
+  });
+
+  test("a reply is no longer than the window leaves room for, unless the window is larger than it is said to be", async () => {
+    const limit = async (room: number) =>
+      (await bodyOf({ room: () => room }, { info: { maxOutput: 64_000 } })).body.max_tokens;
+    expect([await limit(64_000), await limit(30_000), await limit(0), await limit(-9)]).toEqual([
+      64_000, 30_000, 64_000, 64_000,
+    ]);
   });
 
   test.each<[string, string | undefined, object]>([

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Wire } from "../../lib/config/config.ts";
-import { withThoughtFallback } from "../../lib/model/refusedthoughts.ts";
+import { withFallbacks } from "../../lib/model/fallback.ts";
 import type { AssistantMessage, Message } from "../../lib/model/message.ts";
 import type { ModelEvent, ModelInfo } from "../../lib/model/model.ts";
 import { builtInProviders } from "../../lib/model/providers.ts";
@@ -211,7 +211,7 @@ test.each<[string, Wire, string, string]>([
   const info = { provider, name: "thinker", wire, contextWindow: 100_000 };
   const notices: string[] = [];
   const connect = (known: ModelInfo) => connectTo(server.url, wire, { info: known });
-  const model = withThoughtFallback(connect, { info, onRefusal: (notice) => notices.push(notice) });
+  const model = withFallbacks(connect, { info, settings: {}, onFallback: ({ message }) => notices.push(message) });
   const request = { ...hello, messages: nextMessages(await converse(model)) };
   expect((await converse(model, request)).at(-1)).toMatchObject({ type: "end", reason: "stop" });
   await converse(model, request);
@@ -226,7 +226,7 @@ test("another mistake in a request is not blamed on thoughts", async () => {
   await using server = await startModelServer([problem(400, "Unsupported parameter: 'reasoning_effort'")]);
   const info = { provider: "test", name: "scripted", wire: "chat", contextWindow: 1 } as const;
   const connect = () => connectTo(server.url, "chat");
-  const model = withThoughtFallback(connect, { info, onRefusal: () => expect.unreachable() });
+  const model = withFallbacks(connect, { info, settings: {}, onFallback: () => expect.unreachable() });
   await expect(converse(model)).rejects.toMatchObject({ httpStatus: 400, parameter: "reasoning_effort" });
   expect(server.requests).toHaveLength(1);
 });

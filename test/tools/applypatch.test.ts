@@ -142,6 +142,11 @@ describe("one mistake, and no file changes", () => {
     ["a file as a directory", ["*** Add File: b.txt/x", "+x"], ["is not a directory"]],
     ["a binary file", update("bin", "-x"), ["it is not text"]],
     ["a file changed and deleted", ["*** Delete File: a.txt"], ['"a.txt" is named twice']],
+    [
+      "a file deleted and added",
+      ["*** Delete File: b.txt", "*** Add File: b.txt", "+x"],
+      ['"b.txt" exists already: change it with "*** Update File", or Delete it in a call before.'],
+    ],
     ["a file named in two ways", update("./a.txt", "-two", "+2"), ['"a.txt" is named twice']],
     [
       "a file named twice by a symlink",
@@ -180,7 +185,7 @@ describe("one mistake, and no file changes", () => {
   test("a long list of mistakes is cut", async () => {
     await using files = withRead({});
     const text = textOf(await files.apply(...Array.from({ length: 9 }, (_, at) => `*** Delete File: ${at}`)));
-    expect(text).toContain("4 more files have mistakes.");
+    expect(text).toContain("4 more files cannot be changed either.");
   });
 });
 

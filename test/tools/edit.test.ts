@@ -151,7 +151,7 @@ describe("edits that cannot be made change nothing and say why", () => {
   test("a long list of mistakes is cut", async () => {
     await using files = await withRead("one");
     const text = textOf(await files.edit(...Array.from({ length: 9 }, (_, i) => ({ old: `q${i}`, new: "x" }))));
-    expect(text).toContain("4 more edits have mistakes.");
+    expect(text).toContain("4 more mistakes not shown.");
   });
 });
 

@@ -7,7 +7,7 @@ import { catalogDate, type CatalogName, catalogNames } from "./names.ts";
  *
  *     gpt-6-sol,/^gpt-6-sol-\d{8}$ 1050000 2,10,0.2,2.5>272000,4,15,0.4,5
  *
- * The first name is the one to show, empty when no certain one is known; `x*`, `*x` and `*x*` are patterns, `/…` is a
+ * The first name is the one to show, empty when none is certain; `x*`, `*x` and `*x*` are patterns, `/…` is a
  * regular expression. A price is that of input, output, cached input and written cache. `>` begins the price above that
  * many tokens of input, `@` the price from that date on.
  */
