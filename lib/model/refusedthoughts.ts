@@ -31,7 +31,7 @@ export function withThoughtFallback(connect: (info: ModelInfo) => Model, { info,
 function namesThoughts(error: unknown): error is KodaError {
   if (!(error instanceof KodaError) || error.parameter === "temperature") return false;
   if (!["request", "unsupported_parameter"].includes(error.code)) return false;
-  return /thought|thinking|reasoning(?![_.]effort)|signature|extra_content/i.test(error.message);
+  return /thought|thinking|reasoning(?![_.]effort)|encrypted content|signature|extra_content/i.test(error.message);
 }
 
 function hasThoughts({ messages }: ModelRequest, info: ModelInfo): boolean {
