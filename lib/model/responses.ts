@@ -5,6 +5,7 @@ import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
 import { type ReplyParser, wireModel } from "./reply.ts";
 import { responsesBodies } from "./responses-body.ts";
 import { tokenOf } from "./thought.ts";
+import { withCachedInput } from "./usage.ts";
 
 /** OpenAI's Responses: a reply is a list of items, each announced, filled by deltas and completed. */
 export function responsesModel(endpoint: ModelEndpoint): Model {
@@ -135,11 +136,11 @@ function finishOf(response: JsonRecord, calls: number): FinishReason {
 function usageOf(usage: JsonRecord): Usage {
   const details = recordIn(usage, "input_tokens_details");
   const written = countIn(details, "cache_write_tokens");
-  return {
+  return withCachedInput({
     input: countIn(usage, "input_tokens") ?? null,
     cached: countIn(details, "cached_tokens") ?? null,
     ...(written !== undefined && { written }),
     output: countIn(usage, "output_tokens") ?? null,
     reasoning: countIn(recordIn(usage, "output_tokens_details"), "reasoning_tokens") ?? null,
-  };
+  });
 }
