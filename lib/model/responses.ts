@@ -41,7 +41,7 @@ class ResponsesReply implements ReplyParser {
       case "response.reasoning_text.delta":
         return this.#delta("thinking", frame);
       case "response.output_item.done":
-        return this.#item(recordIn(frame, "item"), String(frame.output_index));
+        return this.#item(recordIn(frame, "item"), this.#keyOf(frame));
       case "response.completed":
       case "response.incomplete":
         return this.#terminal(recordIn(frame, "response"));
@@ -61,8 +61,13 @@ class ResponsesReply implements ReplyParser {
   #delta(type: "text" | "thinking", frame: JsonRecord): ModelEvent[] {
     const text = stringIn(frame, "delta") ?? "";
     if (text === "") return [];
-    this.#streamed.add(String(frame.output_index));
+    this.#streamed.add(this.#keyOf(frame));
     return [{ type, text }];
+  }
+
+  /** The place of a frame's item in the reply; a server that does not count them sends them in order. */
+  #keyOf({ output_index: index = this.#finished.size }: JsonRecord): string {
+    return String(index);
   }
 
   /** A completed item. Calls come only from here, so their fragments are ignored. */
