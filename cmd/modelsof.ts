@@ -39,7 +39,8 @@ export async function showModels(name: string, options: ShowOptions): Promise<nu
   const ordered = described.toSorted((a, b) => a.name.localeCompare(b.name, "en"));
   if (listed === undefined) await printNote(`koda: ${name} has no list of its models; these are from the catalog.`);
   await print(json ? asJson(jsonOf(provider, ordered, listed !== undefined)) : modelsPage(ordered, provider.model));
-  if (!json) await printNote(legend);
+  if (ordered.length === 0) await printNote(`koda: ${name} offers no models for this key.`);
+  else if (!json) await printNote(legend);
   return 0;
 }
 

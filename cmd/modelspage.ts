@@ -1,7 +1,7 @@
 import { catalogDate } from "../lib/model/catalog/names.ts";
 import type { ListedModel } from "../lib/model/listed.ts";
 import type { Price } from "../lib/model/model.ts";
-import { plain } from "../lib/sink/style.ts";
+import { inline, plain } from "../lib/sink/style.ts";
 import type { ProviderState } from "./models.ts";
 import { tableOf } from "./table.ts";
 
@@ -48,7 +48,7 @@ export function modelsPage(models: readonly ListedModel[], usual: string | undef
     price === undefined ? "" : amount(price.input, price),
     price?.cached === undefined ? "" : String(price.cached),
     price === undefined ? "" : amount(price.output, price),
-    name === usual ? `${name} (default)` : name,
+    inline(name === usual ? `${name} (default)` : name),
   ]);
   return plain(tableOf([["WINDOW", "REPLY", "IN", "CACHED", "OUT", "MODEL"], ...rows]));
 }

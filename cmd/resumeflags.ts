@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { isPrintable } from "../lib/config/overrides.ts";
 import { shellQuoted } from "../lib/quote.ts";
 import { withoutSecrets } from "../lib/model/address.ts";
@@ -6,16 +7,17 @@ import { rootOf } from "./ground.ts";
 import { type ExecOptions, propertyOf } from "./options.ts";
 
 /**
- * The flags of this run that the command line for continuing it repeats: endpoint, permissions and verification. The
- * session keeps the model and its settings; limits and output are up to each command line.
+ * The flags of this run that the command line for continuing it repeats: endpoint, permissions, and what its answer has
+ * to be. The session keeps the model and its settings; limits and output are up to each command line.
  */
 export function resumeFlags(options: ExecOptions): string[] {
-  const { baseUrl, cd, config } = options;
+  const { baseUrl, cd, config, outputSchema } = options;
   const repeated = {
     ...options,
     ...(baseUrl !== undefined && { baseUrl: withoutSecrets(baseUrl) }),
     // The line may be run in another directory.
     ...(cd !== undefined && { cd: rootOf(cd) }),
+    ...(outputSchema !== undefined && { outputSchema: resolve(outputSchema) }),
     config: config.filter((set) => isPrintable(set) && !set.startsWith("limits.")),
   };
   return Object.entries(runFlags)
@@ -23,7 +25,17 @@ export function resumeFlags(options: ExecOptions): string[] {
     .flatMap(([name]) => flagWords(name, valueOf(repeated, name)));
 }
 
-const others: readonly string[] = ["base-url", "api-key-env", "config", "bare", "verify", "verify-attempts", "finish"];
+const others: readonly string[] = [
+  "base-url",
+  "api-key-env",
+  "config",
+  "bare",
+  "verify",
+  "verify-attempts",
+  "finish",
+  "fail-on",
+  "output-schema",
+];
 
 function valueOf(options: object, name: string): unknown {
   return Object.entries(options).find(([key]) => key === propertyOf(name))?.[1];

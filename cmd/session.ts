@@ -70,7 +70,9 @@ export function searchSessions({ query, json, limit = mostFound }: CommandOption
   return withStore(async function* (store) {
     const unindexed = store.unindexed();
     if (unindexed > mostInSilence) await printNote(`Indexing ${unindexed.toLocaleString("en")} items first`);
-    const { matches, total } = await store.search(query, limit);
+    // The build makes the JIT reluctant, and indexing is a few loops.
+    if (unindexed > 0) Bun.unsafe.setJITPolicy(1);
+    const { matches, total } = store.search(query, limit);
     if (json) yield asJson(matches.map(({ session, seq, kind, snippet }) => ({ session, seq, kind, snippet })));
     else yield matchLines(store, matches);
     if (total === 0) await printNote(`No matches for "${oneLine(query, 60)}"`);

@@ -39,6 +39,8 @@ export const exitByCode = {
   schema: 6,
 
   sandbox: 7,
+  // Another run has commands in the project, where only one may.
+  busy: 7,
 
   // --verify never passed.
   verification: 8,

@@ -115,7 +115,7 @@ async function openConnected(
   { settings, connect }: { settings: Settings; connect: Connect },
   signal: AbortSignal,
 ) {
-  const recorded = await recordedIn(store, settings.session, settings.root);
+  const recorded = recordedIn(store, settings.session, settings.root);
   const connected = await connect(recorded);
   await using held = new AsyncDisposableStack();
   const session = held.use(await openSession(store, { settings, recorded, info: connected.info }, signal));

@@ -45,7 +45,7 @@ export async function rollbackSession(
   { id, turns, files, dryRun, force }: RollbackRequest,
 ): Promise<RollbackReport> {
   await using session = await openIdle(store, id);
-  const items = await store.items(session.id);
+  const items = store.items(session.id);
   const dropped = liveTurns(items).slice(-turns);
   const report: RollbackReport = { session: session.id, dropped: dropped.length };
   const [first] = dropped;

@@ -11,9 +11,9 @@ import type { SessionChoice, Settings } from "./settings.ts";
 export type Recorded = { info: SessionInfo; environment: EnvironmentFacts | undefined };
 
 /** The session to continue, not yet locked; undefined for a new one. */
-export async function recordedIn(store: Store, choice: SessionChoice, root: string): Promise<Recorded | undefined> {
+export function recordedIn(store: Store, choice: SessionChoice, root: string): Recorded | undefined {
   const info = chosen(store, choice, root);
-  return info && { info, environment: await store.environmentOf(info.id) };
+  return info && { info, environment: store.environmentOf(info.id) };
 }
 
 function chosen(store: Store, choice: SessionChoice, root: string): SessionInfo | undefined {
@@ -57,7 +57,7 @@ export async function openSession(
   if (recorded === undefined) return store.create(start);
   const { id } = recorded.info;
   if (choice.kind !== "fork") return await store.open(id, wait);
-  const fork = await store.fork(id);
+  const fork = store.fork(id);
   const { shareSnapshots } = await import("../worktree/share.ts");
   shareSnapshots(snapshotDirectory(settings.database), { from: id, to: fork.id });
   return fork;

@@ -1,3 +1,4 @@
+import { KodaError } from "../errors.ts";
 import type { CallPart } from "../model/message.ts";
 import { perform } from "./call.ts";
 import type { Event, Notice } from "./event.ts";
@@ -25,8 +26,19 @@ export async function* dispatch(
   const prepared = await Promise.all(calls.map((call) => prepare(call, turn.tools, turn.contextOf(call.id))));
   for (const wave of waves(prepared)) {
     signal.throwIfAborted();
-    if (wave.some(mayWrite)) yield* runGuarded(turn, runTogether(turn, wave, signal), signal);
+    if (wave.some(mayWrite)) yield* runWriting(turn, wave, signal);
     else yield* runTogether(turn, wave, signal);
+  }
+}
+
+/** The calls fail while another run keeps this one from writing; the model may try them again. */
+async function* runWriting(turn: Turn, wave: readonly Prepared[], signal: AbortSignal): AsyncGenerator<Event, void> {
+  try {
+    yield* runGuarded(turn, runTogether(turn, wave, signal), signal);
+  } catch (error) {
+    if (!(error instanceof KodaError) || error.code !== "busy") throw error;
+    const failing = wave.map((call) => ({ ...call, mistake: error.message }));
+    yield* runTogether(turn, failing, signal);
   }
 }
 

@@ -18,10 +18,12 @@ export function removeRefusedImages({ session, events }: Turn, error: unknown): 
 
   const removal = removalOf(inTurn, begin);
   session.append({ kind: "images_removed", ...removal });
+  const isOwn = removal.prompts && removal.from > 0;
   const which = removal.from > 0 ? "the images of this turn" : "all images of earlier turns";
-  const message = `${error.message}. The text "Invalid image" replaces ${which}`;
+  const when = isOwn ? "If the session goes on, the" : "The";
+  const message = `${error.message}. ${when} text "Invalid image" replaces ${which}`;
   events.post({ type: "notice", level: "warn", code: error.code, message });
-  if (removal.prompts && removal.from > 0) throw invalidImage(error);
+  if (isOwn) throw invalidImage(error);
 }
 
 /** The images of tools first, then those of the prompt, then those of earlier turns. */

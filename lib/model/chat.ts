@@ -5,7 +5,7 @@ import { ChatThought, signatureIn } from "./chat-thought.ts";
 import { FragmentedCalls } from "./fragments.ts";
 import type { FinishReason, Model, ModelEvent, ModelInfo, Usage } from "./model.ts";
 import { type ReplyParser, wireModel } from "./reply.ts";
-import { noUsage } from "./usage.ts";
+import { noUsage, withCachedInput } from "./usage.ts";
 
 /** Chat Completions, as OpenAI defined it and as other servers understood it. */
 export function chatModel(endpoint: ModelEndpoint): Model {
@@ -80,13 +80,13 @@ function usageOf(usage: JsonRecord): Usage {
   const details = recordIn(usage, "prompt_tokens_details");
   const cached = countIn(details, "cached_tokens") ?? countIn(usage, "prompt_cache_hit_tokens");
   const written = countIn(details, "cache_write_tokens");
-  return {
+  return withCachedInput({
     input: countIn(usage, "prompt_tokens") ?? null,
     cached: cached ?? countIn(usage, "cached_tokens") ?? null,
     ...(written !== undefined && { written }),
     output: outputOf(usage) ?? null,
     reasoning: countIn(recordIn(usage, "completion_tokens_details"), "reasoning_tokens") ?? null,
-  };
+  });
 }
 
 /** xAI and Gemini count thinking only in the total, although it is output and costs as much. */

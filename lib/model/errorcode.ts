@@ -130,5 +130,5 @@ const rules: readonly Rule[] = [
     statuses: (status = 400) => status === 400,
     words: [/server_error|internal_error|timeout_error|unavailable/i],
   },
-  { code: "request", words: [/invalid_(?:request|prompt|value|type)|unsupported_/i] },
+  { code: "request", words: [/invalid_(?:request|prompt|value|type|encrypted_content)|unsupported_/i] },
 ];

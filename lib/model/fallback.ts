@@ -18,7 +18,7 @@ type FallbackOptions = {
 
 /**
  * A model of which not everything is known. It is sent what its provider may refuse, until that happens: then the
- * request is sent again without, and so are all later ones.
+ * request is sent again without, and so are all later ones. A refusal comes before the reply (reply.ts).
  */
 export function withFallbacks(
   connect: (info: ModelInfo) => Model,
@@ -29,16 +29,10 @@ export function withFallbacks(
 
   return async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[], void> {
     while (true) {
-      let hasBegun = false;
       try {
-        for await (const events of model(request, signal)) {
-          if (events.length > 0) hasBegun = events.at(-1)?.type !== "retry";
-          yield events;
-        }
-        return;
+        return yield* model(request, signal);
       } catch (error) {
-        // The beginning of a reply was passed on already.
-        if (hasBegun || !(error instanceof KodaError)) throw error;
+        if (!(error instanceof KodaError)) throw error;
         const fallback = fallbackAfter({ error, request, info: known, settings });
         if (fallback === undefined) throw error;
         known = { ...known, ...fallback.facts };

@@ -11,9 +11,13 @@ export class FrameReader {
   /** The beginning of a frame in pieces: a long frame is joined once, not with every piece. */
   #pieces: string[] = [];
   #length = 0;
+  /** All bytes so far. */
+  #total = 0;
 
   /** The frames that these bytes complete. */
   read(bytes: Uint8Array): Frame[] {
+    this.#total += bytes.length;
+    if (this.#total > longestStream) throw brokenStream("The provider sent 256 MB without ending its reply");
     const piece = this.#lines(this.#decoder.decode(bytes, { stream: true }));
     const touches = piece.startsWith("\n") && this.#pieces.at(-1)?.endsWith("\n");
     this.#length += piece.length;
@@ -44,8 +48,9 @@ export class FrameReader {
   }
 }
 
-/** Far more than any reply has. */
+/** Far more than any reply has: the longest ones, of a few bytes a frame, come to 50 MB. */
 const longestFrame = 32 * 1024 * 1024;
+const longestStream = 256 * 1024 * 1024;
 
 function framesIn(text: string): Frame[] {
   const frames: Frame[] = [];

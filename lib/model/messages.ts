@@ -62,6 +62,8 @@ class MessagesReply implements ReplyParser {
   }
 
   #start(index: unknown, start: JsonRecord, events: ModelEvent[]): void {
+    // A server that neither counts its blocks nor stops them.
+    this.#stop(index, events);
     this.#open.set(index, { start, pieces: [], signature: stringIn(start, "signature") ?? "" });
     if (start.type === "text") this.#add(index, { type: "text_delta", text: start.text }, events);
     if (start.type === "thinking") this.#add(index, { type: "thinking_delta", thinking: start.thinking }, events);

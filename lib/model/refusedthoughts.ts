@@ -14,9 +14,10 @@ export function thoughtFallback({ error, request, info }: RefusedRequest): Fallb
   return { facts: { thoughts: false }, code: "thoughts", message };
 }
 
-function namesThoughts({ code, message }: KodaError): boolean {
-  if (code !== "request" && code !== "unsupported_parameter") return false;
-  return /thought|thinking|reasoning(?![_.]effort)|signature|extra_content/i.test(message);
+/** A refused temperature is another matter, although its reason may be that the model thinks. */
+function namesThoughts({ code, message, parameter }: KodaError): boolean {
+  if (parameter === "temperature" || (code !== "request" && code !== "unsupported_parameter")) return false;
+  return /thought|thinking|reasoning(?![_.]effort)|encrypted content|signature|extra_content/i.test(message);
 }
 
 function hasThoughts({ messages }: ModelRequest, info: ModelInfo): boolean {

@@ -1,5 +1,6 @@
 import { isRecord, type JsonRecord, parseJson } from "../config/json.ts";
 import type { Wire } from "../config/config.ts";
+import { type ErrorCode, KodaError } from "../errors.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import { brokenStream, streamError } from "./failure.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
@@ -30,6 +31,7 @@ export function wireModel({ wire, bodies, parser }: WireFormat, endpoint: ModelE
     const { heard, limits } = request;
     const listener = { signal, heard, limits, isComplete: () => reply.state !== "open" };
     let events: ModelEvent[] = [];
+    let begun = false;
 
     try {
       receiving: for await (const frames of streamFrames(wire, bodyOf(request), { endpoint, listener })) {
@@ -38,13 +40,14 @@ export function wireModel({ wire, bodies, parser }: WireFormat, endpoint: ModelE
           reply.read(decode(frame, endpoint), events);
           if (reply.state === "over") break receiving;
         }
+        begun ||= events.length > 0;
         yield events;
         events = [];
       }
     } catch (error) {
       if (reply.state === "open") {
         yield events;
-        throw error;
+        throw begun || events.length > 0 ? afterBeginning(error) : error;
       }
     }
 
@@ -55,6 +58,17 @@ export function wireModel({ wire, bodies, parser }: WireFormat, endpoint: ModelE
     yield events;
   };
 }
+
+/**
+ * A provider that has begun its reply has accepted the request. What it says against the request then is no reason to
+ * leave something out: the reply is void, and asked for again.
+ */
+function afterBeginning(error: unknown): unknown {
+  const isAboutRequest = error instanceof KodaError && requestCodes.has(error.code);
+  return isAboutRequest ? brokenStream(error.message) : error;
+}
+
+const requestCodes: ReadonlySet<ErrorCode> = new Set(["request", "unsupported_parameter", "images"]);
 
 function decode(frame: string, endpoint: ModelEndpoint): JsonRecord {
   const value = parseJson(frame);

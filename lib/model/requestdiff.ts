@@ -7,7 +7,7 @@ type Difference = { path: string; recorded: string; sent: string };
 
 /**
  * The first difference between two request bodies. Parts that differ between any two runs are ignored: dates and times,
- * temporary directories, the project's own path, and ids as long as they are used consistently.
+ * temporary directories, the project's own path, the marks of commands, and ids as long as they are used consistently.
  */
 export function firstDifference(recorded: unknown, sent: unknown, paths: ProjectPaths): Difference | undefined {
   return new Comparison(paths).compare(recorded, sent, "");
@@ -82,6 +82,8 @@ const date = /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?Z| ?[+
 const clock = /\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b/g;
 const uuid = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi;
 const callId = /\b(?:call|toolu|fc|chatcmpl-tool)[_-][A-Za-z0-9_-]{4,}/g;
+/** The mark of a command (lib/shell/marks.ts), which `env` and `ulimit` show: a number from 2^62 to 2^63. */
+const mark = /\b[4-9]\d{18}\b/g;
 /** A directory directly below; the names of files in it are compared. */
 const temporary = /(?:\/private)?\/(?:var\/folders\/[^/\s"']+\/[^/\s"']+\/T|var\/tmp|tmp)\/[^/\s"'`\\:;,)\]}<>]+/g;
 
@@ -93,7 +95,8 @@ function normalized(text: string, cwd: string | undefined): string {
     .replace(date, "{date}")
     .replace(clock, "{time}")
     .replace(uuid, "{id}")
-    .replace(callId, "{id}");
+    .replace(callId, "{id}")
+    .replace(mark, "{mark}");
 }
 
 /** The directory or a path in it, not another directory whose name begins the same. */

@@ -2,7 +2,7 @@ import type { Config, Wire } from "../config/config.ts";
 import type { Env } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
-import { assertBaseUrl } from "./address.ts";
+import { assertBaseUrl, missingVariables } from "./address.ts";
 import { catalogModels, describeModel, isInCatalog } from "./catalog.ts";
 import { demoProvider } from "./demo.ts";
 import { isDemo } from "./demoname.ts";
@@ -200,7 +200,7 @@ async function defaultModel(
     const name = models.find((model) => !/embed/i.test(model));
     if (name !== undefined) return { provider, name };
   }
-  throw noModelError();
+  throw noModelError(rows.filter((row) => config.providers.has(row.name) || keyOf(row, env) !== undefined));
 }
 
 /** `qwen/qwen3-32b` is a model of the provider `qwen`, and may also be the whole name of one that Groq has. */
@@ -217,12 +217,23 @@ async function noKeyError(provider: Provider, name: string, { config, env }: Res
   );
 }
 
-function noModelError(): KodaError {
+/** `almost` are the providers with a key or a configuration that lack something else. */
+function noModelError(almost: readonly Provider[]): KodaError {
+  const reason = almost.length > 0 ? "none is named" : "no API key is set and no local server is running";
   const message = [
-    "No model is available: no API key is set and no local server is running. Do one of these:",
+    `No model is available: ${reason}. Do one of these:`,
+    ...almost.map((provider) => `  ${wayTo(provider)}`),
     "  set a key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY (koda models lists them all)",
     "  start ollama or LM Studio with a model, on its usual port",
     "  run koda exec -m demo: a scripted model that needs no key and no network",
   ];
   return new KodaError("credentials", message.join("\n"));
+}
+
+function wayTo(provider: Provider): string {
+  const { name, model, sharedKey = false } = provider;
+  const missing = missingVariables(provider);
+  const variables = missing === undefined ? "" : `set ${missing}`;
+  if (missing !== undefined && model !== undefined && !sharedKey) return `${variables}, to use ${name}`;
+  return `name a model of ${name}, as in -m ${name}/${model ?? "MODEL"}${variables === "" ? "" : `, and ${variables}`}`;
 }

@@ -5,6 +5,7 @@ import type { FinishReason, Model, ModelEvent, Usage } from "./model.ts";
 import { type ReplyParser, wireModel } from "./reply.ts";
 import { responsesBodies } from "./responses-body.ts";
 import { tokenOf } from "./thought.ts";
+import { withCachedInput } from "./usage.ts";
 
 /** OpenAI's Responses: a reply is a list of items, each announced, filled by deltas and completed. */
 export function responsesModel(endpoint: ModelEndpoint): Model {
@@ -40,7 +41,7 @@ class ResponsesReply implements ReplyParser {
       case "response.reasoning_text.delta":
         return this.#delta("thinking", frame);
       case "response.output_item.done":
-        return this.#item(recordIn(frame, "item"), String(frame.output_index));
+        return this.#item(recordIn(frame, "item"), this.#keyOf(frame));
       case "response.completed":
       case "response.incomplete":
         return this.#terminal(recordIn(frame, "response"));
@@ -60,8 +61,13 @@ class ResponsesReply implements ReplyParser {
   #delta(type: "text" | "thinking", frame: JsonRecord): ModelEvent[] {
     const text = stringIn(frame, "delta") ?? "";
     if (text === "") return [];
-    this.#streamed.add(String(frame.output_index));
+    this.#streamed.add(this.#keyOf(frame));
     return [{ type, text }];
+  }
+
+  /** The place of a frame's item in the reply; a server that does not count them sends them in order. */
+  #keyOf({ output_index: index = this.#finished.size }: JsonRecord): string {
+    return String(index);
   }
 
   /** A completed item. Calls come only from here, so their fragments are ignored. */
@@ -135,11 +141,11 @@ function finishOf(response: JsonRecord, calls: number): FinishReason {
 function usageOf(usage: JsonRecord): Usage {
   const details = recordIn(usage, "input_tokens_details");
   const written = countIn(details, "cache_write_tokens");
-  return {
+  return withCachedInput({
     input: countIn(usage, "input_tokens") ?? null,
     cached: countIn(details, "cached_tokens") ?? null,
     ...(written !== undefined && { written }),
     output: countIn(usage, "output_tokens") ?? null,
     reasoning: countIn(recordIn(usage, "output_tokens_details"), "reasoning_tokens") ?? null,
-  };
+  });
 }

@@ -13,3 +13,10 @@ export function addUsage(a: Usage, b: Usage): Usage {
     reasoning: sum(a.reasoning, b.reasoning),
   };
 }
+
+/** A few servers do as Anthropic does, and count the input that was cached beside the rest of it. */
+export function withCachedInput(usage: Usage): Usage {
+  const { input, cached, written = 0 } = usage;
+  const beside = (cached ?? 0) + written;
+  return input === null || beside <= input ? usage : { ...usage, input: input + beside };
+}

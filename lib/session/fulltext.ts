@@ -136,7 +136,8 @@ function addTexts(db: Database, batch: readonly Addition[]): void {
 
 /** The empty word says that the list is complete: it is not when a process was killed between texts and their words. */
 function addWords(db: Database, words: readonly string[], isComplete: boolean): void {
-  for (const word of words.toSorted()) db.run("INSERT OR IGNORE INTO word (text) VALUES (?)", [word]);
+  const sorted = JSON.stringify(words.toSorted());
+  db.run("INSERT OR IGNORE INTO word (text) SELECT value FROM json_each(?)", [sorted]);
   db.run(isComplete ? "INSERT OR IGNORE INTO word (text) VALUES ('')" : "DELETE FROM word WHERE text = ''");
 }
 

@@ -146,6 +146,11 @@ const migrations: readonly string[] = [
     WHERE item.session = session.id AND item.seq = session.length AND item.kind = 'turn_end');
   `,
   "ALTER TABLE session ADD COLUMN written INTEGER",
+  // Merges took a quarter of the time in which texts are added to the index, and more parts make no search slower.
+  `
+  INSERT INTO search (search, rank) VALUES ('automerge', 16);
+  INSERT INTO search (search, rank) VALUES ('crisismerge', 32);
+  `,
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */

@@ -87,7 +87,7 @@ export class Store implements AsyncDisposable {
   }
 
   /** A new session that begins with all items of another. Only their places in the log are copied. */
-  async fork(id: string): Promise<Session> {
+  fork(id: string): Session {
     const opening = this.#db.write(() => this.#fork(this.find(id)));
     return new Session(this.#db, opening);
   }
@@ -145,7 +145,7 @@ export class Store implements AsyncDisposable {
   }
 
   /** The environment of a session's latest turn. */
-  async environmentOf(id: string): Promise<EnvironmentFacts | undefined> {
+  environmentOf(id: string): EnvironmentFacts | undefined {
     const row = readEnvironment(this.#db, id);
     const item = row && decodeItem(row, { path: this.#db.path, session: id });
     return item?.kind === "environment" ? item.facts : undefined;
@@ -162,7 +162,7 @@ export class Store implements AsyncDisposable {
     }
   }
 
-  async items(id: string): Promise<LoggedItem[]> {
+  items(id: string): LoggedItem[] {
     return [...this.log(id)];
   }
 
@@ -207,7 +207,7 @@ export class Store implements AsyncDisposable {
   }
 
   /** The places in all logs and outputs where the words occur, best first. */
-  async search(query: string, limit: number): Promise<SearchHits> {
+  search(query: string, limit: number): SearchHits {
     return searchAll(this.#db, { query, limit });
   }
 

@@ -1,11 +1,13 @@
+import { WordTable } from "./wordtable.ts";
+
 /** Scripts that put no spaces between words: they are indexed by overlapping pairs of characters. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]+/gu;
 
 const beyondAscii = /\P{ASCII}/u;
 const allWords = /[\p{L}\p{N}\p{M}]+/gu;
-/** Most of a text's words are shorter, and have no parts that anybody looks for. */
-const longAsciiWords = /[A-Za-z0-9]{4,}/g;
+/** Most of a text's ASCII words are shorter, and have no parts that anybody looks for. */
+const shortestAscii = 4;
 
 const humped = /[\p{Ll}\p{N}]\p{Lu}|\p{Lu}\p{Lu}\p{Ll}/u;
 const humps = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
@@ -20,14 +22,19 @@ export type IndexText = { text: string; parts: string };
 export class TextPreparation {
   /** Words by their spelling, with their parts. */
   readonly #seen = new Map<string, string>();
+  readonly #ascii = new WordTable();
+  /** The parts of those by number. */
+  #asciiParts: string[] = [];
   /** Those that were first seen since they were last taken, as the index spells them. */
   words: string[] = [];
 
   prepare(text: string): IndexText {
+    if (!beyondAscii.test(text)) return { text, parts: this.#partsInAscii(text).join(" ") };
     const spaced = withPairs(text);
     const parts: string[] = [];
-    for (const word of spaced.match(beyondAscii.test(spaced) ? allWords : longAsciiWords) ?? []) {
-      const known = this.#seen.get(word) ?? this.#add(word);
+    for (const word of spaced.match(allWords) ?? []) {
+      let known = this.#seen.get(word);
+      if (known === undefined) this.#seen.set(word, (known = this.#partsOfNew(word)));
       if (known !== "") parts.push(known);
     }
     return { text: spaced, parts: parts.join(" ") };
@@ -38,14 +45,26 @@ export class TextPreparation {
     this.words = [];
     // A word keeps the text in memory that it is a piece of.
     this.#seen.clear();
+    this.#ascii.clear();
+    this.#asciiParts = [];
     return words;
   }
 
-  #add(word: string): string {
-    const parts = partsOf(word).join(" ");
-    this.#seen.set(word, parts);
-    if (word.length <= longestWord) this.words.push(folded(word));
+  #partsInAscii(text: string): string[] {
+    const numbers = this.#ascii.numbersIn(text, shortestAscii);
+    for (let number = this.#asciiParts.length; number < this.#ascii.size; number++)
+      this.#asciiParts.push(this.#partsOfNew(this.#ascii.word(number)));
+    const parts: string[] = [];
+    for (const number of numbers) {
+      const known = this.#asciiParts[number] ?? "";
+      if (known !== "") parts.push(known);
+    }
     return parts;
+  }
+
+  #partsOfNew(word: string): string {
+    if (word.length <= longestWord) this.words.push(folded(word));
+    return partsOf(word).join(" ");
   }
 }
 

@@ -55,15 +55,13 @@ export function inline(text: string): string {
 /** On one line of at most `columns` columns. */
 export function oneLine(text: string, columns: number): string {
   // Cut before measuring: only the beginning of a long text can be shown.
-  const start = text.trim().slice(0, 4 * columns);
-  return Bun.sliceAnsi(
-    plain(start)
-      .replace(/\s*\n\s*/g, " ⏎ ")
-      .replace(/\s+/g, " "),
-    0,
-    Math.max(columns, 10),
-    "…",
-  );
+  const line = plain(text.trim().slice(0, 4 * columns))
+    .replace(/\s*\n\s*/g, " ⏎ ")
+    .replace(/\s+/g, " ");
+  const most = Math.max(columns, 10);
+  const cut = Bun.sliceAnsi(line, 0, most, "…");
+  // Bun keeps a wide character that the end cuts in half.
+  return Bun.stringWidth(cut) > most ? Bun.sliceAnsi(line, 0, most - 1, "…") : cut;
 }
 
 /** `$0.0042`, `$0.42`, `$1,234.50`. */

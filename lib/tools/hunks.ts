@@ -29,6 +29,10 @@ type Lines = {
   asHere(line: string): string;
   exact: Index;
   loose: Index;
+  /** The line after the last one that is not blank. */
+  contentEnd: number;
+  /** The blocks below headers that were asked for before. */
+  blocks: Map<string, Blocks>;
 };
 
 function linesOf({ text, toLf }: View): Lines {
@@ -38,7 +42,9 @@ function linesOf({ text, toLf }: View): Lines {
   const starts = [first];
   for (const line of lines) starts.push(Math.min((starts.at(-1) ?? 0) + line.length + 1, text.length));
   const asHere = (line: string) => toLf(`${line}\n`).slice(0, -1);
-  return { text, lines, starts, asHere, exact: indexOf(lines, (line) => line), loose: indexOf(lines, withoutEnd) };
+  const [exact, loose] = [indexOf(lines, (line) => line), indexOf(lines, withoutEnd)];
+  const contentEnd = lines.findLastIndex((line) => line.trim() !== "") + 1;
+  return { text, lines, starts, asHere, exact, loose, contentEnd, blocks: new Map() };
 }
 
 /** U+FEFF in UTF-8, one character for each byte. */
@@ -48,13 +54,13 @@ function withoutEnd(line: string): string {
   return line.replace(/[ \t]+$/, "");
 }
 
-/** Finds the places of consecutive lines. */
-type Index = (wanted: readonly string[]) => number[];
+/** Finds the places of consecutive lines, of which only some may fit. */
+type Index = (wanted: readonly string[], fits?: (place: number) => boolean) => number[];
 
 /** Lines with the same key are the same. */
 function indexOf(lines: readonly string[], keyOf: (line: string) => string): Index {
   let known: { keys: string[]; places: Map<string | undefined, number[]> } | undefined;
-  return (wanted) => {
+  return (wanted, fits = () => true) => {
     // Made when it is first needed.
     if (known === undefined) {
       const keys = lines.map(keyOf);
@@ -68,7 +74,7 @@ function indexOf(lines: readonly string[], keyOf: (line: string) => string): Ind
     const starts: number[] = [];
     for (const line of found[rarest] ?? []) {
       const start = line - rarest;
-      if (pieces.every((piece, offset) => keys[start + offset] === piece)) starts.push(start);
+      if (fits(start) && pieces.every((piece, offset) => keys[start + offset] === piece)) starts.push(start);
       if (starts.length === mostCounted) break;
     }
     return starts;
@@ -82,17 +88,19 @@ function placeOf(lines: Lines, hunk: Hunk, edit: number): number | Mistake {
   const end = lines.lines.length;
   if (wanted.length === 0) return hunk.isEnd || end === 0 ? end : { kind: "unplaced", edit };
 
-  const exact = lines.exact(wanted);
-  const all = exact.length > 0 ? exact : lines.loose(wanted);
+  const find = lines.exact(wanted).length > 0 ? lines.exact : lines.loose;
+  const all = find(wanted);
   if (all.length === 0) return { kind: "absent", edit };
   const shown = (places: readonly number[]) => places.slice(0, 5).map((at) => at + 1);
-  const isLast = (at: number) => lines.lines.slice(at + wanted.length).every((line) => line.trim() === "");
-  const places = hunk.isEnd ? all.filter(isLast) : all;
+  const isAllowed = (at: number) => !hunk.isEnd || at + wanted.length >= lines.contentEnd;
+  const places = hunk.isEnd ? find(wanted, isAllowed) : all;
   if (places.length === 0) return { kind: "not at the end", edit, lines: shown(all) };
 
   const blocks = blocksBelow(lines, hunk.headers);
   if ("missing" in blocks) return { kind: "header", edit, header: blocks.missing };
-  const [place, ...others] = placesIn(blocks, places, wanted.length);
+  const isInside = (at: number) => isAllowed(at) && doMeet(blocks, at, at + wanted.length);
+  const inside = hunk.headers.length === 0 ? places : find(wanted, isInside);
+  const [place, ...others] = inside.length > 0 ? inside : placesOutside(blocks, places, wanted.length);
   if (place === undefined) return { kind: "header", edit, header: hunk.headers.at(-1) ?? "" };
   return others.length === 0
     ? place
@@ -102,15 +110,47 @@ function placeOf(lines: Lines, hunk: Hunk, edit: number): number | Mistake {
 /** Lines from a header to the end of what it heads. */
 type Block = { start: number; end: number };
 
+/** In order, and apart from each other. */
+type Blocks = readonly Block[] | { missing: string };
+
+function blocksBelow({ lines, blocks: known }: Lines, headers: readonly string[]): Blocks {
+  const key = headers.join("\n");
+  const blocks = known.get(key) ?? innermost(lines, headers);
+  known.set(key, blocks);
+  return blocks;
+}
+
 /** A text without headers is one block. Several headers lead from the outer block to the inner one. */
-function blocksBelow({ lines }: Lines, headers: readonly string[]): Block[] | { missing: string } {
-  let blocks: Block[] = [{ start: 0, end: lines.length }];
+function innermost(lines: readonly string[], headers: readonly string[]): Blocks {
+  let blocks: readonly Block[] = [{ start: 0, end: lines.length }];
   for (const header of headers) {
     const inner = blocks.flatMap((outer) => blocksOf(lines, header, outer));
     if (inner.length === 0) return { missing: header };
-    blocks = inner;
+    blocks = joined(inner);
   }
   return blocks;
+}
+
+/** Blocks that touch or overlap become one, which has the same lines. */
+function joined(blocks: readonly Block[]): Block[] {
+  const result: Block[] = [];
+  for (const { start, end } of blocks.toSorted((a, b) => a.start - b.start)) {
+    const last = result.at(-1);
+    if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
+    else result.push({ start, end });
+  }
+  return result;
+}
+
+/** True when one of the blocks has one of these lines. */
+function doMeet(blocks: readonly Block[], start: number, end: number): boolean {
+  let [low, high] = [0, blocks.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((blocks[middle]?.end ?? Infinity) <= start) low = middle + 1;
+    else high = middle;
+  }
+  return (blocks[low]?.start ?? Infinity) < end;
 }
 
 function blocksOf(lines: readonly string[], header: string, { start, end }: Block): Block[] {
@@ -139,12 +179,10 @@ function indentOf(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-/** Places in a block. The only one of all may stand below the block's end, which indentation only suggests. */
-function placesIn(blocks: readonly Block[], places: readonly number[], length: number): number[] {
-  const inside = places.filter((at) => blocks.some(({ start, end }) => at + length > start && at < end));
-  if (inside.length > 0 || places.length > 1) return inside.length > 0 ? inside : [...places];
-  const first = Math.min(...blocks.map(({ start }) => start));
-  return places.filter((at) => at + length > first);
+/** The only place of all may stand below the block's end, which indentation only suggests. */
+function placesOutside([first]: readonly Block[], places: readonly number[], length: number): readonly number[] {
+  if (places.length > 1) return places;
+  return places.filter((at) => at + length > (first?.start ?? 0));
 }
 
 type Placed = { hunk: Hunk; edit: number; place: number };

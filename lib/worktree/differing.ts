@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runGit } from "../git/program.ts";
+import { isDirectory } from "./directories.ts";
 import { indexEntries, printedNames } from "./gitindex.ts";
 import { type FrozenRepository, insideTree } from "./repository.ts";
 
@@ -28,7 +29,11 @@ export async function differing(
     return { files, directories };
   };
   // Each looks at the whole tree, on its own processor.
-  const [changed, { files: others, directories }] = await bothEnded(list("-m", "-d"), untracked());
+  const [changed, { files, directories }] = await bothEnded(list("-m", "-d"), untracked());
+  // Nor is a directory shown that has taken the place of a file of the index.
+  const isHidden = (path: string) => isDirectory(join(repository.base, path));
+  const isPart = all && directories.length === 0 && changed.some(isHidden);
+  const others = isPart ? await list("-o", "--exclude-standard") : files;
   const paths = [...new Set([...changed, ...others])];
   return {
     files: paths.filter((path) => !path.endsWith("/")),

@@ -53,6 +53,17 @@ test("a replayed run tells the same story as the recorded one", async () => {
   }
 });
 
+test("what koda marks its commands with is no difference", async () => {
+  await using place = makePlace();
+  const command = "env | sort; ulimit -a";
+  await using server = await startModelServer([call("Bash", { command }), say("That is the environment.")]);
+  const recorded = await exec(place, server, ["--record", "../run.tape", "Show the environment"]);
+  expect(recorded.end.status).toBe("done");
+  expect(server.requests[1]?.raw).toContain("KODA_CALL=");
+  const { end, stderr } = await replay(place, ["--replay", "../run.tape", "Show the environment"]);
+  expect(end.status, stderr).toBe("done");
+});
+
 test("a request that differs ends the replay and names the first difference", async () => {
   await using place = makePlace(repairProject);
   place.write("add.sh", "echo $(($1 * $2))\n");

@@ -239,6 +239,18 @@ describe("the line that continues a session works as it is printed", () => {
     expect(end.resume?.match(/--config/g)).toHaveLength(shown.length);
   });
 
+  test("the line judges the answer as the run did, wherever it is pasted", async () => {
+    await using place = makePlace({ "answer.json": '{"type":"object","required":["n"]}', "sub/a.txt": "" });
+    await using server = await startModelServer(() => say('{"n":1}'));
+    const flags = ["--output-schema", "answer.json", "--fail-on", "denied", "--fail-on", "no-change"];
+    const first = await exec(place, server, [...flags, "hi"]);
+    expect(first.end.error?.code).toBe("no_change");
+    const schema = join(place.project, "answer.json");
+    expect(first.end.resume).toContain(`--output-schema ${schema} --fail-on denied --fail-on no-change`);
+    const second = await paste({ ...place, project: join(place.project, "sub") }, first.end.resume, '"again"');
+    expect(second.end.error?.code).toBe("no_change");
+  });
+
   test("the demo, which plays once, offers none", async () => {
     await using place = makePlace();
     const { end, stderr } = await run(place, ["-m", "demo"]);

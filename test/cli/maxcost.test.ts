@@ -30,6 +30,15 @@ test("a cost limit ends the run between two requests, with a session to continue
   expect(resumed.end).toMatchObject({ exit: 0, text: "Done." });
 });
 
+test.each(["chat", "responses"])("over %s, input that is cached may be counted beside the rest", async (wire) => {
+  await using place = makePlace();
+  const beside = reply(call("Read", { path: "a" }), { usage: { input: 50_000, cached: 100_000, output: 1_000 } });
+  await using server = await startModelServer([beside, say("Done.")]);
+  const { end } = await exec(place, server, ["--wire", wire, ...priced, "--max-cost", "0.15", "read"]);
+  expect(end).toMatchObject({ exit: 5, usage: { input: 150_000, cached: 100_000, cost_usd: 0.16 } });
+  expect(server.requests).toHaveLength(1);
+});
+
 test("it ends before a request that alone would exceed the limit", async () => {
   await using place = makePlace();
   await using server = await startModelServer([step("a")]);

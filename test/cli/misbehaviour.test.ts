@@ -2,7 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exec, type Line } from "../support/koda.ts";
-import { call, raw, reply, say } from "../support/model-reply.ts";
+import { messagesEvent } from "../support/model-messages.ts";
+import { bytesOf, call, raw, reply, say } from "../support/model-reply.ts";
 import { startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -123,6 +124,23 @@ test("a stream that breaks off in the middle of a call executes nothing of it", 
   expect(end).toMatchObject({ status: "done", text: "Better." });
   expect(events.filter(({ type }) => type === "retry")).toHaveLength(1);
   expect(existsSync(join(place.project, "evil"))).toBe(false);
+});
+
+test.each([
+  ["thinking", "thinking: Extra inputs are not permitted"],
+  ["a parameter", "temperature: Extra inputs are not permitted"],
+  ["images", "This model does not support images"],
+])("a refusal of %s in the middle of a reply makes all of it void", async (_, message) => {
+  await using place = makePlace();
+  const parts = [say("Half."), call("Write", { path: "a.txt", content: "a" })];
+  const [begun = ""] = new TextDecoder().decode(bytesOf(parts, "messages")).split("event: message_delta");
+  const error = messagesEvent({ type: "error", error: { type: "invalid_request_error", message } });
+  await using server = await startModelServer([raw([begun, error]), say("Done.")]);
+  const flags = ["--wire", "messages", "--temperature", "0.5", "Write a.txt"];
+  const { end, events } = await exec(place, server, flags);
+  expect(end).toMatchObject({ status: "done", text: "Done.", tools: { ok: 0, failed: 0, denied: 0 } });
+  expect(events.filter(({ type }) => type === "retry")).toHaveLength(1);
+  expect(existsSync(join(place.project, "a.txt"))).toBe(false);
 });
 
 test("a denied call is told in one sentence and counted, and the run goes on", async () => {

@@ -79,8 +79,13 @@ test("a refused image of the user's own leaves those of earlier turns alone", as
 test("the user's own image ends the run with advice, and the session goes on without it", async () => {
   await using place = makePlace(files);
   await using server = await startModelServer([refusal(), say("What image?")]);
-  const { end } = await exec(place, server, ["-i", "a.png", "What is it?"]);
+  const { end, events } = await exec(place, server, ["-i", "a.png", "What is it?"]);
   expect(end).toMatchObject({ exit: 1, error: { code: "invalid_image", message: advice, http_status: 400 } });
+  expect(events.find(({ type }) => type === "notice")).toMatchObject({
+    message: expect.stringContaining(
+      'If the session goes on, the text "Invalid image" replaces the images of this turn',
+    ),
+  });
   expect(server.requests).toHaveLength(1);
 
   const resumed = await exec(place, server, ["--resume", end.session ?? "", "Go on."]);

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { checkLines, exec, koda, type RanExec, using } from "../support/koda.ts";
-import { frame } from "../support/model-frame.ts";
-import { call, type Entry, problem, raw, say, status } from "../support/model-reply.ts";
+import { call, type Entry, problem, say, status } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -169,21 +168,6 @@ test("what was refused before another parameter stays out", async () => {
     "images",
     "model_settings",
   ]);
-});
-
-test.each<[string, string, readonly string[]]>([
-  ["a parameter", "Unsupported parameter: 'temperature'", ["--temperature", "0.2"]],
-  ["an image", "this is not a multimodal model", []],
-])("%s that is refused in the middle of a reply ends the run: its beginning was told", async (_, message, flags) => {
-  await using place = makePlace({ "a.png": png });
-  const refused = raw([
-    frame({ choices: [{ index: 0, delta: { content: "Half" } }] }),
-    frame({ error: { code: 400, message } }),
-  ]);
-  await using server = await startModelServer([call("Read", { path: "a.png" }), refused, say("Done.")]);
-  const { end } = await exec(place, server, [...flags, "Look at a.png"]);
-  expect(end).toMatchObject({ exit: 1, error: { http_status: 400 } });
-  expect(server.requests).toHaveLength(2);
 });
 
 test.each<[string, readonly string[], requests: number, says: string]>([

@@ -138,20 +138,23 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     ]);
   });
 
-  test("a symlink on the way to what is protected leads git nowhere", async () => {
-    const files = { "hooks/own/pre-commit": "mine\n", "tools/clean": "mine\n" };
+  test("a directory or symlink put on the way to what is protected leads git nowhere", async () => {
+    const files = { "hooks/own/pre-commit": "mine\n", "tools/clean": "mine\n", "missing/other": "" };
     const moves = [
       ["hooks/own/pre-commit", "mv hooks h2; ln -s h2 hooks; echo evil > h2/own/pre-commit"],
       ["hooks/own/pre-commit", "rm -r hooks; mkdir -p h2/own; ln -s h2 hooks; echo evil > h2/own/pre-commit"],
+      ["hooks/own/pre-commit", "mv hooks h2; mkdir -p hooks/own; echo evil > hooks/own/pre-commit"],
+      ["tools/clean", "mv tools t2; mkdir tools; echo evil > tools/clean"],
+      ["missing/deep/program", "mv missing m2; mkdir -p missing/deep; echo evil > missing/deep/program"],
       ["tools/clean", "mv tools t2; ln -s t2 tools; echo evil > t2/clean"],
       ["tools/clean", "rm -r tools; mkdir t2; ln -s t2 tools; echo evil > t2/clean"],
-      ["missing/program", "mkdir t2; ln -s t2 missing; echo evil > t2/program"],
+      ["missing/deep/program", "rm -r missing; mkdir -p t2/deep; ln -s t2 missing; echo evil > t2/deep/program"],
       ["in/sub/.git/config", "mv in i2; ln -s i2 in; echo evil >> i2/sub/.git/config"],
     ] as const;
     for (const [path, move] of moves) {
       await using place = makePlace(files);
       for (const each of [".", "in/sub"]) runGit(place.project, place.env, ["init", "-q", each]);
-      const programs = { hooksPath: "hooks/own", fsmonitor: "tools/clean", pager: "missing/program" };
+      const programs = { hooksPath: "hooks/own", fsmonitor: "tools/clean", pager: "missing/deep/program" };
       for (const [key, value] of Object.entries(programs))
         runGit(place.project, place.env, ["config", `core.${key}`, value]);
       const ran = await run(place, move);
@@ -216,6 +219,19 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(live.filter((path) => existsSync(join(place.project, path.replace(/\.(git|hooks)\/.*/, ".git"))))).toEqual(
       [],
     );
+  });
+
+  test("what a repository names is kept where a command before moved it", async () => {
+    await using place = makePlace({ "sub/bin/x": "mine\n", "sub/a": "" });
+    runGit(place.project, place.env, ["init", "-q", "sub"]);
+    const set = (key: string, value: string) =>
+      runGit(place.project, place.env, ["config", "-f", "sub/.git/config", key, value]);
+    set("core.pager", "bin/x");
+    set("core.hooksPath", ".hooks/own");
+    const ran = await run(place, "mv sub moved", "mkdir -p moved/.hooks/own; echo evil > moved/bin/x; echo > moved/a");
+    expect(readFileSync(join(place.project, "moved/bin/x"), "utf8")).toBe("mine\n");
+    expect(["a", ".hooks/own"].map((path) => existsSync(join(place.project, "moved", path)))).toEqual([true, false]);
+    expect(notices(ran)).toHaveLength(2);
   });
 
   test("what one run's command changes another does not take for the user's", async () => {

@@ -227,6 +227,21 @@ test.each([
   expect(run.stderr).toContain(words);
 });
 
+test("each model has one line, whatever its name, and a list without any is no silence", async () => {
+  await using place = makePlace();
+  using named = serve({ data: [{ id: "good" }, { id: "bad\nkoda: all is well" }] });
+  const env = { OPENAI_API_KEY: "sk-12345678" };
+  const shown = await kodaFromSource(place, ["models", "openai"], { ...env, OPENAI_BASE_URL: named.url });
+  expect(shown.stdout.trimEnd().split("\n")).toEqual([
+    expect.stringContaining("MODEL"),
+    expect.stringContaining("bad koda: all is well"),
+    expect.stringContaining("good"),
+  ]);
+  using empty = serve({ data: [] });
+  const none = await kodaFromSource(place, ["models", "openai"], { ...env, OPENAI_BASE_URL: empty.url });
+  expect(none).toMatchObject({ exit: 0, stderr: "koda: openai offers no models for this key.\n" });
+});
+
 test("the demo has its one model, and is not asked", async () => {
   await using place = makePlace();
   const { stdout, exit } = await kodaFromSource(place, ["models", "demo"]);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitToBeAlone } from "../../lib/conversation/workspace/alone.ts";
 import { makePlace } from "../support/place.ts";
@@ -14,6 +14,8 @@ test("runs whose writable roots overlap are alone one after the other, and other
   const first = await waitToBeAlone(home, [project], never);
   for (const root of [project, join(project, "sub"), "/"]) await expect(tried(root)).rejects.toMatchObject(isTaken);
   for (const root of [`${project}-two`, "/elsewhere"]) (await tried(root))[Symbol.dispose]();
+  const impatient = waitToBeAlone(home, [project], never, { patienceMs: 1 });
+  await expect(impatient).rejects.toMatchObject({ code: "busy", retryable: true });
   const second = waitToBeAlone(home, [join(project, "sub")], never);
   first[Symbol.dispose]();
   (await second)[Symbol.dispose]();
@@ -23,9 +25,11 @@ test("runs whose writable roots overlap are alone one after the other, and other
 test("what a killed run left keeps no other waiting", async () => {
   await using place = makePlace();
   mkdirSync(join(place.home, "state"));
-  writeFileSync(join(place.home, "state/koda-alone-left"), JSON.stringify([place.project]));
-  using alone = await waitToBeAlone(join(place.home, "state"), [place.project], AbortSignal.timeout(10_000));
-  expect(alone).toBeDefined();
+  const left = ["left", "other"].map((name) => join(place.home, `state/koda-alone-${name}`));
+  for (const [index, path] of left.entries())
+    writeFileSync(path, JSON.stringify([[place.project, "/elsewhere"][index]]));
+  using _alone = await waitToBeAlone(join(place.home, "state"), [place.project], AbortSignal.timeout(10_000));
+  expect(left.filter((path) => existsSync(path))).toEqual([]);
 });
 
 test("of many at a time each is alone once", async () => {

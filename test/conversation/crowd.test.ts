@@ -22,7 +22,7 @@ test.each([1, 26])(
     for (const database of databases) {
       await using store = openStore(database);
       for (const { session, token, items } of sessions.filter((one) => one.database === database)) {
-        const found = await store.items(session);
+        const found = store.items(session);
         expect(found).toHaveLength(items);
         expect(JSON.stringify(found)).toContain(`second of ${token}`);
       }

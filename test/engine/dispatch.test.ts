@@ -113,3 +113,19 @@ test("what a command left for git to run is told to people at once and to the mo
     JSON.stringify(told[0]?.message).slice(1, -1),
   );
 });
+
+test("calls that may not write now, because another run does, fail, and the turn goes on", async () => {
+  const done: string[] = [];
+  let waits = 0;
+  const before = async () => {
+    if (++waits === 1) throw new KodaError("busy", "Another koda run is running commands", { retryable: true });
+  };
+  const calls = called(mark("a", "1"), mark("b", "2"));
+  const model = scripted(calls, called(mark("a", "3")), said("ok"));
+  await using scene = await openScene(model, { tools: [writer(done)], before });
+  const events = await Array.fromAsync(scene.events());
+  expect(endsOf(events).map(({ ok }) => ok)).toEqual([false, false, true]);
+  expect(endsOf(events)[0]?.summary).toContain("Another koda run");
+  expect(done).toEqual(["3 begins", "3 goes on", "3 ends"]);
+  expect(events.findLast(({ type }) => type === "turn.end")).toMatchObject({ reason: "complete" });
+});

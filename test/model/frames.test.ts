@@ -42,4 +42,13 @@ describe("server-sent events", () => {
     };
     expect(flood).toThrow("32 MB");
   });
+
+  test("a stream without an end is given up too, although all of its frames are complete", () => {
+    const reader = new FrameReader();
+    const frames = new TextEncoder().encode(`data: ${"x".repeat(1024 * 1024)}\n\n`);
+    const flood = () => {
+      for (let count = 0; count < 300; count++) expect(reader.read(frames)).toHaveLength(1);
+    };
+    expect(flood).toThrow("256 MB");
+  });
 });

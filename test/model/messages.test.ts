@@ -267,6 +267,12 @@ describe("a request over the wire messages", () => {
       expect(marked[index]).toEndWith(end);
   });
 
+  test("a block that begins where another one is open ends that one", async () => {
+    const use = (id: string) => start(0, { type: "tool_use", id, name: "Read", input: { path: id } });
+    const events = await read(use("a"), use("b"), ended("tool_use"));
+    expect(events.flatMap((event) => (event.type === "call" ? [event.call.id] : []))).toEqual(["a", "b"]);
+  });
+
   test("an error's body is read as the provider writes it", async () => {
     const error = { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } };
     await using server = await startModelServer([status(401, error)]);

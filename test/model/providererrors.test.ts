@@ -71,3 +71,12 @@ test.each<[type: string, message: string, code: ErrorCode]>([
   expect(error).toMatchObject({ code });
   expect(error.message).toContain(message);
 });
+
+test("encrypted thoughts that OpenAI refuses within a stream are refused again by every attempt", async () => {
+  const error = {
+    code: "invalid_encrypted_content",
+    message: "The encrypted content gAAA...DQ== could not be verified.",
+  };
+  const refused = await failing("openai", raw([`data: ${JSON.stringify({ error })}\n\n`]));
+  expect(refused).toMatchObject({ code: "request", retryable: false });
+});

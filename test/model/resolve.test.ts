@@ -36,6 +36,26 @@ const problemOf = (wanted: ModelChoice, given: Given = {}) => failureOf(resolve(
 const openai = { OPENAI_API_KEY: "sk-1" };
 const corp = { baseUrl: "https://llm.corp.example/v1/", apiKeyEnv: "CORP_KEY" };
 
+test.each<[missing: string, env: Env, way: string]>([
+  [
+    "its URL",
+    { AWS_BEARER_TOKEN_BEDROCK: "k" },
+    "set AWS_REGION or AWS_DEFAULT_REGION, or AWS_BEDROCK_BASE_URL, to use bedrock",
+  ],
+  ["a model", { AZURE_OPENAI_API_KEY: "k", AZURE_RESOURCE_NAME: "r" }, "name a model of azure, as in -m azure/MODEL\n"],
+  ["its name", { HF_TOKEN: "k" }, "name a model of huggingface, as in -m huggingface/openai/gpt-oss-120b\n"],
+  [
+    "both",
+    { AZURE_OPENAI_API_KEY: "k" },
+    "name a model of azure, as in -m azure/MODEL, and set AZURE_RESOURCE_NAME, or",
+  ],
+])("where a provider has a key but lacks %s, the message says so", async (_, env, way) => {
+  const { code, message } = await problemOf({}, { env });
+  expect(code).toBe("credentials");
+  expect(message).toContain(way);
+  expect(message).not.toContain("no API key is set");
+});
+
 describe("the model that a name stands for", () => {
   const own = "https://llm.corp.example/v1";
   const loopback = "http://127.0.0.1:8080/v1";

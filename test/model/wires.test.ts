@@ -467,6 +467,21 @@ describe("over the wire responses", () => {
     expect(body).not.toHaveProperty("include");
   });
 
+  test("items that the server does not count are all there, once", async () => {
+    const message = { type: "message", content: [{ type: "output_text", text: "Here." }] };
+    const use = (id: string) => ({ type: "function_call", call_id: id, name: "Read", arguments: "{}" });
+    const output = [message, use("a"), use("b")];
+    const frames = [
+      responsesEvent("response.output_text.delta", { delta: "Here." }),
+      ...output.map((item) => responsesEvent("response.output_item.done", { item })),
+      responsesEvent("response.completed", { response: { status: "completed", output } }),
+    ];
+    await using server = await startModelServer([raw(frames)]);
+    const events = await converse(connectTo(server.url, "responses"));
+    expect(said(events)).toBe("Here.");
+    expect(calls(events).map(({ id }) => id)).toEqual(["a", "b"]);
+  });
+
   test("items that were never completed one by one are taken from the last event", async () => {
     const output = [
       { type: "message", content: [{ type: "output_text", text: "Here." }] },

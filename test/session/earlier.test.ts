@@ -17,10 +17,9 @@ test("a database of the first version keeps its sessions, and all of it is found
   const [info] = store.list();
   expect(info).toMatchObject({ id: "old", title: "Find the needle", turns: 1, costUsd: null, ended: "limit" });
   expect(info && store.outcome(info)).toBe("limit");
-  const found = async (query: string) =>
-    (await store.search(query, 10)).matches.map(({ seq, kind }) => `${seq} ${kind}`);
+  const found = async (query: string) => store.search(query, 10).matches.map(({ seq, kind }) => `${seq} ${kind}`);
   expect((await found("needle")).sort()).toEqual(["2 user", "3 output"]);
   expect(await found("settings")).toEqual(["2 user"]);
   expect(await found("据库")).toEqual(["3 assistant"]);
-  expect((await store.items("old")).map(({ kind }) => kind)).toEqual(["turn_start", "user", "assistant", "turn_end"]);
+  expect(store.items("old").map(({ kind }) => kind)).toEqual(["turn_start", "user", "assistant", "turn_end"]);
 });

@@ -49,8 +49,8 @@ test("a second process is told who holds the session, where, and for how long", 
     await expect(attempt()).rejects.toMatchObject({ code: "session_held", message: expect.stringMatching(message) });
 
   // Looking and copying need no lease.
-  expect(await shelf.store.items("shared")).toHaveLength(1);
-  const fork = await shelf.store.fork("shared");
+  expect(shelf.store.items("shared")).toHaveLength(1);
+  const fork = shelf.store.fork("shared");
   fork.append(user("mine"));
   fork.close();
 
@@ -165,7 +165,7 @@ test("who lost the lease fails at the next write instead of mixing with the new 
 
   slow.close();
   taker.append(user("still the taker's"));
-  expect(await shelf.store.items("shared")).toHaveLength(3);
+  expect(shelf.store.items("shared")).toHaveLength(3);
   taker.close();
 });
 

@@ -97,7 +97,7 @@ test("a compaction replaces all but what it keeps, and a rollback before it brin
   again.close();
   await using last = await shelf.store.open(id);
   expect(last.history()).toEqual(before);
-  expect((await shelf.store.items(id)).map(({ kind }) => kind)).toContain("compaction");
+  expect(shelf.store.items(id).map(({ kind }) => kind)).toContain("compaction");
 });
 
 test("what a trim leaves of a result says where the rest is, again after a compaction and in another process", async () => {

@@ -23,7 +23,7 @@ test("a word is found wherever it was said, with its place and what stands aroun
     reply("Elsewhere."),
   );
   session.endTurn("error", { error: { code: "network", message: "the needle broke" } });
-  const found = (await shelf.store.search("needle", 50)).matches;
+  const found = shelf.store.search("needle", 50).matches;
   expect(found.map(({ seq, kind }) => `${seq} ${kind}`).sort()).toEqual([
     "2 user",
     "3 assistant",
@@ -33,7 +33,7 @@ test("a word is found wherever it was said, with its place and what stands aroun
     "8 turn_end",
   ]);
   expect(found.every(({ session, snippet }) => session === "mine" && /needle/i.test(snippet))).toBe(true);
-  expect((await shelf.store.search("pin", 50)).matches.map(({ seq }) => seq)).toEqual([3]);
+  expect(shelf.store.search("pin", 50).matches.map(({ seq }) => seq)).toEqual([3]);
 });
 
 const said = "The function parse_config() in lib/config.ts threw ENOENT: naïve über-path, 数据库已损坏 => {x: 1}";
@@ -57,7 +57,7 @@ test.each([
   await using shelf = makeShelf();
   const session = shelf.store.create(start);
   session.append(user("something unrelated"), reply(said));
-  expect((await shelf.store.search(query, 50)).matches.map(({ seq }) => seq)).toEqual(isFound ? [2] : []);
+  expect(shelf.store.search(query, 50).matches.map(({ seq }) => seq)).toEqual(isFound ? [2] : []);
   expect(session.recall.search(query)).toHaveLength(isFound ? 1 : 0);
   session.close();
 });
@@ -103,7 +103,7 @@ test.each<[query: string, found: number[]]>([
   await using shelf = makeShelf();
   await using session = shelf.store.create(start);
   session.append(...texts.map(user));
-  expect((await shelf.store.search(query, 50)).matches.map(({ seq }) => seq)).toEqual(found);
+  expect(shelf.store.search(query, 50).matches.map(({ seq }) => seq)).toEqual(found);
 });
 
 test("a part of a word is found after a session with it was deleted", async () => {
@@ -113,11 +113,9 @@ test("a part of a word is found after a session with it was deleted", async () =
   gone.close();
   await using session = shelf.store.create(start);
   session.append(user("Netzverbindung"));
-  expect((await shelf.store.search("verbindung", 50)).total).toBe(2);
+  expect(shelf.store.search("verbindung", 50).total).toBe(2);
   shelf.store.remove(gone.id);
-  expect((await shelf.store.search("verbindung", 50)).matches.map(({ snippet }) => snippet)).toEqual([
-    "Netzverbindung",
-  ]);
+  expect(shelf.store.search("verbindung", 50).matches.map(({ snippet }) => snippet)).toEqual(["Netzverbindung"]);
   using db = new Sqlite(shelf.path);
   expect(db.query("SELECT text FROM word WHERE text <> ''").values()).toEqual([["netzverbindung"]]);
 });
@@ -126,7 +124,7 @@ test("a very long query is answered", async () => {
   await using shelf = makeShelf();
   await using session = shelf.store.create(start);
   session.append(user("alpha"));
-  expect((await shelf.store.search(`alpha ${"beta ".repeat(5000)}`, 50)).matches).toHaveLength(1);
+  expect(shelf.store.search(`alpha ${"beta ".repeat(5000)}`, 50).matches).toHaveLength(1);
 });
 
 test("a long text without spaces is found by all of it, and by what else it has", async () => {
@@ -134,8 +132,13 @@ test("a long text without spaces is found by all of it, and by what else it has"
   await using session = shelf.store.create(start);
   const text = Array.from({ length: 5000 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 37) % 9000))).join("");
   session.append(user(text), user("数据库"));
-  expect((await shelf.store.search(text, 5)).matches.map(({ seq }) => seq)).toEqual([1]);
-  expect((await shelf.store.search(`数据库${text}`, 5)).matches.map(({ seq }) => seq).sort()).toEqual([1, 2]);
+  expect(shelf.store.search(text, 5).matches.map(({ seq }) => seq)).toEqual([1]);
+  expect(
+    shelf.store
+      .search(`数据库${text}`, 5)
+      .matches.map(({ seq }) => seq)
+      .sort(),
+  ).toEqual([1, 2]);
 });
 
 test("a question finds what answers it, not only what has all of its words", async () => {
@@ -154,9 +157,9 @@ test("what matches more of the words comes first, and there is an end to it", as
   await using session = shelf.store.create(start);
   for (let n = 0; n < 80; n++) session.append(user(`red herring number ${n}`));
   session.append(user("a red apple"));
-  expect((await shelf.store.search("red apple", 50)).matches[0]?.seq).toBe(81);
-  expect((await shelf.store.search("pear apple herring", 50)).matches[0]?.seq).toBe(81);
-  expect((await shelf.store.search("red", 50)).matches).toHaveLength(50);
+  expect(shelf.store.search("red apple", 50).matches[0]?.seq).toBe(81);
+  expect(shelf.store.search("pear apple herring", 50).matches[0]?.seq).toBe(81);
+  expect(shelf.store.search("red", 50).matches).toHaveLength(50);
   expect(session.recall.search("red")).toHaveLength(10);
 });
 
@@ -166,7 +169,7 @@ test("the best matches are shown, and all are counted", async () => {
   for (let n = 0; n < 7; n++) session.append(user(`red => ${n}`));
   session.outputs.save(output("o1", "red =>\n"));
   for (const query of ["red", "=>"]) {
-    const { matches, total } = await shelf.store.search(query, 3);
+    const { matches, total } = shelf.store.search(query, 3);
     expect([matches.length, total]).toEqual([3, 8]);
   }
 });
@@ -176,7 +179,7 @@ test("the surroundings that the model is told of are not found", async () => {
   await using session = shelf.store.create(start);
   session.append({ kind: "environment", text: "<environment> needle => </environment>", facts }, user("go"));
   for (const query of ["needle", "=>"]) {
-    expect(await shelf.store.search(query, 3)).toEqual({ matches: [], total: 0 });
+    expect(shelf.store.search(query, 3)).toEqual({ matches: [], total: 0 });
     expect(session.recall.search(query)).toEqual([]);
   }
 });
@@ -213,7 +216,7 @@ test("an output that is saved again is found by its new text only", async () => 
   session.outputs.save(output("o1", "second version\n"));
   expect(session.recall.search("first")).toEqual([]);
   expect(session.recall.search("second")).toEqual([{ where: "output o1, line 1", snippet: "second version" }]);
-  expect((await shelf.store.search("second", 50)).matches).toEqual([
+  expect(shelf.store.search("second", 50).matches).toEqual([
     { session: session.id, seq: 1, at: expect.any(Number), kind: "output", snippet: "second version" },
   ]);
 });
@@ -235,9 +238,9 @@ test("what forks share is found once, in the session that said it", async () => 
   parent.append(user("the needle"));
   parent.outputs.save(output("o1", "needle work\n"));
   parent.close();
-  const fork = await shelf.store.fork("z-parent");
+  const fork = shelf.store.fork("z-parent");
   fork.append(user("a needle of its own"));
-  const places = (await shelf.store.search("needle", 50)).matches.map(({ session, seq, kind }) => ({
+  const places = shelf.store.search("needle", 50).matches.map(({ session, seq, kind }) => ({
     session,
     seq,
     kind,
@@ -249,11 +252,7 @@ test("what forks share is found once, in the session that said it", async () => 
   expect(fork.recall.search("needle")).toHaveLength(3);
   fork.close();
   shelf.store.remove("z-parent");
-  expect((await shelf.store.search("needle", 50)).matches.map(({ session }) => session)).toEqual([
-    fork.id,
-    fork.id,
-    fork.id,
-  ]);
+  expect(shelf.store.search("needle", 50).matches.map(({ session }) => session)).toEqual([fork.id, fork.id, fork.id]);
 });
 
 test("a snippet is about 200 characters around the match, on one line, and cuts no character", async () => {
@@ -299,7 +298,7 @@ test("recording does not wait for the index: what was said gets there when somet
   expect(indexed(shelf)).toBe(45);
   session.append(user("a late needle"));
   expect(session.recall.search("late")).toHaveLength(1);
-  expect((await shelf.store.search("late", 50)).matches).toHaveLength(1);
+  expect(shelf.store.search("late", 50).matches).toHaveLength(1);
   expect(indexed(shelf)).toBe(46);
 });
 
@@ -311,7 +310,7 @@ test("looking back brings its own session into the index, and looking everywhere
   session.append(user("needle"));
   expect(session.recall.search("needle")).toHaveLength(1);
   expect(indexed(shelf)).toBe(1);
-  expect((await shelf.store.search("needle", 50)).matches).toHaveLength(2);
+  expect(shelf.store.search("needle", 50).matches).toHaveLength(2);
   expect(indexed(shelf)).toBe(3);
 });
 
@@ -321,13 +320,13 @@ test("what forks share is found by each of them, whichever brings it into the in
   parent.append(user("old needle"));
   expect(parent.recall.search("needle")).toHaveLength(1);
   parent.append(user("new needle"));
-  await using fork = await shelf.store.fork(parent.id);
+  await using fork = shelf.store.fork(parent.id);
   parent.append(user("needle of the parent"));
   fork.append(user("needle of the fork"));
   expect(fork.recall.search("needle")).toHaveLength(3);
   expect(indexed(shelf)).toBe(3);
   expect(parent.recall.search("needle")).toHaveLength(3);
-  expect((await shelf.store.search("needle", 50)).matches).toHaveLength(4);
+  expect(shelf.store.search("needle", 50).matches).toHaveLength(4);
   expect(indexed(shelf)).toBe(4);
 });
 
@@ -337,16 +336,17 @@ test("what is said after a removal is found, although it may take over the numbe
   kept.append(user("old needle"));
   const gone = shelf.store.create(start);
   gone.append(user("gone"), user("gone needle"));
-  expect((await shelf.store.search("needle", 50)).matches).toHaveLength(2);
+  expect(shelf.store.search("needle", 50).matches).toHaveLength(2);
   gone.close();
   shelf.store.remove(gone.id);
   kept.append(user("new needle"), user("newer needle"));
   expect(kept.recall.search("needle")).toHaveLength(3);
-  expect((await shelf.store.search("needle", 50)).matches.map(({ snippet }) => snippet).sort()).toEqual([
-    "new needle",
-    "newer needle",
-    "old needle",
-  ]);
+  expect(
+    shelf.store
+      .search("needle", 50)
+      .matches.map(({ snippet }) => snippet)
+      .sort(),
+  ).toEqual(["new needle", "newer needle", "old needle"]);
 });
 
 test("processes that seek at the same time while others record find everything in the end, each item once", async () => {
@@ -363,7 +363,7 @@ test("processes that seek at the same time while others record find everything i
     await new Promise((resolve) => setImmediate(resolve));
   }
   expect(await found).toEqual(seekers.map(() => ["50\n", 0]));
-  expect((await shelf.store.search("199", 50)).matches).toHaveLength(1);
+  expect(shelf.store.search("199", 50).matches).toHaveLength(1);
   expect(indexed(shelf)).toBe(200);
 });
 
@@ -376,11 +376,13 @@ test("a session with an item that this koda cannot read does not keep the others
   using db = new Sqlite(shelf.path);
   const readable = db.query<{ body: string }, []>("SELECT body FROM content WHERE id = 2").get()?.body ?? "";
   db.query("UPDATE content SET body = ? WHERE id = 2").run('{"kind":"hologram","text":"needle"}');
-  expect((await shelf.store.search("needle", 50)).matches.map(({ snippet }) => snippet).sort()).toEqual([
-    "first needle",
-    "needle",
-  ]);
+  expect(
+    shelf.store
+      .search("needle", 50)
+      .matches.map(({ snippet }) => snippet)
+      .sort(),
+  ).toEqual(["first needle", "needle"]);
   // A koda that can read it finds the rest.
   db.query("UPDATE content SET body = ? WHERE id = 2").run(readable);
-  expect((await shelf.store.search("needle", 50)).matches).toHaveLength(3);
+  expect(shelf.store.search("needle", 50).matches).toHaveLength(3);
 });

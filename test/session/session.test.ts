@@ -75,7 +75,7 @@ test("items that are appended together are all there or none", async () => {
   expect(session.info.length).toBe(1);
   other.run("DROP TRIGGER refuse");
   session.append(user("two"), user("three"));
-  expect((await shelf.store.items(session.id)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  expect(shelf.store.items(session.id).map(({ seq }) => seq)).toEqual([1, 2, 3]);
 });
 
 test("turns count from 1, and what precedes the first has turn 0", async () => {
@@ -110,10 +110,10 @@ test("a turn begins with all of its first items or not at all", async () => {
   using other = new Sqlite(shelf.path);
   other.run(`CREATE TRIGGER refuse BEFORE INSERT ON item WHEN new.seq = 4 BEGIN SELECT raise(ABORT, 'no'); END`);
   expect(() => session.beginTurn(user("one"), { kind: "note", text: "as JSON" })).toThrow("koda.db");
-  expect(await shelf.store.items(session.id)).toHaveLength(1);
+  expect(shelf.store.items(session.id)).toHaveLength(1);
   other.run("DROP TRIGGER refuse");
   expect(session.beginTurn(user("one"), { kind: "note", text: "as JSON" })).toBe(1);
-  const items = await shelf.store.items(session.id);
+  const items = shelf.store.items(session.id);
   expect(items.map(({ kind, turn }) => [kind, turn])).toEqual([
     ["note", 0],
     ["turn_start", 1],
@@ -212,7 +212,7 @@ test("a session or fork without new items is gone when it is closed, and one tha
   const full = shelf.store.create(start);
   full.append(user("hello"));
   full.close();
-  const fork = await shelf.store.fork(full.id);
+  const fork = shelf.store.fork(full.id);
   fork.close();
   const resumed = await shelf.store.open(full.id);
   resumed.close();
@@ -228,7 +228,7 @@ test("an empty session that somebody else took over meanwhile is theirs to keep"
   taker.append(user("hello"));
   slow.close();
   taker.append(user("still here"));
-  expect(await shelf.store.items("mine")).toHaveLength(2);
+  expect(shelf.store.items("mine")).toHaveLength(2);
 });
 
 test("leaving the scope of a session closes it", async () => {

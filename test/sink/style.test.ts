@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { dollars, wantsColor } from "../../lib/sink/style.ts";
+import { dollars, oneLine, wantsColor } from "../../lib/sink/style.ts";
 
 const colors: readonly [
   choice: "auto" | "always" | "never",
@@ -39,4 +39,12 @@ const amounts: readonly [usd: number, text: string][] = [
 
 describe("money is told as", () => {
   for (const [usd, text] of amounts) test(text, () => expect(dollars(usd)).toBe(text));
+});
+
+test("a line is no wider than it may be, also where a wide character would be cut in half", () => {
+  for (let columns = 10; columns < 30; columns++) {
+    const line = oneLine("complete 界世界世 and\nso on", columns);
+    expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
+    expect(line).toStartWith("complete ");
+  }
 });

@@ -57,6 +57,8 @@ export type Scene = {
   overrides?: Overrides;
   contextWindow?: number;
   maxTurns?: number;
+  /** In place of the wait before calls that may write. */
+  before?: (signal: AbortSignal) => Promise<void>;
   /** The environment item of the first turn. */
   environment?: ItemOf<"environment">;
 };
@@ -83,6 +85,7 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     reaper: host.reaper,
     stop: host.signal,
   });
+  if (scene.before !== undefined) workspace.repositories.before = scene.before;
   const session = host.store(database).create({ cwd: root, model: "m", provider, mode });
   return new Conversation({
     host,

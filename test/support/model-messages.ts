@@ -41,7 +41,10 @@ export function messagesFrames(
 }
 
 /** One event of Messages, for replies that a test writes frame by frame. */
-export function messagesEvent(event: { type: RawMessageStreamEvent["type"] | "ping"; [field: string]: unknown }) {
+export function messagesEvent(event: {
+  type: RawMessageStreamEvent["type"] | "ping" | "error";
+  [field: string]: unknown;
+}) {
   return `event: ${event.type}\n${frame(event)}`;
 }
 

@@ -3,5 +3,5 @@ import { openStore } from "../../lib/session/store.ts";
 
 const [path = "", query = ""] = process.argv.slice(2);
 const store = openStore(path);
-console.log((await store.search(query, 50)).matches.length);
+console.log(store.search(query, 50).matches.length);
 store.close();

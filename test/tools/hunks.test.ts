@@ -82,6 +82,18 @@ const good: [what: string, original: string, hunks: string, result: string][] = 
   ["the exact line where another differs in blanks", "a \na\n", "@@\n-a\n+b", "a \nb\n"],
   ["the end of a file", "x\ny\nx\n", "@@\n-x\n+z\n*** End of File", "x\ny\nz\n"],
   ["the end of a file that ends in empty lines", "x\ny\nx\n\n\n", "@@\n-x\n+z\n*** End of File", "x\ny\nz\n\n\n"],
+  [
+    "the end of a file after a thousand lines like it",
+    "}\n".repeat(1500),
+    "@@\n }\n+end\n*** End of File",
+    `${"}\n".repeat(1500)}end\n`,
+  ],
+  [
+    "a line below its header after a thousand lines like it",
+    `def f():\n${"    x\n".repeat(1500)}def g():\n    x\n`,
+    "@@ def g():\n-    x\n+    y",
+    `def f():\n${"    x\n".repeat(1500)}def g():\n    y\n`,
+  ],
   ["lines that are appended", "1\n", "@@\n+2\n+3\n*** End of File", "1\n2\n3\n"],
   ["lines that are appended after context", "1\n2\n", "@@\n 2\n+3\n*** End of File", "1\n2\n3\n"],
   ["lines put into an empty file", "", "@@\n+1\n+2", "1\n2\n"],

@@ -126,6 +126,19 @@ test("a directory that was moved leaves no empty one behind", async () => {
   expect(pictureOf(ground.root)).toEqual(before);
 });
 
+test("a directory in the place of a committed file comes back with its files", async () => {
+  await using ground = makeGround({ "a.txt": "a\n", place: "was a file\n" });
+  ground.commit();
+  ground.remove("place");
+  ground.write("place/inner/b", "b\n");
+  const before = pictureOf(ground.root);
+  await using snapshot = await ground.snapshot();
+  ground.remove("place");
+  await snapshot.record(ground.key(), live);
+  await undo(ground.key());
+  expect(pictureOf(ground.root)).toEqual(before);
+});
+
 test.each([true, false])("a file that was ignored is not new when the rules change (repository: %s)", async (isGit) => {
   await using ground = makeGround({ ".gitignore": "*.log\nsecret\n", "a/.gitignore": "own\n", "a/b": "b\n" });
   if (isGit) ground.commit();

@@ -19,13 +19,14 @@ export async function waitToBeAlone(
   directory: string,
   roots: readonly string[],
   signal: AbortSignal,
+  { patienceMs = longestWaitMs } = {},
 ): Promise<Disposable> {
-  const deadline = performance.now() + longestWaitMs;
+  const deadline = performance.now() + patienceMs;
   for (;;) {
     signal.throwIfAborted();
     const alone = tryAlone(directory, roots);
     if (alone !== undefined) return alone;
-    if (performance.now() > deadline) throw new KodaError("sandbox", told(roots[0]));
+    if (performance.now() > deadline) throw new KodaError("busy", told(roots[0]), { retryable: true });
     await sleep(20 + 60 * Math.random(), undefined, { signal }).catch(() => undefined);
   }
 }
@@ -56,12 +57,12 @@ function areOthers(directory: string, roots: readonly string[], own: string): bo
 /** The file of a killed run says nothing any more. */
 function isOthers(path: string, roots: readonly string[]): boolean {
   const written = unlessRefused(() => parseJson(readFileSync(path, "utf8")));
-  if (!Array.isArray(written) || !written.some((root) => roots.some((own) => overlap(String(root), own)))) return false;
-  if (!isAbandoned(path)) return true;
+  if (!Array.isArray(written)) return false;
+  if (!isAbandoned(path)) return written.some((root) => roots.some((own) => overlap(String(root), own)));
   unlessRefused(() => unlinkSync(path));
   return false;
 }
 
 function told(root = "/"): string {
-  return `Another run of koda has commands at work in "${root}", and this sandbox protects git's files from one run at a time. Wait for it to end, or give each run its own work tree.`;
+  return `Another koda run is running commands in "${root}", and this sandbox can protect git's files from only one run at a time. Try again later, or give each run its own work tree.`;
 }

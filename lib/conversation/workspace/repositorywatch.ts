@@ -116,9 +116,17 @@ export class RepositoryWatch implements RepositoryGuard {
     this.#protect(paths);
     const held = policy.readonly.filter((path) => backend.guards || !isThere(path));
     const also = [...held, ...pathsNamedByGit(paths.known, policy.write, git)];
+    const named = onceFor(paths, () => pathsNamedByGit(paths.known, policy.write, git));
     const options = { quarantine, open: this.#open, git };
     const alone = (signal: AbortSignal) => waitToBeAlone(dataDirectory ?? place, lasting, signal);
-    const guard = new Guard(paths, { ...options, isMounted: !backend.guards, isBusy, also, ...(record && { alone }) });
+    const guard = new Guard(paths, {
+      ...options,
+      isMounted: !backend.guards,
+      isBusy,
+      also,
+      named,
+      ...(record && { alone }),
+    });
     const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record };
     if (record?.isNeeded(lasting) === true) await this.#look(watched);
     record?.settle(lasting);
@@ -169,6 +177,16 @@ export class RepositoryWatch implements RepositoryGuard {
     const { policy } = this.#options;
     return this.#findings.splice(0).map((finding) => noticeOf(finding, policy));
   }
+}
+
+/** Reads again when a repository is somewhere else than before. */
+function onceFor(paths: ProtectedPaths, read: () => readonly string[]): () => readonly string[] {
+  const places = () => paths.known.map(({ path }) => path).join("\0");
+  let [last, found]: [string, readonly string[]] = [places(), []];
+  return () => {
+    if (places() !== last) [last, found] = [places(), read()];
+    return found;
+  };
 }
 
 function isThere(path: string): boolean {

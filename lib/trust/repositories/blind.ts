@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, renameSync } from "node:fs";
+import { accessSync, constants, lstatSync, readdirSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { reasonOf, unlessRefused } from "../../errors.ts";
 import { folded } from "../../files/path.ts";
@@ -6,7 +6,7 @@ import { HeldDirectory } from "../../files/held.ts";
 import type { RepositoryFinding } from "./finding.ts";
 import { formOfName, isLaidOutBare } from "./names.ts";
 
-/** Directories that a command made and that koda cannot look into as they are. */
+/** Directories that a command made and that koda cannot look into, or change, as they are. */
 
 /** Gives the owner of a directory the rights to look into it; false when koda may not. */
 export function makeReadable(path: string): boolean {
@@ -20,6 +20,13 @@ export function makeReadable(path: string): boolean {
       return true;
     }) ?? false
   );
+}
+
+/** Gives the owner of a directory the rights to change what is in it; false when koda may not, or need not. */
+export function makeWritable(directory: HeldDirectory): boolean {
+  const isWritable = unlessRefused(() => (accessSync(directory.cwd, constants.W_OK | constants.X_OK), true)) ?? false;
+  const open = () => (directory.chmod((statSync(directory.cwd).mode & 0o7777) | 0o700), true);
+  return !isWritable && (unlessRefused(open) ?? false);
 }
 
 const mostEntries = 10_000;

@@ -1,13 +1,15 @@
-import { renameSync } from "node:fs";
+import { realpathSync, renameSync } from "node:fs";
 import { basename, dirname, relative, join } from "node:path";
 import { SerialQueue } from "../../async/serialqueue.ts";
+import { unlessRefused } from "../../errors.ts";
 import { HeldDirectory, namesIn } from "../../files/held.ts";
 import type { Entry } from "../../files/entry.ts";
 import { ancestors, isBelow } from "../../files/path.ts";
 import { problemOf, restoreEntries, Unrestorable, type Restoration } from "../../files/restore.ts";
 import type { HeldEntry } from "../../files/save.ts";
 import type { RepositoryFinding } from "./finding.ts";
-import { identityAt } from "./identity.ts";
+import { makeReadable, makeWritable } from "./blind.ts";
+import { identityAt, statsAt } from "./identity.ts";
 import { isLock, missingObjects, objectsIn, remember, rememberPlace, type Memory } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
 import { guardedParts } from "./parts.ts";
@@ -23,6 +25,8 @@ type GuardOptions = RepositoryOptions & {
   isMounted?: boolean;
   /** Other paths that are to stay as they are, there or not. */
   also?: readonly string[];
+  /** The same, by where the repositories are now. */
+  named?: () => readonly string[];
   /** Does a command run that began earlier and goes on beside the calls? */
   isBusy?: () => boolean;
   /** Resolves when no other run's commands could change what is guarded, until it is disposed. */
@@ -73,20 +77,23 @@ export class Guard {
   }
 
   async #remember(signal: AbortSignal): Promise<readonly Watch[]> {
-    const { open, isMounted = false, also = [], alone } = this.#options;
+    const { open, isMounted = false, also = [], named, alone } = this.#options;
     const whole = this.#paths.entries
       .filter(({ path, kind }) => !this.#isOpen(path) && (!isMounted || kind === "symlink"))
       .map(({ path }) => path);
     const parts = open === undefined ? [] : guardedParts(open);
-    const others = also.filter((path) => !whole.some((above) => isBelow(path, above)));
+    const all = new Set([...also, ...(named?.() ?? [])]);
+    const others = [...all].filter((path) => !whole.some((above) => isBelow(path, above)));
     if (whole.length + parts.length + others.length > 0) this.#alone ??= await alone?.(signal);
     using failed = new DisposableStack();
     failed.defer(() => this.#letOthers());
     const last = new Map(this.#watches.map(({ path, memory }) => [path, memory]));
     const room = { bytes: mostBytes };
     const watches: Watch[] = open === undefined ? [] : [await watch(open, async (...at) => rememberPlace(...at))];
-    for (const path of [...whole, ...parts, ...others])
-      watches.push(await watch(path, (...at) => remember(...at, { last: last.get(path), room })));
+    for (const path of [...whole, ...parts, ...others]) {
+      const watched = await watch(path, (...at) => remember(...at, { last: last.get(path), room }));
+      watches.push({ ...watched, isNamed: others.includes(path) });
+    }
     failed.move();
     return watches;
   }
@@ -146,6 +153,8 @@ type Watch = {
   parent: string | undefined;
   /** As of the last look. */
   objects: ReadonlySet<string>;
+  /** git follows the path, whatever was there; a repository somewhere else is judged. */
+  isNamed?: boolean;
 };
 
 type Look = (parent: HeldDirectory, name: string) => Promise<Memory>;
@@ -178,17 +187,17 @@ type RestoreOptions = {
 async function restoreWatch(watch: Watch, options: RestoreOptions): Promise<readonly Restoration[]> {
   const { clear, forget } = options;
   const { memory, path, identity } = watch;
-  if (identity === undefined && identityAt(path) === undefined && identityAt(watch.above) === watch.parent) return [];
   const restorations: Restoration[] = [];
   try {
     if (clearWay(path, options)) restorations.push({ path });
+    const isMissing = identity === undefined && identityAt(path) === undefined;
+    if (isMissing && identityAt(watch.above) === watch.parent) return restorations;
     const { now, isMoved } = await settle(watch, options);
     if (isMoved || clearWay(now, options)) restorations.push({ path });
-    if (identity === undefined && identityAt(now) === undefined) return restorations;
-    using parent = HeldDirectory.open(dirname(now), { create: true });
-    const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
-    const done = await restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true, keepsNames: true });
-    restorations.push(...done.map((one) => ({ ...one, path: join(parent.path, one.path) })));
+    const isThere = identityAt(path) !== undefined;
+    for (const place of new Set(watch.isNamed === true && isThere ? [now, path] : [now]))
+      if (identity !== undefined || identityAt(place) !== undefined)
+        restorations.push(...(await restoreAt(place, memory, clear)));
     restorations.push(...lostObjects(watch, now));
     if (identity !== undefined && identityAt(now) !== identity) forget(identity);
   } catch (error) {
@@ -197,24 +206,46 @@ async function restoreWatch(watch: Watch, options: RestoreOptions): Promise<read
   return restorations;
 }
 
+async function restoreAt(
+  place: string,
+  memory: Memory,
+  clear: RestoreOptions["clear"],
+): Promise<readonly Restoration[]> {
+  using parent = HeldDirectory.open(dirname(place), { create: true });
+  const isExempt = ({ directory, name }: HeldEntry) => isLock(directory, name);
+  const restore = () => restoreEntries(parent, memory, { clear, isExempt, keepsTimes: true, keepsNames: true });
+  const first = await restore();
+  const isRefused = first.some(({ problem }) => problem?.kind === "refused");
+  const done = isRefused && makeWritable(parent) ? [...first.filter(isDone), ...(await restore())] : first;
+  return done.map((one) => ({ ...one, path: join(parent.path, one.path) }));
+}
+
 /**
  * Takes away what is no directory on the way to a path; false when there is nothing. git follows a symlink, and what is
- * restored where the directory was would not be found.
+ * restored where the directory was would not be found. A directory that is closed to koda is opened: it will be, later.
  */
 function clearWay(path: string, { roots, clear }: Pick<RestoreOptions, "roots" | "clear">): boolean {
+  if (isWayClear(path)) return false;
   const [root] = roots.filter((one) => isBelow(path, one)).sort((a, b) => a.length - b.length);
   if (root === undefined) return false;
   using held = new DisposableStack();
   let directory = held.use(HeldDirectory.open(root));
   for (const name of namesIn(relative(root, dirname(path)))) {
-    const stats = directory.look(name);
+    const look = () => directory.look(name);
+    const stats = unlessRefused(look) ?? (makeReadable(directory.path) ? look() : undefined);
     if (stats?.isDirectory() !== true) {
       if (stats !== undefined) clear({ directory, name });
       return stats !== undefined;
     }
     directory = held.use(directory.child(name));
   }
+  if (identityAt(path) === undefined) makeReadable(directory.path);
   return false;
+}
+
+function isWayClear(path: string): boolean {
+  const look = () => (statsAt(path), realpathSync(dirname(path)) === dirname(path));
+  return unlessRefused(look) ?? false;
 }
 
 /** Told once. */
@@ -241,17 +272,20 @@ async function settle({ kind, path, identity, above, parent }: Watch, { roots, c
     return { now: found, isMoved: false };
   using from = HeldDirectory.open(dirname(found));
   using to = HeldDirectory.open(dirname(path), { create: true });
+  for (const directory of [from, to]) makeWritable(directory);
   clear({ directory: to, name: basename(path) });
   renameSync(from.at(basename(found)), to.at(basename(path)));
   return { now: path, isMoved: true };
 }
 
+const isDone = ({ problem }: Restoration): boolean => problem === undefined;
+
 function findingsOf(repository: string, restorations: readonly Restoration[]): readonly RepositoryFinding[] {
   const nameOf = (path: string) => (isBelow(path, repository) ? relative(repository, path) || basename(path) : path);
   const named = (some: readonly Restoration[]) => [...new Set(some.map(({ path }) => nameOf(path)))];
   if (restorations.length === 0) return [];
-  const parts = named(restorations.filter(({ problem }) => problem === undefined));
-  const lost = named(restorations.filter(({ problem }) => problem !== undefined));
+  const parts = named(restorations.filter(isDone));
+  const lost = named(restorations.filter((one) => !isDone(one)));
   const error = restorations.find(({ problem }) => problem?.kind === "refused")?.problem?.reason;
   return [{ kind: "restored", path: repository, parts, lost, ...(error !== undefined && { error }) }];
 }

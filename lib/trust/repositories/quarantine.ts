@@ -2,6 +2,7 @@ import { renameSync, rmdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { errnoOf, reasonOf, unlessRefused } from "../../errors.ts";
 import { HeldDirectory, Replaced } from "../../files/held.ts";
+import { makeWritable } from "./blind.ts";
 import type { RepositoryFinding } from "./finding.ts";
 import { identityOf } from "./identity.ts";
 
@@ -21,6 +22,7 @@ export function moveToQuarantine({ path, identity, reason }: Suspect, quarantine
   const id = crypto.randomUUID().slice(0, 8);
   try {
     using parent = HeldDirectory.open(dirname(path));
+    makeWritable(parent);
     const entry = { parent, name: basename(path), identity };
     // Nothing is copied: an entry can be of any size. On another file system it stays, and git takes it for nothing.
     const movedTo = unlessRefused(() => carryToQuarantine(entry, quarantine, id)) ?? disarm(entry, id);

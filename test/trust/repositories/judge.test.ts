@@ -271,6 +271,7 @@ const harmless: [title: string, files: Files][] = [
       "logs/refs/stash": "",
     },
   ],
+  ["what git init makes to see if there are symlinks", { tAb1_cD: { link: "testing" }, tAbCdEf: "" }],
   ["samples", { "hooks/pre-commit.sample": { program: "" } }],
   ["an empty directory of remotes", { branches: directory, remotes: directory }],
   ["a rebase that runs nothing", { "rebase-merge/git-rebase-todo": "pick a x\nfixup b exec\n# exec\n" }],

@@ -17,7 +17,7 @@ async function asNobody(script: string): Promise<unknown> {
   const modules = ["judge", "protected", "quarantine", "identity", "guard", "newrepositories"];
   const imports = modules.map((name) => `...(await import(${JSON.stringify(`${lib}/${name}.ts`)}))`);
   const preamble = `
-    const { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } = await import("node:fs");
+    const { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } = await import("node:fs");
     const { judgeRepository, ProtectedPaths, moveToQuarantine, identityAt, Guard, NewRepositories } = { ${imports.join(", ")} };
     const live = new AbortController().signal;
     const project = input + "/work";
@@ -88,4 +88,48 @@ test("a file that was made unreadable is restored with its mode", async () => {
     const modes = ["config", "hooks"].map((name) => statSync(project + "/sub/.git/" + name).mode & 0o777);
     const answer = [findings.map(({ parts, lost }) => [parts, lost]), modes, readFileSync(project + "/sub/.git/config", "utf8")];`);
   expect(answer).toEqual([[[["config", "hooks"], []]], [0o644, 0o755], "mine"]);
+});
+
+test("what lies in a directory that a command closed is restored, wherever it is now", async () => {
+  const answer = await asNobody(`
+    for (const name of ["old", "there"]) mkdirSync(project + "/" + name);
+    writeFileSync(project + "/old/program", "mine");
+    const paths = await ProtectedPaths.find([project], live);
+    const also = ["old/program", "there/program", "later/program"].map((path) => project + "/" + path);
+    const guard = new Guard(paths, { quarantine, also });
+    await guard.begin();
+    mkdirSync(project + "/later");
+    for (const path of also) writeFileSync(path, "evil");
+    mkdirSync(project + "/hidden");
+    renameSync(project + "/sub", project + "/hidden/sub");
+    writeFileSync(project + "/hidden/sub/.git/config", "evil");
+    const closed = ["old", "there", "later", "hidden"].map((name) => project + "/" + name);
+    for (const path of closed) chmodSync(path, 0);
+    await guard.end();
+    for (const path of closed) chmodSync(path, 0o755);
+    const read = (path) => (existsSync(path) ? readFileSync(path, "utf8") : null);
+    const answer = [...also, project + "/hidden/sub/.git/config"].map(read);`);
+  expect(answer).toEqual(["mine", null, null, ""]);
+});
+
+test("a directory in which a command closed koda's way to change it is opened for that", async () => {
+  const answer = await asNobody(`
+    for (const name of ["old", "there"]) mkdirSync(project + "/" + name);
+    writeFileSync(project + "/old/program", "mine");
+    const paths = await ProtectedPaths.find([project], live);
+    const also = ["old/program", "there/program"].map((path) => project + "/" + path);
+    const guard = new Guard(paths, { quarantine, also });
+    const newcomers = new NewRepositories(paths, { quarantine });
+    await guard.begin();
+    for (const path of also) writeFileSync(path, "evil");
+    renameSync(project + "/sub/.git", project + "/there/.git");
+    for (const name of ["sub", "new"]) mkdirSync(project + "/" + name + "/.git", { recursive: true });
+    for (const name of ["sub", "new"]) writeFileSync(project + "/" + name + "/.git/config", "[core]\\npager = evil");
+    const closed = ["old", "there", "sub", "new"].map((name) => project + "/" + name);
+    for (const path of closed) chmodSync(path, 0o555);
+    const found = [...(await guard.end()), ...(await newcomers.look(live))];
+    const read = (path) => (existsSync(path) ? readFileSync(path, "utf8") : null);
+    const contents = [...also, project + "/sub/.git/config", project + "/new/.git/config"].map(read);
+    const answer = [contents, found.filter(({ kind, lost = [] }) => kind === "failed" || lost.length > 0)];`);
+  expect(answer).toEqual([["mine", null, "", null], []]);
 });
