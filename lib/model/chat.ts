@@ -77,6 +77,8 @@ function finishOf(reason: string | undefined, calls: number): FinishReason {
 }
 
 function usageOf(usage: JsonRecord): Usage {
+  // No request is empty: this server does not count.
+  if (usage.prompt_tokens === 0 && usage.completion_tokens === 0) return noUsage;
   const details = recordIn(usage, "prompt_tokens_details");
   const cached = countIn(details, "cached_tokens") ?? countIn(usage, "prompt_cache_hit_tokens");
   const written = countIn(details, "cache_write_tokens");

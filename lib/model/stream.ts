@@ -37,6 +37,7 @@ export async function* streamFrames(
   let reader: Reader | undefined;
   let started = false;
   let ended = false;
+  let wordlessMs = 0;
   try {
     signal.throwIfAborted();
     const response = await withValidKey(endpoint.key, signal, async () => {
@@ -53,13 +54,17 @@ export async function* streamFrames(
     const chunks = readerOf(response);
     reader = chunks;
     while (true) {
+      const since = performance.now();
       const { done, value } = await within(silenceMs(), chunks.read(), endpoint.provider);
       if (done) break;
+      wordlessMs += performance.now() - since;
       listener.heard?.();
       for (let at = 0; at < value.length; at += portionBytes) {
         const complete = frames.read(value.subarray(at, at + portionBytes));
+        if (complete.some(hasWords)) wordlessMs = 0;
         if (complete.length > 0) yield complete;
       }
+      if (wordlessMs > longestWordlessMs(endpoint)) throw wordless(endpoint);
     }
     ended = true;
     yield frames.end();
@@ -79,6 +84,21 @@ export async function* streamFrames(
  * time: this saves 5 MB of 75 in a reply of 4 MB.
  */
 const portionBytes = 32 * 1024;
+
+/** Comments are no frames. */
+function hasWords(frame: Frame): boolean {
+  return !/^\{\s*"type":\s*"ping"/.test(frame);
+}
+
+/** A model may think for long, and all that comes is signs of life: of the provider, or of a proxy that has lost it. */
+function longestWordlessMs({ streamIdleMs }: ModelEndpoint): number {
+  return 6 * streamIdleMs;
+}
+
+function wordless(endpoint: ModelEndpoint): KodaError {
+  const message = `${endpoint.provider.name} sent only signs of life for ${formatDuration(longestWordlessMs(endpoint))}`;
+  return new KodaError("silence", message, { retryable: true, maxRetries: 1 });
+}
 
 /** Renews a key of `api_key_command` before sending when it has expired, and once more when it is refused. */
 async function withValidKey<T>(key: ApiKey | undefined, signal: AbortSignal, send: () => Promise<T>): Promise<T> {

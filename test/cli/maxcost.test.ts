@@ -39,6 +39,16 @@ test.each(["chat", "responses"])("over %s, input that is cached may be counted b
   expect(server.requests).toHaveLength(1);
 });
 
+test("a server that reports no tokens at all is not free", async () => {
+  await using place = makePlace({ a: "one two three four five\n".repeat(2000) });
+  const usage = { input: 0, cached: 0, output: 0 };
+  const free = (path: string) => reply(call("Read", { path }), { usage });
+  await using server = await startModelServer([free("a"), free("b"), say("Done.")]);
+  const { end } = await exec(place, server, [...priced, "--max-cost", "0.04", "read"]);
+  expect(end).toMatchObject({ exit: 5, error: { code: "max_cost" }, usage: { input: null, output: null } });
+  expect(end.usage).not.toHaveProperty("cost_usd");
+});
+
 test("it ends before a request that alone would exceed the limit", async () => {
   await using place = makePlace();
   await using server = await startModelServer([step("a")]);

@@ -393,6 +393,15 @@ describe.each(wires)("what goes wrong on the way, over the wire %s", (wire) => {
     expect(await server.requests[0]?.ended).toBe("gone");
   });
 
+  test("signs of life without a word of the reply are silence in the end", async () => {
+    const signs = [': keep-alive\n\nevent: ping\ndata: {"type": "ping"}\n\n', wait(() => Bun.sleep(20))];
+    await using server = await startModelServer([raw(Array.from({ length: 200 }, () => signs).flat())]);
+    const error = await errorOf(connectTo(server.url, wire, { streamIdleMs: 150 }));
+    expect(error).toMatchObject({ code: "silence", retryable: true, maxRetries: 1 });
+    expect(error.message).toContain("sent only signs of life for 900ms");
+    expect(await server.requests[0]?.ended).toBe("gone");
+  });
+
   test("a slow stream that is never silent for long is no silence", async () => {
     const slow = reply(...["a", "b", "c", "d", "e", "f"].flatMap((word) => [say(word), wait(() => Bun.sleep(60))]));
     await using server = await startModelServer([slow]);
