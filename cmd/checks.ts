@@ -9,7 +9,7 @@ import { counted } from "../lib/counted.ts";
 import { KodaError, messageOf, reasonOf } from "../lib/errors.ts";
 import { endpointOf } from "../lib/model/address.ts";
 import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
-import { keySource } from "../lib/model/providers.ts";
+import { keySource } from "../lib/model/key.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";

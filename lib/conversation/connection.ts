@@ -12,7 +12,7 @@ import { secretVariables } from "../model/headers.ts";
 import { assertPriced } from "../model/catalog.ts";
 import { imagesNotAccepted } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
-import type { ApiKey } from "../model/providers.ts";
+import type { ApiKey } from "../model/key.ts";
 import { secretsIn } from "../model/record.ts";
 import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";

@@ -1,4 +1,4 @@
-import { type ApiKey, isRecognizable, keySource } from "../model/providers.ts";
+import { type ApiKey, isRecognizable, keySource } from "../model/key.ts";
 import type { Notice } from "./event.ts";
 
 /** Looks for the provider's key in a tool's result; returns the warning the first time. */

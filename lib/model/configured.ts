@@ -2,7 +2,8 @@ import type { ProviderConfig } from "../config/config.ts";
 import type { Env } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import { atVariable, withUrlParts } from "./address.ts";
-import { builtInProviders, keyOf, type Provider, withDefaults } from "./providers.ts";
+import { keyOf } from "./key.ts";
+import { builtInProviders, type Provider, withDefaults } from "./providers.ts";
 
 /** The name of the provider of --base-url. The configuration may describe its models without giving it a base URL. */
 export const customProviderName = "custom";

@@ -2,7 +2,8 @@ import type { Env } from "../config/paths.ts";
 import type { Fetch } from "./fetch.ts";
 import type { ExtraHeaders } from "./headers.ts";
 import type { ModelInfo, ModelSettings } from "./model.ts";
-import type { ApiKey, Provider } from "./providers.ts";
+import type { ApiKey } from "./key.ts";
+import type { Provider } from "./providers.ts";
 
 /** A model at a provider: everything that a wire needs to send requests to it. */
 export type ModelEndpoint = {

@@ -7,7 +7,8 @@ import { errorBodyOf, sanitize, statusIn, type ErrorBody } from "./errorbody.ts"
 import { errorCodeOf } from "./errorcode.ts";
 import type { OptionalParameter } from "./model.ts";
 import { customProviderName } from "./configured.ts";
-import { isRecognizable, keySource, type Provider } from "./providers.ts";
+import { isRecognizable, keySource } from "./key.ts";
+import type { Provider } from "./providers.ts";
 import type { HeaderMap } from "./ratelimits.ts";
 import { parameterAdvice, refusedParameter } from "./refusedparameters.ts";
 import { requestedDelay } from "./retryafter.ts";

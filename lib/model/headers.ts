@@ -4,7 +4,8 @@ import type { Env } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import { isNamedSecret, shortestSecret } from "../shell/env.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
-import type { ApiKey, Provider } from "./providers.ts";
+import type { ApiKey } from "./key.ts";
+import type { Provider } from "./providers.ts";
 
 /** The user's own headers for each request to a provider. */
 export type ExtraHeaders = {

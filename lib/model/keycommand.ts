@@ -10,7 +10,7 @@ import { marked, markVariable, newUsersMark } from "../shell/marks.ts";
 import { terminate } from "../system/kill.ts";
 import { withSoftLimits } from "../system/limits.ts";
 import { sanitize } from "./errorbody.ts";
-import type { ApiKey } from "./providers.ts";
+import type { ApiKey } from "./key.ts";
 
 type KeyCommandOptions = {
   provider: string;

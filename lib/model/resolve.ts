@@ -12,7 +12,8 @@ import { type ExtraHeaders, headersOf } from "./headers.ts";
 import { localWindow } from "./localwindow.ts";
 import type { ModelInfo } from "./model.ts";
 import { customProvider, customProviderName, isReady, providersOf, withBaseUrl } from "./configured.ts";
-import { type ApiKey, builtInProviders, keyOf, type Provider } from "./providers.ts";
+import { type ApiKey, keyOf } from "./key.ts";
+import { builtInProviders, type Provider } from "./providers.ts";
 
 /** The user's choice of a model, from flags, environment and configuration. */
 export type ModelChoice = { model?: string; baseUrl?: string; apiKeyEnv?: string; wire?: Wire };

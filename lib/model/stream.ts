@@ -8,7 +8,8 @@ import { parseErrorBody, sanitize } from "./errorbody.ts";
 import { connectionError, responseError, secretsOf } from "./failure.ts";
 import { type Frame, FrameReader } from "./frames.ts";
 import { protocolHeaders } from "./headers.ts";
-import type { ApiKey, Provider } from "./providers.ts";
+import type { ApiKey } from "./key.ts";
+import type { Provider } from "./providers.ts";
 import { type RateLimits, rateLimitsIn } from "./ratelimits.ts";
 
 type Listener = {
