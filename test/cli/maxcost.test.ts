@@ -134,7 +134,7 @@ for (const setting of [undefined, 40_000])
     await using server = await startModelServer([step("a"), say("Done.")]);
     const cost = `providers.custom.models.scripted.price={"input":2,"output":10}`;
     const longest = setting === undefined ? [] : ["--max-output-tokens", String(setting)];
-    // What is left pays for 5000 tokens.
+    // The rest pays for 5000 tokens.
     const flags = ["--wire", "messages", "--config", cost, ...longest, "--max-cost", "0.46201"];
     const { end } = await exec(place, server, [...flags, "read"]);
     expect(end.exit).toBe(0);

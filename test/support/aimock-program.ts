@@ -21,7 +21,7 @@ const call = (name: string, input: object) => ({ name, arguments: JSON.stringify
 const reasoning = "The note comes first.";
 const outliving = `sh -c 'sleep 600; :' "$PWD" > /dev/null 2>&1 &`;
 
-/** What the model says after so many results. */
+/** The model's reply after so many results. */
 const steps: readonly ((note: string) => FixtureResponse)[] = [
   (note) => ({ reasoning, toolCalls: [call("Write", { path: "note.txt", content: `note ${note}\n` })] }),
   () => ({ toolCalls: [call("Bash", { command: `${outliving} printf 'kept\\n' >> note.txt` })] }),

@@ -1,7 +1,7 @@
 import type { Wire } from "../../lib/config/config.ts";
 import type { FinishReason, Usage } from "../../lib/model/model.ts";
 
-/** What a scripted model says, in no wire's own form. */
+/** A part of a scripted reply, in no wire's own form. */
 export type Part =
   | { type: "text"; deltas: readonly string[] }
   | { type: "thinking"; deltas: readonly string[]; token?: string }
@@ -10,7 +10,7 @@ export type Part =
 
 export type Wait = { type: "wait"; until: Promise<unknown> | (() => Promise<unknown>) };
 
-/** Who asks: a reply is rendered for the wire that the request came on. */
+/** The request that is answered: a reply is rendered for its wire. */
 export type Asked = { wire: Wire; index: number; model: string; wantsUsage: boolean };
 
 export type ReplyOptions = { usage?: Partial<Usage> | null; finish?: FinishReason };

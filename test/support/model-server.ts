@@ -102,7 +102,7 @@ export type Script =
 export type ServerOptions = {
   /** False lets through what a strict provider would refuse. */
   strict?: boolean;
-  /** What GET /v1/models lists. */
+  /** The list of GET /v1/models. */
   models?: readonly string[];
   port?: number;
 };
@@ -119,7 +119,7 @@ export type ModelRequestSeen = Omit<HttpRequest, "body"> &
     /** When the request was read to its end, and when its reply was written to its end. */
     arrivedAt: number;
     sentAt?: number;
-    /** Whether the reply was sent to its end, or the client left before. */
+    /** How the reply ended: sent to its end, or the client left before. */
     ended: Promise<Ended>;
   };
 

@@ -74,7 +74,7 @@ function chatFrames(parts: readonly Known[], finish: FinishReason, usage: Usage 
   return [...frames, chatDone];
 }
 
-/** What DeepSeek and those after it send for thinking is not part of OpenAI's API. */
+/** The thinking of DeepSeek and those after it is not part of OpenAI's API. */
 type ChatDelta = ChatCompletionChunk.Choice.Delta & { reasoning_content?: string };
 
 const chatFinish = { stop: "stop", calls: "tool_calls", length: "length", filter: "content_filter" } as const;
@@ -127,7 +127,7 @@ function responsesFrames(
   return [...frames, event({ type: `response.${status}`, response: whole })];
 }
 
-/** What differs between the responses that koda reads; the rest repeats the request. */
+/** The fields that differ between the responses that koda reads; the rest repeats the request. */
 type ResponseFields = Partial<Omit<ModelResponse, "usage">> & { usage?: Partial<ResponseUsage> | null };
 
 type Unnumbered<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;

@@ -13,7 +13,7 @@ export type Figures = {
   /** Input, of which cached, output, of which reasoning. */
   usage: readonly [number | null, number | null, number | null, number | null];
   finish: FinishReason;
-  /** What the next request repeats byte for byte: names of fields, each with the texts that it holds there. */
+  /** The next request repeats these byte for byte: names of fields, each with the texts that it holds there. */
   back?: Readonly<Record<string, readonly string[]>>;
 };
 

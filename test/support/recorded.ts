@@ -87,7 +87,7 @@ function splitReplies(wire: Wire, lines: readonly string[]): string[][] {
   return replies;
 }
 
-/** What the provider sent, frame by frame. */
+/** The frames that the provider sent. */
 export function framesSent({ wire, frames }: RecordedReply): string[] {
   const { encode, closing } = recordings[wire];
   return [...frames.map((line) => encode(line, parsed(line))), ...(closing === "" ? [] : [closing])];
