@@ -8,7 +8,10 @@ import { startModelServer } from "../support/model-server.ts";
 import { chatChunk } from "../support/model-wire.ts";
 import table from "./providererrors.jsonl" with { type: "text" };
 
-/** An error as a provider's documentation or its users quote it; `says` is in the message: its words, or what to do. */
+/**
+ * An error in a provider's form, from reports of users where there are any, else not compared with a source. `says` is
+ * in the message: the provider's words, or what to do.
+ */
 type Row = {
   provider: string;
   what: string;
