@@ -1,6 +1,6 @@
 /**
- * The models that are used when only a provider is named, or nothing. Each was compared with the catalog and with the
- * stored copies of the provider's documentation on 2026-11-19, and none was asked for; Azure's names are the user's own.
+ * The models that are used when only a provider is named, or nothing. Each was compared with the catalog and with a
+ * stored copy of the provider's documentation on 2026-11-19; none was asked for. Azure's names are the user's own.
  */
 export const defaultModels: Readonly<Record<string, string>> = {
   openai: "gpt-6-sol",
