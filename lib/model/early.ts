@@ -1,5 +1,6 @@
 import type { Env } from "../config/paths.ts";
 import { proxyOfFetch } from "../egress/route/upstream.ts";
+import { errnoOf } from "../errors.ts";
 import { isBeingSetUp } from "../system/handshake.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
 
@@ -26,8 +27,9 @@ export function openEarly(baseUrl: string, env: Env, { staleMs = 60_000 } = {}):
     try {
       return await send(address, init);
     } catch (error) {
-      if (init.signal.aborted) throw error;
       // The server may just have closed what was opened early, and Bun remembers a failed look-up for one request.
+      const isDueToOpening = port > 0 || errnoOf(error) === "ENOTFOUND";
+      if (init.signal.aborted || !isDueToOpening) throw error;
       return await send(address, init);
     }
   };

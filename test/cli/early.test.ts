@@ -196,3 +196,19 @@ test("at the usual port, where Bun cannot connect early, the name is looked up",
   expect(Bun.dns.getCacheStats().totalCount).toBe(before + 1);
   expect(() => fetch.preconnect("https://localhost")).toThrow("Invalid port");
 });
+
+test("a first request that breaks where nothing was opened early is left to the retries, which are announced", async () => {
+  let connections = 0;
+  const server = createTcpServer((socket) => {
+    connections++;
+    socket.once("data", () => socket.resetAndDestroy());
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const address = server.address();
+  const port = address !== null && typeof address === "object" ? address.port : 0;
+  const send = openEarly("https://localhost/v1", {});
+  const request = { method: "POST", headers: {}, body: "{}", signal: AbortSignal.timeout(20_000) } as const;
+  await expect(send(`http://127.0.0.1:${port}/v1`, request)).rejects.toThrow();
+  expect(connections).toBe(1);
+  server.close();
+});
