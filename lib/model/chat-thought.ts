@@ -28,10 +28,10 @@ export class ChatThought {
     const [text, field, details] = [this.#text, this.#field, this.#details];
     if (field === undefined && details.length === 0) return undefined;
     [this.#text, this.#field, this.#details] = ["", undefined, []];
-    // The details have all of it, with signatures.
-    const sealed = { field: field ?? "reasoning_details", value: "" } as const;
-    const whole = { field: "reasoning_details", value: JSON.stringify(details) } as const;
-    return { type: "thinking", text, token: tokenOf(details.length > 0 ? whole : sealed, info) };
+    // The details, where there are any, have all of it, with signatures.
+    const value = details.length > 0 ? JSON.stringify(details) : "";
+    const sealed = { field: value === "" && field !== undefined ? field : "reasoning_details", value } as const;
+    return { type: "thinking", text, token: tokenOf(sealed, info) };
   }
 
   /** A detail comes in pieces, of which the last has the signature. */

@@ -44,7 +44,7 @@ export function messagesBodies({ provider, info, settings }: ModelEndpoint): (re
       stream: true,
       max_tokens: first,
       ...thinkingSettings(info, settings, { usual: longest, next: last ?? longest }),
-      tools: tools.length > 0 ? tools.map(toolForm).map(markedAt(tools.length - 1)) : undefined,
+      tools: tools.length > 0 ? toolForms(tools) : undefined,
       system: system === "" ? undefined : [{ type: "text", text: system, cache_control: mark }],
     } satisfies Params;
     const choice = tools.length > 0 && withoutTools ? ({ type: "none" } as const) : undefined;
@@ -59,13 +59,14 @@ const usualMaxOutput = 32_000;
 /** A breakpoint of the provider's prompt cache: it keeps everything up to here. */
 const mark = { type: "ephemeral" } as const;
 
-/** The tools stay cached when another agent has another system prompt. */
-function markedAt(place: number): (tool: Tool, index: number) => Tool {
-  return (tool, index) => (index === place ? { ...tool, cache_control: mark } : tool);
-}
-
-function toolForm({ name, about, input }: ToolOffer): Tool {
-  return { name, description: about, input_schema: { ...input, type: "object" } };
+/** The last is marked: tools stay cached when another agent has another system prompt. */
+function toolForms(tools: readonly ToolOffer[]): Tool[] {
+  return tools.map(({ name, about, input }, index) => ({
+    name,
+    description: about,
+    input_schema: { ...input, type: "object" },
+    ...(index === tools.length - 1 && { cache_control: mark }),
+  }));
 }
 
 /**

@@ -100,7 +100,7 @@ async function asPatch({ file, search, replace }: Written, { context }: Files): 
   return await applyPatch(file, hunk, context);
 }
 
-/** What both have in common at the start and at the end is context. */
+/** The lines that both begin and end with are context. */
 async function asPatchWithContext(edit: Written, { context }: Files): Promise<ToolResult> {
   const { head, gone, come, tail } = partsOf(edit);
   return await applyPatch(edit.file, hunkOf({ head, gone, come, tail }), context);
