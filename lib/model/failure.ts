@@ -142,7 +142,7 @@ function adviceFor(fault: Fault, { key }: ModelEndpoint): string | undefined {
     case "region":
       return "Choose another provider with -m, or a gateway of your own with --base-url";
     case "model_not_found":
-      return /model|deploy/i.test(message)
+      return /model|deploy|is not available/i.test(message)
         ? "Choose another with -m"
         : "Check the base URL, which often ends in /v1, or choose another model with -m";
     case "context":
@@ -150,8 +150,11 @@ function adviceFor(fault: Fault, { key }: ModelEndpoint): string | undefined {
     case "content_policy":
       return "Rephrase the prompt, or choose another model with -m";
     case "quota":
-      return "Check the plan and the billing of the account, or choose another provider with -m";
+      return /fewer max_tokens/.test(message)
+        ? "Pass a smaller --max-output-tokens, or check the billing of the account"
+        : "Check the plan and the billing of the account, or choose another provider with -m";
     case "unsupported_parameter":
+      if (message.includes("use /v1/responses")) return "Pass --wire responses";
       return parameter && parameterAdvice(parameter);
     case "request":
       return requestAdvice(message);
