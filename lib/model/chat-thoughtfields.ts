@@ -25,9 +25,10 @@ export function thoughtFields(
     addField(fields, part, info);
     text += part.text;
   }
-  return quirks.echoThinking && text !== "" && info.thoughts !== false
-    ? { reasoning_content: text, ...fields }
-    : fields;
+  if (!quirks.echoThinking || info.thoughts === false) return fields;
+  // The least that is accepted beside a call.
+  if (text === "" && parts.some(({ type }) => type === "call")) text = " ";
+  return text === "" ? fields : { reasoning_content: text, ...fields };
 }
 
 function addField(fields: Partial<ThoughtFields>, { text, token }: ThinkingPart, info: ModelInfo): void {

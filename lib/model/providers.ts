@@ -50,7 +50,7 @@ export type Quirks = {
   maxTokens?: "max_tokens";
   /** Refuses `stream_options`, and reports usage without it. */
   plainStream?: true;
-  /** Continues after a tool call only when the reply has its `reasoning_content`, even one of another model. */
+  /** Continues after a tool call only when the reply has a `reasoning_content`, even one of another model. */
   echoThinking?: true;
   /** Takes `prompt_cache_key`. */
   cacheKey?: true;

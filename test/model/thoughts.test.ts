@@ -234,3 +234,17 @@ test("another mistake in a request is not blamed on thoughts", async () => {
   await expect(converse(model)).rejects.toMatchObject({ httpStatus: 400, parameter: "reasoning_effort" });
   expect(server.requests).toHaveLength(1);
 });
+
+test.each([
+  ["deepseek", "The `reasoning_content` in the thinking mode must be passed back to the API."],
+  ["moonshot", "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"],
+])("a thought that %s misses is no refused thought", async (provider, message) => {
+  const [, , frames] = rows.find(([name]) => name === provider) ?? expect.unreachable(provider);
+  await using server = await startModelServer([raw(frames), problem(400, message)]);
+  const info = { provider, name: "thinker", wire: "chat", contextWindow: 100_000 } as const;
+  const connect = (known: ModelInfo) => connectTo(server.url, "chat", { info: known });
+  const model = withFallbacks(connect, { info, settings: {}, onFallback: () => expect.unreachable() });
+  const request = { ...hello, messages: nextMessages(await converse(model)) };
+  await expect(converse(model, request)).rejects.toMatchObject({ httpStatus: 400, code: "request" });
+  expect(server.requests).toHaveLength(2);
+});
