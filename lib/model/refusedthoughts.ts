@@ -21,7 +21,7 @@ export function thoughtFallback({ error, request, info }: RefusedRequest): Fallb
 function namesThoughts({ code, message, parameter }: KodaError): boolean {
   if (parameter === "temperature" || (code !== "request" && code !== "unsupported_parameter")) return false;
   if (/must be passed back|is missing/.test(message)) return false;
-  return /thought|thinking|reasoning(?![_.]effort)|encrypted content|signature|extra_content/i.test(message);
+  return /thought|thinking|reasoning(?![_.]effort)|encrypted[ _]content|signature|extra_content/i.test(message);
 }
 
 function hasThoughts({ messages }: ModelRequest, info: ModelInfo): boolean {
