@@ -31,7 +31,6 @@ const expected: Readonly<Record<string, Differences>> = {
   gemini: usual,
   openrouter: usual,
   groq: modern,
-  xai: modern,
   deepseek: echoing,
   mistral: { ...usual, usage: false, idLength: 9 },
   together: usual,
