@@ -73,9 +73,11 @@ function providerError(body: ErrorBody, { status, headers }: Response, endpoint:
   const parameter = found === "request" ? refusedParameter(body) : undefined;
   const code = parameter === undefined ? found : "unsupported_parameter";
   const message = sanitize(body.message, secretsOf(endpoint));
-  const retryAfterMs = requestedDelay(headers, body.message);
+  const retryable = retryableCodes.has(code);
+  // A gateway may send a date with every refusal: no other refusal passes with time.
+  const retryAfterMs = retryable || code === "quota" ? requestedDelay(headers, body.message) : undefined;
   return new KodaError(code, sentence({ code, status, message, parameter }, endpoint), {
-    retryable: retryableCodes.has(code),
+    retryable,
     ...(status !== undefined && { httpStatus: status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(parameter !== undefined && { parameter }),
