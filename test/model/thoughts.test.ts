@@ -189,7 +189,7 @@ const rows: readonly Row[] = [
         ],
       },
     ],
-    "https://platform.claude.com/docs/en/build-with-claude/extended-thinking",
+    "https://platform.claude.com/docs/en/build-with-claude/thinking",
   ],
   // Claude Sonnet 5 keeps the text of its thoughts for itself unless it is asked for it.
   [
