@@ -103,7 +103,7 @@ export const keys = {
   "mcp.expose": {
     ...ofUser(
       t.choiceOf(mcpExposures),
-      "`tools` offers the model each tool of the MCP servers; `list` offers one tool that lists them and one that calls them.",
+      "Whether each tool of the MCP servers is offered (`tools`), or one that lists them and one that calls them (`list`).",
     ),
     default: "tools",
   },
@@ -121,7 +121,7 @@ export const keys = {
   "mcp.servers.*.enabled": ofUser(t.trueOrFalse, "Whether the server is used; true."),
   "mcp.servers.*.enabled_tools": ofUser(
     t.stringList,
-    "The only tools that are offered. Naming a tool that can destroy data allows it in mode auto.",
+    "The only tools that are offered; to name one that may destroy data allows it in mode auto.",
   ),
   "mcp.servers.*.disabled_tools": ofUser(t.stringList, "Tools that are not offered."),
   "mcp.servers.*.start_timeout": ofUser(t.timeLimit, "The longest that the server may take to start; 30s."),
