@@ -41,6 +41,7 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       allow: [...new Set(value("egress.allow"))],
       deny: [...new Set(value("egress.deny"))],
     },
+    hooks: value("hooks"),
   };
 }
 
