@@ -49,7 +49,10 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   ),
   sink: ["config", "engine", "model", "session"],
   conversation:
-    "agents async config egress engine files git model sandbox session shell system tools trust worktree".split(" "),
+    "agents async config egress engine files git hooks model sandbox session shell system tools trust worktree".split(
+      " ",
+    ),
+  hooks: ["async", "config", "engine", "session", "shell"],
   engine: "async config files model session tools trust worktree".split(" "),
   worktree: ["async", "config", "files", "git", "sandbox", "tools"],
   tools: "async config egress files git model sandbox session shell trust".split(" "),

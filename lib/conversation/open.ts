@@ -5,6 +5,7 @@ import { parseRules } from "../egress/rules/rules.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
+import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
 import type { ModelInfo } from "../model/model.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
@@ -92,6 +93,7 @@ export async function openConversation(
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
+    hooks: await hooksOf(settings),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
@@ -131,6 +133,13 @@ function assertUsable(settings: Settings): void {
   toolsOf(settings);
   parseRules(settings.loaded.config.egress);
   parseUpstream(settings.env);
+}
+
+/** Most runs have none, and load nothing for them. */
+async function hooksOf({ loaded: { config } }: Settings): Promise<Hooks | undefined> {
+  if (config.hooks.length === 0) return undefined;
+  const { openHooks } = await import("../hooks/hooks.ts");
+  return openHooks(config.hooks);
 }
 
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */
