@@ -20,7 +20,7 @@ export const hookList: ConfigType<readonly HookConfig[]> = {
     return hooks.find((hook) => typeof hook === "string");
   },
   grows: true,
-  mask: (raw) => (Array.isArray(raw) ? raw.map(masked) : raw),
+  mask: (raw) => (hasKey(raw) && Array.isArray(raw) ? raw.map(masked) : raw),
 };
 
 const moment = choiceOf(hookMoments);
@@ -87,6 +87,12 @@ function anchored(pattern: string): RegExp | undefined {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+/** Otherwise the value is its own mask, and may be printed. */
+function hasKey(raw: unknown): boolean {
+  const text = JSON.stringify(raw);
+  return maskKeys(text) !== text;
 }
 
 function masked(hook: unknown): unknown {

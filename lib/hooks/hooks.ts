@@ -65,6 +65,7 @@ class Tally {
   }
 
   add(hook: HookConfig, end: HookEnd): void {
+    if (end.leftBehind) this.#post("info", `Processes that the ${nameOf(hook)} left running were stopped`);
     if ("failed" in end) return this.#fail(hook, end.failed);
     const exposure = this.#ground.watchKey(nameOf(hook), `${end.denied ?? ""}${end.context ?? ""}`);
     if (exposure !== undefined) this.#ground.events.post(exposure);

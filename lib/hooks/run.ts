@@ -10,7 +10,7 @@ import { signalBehind } from "../shell/summary.ts";
 import { type HookDecision, isEnding, readDecision } from "./decision.ts";
 
 /** The end of a hook: its decision, or the problem with it. */
-export type HookEnd = HookDecision | { failed: string };
+export type HookEnd = (HookDecision | { failed: string }) & { leftBehind?: true };
 
 type Surroundings = Pick<OpenOptions, "env" | "policy"> & { shell: Shell };
 
@@ -43,7 +43,8 @@ export async function runHook(
   const work = Promise.all([program.ended, feed(program, input), collect(program, stdout.add)]);
   const [ended] = await unlessAborted(work, signal, { graceMs });
   signal.throwIfAborted();
-  return endOf(hook, ended, { stdout: stdout.kept(), stderr: textOf(stderr.kept()) });
+  const end = endOf(hook, ended, { stdout: stdout.kept(), stderr: textOf(stderr.kept()) });
+  return ended.leftBehind ? { ...end, leftBehind: true } : end;
 }
 
 /** A hook need not read its input. */

@@ -184,7 +184,7 @@ test.each(failures)(
 
 test("a hook may print a gigabyte: it is stopped, and koda does not keep it", async () => {
   await using place = makePlace({}, "/var/tmp");
-  configure(place, { hooks: [{ on: "prompt", command: "yes | head -c 1G; yes >&2 | head -c 1G" }] });
+  configure(place, { hooks: [{ on: "prompt", command: "yes | head -c 1G >&2; yes | head -c 1G" }] });
   await using server = await startModelServer([say("Done.")]);
   const child = start(place, ["exec", "--json", ...using(server), "go"]);
   const { end, events } = await follow(child).finished();
@@ -299,13 +299,10 @@ test("hooks run in the sandbox and without secrets", async () => {
 test("nothing that a hook starts outlives it", async () => {
   const mark = 100_000 + Math.floor(Math.random() * 800_000);
   const command = `(trap '' TERM HUP; sleep ${mark}.1) & setsid sleep ${mark}.2 & sleep ${mark}.3 &`;
-  await run(
-    [say("Done.")],
-    [
-      { on: "prompt", command },
-      { on: "session.end", command },
-    ],
-  );
+  const { events } = await run([say("Done.")], [{ on: "prompt", command }]);
+  expect(notices(events)).toEqual([
+    expect.stringMatching(/^info: Processes that the hook .* left running were stopped$/),
+  ]);
   expect(processesWith(`sleep\0${mark}`)).toEqual([]);
 }, 30_000);
 
@@ -405,6 +402,20 @@ test("calls that a hook wants to see run one after the other; an asked change is
   );
   expect(order).toEqual(["tool.start", "tool.end", "tool.start", "tool.end"]);
   expect(end.tools.ok).toBe(2);
+});
+
+test("a session that goes on without a prompt asks no hook about one, and keeps the hooks of its flags", async () => {
+  await using place = makePlace({}, "/var/tmp");
+  await using server = await startModelServer([write("a.txt"), say("Done.")]);
+  const hooks = `hooks=${JSON.stringify([
+    { on: "prompt", command: log },
+    { on: "stop", command: log },
+  ])}`;
+  const first = await exec(place, server, ["go", "--max-turns", "1", "--config", hooks]);
+  expect([...ending(first.end), first.end.resume]).toEqual(["limit 5", "max_turns", expect.stringContaining(hooks)]);
+  const args = ["--resume", first.end.session ?? "", "--config", hooks];
+  expect((await exec(place, server, args)).end.text).toBe("Done.");
+  expect(logged(place).map(({ hook }) => hook)).toEqual(["prompt", "stop"]);
 });
 
 test("a mistake in the configuration of a hook refuses the command line", async () => {

@@ -68,9 +68,10 @@ test("a project's hooks need its trust, and then come after the user's", async (
   expect(commands(await load({ user: [stop], project: [], isTrusted: true }))).toEqual(["true"]);
 });
 
-test("a key in a command is not shown, and a hook of the command line is not printed", async () => {
+test("a key in a command is not shown, and a hook with one is not printed", async () => {
   const command = "curl -H 'authorization: Bearer sk-proj-abcdef123456' https://ci.example";
   const shown = describeConfig(await load({ user: [{ ...stop, command }] })).find(({ key }) => key === "hooks");
   expect(shown?.value).toEqual([{ ...stop, command: "curl -H 'authorization: [key]' https://ci.example" }]);
-  expect(isPrintable(`hooks=${JSON.stringify([stop])}`)).toBe(false);
+  const isPrinted = (hook: unknown) => isPrintable(`hooks=${JSON.stringify([hook])}`);
+  expect([stop, { ...stop, command }].map(isPrinted)).toEqual([true, false]);
 });
