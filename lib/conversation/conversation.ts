@@ -264,7 +264,8 @@ const graceMs = 3_000;
 
 /** The context of hooks that allowed it; throws when one denied. */
 function said(on: "session.start" | "prompt", { denied, context }: HookVerdict): Item[] {
-  if (denied !== undefined) throw new KodaError("hook", `Denied by the ${denied.rule}`);
+  if (denied !== undefined)
+    throw new KodaError("hook", `The ${on === "prompt" ? "prompt" : "session"} was denied by the ${denied.rule}`);
   return context === undefined ? [] : [hookNote(on, context)];
 }
 

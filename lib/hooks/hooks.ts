@@ -96,10 +96,9 @@ class Tally {
 
   #deny(hook: HookConfig, said: string): void {
     const reason = shortened(said, mostReason);
-    const rule = `${nameOf(hook)}: ${shortened(reason, mostName)}`;
-    this.#denials.push({ rule, reason });
+    this.#denials.push({ rule: `hook "${shortened(hook.command, mostOfRule)}": ${reason}`, reason });
     // The end of a call has the rule itself, and a denied start the error.
-    if (hook.on === "tool.after" || hook.on === "stop") this.#post("info", `Denied by the ${rule}`);
+    if (hook.on === "tool.after" || hook.on === "stop") this.#post("info", `Denied by the ${nameOf(hook)}: ${reason}`);
   }
 
   #post(level: "info" | "warn" | "error", message: string): void {
@@ -107,8 +106,10 @@ class Tally {
   }
 }
 
-const mostName = 200;
+/** In a narrow terminal a rule is cut, and the reason has to be seen. */
+const mostOfRule = 30;
+const mostOfName = 100;
 
 function nameOf({ on, command }: HookConfig): string {
-  return `hook "${shortened(command, mostName)}" (${on})`;
+  return `hook "${shortened(command, mostOfName)}" (${on})`;
 }

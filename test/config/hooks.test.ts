@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { describeConfig } from "../../lib/config/describe.ts";
 import { loadConfig } from "../../lib/config/load.ts";
 import { isPrintable } from "../../lib/config/overrides.ts";
@@ -74,4 +75,16 @@ test("a key in a command is not shown, and a hook with one is not printed", asyn
   expect(shown?.value).toEqual([{ ...stop, command: "curl -H 'authorization: [key]' https://ci.example" }]);
   const isPrinted = (hook: unknown) => isPrintable(`hooks=${JSON.stringify([hook])}`);
   expect([stop, { ...stop, command }].map(isPrinted)).toEqual([true, false]);
+});
+
+test("the examples of the page can be used as they stand", async () => {
+  const examples = [...readFileSync("docs/hooks.md", "utf8").matchAll(/```jsonc\n([\s\S]*?)```/g)];
+  expect(examples).toHaveLength(3);
+  for (const [, example = ""] of examples) {
+    await using place = makePlace();
+    configure(place, example);
+    const standing = { env: {}, home: place.home, root: place.project, bare: false, isTrusted: false, overrides: {} };
+    const { config } = await loadConfig({ ...standing, sets: [] });
+    expect(config.hooks.length).toBeGreaterThan(0);
+  }
 });

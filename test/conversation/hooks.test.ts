@@ -89,3 +89,13 @@ test("an end that a hook denies again and again ends the run as a loop", async (
   const events = await Array.fromAsync(scene.events());
   expect(events.at(-1)).toMatchObject({ status: "failed", error: { code: "loop" }, tools: { denied: 4 } });
 });
+
+test("a run without hooks loads nothing for them", () => {
+  const program = `
+    await import(${JSON.stringify(join(import.meta.dir, "../../cmd/exec.ts"))});
+    const loaded = (folder) => Object.keys(require.cache).some((path) => path.includes(folder));
+    console.log(loaded("/lib/conversation/"), loaded("/lib/hooks/"));
+  `;
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program]);
+  expect(`${stdout}${stderr}`).toBe("true false\n");
+});
