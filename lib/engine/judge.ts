@@ -1,4 +1,5 @@
 import { unlessAborted } from "../async/unlessaborted.ts";
+import { watchRewriting } from "../tools/rewritten.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
 import { hookNote } from "./hooknote.ts";
@@ -32,8 +33,15 @@ export async function tellHooks(turn: Turn, call: Prepared, result: ToolResult, 
   if (turn.hooks?.has("tool.after", call.call.tool) !== true) return;
   const { ok, exitCode } = result;
   const told = { ok, text: resultText(result), ...(exitCode !== undefined && { exit_code: exitCode }) };
-  const occasion = { on: "tool.after" as const, ...factsOf(call), result: told };
-  const { denied, context } = await turn.hooks.run(occasion, turn, signal);
+  const facts = factsOf(call);
+  const rewritten = await watchRewriting(facts.writes ?? [], { ...turn.contextOf(call.call.id), signal });
+  const { denied, context } = await turn.hooks.run({ on: "tool.after", ...facts, result: told }, turn, signal);
+  const changes = await rewritten();
+  if (changes.length > 0)
+    turn.session.append({
+      kind: "note",
+      text: ["The user's hook changed files after your call:", ...changes].join("\n"),
+    });
   const said = [denied?.reason, context].filter((text) => text !== undefined);
   turn.session.append(...said.map((text) => hookNote("tool.after", text)));
 }

@@ -184,17 +184,25 @@ test.each(failures)(
 
 test("a hook may print a gigabyte: it is stopped, and koda does not keep it", async () => {
   await using place = makePlace({}, "/var/tmp");
-  configure(place, { hooks: [{ on: "prompt", command: "yes | head -c 1G >&2; yes | head -c 1G" }] });
+  const hooks = [
+    { on: "prompt", command: "yes | head -c 1G >&2; yes | head -c 1G" },
+    { on: "session.end", command: "while ! test -e go; do sleep 0.01; done" },
+  ];
+  configure(place, { hooks });
   await using server = await startModelServer([say("Done.")]);
   const child = start(place, ["exec", "--json", ...using(server), "go"]);
-  const { end, events } = await follow(child).finished();
+  const lines = follow(child);
+  await lines.until(({ type }) => type === "turn.end");
+  const [, peak] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
+  place.write("go", "");
+  const { end, events } = await lines.finished();
   expect([...ending(end), notices(events)]).toEqual([
     "done 0",
     undefined,
     [expect.stringMatching(/^warn: The hook .* failed: it printed more than 1 MiB$/)],
   ]);
-  expect((child.resourceUsage()?.maxRSS ?? Infinity) / 1e6).toBeLessThan(150);
-});
+  expect(Number(peak) / 1024).toBeWithin(20, 120);
+}, 60_000);
 
 test("a session.start hook and a prompt hook give the model context, and can stop the run before it begins", async () => {
   const start = { on: "session.start", command: printing({ context: "The branch is frozen." }) };
@@ -229,13 +237,41 @@ test("a tool.after hook cannot undo a call: its context and its denial are in th
     { on: "tool.after", match: "Write", command: "echo too long >&2; exit 2" },
   ];
   const { end, events, requests } = await run([write("a.txt"), say("Done.")], hooks);
-  expect(requests[1]?.slice(-2)).toEqual([
+  expect(requests[1]?.slice(-3)).toEqual([
+    expect.stringMatching(/changed files after your call:\n"a\.txt" has changed/),
     "The user's hook (tool.after) says:\ntoo long",
     "The user's hook (tool.after) says:\nIt is formatted.",
   ]);
   expect(end.tools).toEqual({ ok: 1, failed: 0, denied: 0 });
   expect(of(events, "diff")[0]?.patch).toContain("+x\n+formatted");
   expect(notices(events)).toEqual(['info: Denied by the hook "echo too long >&2; exit 2" (tool.after): too long']);
+});
+
+test("a formatter does not make the model read again what it edited", async () => {
+  const format = "sed -i 's/ *= */ = /' 'a b.ts'";
+  const edit = (old: string, now: string) => call("Edit", { path: "a b.ts", edits: [{ old, new: now }] });
+  const script = [write("a b.ts", "a=1\n"), edit("a = 1", "a=2"), edit("a = 2", "a = 3"), say("Done.")];
+  const { end, requests } = await run(script, [{ on: "tool.after", match: "Edit|Write", command: format }]);
+  expect([end.tools, end.text]).toEqual([{ ok: 3, failed: 0, denied: 0 }, "Done."]);
+  const change = ["The user's hook changed files after your call:", '"a b.ts" has changed (+1 -1).', "@@ -1,1 +1,1 @@"];
+  expect(requests[1]?.at(-1)).toBe([...change, "-a=1", "+a = 1"].join("\n"));
+  expect(requests[2]?.at(-1)).toBe([...change, "-a=2", "+a = 2"].join("\n"));
+  expect(requests[3]?.at(-1)).toContain("Edited");
+});
+
+test("of a file that a hook rewrote as a whole, or removed, the model is told no more", async () => {
+  const commands: [string, string][] = [
+    ["seq 1000 > a.txt", '"a.txt" has changed: Read it again before you edit it.'],
+    ["rm a.txt", '"a.txt" cannot be read any more: no such file or directory (ENOENT).'],
+    [
+      "rm a.txt; ln -s /etc/passwd a.txt",
+      '"a.txt" cannot be read any more: too many levels of symbolic links (ELOOP).',
+    ],
+  ];
+  for (const [command, told] of commands) {
+    const { requests } = await run([write("a.txt"), say("Done.")], [{ on: "tool.after", command }]);
+    expect(requests[1]?.at(-1)).toBe(`The user's hook changed files after your call:\n${told}`);
+  }
 });
 
 test("a stop hook may send the model on, once", async () => {
