@@ -428,18 +428,25 @@ test("a project's hooks do not run until it is trusted", async () => {
   expect(bare.log).toEqual([]);
 });
 
-test("calls that a hook wants to see run one after the other; an asked change is still missed", async () => {
-  const hooks = [{ on: "tool.before", match: "List|Read", command: `${log}; sleep 0.2` }];
-  const script = [reply(call("List", { path: "." }), call("Read", { path: "a.txt" })), say("Here it is.")];
-  const { end, events } = await run(script, hooks, {
-    files: { "a.txt": "a\n" },
-    args: ["--fail-on", "no-change"],
-  });
-  const order = events.flatMap((event) =>
-    event.type === "tool.start" || event.type === "tool.end" ? [event.type] : [],
-  );
-  expect(order).toEqual(["tool.start", "tool.end", "tool.start", "tool.end"]);
+test("calls that a hook wants to see run one after the other", async () => {
+  const command = "cat >/dev/null; echo begins >> order; sleep 0.1; echo ends >> order";
+  const hooks = [{ on: "tool.before", match: "List|Glob", command }];
+  const script = [reply(call("List", { path: "." }), call("Glob", { pattern: "*" })), say("Here it is.")];
+  await using place = makePlace({}, "/var/tmp");
+  configure(place, { hooks });
+  await using server = await startModelServer(script);
+  const { end } = await exec(place, server, ["go"]);
   expect(end.tools.ok).toBe(2);
+  expect(readFileSync(join(place.project, "order"), "utf8")).toBe("begins\nends\n".repeat(2));
+});
+
+test("a change of a hook's is none of the model's: a task that asked for one is not finished by it", async () => {
+  const script = () => say("I fixed the bug.");
+  const prompt = "Fix the bug in a.txt";
+  const plain = await run(script, [], { prompt });
+  const hooked = await run(script, [{ on: "prompt", command: log }], { prompt });
+  expect(plain.end.incomplete).toHaveLength(1);
+  expect([hooked.end.incomplete, hooked.requests.length]).toEqual([plain.end.incomplete, plain.requests.length]);
 });
 
 test("a session that goes on without a prompt asks no hook about one, and keeps the hooks of its flags", async () => {
