@@ -13,6 +13,8 @@ import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
+import { finishName } from "../tools/finish.ts";
+import { builtInTools } from "../tools/registry.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
 import { connectionFor } from "./connection.ts";
@@ -93,7 +95,7 @@ export async function openConversation(
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
-    hooks: await hooksOf(settings),
+    hooks: await hooksOf(settings, post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
@@ -136,10 +138,13 @@ function assertUsable(settings: Settings): void {
 }
 
 /** Most runs have none, and load nothing for them. */
-async function hooksOf({ loaded: { config } }: Settings): Promise<Hooks | undefined> {
+async function hooksOf({ loaded: { config } }: Settings, post: (event: Event) => void): Promise<Hooks | undefined> {
   if (config.hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
-  return openHooks(config.hooks);
+  return openHooks(config.hooks, {
+    tools: [...builtInTools.map(({ name }) => name), finishName],
+    warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
+  });
 }
 
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */

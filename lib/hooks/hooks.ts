@@ -2,11 +2,21 @@ import type { HookConfig, HookMoment } from "../config/config.ts";
 import type { HookGround, HookOccasion, Hooks, HookVerdict } from "../engine/hooks.ts";
 import { shortened } from "../session/graphemes.ts";
 import { isEnding } from "./decision.ts";
-import { matches } from "./match.ts";
+import { faultOfMatch, matches } from "./match.ts";
 import { type HookEnd, runHook } from "./run.ts";
 
+type HooksOptions = {
+  /** The names of all tools that there are. */
+  tools: readonly string[];
+  warn: (message: string) => void;
+};
+
 /** The hooks of a conversation, in the order of the configuration. */
-export function openHooks(configured: readonly HookConfig[]): Hooks {
+export function openHooks(configured: readonly HookConfig[], { tools, warn }: HooksOptions): Hooks {
+  for (const hook of configured) {
+    const fault = faultOfMatch(hook, tools);
+    if (fault !== undefined) warn(`The ${nameOf(hook)} may not run when it should: ${fault}`);
+  }
   let count = 0;
   const hooksOn = (on: HookMoment, tool?: string) =>
     configured.filter((hook) => hook.on === on && (tool === undefined || matches(hook, tool)));

@@ -112,6 +112,15 @@ test("a hook sees only the tools that its match names, by any name that the mode
   expect(guarded.log.map(({ tool }) => tool)).toEqual(["ApplyPatch"]);
 });
 
+test("a match that names no tool is told, since its hook would never run", async () => {
+  const matched = ["bash|Write", "Wriet", "files__read|Write", ".*bash", "Finish|ApplyPatch|Edit"];
+  const hooks = matched.map((match) => ({ on: "tool.before", match, command: "true" }));
+  const { events } = await run([say("Done.")], hooks);
+  const told = (name: string, meant: string) =>
+    `warn: The hook "true" (tool.before) may not run when it should: no tool is called "${name}" (did you mean "${meant}"?)`;
+  expect(notices(events)).toEqual([told("bash", "Bash"), told("Wriet", "Write")]);
+});
+
 test("a rewritten input is what runs, what is shown, and what the model is told", async () => {
   const input = { path: "b.txt", content: "safe\n" };
   const hooks = [

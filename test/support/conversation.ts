@@ -125,7 +125,7 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     settings,
     own: { look: () => {}, has: () => false },
     watchKey: () => undefined,
-    hooks: scene.hooks && openHooks(scene.hooks),
+    hooks: scene.hooks && openHooks(scene.hooks, { tools: [], warn: () => {} }),
     resume: null,
   });
 }
