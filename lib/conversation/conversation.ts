@@ -108,8 +108,8 @@ export class Conversation implements AsyncDisposable {
     try {
       const stop = AbortSignal.any([signal, this.#life.signal]);
       const turn = this.#turn(request, changes);
-      const [before, after] = yield* this.#askHooks(turn, request, stop);
-      return yield* runTurn(turn, [...this.#environment(), ...before, requestItem(request), ...after], stop);
+      const words = yield* this.#askHooks(turn, request, stop);
+      return yield* runTurn(turn, [...this.#opening(request), ...words], stop);
     } finally {
       const kept = this.#keep(changes);
       this.#running = undefined;
@@ -130,18 +130,18 @@ export class Conversation implements AsyncDisposable {
     }
   }
 
-  /** The words of the hooks before and after the prompt. Nothing is recorded when one denies. */
-  async *#askHooks(turn: Turn, { prompt }: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, [Item[], Item[]]> {
+  /** The words of the hooks on a start and on a prompt. Nothing is recorded when one denies. */
+  async *#askHooks(turn: Turn, { prompt }: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, Item[]> {
     const { start, session } = this.parts;
-    const before: Item[] = [];
+    const words: Item[] = [];
     if (!this.#hasBegun) {
       const source = start.source === "new" ? "startup" : start.source;
-      before.push(...said("session.start", yield* runHooks(turn, { on: "session.start", source }, signal)));
+      words.push(...said("session.start", yield* runHooks(turn, { on: "session.start", source }, signal)));
     }
     this.#hasBegun = true;
-    if (prompt.length === 0) return [before, []];
+    if (prompt.length === 0) return words;
     const occasion = { on: "prompt" as const, prompt: textOfParts(prompt), turn: session.info.turns + 1 };
-    return [before, said("prompt", yield* runHooks(turn, occasion, signal))];
+    return [...words, ...said("prompt", yield* runHooks(turn, occasion, signal))];
   }
 
   async #keep(changes: Changes): Promise<void> {
@@ -221,9 +221,10 @@ export class Conversation implements AsyncDisposable {
     };
   }
 
-  #environment(): Item[] {
+  #opening({ prompt }: TurnRequest): Item[] {
     const environment = this.parts.environment();
-    return environment === undefined ? [] : [environment];
+    const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
+    return environment === undefined ? [request] : [environment, request];
   }
 
   #newChanges(): Changes {
@@ -267,10 +268,6 @@ function said(on: "session.start" | "prompt", { denied, context }: HookVerdict):
   if (denied !== undefined)
     throw new KodaError("hook", `The ${on === "prompt" ? "prompt" : "session"} was denied by the ${denied.rule}`);
   return context === undefined ? [] : [hookNote(on, context)];
-}
-
-function requestItem({ prompt }: TurnRequest): Item {
-  return prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
 }
 
 const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";

@@ -217,13 +217,11 @@ test("a session.start hook and a prompt hook give the model context, and can sto
   const start = { on: "session.start", command: printing({ context: "The branch is frozen." }) };
   const ask = { on: "prompt", command: printing({ context: "Ticket 7." }) };
   const { requests } = await run([say("Done.")], [start, ask]);
-  const [, ...told] = requests[0]?.slice(-3) ?? [];
   expect(requests[0]?.slice(-3)).toEqual([
-    expect.stringContaining("The user's hook (session.start) says:\nThe branch is frozen."),
     "do it",
+    "The user's hook (session.start) says:\nThe branch is frozen.",
     "The user's hook (prompt) says:\nTicket 7.",
   ]);
-  expect(told).toHaveLength(2);
   for (const on of ["session.start", "prompt"]) {
     const end = { on: "session.end", command: log };
     const denied = await run([], [{ on, command: "echo not on Fridays >&2; exit 2" }, end]);
