@@ -87,7 +87,7 @@ export async function* runEndHooks(
     yield* runHooks(ground, occasion, stop.aborted ? afterGrace(stop, graceMs) : stop);
   } catch (error) {
     if (!(error instanceof KodaError)) throw error;
-    const message = `The hooks on ${occasion.on} did not end: ${error.message}`;
+    const message = `Not every hook on ${occasion.on} ran to its end: ${error.message}`;
     yield { type: "notice", level: "warn", code: "hook", message };
   }
   yield* ground.events.drain();

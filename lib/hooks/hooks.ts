@@ -32,12 +32,7 @@ export function openHooks(configured: readonly HookConfig[], { tools, warn }: Ho
       for (const hook of hooksOf(occasion)) {
         const { shell, policy, variables } = ground.contextOf(`hook-${++count}`);
         const surroundings = { shell, policy, env: variables() };
-        try {
-          tally.add(hook, await runHook(hook, tally.input(), surroundings, signal));
-        } catch (error) {
-          if (signal.aborted) tally.stopped(hook);
-          throw error;
-        }
+        tally.add(hook, await runHook(hook, tally.input(), surroundings, signal));
       }
       return tally.verdict;
     },
@@ -71,7 +66,8 @@ class Tally {
     const { on, ...fields } = this.#occasion;
     const { session, contextOf } = this.#ground;
     const about = { hook: on, session: session.id, turn: session.info.turns, cwd: contextOf("hook").policy.root };
-    return { ...about, ...fields, ...this.#rewritten };
+    // The paths were those of the arguments before.
+    return { ...about, ...fields, ...(this.#rewritten && { ...this.#rewritten, writes: undefined }) };
   }
 
   add(hook: HookConfig, end: HookEnd): void {
@@ -82,10 +78,6 @@ class Tally {
     if (end.denied !== undefined) this.#deny(hook, end.denied.trim() || "it gave no reason");
     if (end.context !== undefined) this.#context.push(shortened(end.context, mostContext));
     if (end.rewritten !== undefined) this.#rewritten = end.rewritten;
-  }
-
-  stopped(hook: HookConfig): void {
-    this.#post("warn", `The ${nameOf(hook)} was stopped`);
   }
 
   get verdict(): HookVerdict {
