@@ -5,6 +5,7 @@ import { parseRules } from "../egress/rules/rules.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
+import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
 import type { EditDialect } from "../config/config.ts";
 import type { Servers } from "../mcp/servers.ts";
@@ -14,6 +15,8 @@ import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
+import { finishName } from "../tools/finish.ts";
+import { builtInTools } from "../tools/registry.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
 import { Catalogs } from "./catalogs.ts";
@@ -95,6 +98,7 @@ export async function openConversation(
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
+    hooks: await hooksOf(settings, post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
@@ -150,6 +154,16 @@ function assertUsable(settings: Settings): void {
   toolsOf(settings);
   parseRules(settings.loaded.config.egress);
   parseUpstream(settings.env);
+}
+
+/** Most runs have none, and load nothing for them. */
+async function hooksOf({ loaded: { config } }: Settings, post: (event: Event) => void): Promise<Hooks | undefined> {
+  if (config.hooks.length === 0) return undefined;
+  const { openHooks } = await import("../hooks/hooks.ts");
+  return openHooks(config.hooks, {
+    tools: [...builtInTools.map(({ name }) => name), finishName],
+    warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
+  });
 }
 
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */
