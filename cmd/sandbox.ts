@@ -3,6 +3,7 @@ import type { Config } from "../lib/config/config.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
 import { type Confinement, isMissing, sandboxMissing } from "../lib/conversation/workspace/confinement.ts";
+import { serverVariables } from "../lib/conversation/servers.ts";
 import { openWorkspace, type Workspace } from "../lib/conversation/workspace.ts";
 import type { Event } from "../lib/engine/event.ts";
 import { providersOf } from "../lib/model/configured.ts";
@@ -48,9 +49,11 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
 }
 
 /** A variable that other programs use too is the user's to pass on, unless it is configured for a provider. */
-function keyVariables({ providers }: Config): string[] {
+function keyVariables(config: Config): string[] {
+  const { providers } = config;
   const rows = providersOf(providers, process.env);
-  return rows.filter(({ name, sharedKey }) => !sharedKey || providers.has(name)).flatMap(secretVariables);
+  const ofProviders = rows.filter(({ name, sharedKey }) => !sharedKey || providers.has(name)).flatMap(secretVariables);
+  return [...ofProviders, ...serverVariables(config)];
 }
 
 /** A signal before the command starts ends koda; later ones are passed on to the command. */

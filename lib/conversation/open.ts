@@ -26,7 +26,7 @@ import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
-import { offeredByServers, openServers, withServers } from "./servers.ts";
+import { offeredByServers, openServers, serverVariables, withServers } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
@@ -60,7 +60,8 @@ export async function openConversation(
     connectionFor(settings, { traffic: host.traffic, track, recorded, soon, post, signal });
   const { session, connected } = await openConnected(host.store(settings.database), { settings, connect }, signal);
   held.use(session);
-  const { model, info, facts: connection, keyVariables } = connected;
+  const { model, info, facts: connection } = connected;
+  const keyVariables = [...connected.keyVariables, ...serverVariables(settings.loaded.config)];
 
   const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
   for (const notice of notices) post(notice);

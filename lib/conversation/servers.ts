@@ -1,11 +1,15 @@
 import type { Instructions } from "../agents/instructions.ts";
+import type { Config } from "../config/config.ts";
+import { variablesIn } from "../config/mask.ts";
 import type { Event } from "../engine/event.ts";
 import type { Servers } from "../mcp/servers.ts";
+import { isSecretHeader } from "../model/headers.ts";
 import { readOnly } from "../sandbox/policy/policy.ts";
 import type { Tool } from "../tools/tool.ts";
 import { KodaError } from "../errors.ts";
+import { isNamedSecret } from "../shell/env.ts";
 import { mayUse, namesServerTool, standsFor } from "../trust/gate.ts";
-import type { Allowance } from "./allowance.ts";
+import { type Allowance, writableRoots } from "./allowance.ts";
 import type { Settings } from "./settings.ts";
 import { toolChoice } from "./tools.ts";
 import type { Workspace } from "./workspace.ts";
@@ -29,6 +33,7 @@ export async function openServers(place: Place, signal: AbortSignal): Promise<Se
       env: settings.env,
       start: (line, options) => shell.open(line, { ...options, policy }),
       egress: { ...workspace.egress.ofTools, onRequest: (request) => workspace.connections.add(request) },
+      writable: writableRoots(settings),
       mayStart: async () => (mayWrite ? workspace.guardWriter(signal) : undefined),
       warn: (message) => post({ type: "notice", level: "warn", code: "mcp", message }),
     }),
@@ -37,6 +42,21 @@ export async function openServers(place: Place, signal: AbortSignal): Promise<Se
   await assertNames(settings, servers);
   held.move();
   return servers;
+}
+
+/** The variables that may hold a secret of a server: commands never see them. */
+export function serverVariables({ mcp: { servers } }: Config): string[] {
+  return [...servers.values()].flatMap(({ transport }) => {
+    const texts = transport.kind === "http" ? transport.headers : transport.env;
+    const isSecret = transport.kind === "http" ? isSecretHeader : isNamedSecret;
+    const others = transport.kind === "http" ? [transport.url] : [transport.command, ...transport.args];
+    return [
+      ...[...texts].flatMap(([name, text]) =>
+        variablesIn(text).filter((variable) => isSecret(name) || isNamedSecret(variable)),
+      ),
+      ...others.flatMap(variablesIn).filter(isNamedSecret),
+    ];
+  });
 }
 
 /** The tools of servers that the flags leave. */
