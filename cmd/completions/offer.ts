@@ -31,6 +31,7 @@ const sources: Readonly<Record<DynamicCompletion, () => Promise<readonly Offer[]
   providers,
   sessions,
   tools,
+  servers,
 };
 
 /** The models of every provider that is configured or has a key. */
@@ -69,4 +70,10 @@ async function sessions(): Promise<Offer[]> {
 async function tools(): Promise<Offer[]> {
   const { builtInTools } = await import("../../lib/tools/registry.ts");
   return builtInTools.map(({ name }) => [name, ""]);
+}
+
+/** Those of the user's configuration. */
+async function servers(): Promise<Offer[]> {
+  const { config } = await projectConfig(currentProject({ trustProject: false }));
+  return [...config.mcp.servers.keys()].map((name) => [name, ""]);
 }

@@ -14,34 +14,48 @@ import type { Settings } from "./settings.ts";
 import { toolChoice } from "./tools.ts";
 import type { Workspace } from "./workspace.ts";
 
-type Place = { settings: Settings; workspace: Workspace; allowance: Allowance; post: (event: Event) => void };
+type Place = {
+  settings: Pick<Settings, "version" | "root" | "env" | "loaded">;
+  workspace: Workspace;
+  allowance: Allowance;
+  post: (event: Event) => void;
+};
 
 /** Starts the MCP servers, and settles when the first request may be sent. Without any, their code is not loaded. */
-export async function openServers(place: Place, signal: AbortSignal): Promise<Servers | undefined> {
-  const { settings, workspace, allowance, post } = place;
+export async function openServers(
+  { settings, ...place }: Place & { settings: Settings },
+  signal: AbortSignal,
+): Promise<Servers | undefined> {
   const { servers: configs } = settings.loaded.config.mcp;
   if (configs.size === 0) return undefined;
   await using held = new AsyncDisposableStack();
-  const { Servers } = await import("../mcp/servers.ts");
-  const { shell } = workspace.open();
-  const mayWrite = allowance.mode === "auto";
-  const policy = mayWrite ? workspace.policy : readOnly(workspace.policy);
-  const servers = held.use(
-    new Servers(configs, {
-      version: settings.version,
-      root: settings.root,
-      env: settings.env,
-      start: (line, options) => shell.open(line, { ...options, policy }),
-      egress: { ...workspace.egress.ofTools, onRequest: (request) => workspace.connections.add(request) },
-      writable: writableRoots(settings),
-      mayStart: async () => (mayWrite ? workspace.guardWriter(signal) : undefined),
-      warn: (message) => post({ type: "notice", level: "warn", code: "mcp", message }),
-    }),
-  );
+  const servers = held.use(await startServers({ settings, ...place }, configs, signal));
   await servers.ready(signal);
   await assertNames(settings, servers);
   held.move();
   return servers;
+}
+
+/** Starts servers where the calls of a run happen. */
+export async function startServers(
+  { settings, workspace, allowance, post }: Place,
+  configs: Config["mcp"]["servers"],
+  signal: AbortSignal,
+): Promise<Servers> {
+  const { Servers } = await import("../mcp/servers.ts");
+  const { shell } = workspace.open();
+  const mayWrite = allowance.mode === "auto";
+  const policy = mayWrite ? workspace.policy : readOnly(workspace.policy);
+  return new Servers(configs, {
+    version: settings.version,
+    root: settings.root,
+    env: settings.env,
+    start: (line, options) => shell.open(line, { ...options, policy }),
+    egress: { ...workspace.egress.ofTools, onRequest: (request) => workspace.connections.add(request) },
+    writable: writableRoots(settings),
+    mayStart: async () => (mayWrite ? workspace.guardWriter(signal) : undefined),
+    warn: (message) => post({ type: "notice", level: "warn", code: "mcp", message }),
+  });
 }
 
 /** The variables that may hold a secret of a server: commands never see them. */

@@ -110,9 +110,10 @@ describe("koda exec takes", () => {
 test("what is not given is absent, so that the environment and the configuration can say it", () => {
   const switches =
     "allowGit noSandbox trustProject last ephemeral stream printSchema quiet verbose replayLoose bare".split(" ");
-  const lists = "image allowWrite allowRead denyRead allowNet denyNet allowEnv allowTool denyTool failOn config".split(
-    " ",
-  );
+  const lists =
+    "image allowWrite allowRead denyRead allowNet denyNet allowEnv allowTool denyTool failOn config mcpConfig".split(
+      " ",
+    );
   expect(nothing).toEqual({
     ...Object.fromEntries(switches.map((name) => [name, false])),
     ...Object.fromEntries(lists.map((name) => [name, []])),
