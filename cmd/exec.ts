@@ -97,10 +97,10 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   // The build makes the JIT reluctant, which suits start-up code. The first request and command are mostly that too.
   setTimeout(() => Bun.unsafe.setJITPolicy(1), startUpMs).unref();
   const { conversation, settings } = opened.value;
-  const { parts, late } = prompt.value;
+  const { parts, words, late } = prompt.value;
   if (parts.length === 0) assertUnfinished(conversation.parts.session);
   if (late !== undefined) (await import("./lateinput.ts")).readLate(late, conversation.inbox);
-  const request = { prompt: parts, schema: settings.answerSchema, verify: settings.verify };
+  const request = { prompt: parts, words, schema: settings.answerSchema, verify: settings.verify };
   return { conversation, request, failOn: settings.failOn };
 }
 

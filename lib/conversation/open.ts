@@ -1,4 +1,4 @@
-import { loadInstructions, noInstructions } from "../agents/instructions.ts";
+import { type Instructions, loadInstructions, noInstructions } from "../agents/instructions.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
@@ -7,6 +7,7 @@ import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
 import type { ModelInfo } from "../model/model.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
@@ -23,6 +24,7 @@ import type { RunPatch } from "./runpatch.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
+import { directoriesOf, skillNotices, skillsFor, skillsFrom, sourceOf } from "./skills.ts";
 import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
@@ -56,21 +58,20 @@ export async function openConversation(
   const { model, info, facts: connection, keyVariables } = connected;
 
   const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
-  for (const notice of notices) post(notice);
+  const skills = skillsFor(settings, allowance);
+  for (const notice of [...notices, ...skillNotices(skills)]) post(notice);
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
-  const workspace = held.use(await openWorkspace(options));
-  const isHiddenHere = (real: string) => isHidden(real, workspace.policy);
-  const instructions = settings.bare
-    ? noInstructions
-    : loadInstructions({ cwd: settings.root, isHidden: isHiddenHere });
+  const workspace = held.use(await openWorkspace({ ...options, skillDirectories: directoriesOf(skills) }));
+  const instructions = instructionsFor(settings, workspace.policy);
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
 
   const withoutCommands = workspace.backend.filesystem === "no commands";
-  const tools = toolsOf(settings, { edit: connected.edit, withoutCommands });
+  const tools = toolsOf(settings, { edit: connected.edit, withoutCommands, skills: sourceOf(skills) });
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
   const stance = { model, info, tools, gate, allowance };
+  const facts = { settings, workspace, connection, instructions, skills: skillsFrom(tools, skills) };
   const conversation = new Conversation({
     host,
     session,
@@ -79,16 +80,14 @@ export async function openConversation(
     ledger: openLedger(limitsOf(settings)),
     events,
     start: startEvent({
+      ...facts,
       session,
       stance,
-      workspace,
-      settings,
-      connection,
       effort: connected.effort,
       isReplay: host.traffic.replayed !== undefined,
-      instructions: instructions.blocks.map(({ path }) => path),
     }),
-    environment: () => environmentItem(session, { settings, allowance, workspace, info, connection, instructions }),
+    environment: () => environmentItem(session, { ...facts, allowance, info }),
+    skills,
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
@@ -96,6 +95,10 @@ export async function openConversation(
   });
   held.move();
   return conversation;
+}
+
+function instructionsFor({ bare, root }: Settings, policy: Policy): Instructions {
+  return bare ? noInstructions : loadInstructions({ cwd: root, isHidden: (real) => isHidden(real, policy) });
 }
 
 type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };

@@ -1,3 +1,5 @@
+import type { Instructions } from "../agents/instructions.ts";
+import type { Skills } from "../agents/skills.ts";
 import type { EventOf } from "../engine/event.ts";
 import type { ModelSettings } from "../model/model.ts";
 import type { ConnectionFacts } from "../session/item.ts";
@@ -15,12 +17,14 @@ type Facts = {
   /** The effort that is sent. */
   effort: ModelSettings["reasoningEffort"];
   isReplay: boolean;
-  instructions: readonly string[];
+  instructions: Instructions;
+  /** Those that the model can load. */
+  skills: Skills;
 };
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, instructions } = facts;
+  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills } = facts;
   const { info, tools, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
@@ -60,7 +64,8 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     },
     tools: tools.map((tool) => tool.name),
     mcp: [],
-    instructions: [...instructions],
+    instructions: instructions.blocks.map(({ path }) => path),
+    skills: [...skills.byName.keys()],
     skipped: [...settings.loaded.project.skipped],
     limits: givenOnly(limits),
   };

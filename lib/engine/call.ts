@@ -3,11 +3,13 @@ import { KodaError, messageOf } from "../errors.ts";
 import { finishName } from "../tools/finish.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
+import type { ItemOf, SkillText } from "../session/item.ts";
 import type { TodoItem } from "../session/todo.ts";
 import type { EventOf } from "./event.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Repetition } from "./loop.ts";
 import type { Prepared } from "./prepare.ts";
+import { skillRule } from "./skillrule.ts";
 import type { Turn } from "./turn.ts";
 
 /** One call: the verdict, `tool.start`, the tool, the result in the log, `tool.end`. */
@@ -59,10 +61,16 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   if ("mistake" in call) return failed(call.mistake);
   const { tool, claim, input } = call;
   const { id } = call.call;
+  const narrowed = await skillRule(turn.activeSkill(), { tool, input, home: turn.contextOf(id).policy.home });
+  if (narrowed !== undefined) return deniedBy(narrowed);
   const preview = tool.preview && (() => tool.preview?.(input as never, { ...turn.contextOf(id), signal }));
   const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
   const verdict = await unlessAborted(Promise.resolve(asked), signal);
-  return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
+  return verdict.allow ? undefined : deniedBy(verdict.rule);
+}
+
+function deniedBy(rule: string): ToolResult {
+  return { ...failed(denialText(rule)), denied: rule };
 }
 
 /** A call that ignores an abort is abandoned after this time. */
@@ -100,12 +108,18 @@ function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finish
   session.append(
     itemOf(call, result, durationMs),
     ...(list === undefined ? [] : [{ kind: "todo" as const, items: list }]),
+    ...(result.skill === undefined ? [] : [skillNote(result.skill)]),
   );
   count(ledger, result);
   events.post(endOf(call, result, durationMs));
   const exposure = turn.watchKey(call.call.tool, resultText(result));
   if (exposure !== undefined) events.post(exposure);
   if (list !== undefined) events.post({ type: "todo", items: [...list] });
+}
+
+/** Loads a skill: its instructions as the log keeps them. */
+export function skillNote({ name, text, allowed }: SkillText): ItemOf<"note"> {
+  return { kind: "note", text, skill: { name, ...(allowed !== undefined && { allowed }) } };
 }
 
 function withNote(result: ToolResult, repetition: Repetition): ToolResult {

@@ -3,7 +3,7 @@ import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { Model, ModelInfo } from "../model/model.ts";
-import type { Item } from "../session/item.ts";
+import type { ActiveSkill, Item } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
@@ -35,6 +35,8 @@ export type Turn = {
   readonly info: ModelInfo;
   readonly tools: readonly Tool[];
   readonly gate: Gate;
+  /** The skill that narrows the calls of this turn, if one was loaded. */
+  readonly activeSkill: () => ActiveSkill | undefined;
   readonly system: string;
   readonly verification?: Verification;
   readonly task: Task;

@@ -1,3 +1,4 @@
+import { noSkills } from "../../lib/agents/skills.ts";
 import { Mailbox } from "../../lib/async/mailbox.ts";
 import { loadConfig } from "../../lib/config/load.ts";
 import type { Overrides } from "../../lib/config/overrides.ts";
@@ -113,11 +114,13 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
       tools: [],
       mcp: [],
       instructions: [],
+      skills: [],
       skipped: [],
       limits: {},
     },
     environment: () => (session.environment === undefined ? scene.environment : undefined),
     settings,
+    skills: noSkills,
     own: { look: () => {}, has: () => false },
     watchKey: () => undefined,
     resume: null,
