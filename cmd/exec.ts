@@ -1,4 +1,5 @@
 import { writableRoots } from "../lib/conversation/allowance.ts";
+import { expandRequest } from "../lib/conversation/definitions.ts";
 import { runTask } from "../lib/conversation/exec.ts";
 import { Host } from "../lib/conversation/host.ts";
 import { openConversation } from "../lib/conversation/open.ts";
@@ -97,10 +98,11 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   // The build makes the JIT reluctant, which suits start-up code. The first request and command are mostly that too.
   setTimeout(() => Bun.unsafe.setJITPolicy(1), startUpMs).unref();
   const { conversation, settings } = opened.value;
-  const { parts, words, late } = prompt.value;
+  const { parts, late } = prompt.value;
   if (parts.length === 0) assertUnfinished(conversation.parts.session);
   if (late !== undefined) (await import("./lateinput.ts")).readLate(late, conversation.inbox);
-  const request = { prompt: parts, words, schema: settings.answerSchema, verify: settings.verify };
+  const asked = expandRequest(prompt.value, conversation.parts);
+  const request = { ...asked, schema: settings.answerSchema, verify: settings.verify };
   return { conversation, request, failOn: settings.failOn };
 }
 

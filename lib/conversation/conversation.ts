@@ -1,3 +1,4 @@
+import type { Prompts } from "../agents/prompts.ts";
 import { loadSkill, type Skills, skillsNamed } from "../agents/skills.ts";
 import { within } from "../async/within.ts";
 import { AnswerJudge } from "../engine/answer.ts";
@@ -52,6 +53,7 @@ type ConversationParts = {
   ledger: Ledger;
   events: Events;
   skills: Skills;
+  prompts: Prompts;
   /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */

@@ -24,7 +24,7 @@ import type { RunPatch } from "./runpatch.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
-import { directoriesOf, skillNotices, skillsFor, skillsFrom, sourceOf } from "./skills.ts";
+import { definitionNotices, definitionsFor, directoriesOf, skillsFrom, sourceOf } from "./definitions.ts";
 import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
@@ -58,8 +58,8 @@ export async function openConversation(
   const { model, info, facts: connection, keyVariables } = connected;
 
   const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
-  const skills = skillsFor(settings, allowance);
-  for (const notice of [...notices, ...skillNotices(skills)]) post(notice);
+  const { skills, prompts } = definitionsFor(settings, allowance);
+  for (const notice of [...notices, ...definitionNotices({ skills, prompts })]) post(notice);
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
@@ -88,6 +88,7 @@ export async function openConversation(
     }),
     environment: () => environmentItem(session, { ...facts, allowance, info }),
     skills,
+    prompts,
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),

@@ -1,3 +1,4 @@
+import { noPrompts } from "../../lib/agents/prompts.ts";
 import { noSkills } from "../../lib/agents/skills.ts";
 import { Mailbox } from "../../lib/async/mailbox.ts";
 import { loadConfig } from "../../lib/config/load.ts";
@@ -121,6 +122,7 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     environment: () => (session.environment === undefined ? scene.environment : undefined),
     settings,
     skills: noSkills,
+    prompts: noPrompts,
     own: { look: () => {}, has: () => false },
     watchKey: () => undefined,
     resume: null,
