@@ -124,7 +124,7 @@ function fileAt(place: Place, entry: string, { file, request: { root, hide } }: 
   const { scope } = place;
   const given = join(place.path, file);
   const path = unlessRefused(() => realpathSync(given));
-  const found = { scope, entry, shown: join(place.shown, file), path: path ?? given };
+  const found = { scope, entry, shown: visibleLine(join(place.shown, file)), path: path ?? given };
   if (path === undefined) return { ...found, problem: whyUnreadable(given) };
   if (scope === "project" && !isBelow(path, root)) return { ...found, problem: linkOut };
   return isInFolded(path, hide) ? { ...found, problem: "it is hidden from the run" } : found;

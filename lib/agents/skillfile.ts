@@ -1,4 +1,5 @@
 import { isListOf, isString } from "../session/check.ts";
+import { visibleLine } from "../visible.ts";
 import { parseFrontMatter } from "./frontmatter.ts";
 
 /** A file of the Agent Skills specification, as far as koda uses it. */
@@ -14,8 +15,8 @@ export function parseSkill(text: string, entry: string): SkillFile | { problem: 
   const parsed = parseFrontMatter(text);
   if ("problem" in parsed) return parsed;
   const { name, description, "allowed-tools": tools = null } = parsed.fields;
-  if (name !== entry) return { problem: `"name" is ${excerpt(name)}, expected "${entry}" like its directory` };
-  if (!isSkillName(entry)) return { problem: `the name "${entry}" is not ${nameRule}` };
+  if (name !== entry) return { problem: `"name" is ${excerpt(name)}, expected ${excerpt(entry)} like its directory` };
+  if (!isSkillName(entry)) return { problem: `"name" is ${excerpt(name)}, expected ${nameRule}` };
 
   if (typeof description !== "string" || description.trim() === "")
     return { problem: `"description" is ${excerpt(description)}, expected when to use the skill` };
@@ -47,6 +48,6 @@ function toolsIn(value: unknown): readonly string[] | undefined {
 function excerpt(value: unknown): string {
   if (value === undefined || value === null) return "missing";
   if (typeof value === "object") return Array.isArray(value) ? "a list" : "a mapping";
-  const text = JSON.stringify(value);
+  const text = visibleLine(JSON.stringify(value));
   return text.length <= 60 ? text : `${text.slice(0, 59)}…`;
 }

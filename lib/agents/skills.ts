@@ -41,13 +41,16 @@ function readSkill(file: DefinitionFile, limit: number): (SkillFile & { isCut: b
 }
 
 const largestText = 64 * 1024;
+/** They stay in the conversation, so they may take only this many bytes for each token of the window: a fifth of it. */
+const bytesPerToken = 0.7;
 
 /** Its instructions, with its directory, since they refer to files there. */
-export function loadSkill({ name, file }: Skill): SkillText | { problem: string } {
-  const skill = readSkill(file, largestText);
+export function loadSkill({ name, file }: Skill, contextWindow: number): SkillText | { problem: string } {
+  const most = Math.min(largestText, Math.floor(contextWindow * bytesPerToken));
+  const skill = readSkill(file, most);
   if ("problem" in skill) return skill;
   const { body, allowed, isCut } = skill;
-  const rest = `[Cut at ${largestText / 1024} KiB: Read "${file.path}" has the rest.]`;
+  const rest = `[Cut after ${most} bytes: Read "${file.path}" to see the rest.]`;
   const limit = `Until another skill is loaded, only these tools may be used: ${allowed?.join(", ") || "none"}.`;
   const lines = [body.trim(), ...(isCut ? [rest] : []), ...(allowed === undefined ? [] : [limit])];
   const directory = dirname(file.path).replace(/\p{Cc}/gu, "?");

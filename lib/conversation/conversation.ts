@@ -193,9 +193,9 @@ export class Conversation implements AsyncDisposable {
 
   /** Loads the skills that are named (`$deploy`). */
   #loadSkills(words: string): Item[] {
-    const { skills, events } = this.parts;
+    const { skills, events, stance } = this.parts;
     return skillsNamed(words, skills).flatMap((named) => {
-      const skill = loadSkill(named);
+      const skill = loadSkill(named, stance.info.contextWindow);
       const [level, message] =
         "problem" in skill
           ? (["warn", skill.problem] as const)

@@ -4,6 +4,7 @@ import { findSkills, loadSkill, noSkills, type Skills } from "../agents/skills.t
 import type { Events, Notice } from "../engine/event.ts";
 import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
+import type { ModelInfo } from "../model/model.ts";
 import { skillName, type SkillSource } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Allowance } from "./allowance.ts";
@@ -25,12 +26,12 @@ export function skillsFrom(tools: readonly Pick<Tool, "name">[], skills: Skills)
 }
 
 /** For the Skill tool. */
-export function sourceOf({ byName }: Skills): SkillSource {
+export function sourceOf({ byName }: Skills, { contextWindow }: Pick<ModelInfo, "contextWindow">): SkillSource {
   return {
     names: [...byName.keys()],
     load(name) {
       const skill = byName.get(name);
-      return skill === undefined ? { problem: `The skill "${name}" is gone` } : loadSkill(skill);
+      return skill === undefined ? { problem: `The skill "${name}" is gone` } : loadSkill(skill, contextWindow);
     },
   };
 }

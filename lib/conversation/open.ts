@@ -68,7 +68,7 @@ export async function openConversation(
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
 
   const withoutCommands = workspace.backend.filesystem === "no commands";
-  const tools = toolsOf(settings, { edit: connected.edit, withoutCommands, skills: sourceOf(skills) });
+  const tools = toolsOf(settings, { edit: connected.edit, withoutCommands, skills: sourceOf(skills, info) });
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
   const stance = { model, info, tools, gate, allowance };
   const facts = { settings, workspace, connection, instructions, skills: skillsFrom(tools, skills) };

@@ -52,6 +52,7 @@ describe("the model is told of", () => {
 
     const trusted = await exec(place, server, ["--trust-project", "hello"]);
     expect(startOf(trusted.events)).toMatchObject({ skills: ["deploy"], skipped: [] });
+    expect(trusted.end.resume).toEndWith(" --trust-project");
     expect(textOf(server.requests[1])).toContain(
       `- deploy: About deploy. (${place.project}/${directory}/deploy/SKILL.md)`,
     );
@@ -99,6 +100,18 @@ test("the model loads a skill, and reads what lies beside it, also where koda ke
   expect(endsOf(events).filter(({ ok }) => !ok)).toMatchObject([{ denied: expect.stringContaining("koda.db") }]);
   expect(textOf(server.requests[2]).match(/Push the button/g)).toHaveLength(2);
   expect(end.tools).toEqual({ ok: 3, failed: 0, denied: 1 });
+});
+
+test("instructions that would fill the window are cut, and the model reads the rest", async () => {
+  await using place = makePlace();
+  const lines = Array.from({ length: 2000 }, (_, n) => `${n}: keep going.`).join("\n");
+  const path = keep(place, ".agents/skills/long/SKILL.md", skill("long", { body: lines }));
+  await using server = await startModelServer([call("Read", { path, start_line: 1900 }), say("Done.")]);
+  const { exit } = await exec(place, server, ["--config", "model_defaults.context_window=20000", "$long"]);
+  const text = textOf(server.requests[0]);
+  expect([exit, text.includes("700: keep going"), text.includes("1500: keep going")]).toEqual([0, true, false]);
+  expect(text).toContain(`[Cut after 14000 bytes: Read "${path}" to see the rest.]`);
+  expect(textOf(server.requests[1])).toContain("1950: keep going");
 });
 
 test("a skill that the prompt names is loaded at once, and text that is piped in names none", async () => {
@@ -270,6 +283,17 @@ test.each(broken)("a skill %s is a notice that names the file, and the others wo
     expect.stringContaining(`The skill ".agents/skills/bad/SKILL.md" is not loaded: ${problem}`),
   ]);
   expect(startOf(events)).toMatchObject({ skills: ["good"] });
+});
+
+test("a name cannot pass for another line, or reorder one", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Done."), say("Done.")]);
+  for (const name of ["a\u202eb", "a\n! b"]) place.write(`.agents/skills/${name}/SKILL.md`, "---\nname: x\n---\n");
+  const untrusted = await exec(place, server, ["hello"]);
+  const trusted = await exec(place, server, ["--trust-project", "hello"]);
+  for (const { stdout, stderr } of [untrusted, trusted]) expect(stdout + stderr).not.toMatch(/\u202e|^! b/m);
+  expect(startOf(untrusted.events)?.skipped).toEqual([".agents/skills/a\\n! b", ".agents/skills/a\\u202eb"]);
+  expect(noticesOf(trusted.events)).toHaveLength(2);
 });
 
 test("a directory of skills that is a link out of the project is not read", async () => {
