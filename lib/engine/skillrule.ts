@@ -14,7 +14,7 @@ export async function skillRule(skill: ActiveSkill | undefined, call: SkillCall)
   const isTask = /^Task(List|Output|Stop)$/.test(name);
   const entries = skill.allowed
     .map(parseEntry)
-    .filter(({ tool }) => tool === name || tool === twin || (isTask && tool === "Bash"));
+    .filter(({ tool }) => covers(tool, name) || tool === twin || (isTask && tool === "Bash"));
   if (isTask ? entries.length > 0 : await allows(entries, call)) return undefined;
   return `the skill "${skill.name}" allows only ${skill.allowed.join(", ") || "no tools"}`;
 }
@@ -22,9 +22,15 @@ export async function skillRule(skill: ActiveSkill | undefined, call: SkillCall)
 /** `Bash(git:*)`. */
 type Entry = { tool: string; pattern: string | undefined };
 
+/** Other agents name the tools of MCP servers `mcp__server__tool`. */
 function parseEntry(text: string): Entry {
   const [, tool = text, pattern] = /^([^(]*)\((.*?)\)?$/s.exec(text) ?? [];
-  return { tool, pattern };
+  return { tool: tool.replace(/^mcp__/, ""), pattern };
+}
+
+/** `server__*` is every tool of a server. */
+function covers(entry: string, tool: string): boolean {
+  return entry === tool || (entry.endsWith("*") && tool.startsWith(entry.slice(0, -1)));
 }
 
 /** Only commands can be told apart: a pattern for another tool allows nothing. */
