@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, realpathSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { ProjectTrust } from "../config/trust.ts";
 import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
 import { reasonOf, unlessRefused } from "../errors.ts";
@@ -30,8 +30,9 @@ export type DefinitionFile = {
   /** The name of its entry in the directory. */
   readonly entry: string;
   readonly shown: string;
-  /** Real, unless there is a problem. */
+  /** Real, as its directory, unless there is a problem. The file may be a link to one in another directory. */
   readonly path: string;
+  readonly directory: string;
   readonly problem?: string;
 };
 
@@ -53,11 +54,10 @@ export function findDefinitions(
   const files = placesOf(kind, request).flatMap((place) => {
     const { entries, problem } = entriesOf(place, fileOf, request);
     if (problem !== undefined) notices.push(`The ${kind} in "${place.shown}" are not read: ${problem}`);
+    if (place.scope === "project" && !request.trust.isTrusted) return skip(place, entries, request.trust);
     if (entries.length > mostEntries)
       notices.push(`"${place.shown}" has ${entries.length} ${kind}: only the first ${mostEntries} are read`);
-    if (place.scope === "project" && !request.trust.isTrusted) skip(place, entries, request.trust);
-    else return entries.slice(0, mostEntries).map(({ entry, file }) => fileAt(place, entry, { file, request }));
-    return [];
+    return entries.slice(0, mostEntries).map(({ entry, file }) => fileAt(place, entry, { file, request }));
   });
   return { files, notices };
 }
@@ -110,9 +110,10 @@ function isEntry(path: string): boolean {
 
 const mostNamed = 20;
 
-function skip({ shown }: Place, entries: Entries["entries"], trust: ProjectTrust): void {
+function skip({ shown }: Place, entries: Entries["entries"], trust: ProjectTrust): [] {
   for (const { entry } of entries.slice(0, mostNamed)) trust.skip(visibleLine(join(shown, entry)));
   if (entries.length > mostNamed) trust.skip(`${shown}: ${entries.length - mostNamed} more`);
+  return [];
 }
 
 type At = { file: string; request: DefinitionRequest };
@@ -124,10 +125,13 @@ function fileAt(place: Place, entry: string, { file, request: { root, hide } }: 
   const { scope } = place;
   const given = join(place.path, file);
   const path = unlessRefused(() => realpathSync(given));
-  const found = { scope, entry, shown: visibleLine(join(place.shown, file)), path: path ?? given };
+  const directory = unlessRefused(() => realpathSync(dirname(given))) ?? dirname(given);
+  const found = { scope, entry, shown: visibleLine(join(place.shown, file)), path: path ?? given, directory };
   if (path === undefined) return { ...found, problem: whyUnreadable(given) };
-  if (scope === "project" && !isBelow(path, root)) return { ...found, problem: linkOut };
-  return isInFolded(path, hide) ? { ...found, problem: "it is hidden from the run" } : found;
+  const isOutside = !isBelow(path, root) || !isBelow(directory, root);
+  if (scope === "project" && isOutside) return { ...found, problem: linkOut };
+  const isDenied = isInFolded(path, hide) || isInFolded(directory, hide);
+  return isDenied ? { ...found, problem: "it is hidden from the run" } : found;
 }
 
 function whyUnreadable(path: string): string {

@@ -11,8 +11,12 @@ export const noPrompts: Prompts = { byName: new Map(), notices: [] };
 export function findPrompts(request: DefinitionRequest): Prompts {
   const isPrompt = (entry: string) => /^[\w-]+\.md$/.test(entry);
   const { files, notices } = findDefinitions("prompts", (entry) => (isPrompt(entry) ? entry : undefined), request);
-  const named = files.map((file) => [file.entry.slice(0, -".md".length), file] as const);
-  return { byName: new Map(named.reverse()), notices };
+  const byName = new Map<string, DefinitionFile>();
+  for (const file of files) {
+    const name = file.entry.slice(0, -".md".length);
+    if (!byName.has(name)) byName.set(name, file);
+  }
+  return { byName, notices };
 }
 
 /** A prompt as it was written, or what is the matter with `/NAME`. */

@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import type { EnvironmentFacts } from "../session/item.ts";
 import { shortened } from "../session/graphemes.ts";
-import type { Skill, Skills } from "./skills.ts";
+import { type Skill, skillFile, type Skills } from "./skills.ts";
 
 /** The list of skills for the model: names, descriptions and paths may take this many bytes together. */
 const largestList = 16 * 1024;
@@ -19,7 +20,7 @@ export function skillLines(skills: readonly Skill[]): string[] {
 }
 
 function lineOf({ name, description, file }: Skill): string {
-  return `- ${name}: ${description} (${file.path.replace(/\p{Cc}/gu, "?")})`;
+  return `- ${name}: ${description} (${join(file.directory, skillFile).replace(/\p{Cc}/gu, "?")})`;
 }
 
 /** The part of the skills that a session records, to find out later which of them have changed. */

@@ -1,4 +1,5 @@
-import { dirname } from "node:path";
+import { join } from "node:path";
+import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
 import type { SkillText } from "../session/item.ts";
 import { type DefinitionFile, type DefinitionRequest, findDefinitions, readDefinition } from "./places.ts";
 import { parseSkill, type SkillFile } from "./skillfile.ts";
@@ -11,13 +12,15 @@ export type Skills = { readonly byName: ReadonlyMap<string, Skill>; readonly not
 
 export const noSkills: Skills = { byName: new Map(), notices: [] };
 
+export const skillFile = "SKILL.md";
+
 /** Its fields stand at the start of a file, so only that is read. */
 const largestFields = 16 * 1024;
 const mostSkills = 200;
 
 /** Of skills with the same name the first counts: the project's before the user's. */
 export function findSkills(request: DefinitionRequest): Skills {
-  const { files, notices: unread } = findDefinitions("skills", (entry) => `${entry}/SKILL.md`, request);
+  const { files, notices: unread } = findDefinitions("skills", (entry) => join(entry, skillFile), request);
   const byName = new Map<string, Skill>();
   const notices = [...unread];
   let left = 0;
@@ -46,14 +49,17 @@ const bytesPerToken = 0.7;
 
 /** Its instructions, with its directory, since they refer to files there. */
 export function loadSkill({ name, file }: Skill, contextWindow: number): SkillText | { problem: string } {
-  const most = Math.min(largestText, Math.floor(contextWindow * bytesPerToken));
-  const skill = readSkill(file, most);
+  const skill = readSkill(file, largestText);
   if ("problem" in skill) return skill;
-  const { body, allowed, isCut } = skill;
-  const rest = `[Cut after ${most} bytes: Read "${file.path}" to see the rest.]`;
+  const { allowed } = skill;
+  const bytes = Buffer.from(skill.body.trim());
+  const most = Math.min(largestText, Math.floor(contextWindow * bytesPerToken));
+  const body = decodeUtf8(wholeCharacters(bytes.subarray(0, most))) ?? "";
+  const directory = file.directory.replace(/\p{Cc}/gu, "?");
+  const rest = `[Cut after ${most} bytes: Read "${join(directory, skillFile)}" to see the rest.]`;
   const limit = `Until another skill is loaded, only these tools may be used: ${allowed?.join(", ") || "none"}.`;
-  const lines = [body.trim(), ...(isCut ? [rest] : []), ...(allowed === undefined ? [] : [limit])];
-  const directory = dirname(file.path).replace(/\p{Cc}/gu, "?");
+  const isCut = skill.isCut || bytes.length > most;
+  const lines = [body, ...(isCut ? [rest] : []), ...(allowed === undefined ? [] : [limit])];
   const text = [`<skill name="${name}" directory="${directory}">`, ...lines, "</skill>"].join("\n");
   return { name, text, ...(allowed !== undefined && { allowed }) };
 }

@@ -1,4 +1,3 @@
-import { dirname } from "node:path";
 import { expandPrompt, findPrompts, noPrompts, type Prompts } from "../agents/prompts.ts";
 import { findSkills, loadSkill, noSkills, type Skills } from "../agents/skills.ts";
 import type { Events, Notice } from "../engine/event.ts";
@@ -39,7 +38,7 @@ export function sourceOf({ byName }: Skills, { contextWindow }: Pick<ModelInfo, 
 /** The directories of the user's own skills: the model reads what lies beside their instructions. */
 export function directoriesOf({ byName }: Skills): readonly string[] {
   const skills = [...byName.values()].filter(({ file }) => file.scope === "user");
-  return skills.map(({ file }) => dirname(file.path));
+  return skills.map(({ file }) => file.directory);
 }
 
 const mostNotices = 20;

@@ -102,6 +102,24 @@ test("the model loads a skill, and reads what lies beside it, also where koda ke
   expect(end.tools).toEqual({ ok: 3, failed: 0, denied: 1 });
 });
 
+test("instructions that are a link to a file elsewhere open that directory to no one", async () => {
+  await using place = makePlace({}, "/var/tmp");
+  const key = keep(place, ".aws/credentials", "secret");
+  const directory = join(place.home, ".agents/skills/linked");
+  mkdirSync(directory, { recursive: true });
+  symlinkSync(keep(place, ".aws/SKILL.md", skill("linked")), join(directory, "SKILL.md"));
+  await using server = await startModelServer([
+    call("Skill", { name: "linked" }),
+    [call("Read", { path: key }), call("Bash", { command: `cat ${key}` })],
+    say("Done."),
+  ]);
+  const { events, end } = await exec(place, server, ["hello"]);
+  expect(startOf(events)).toMatchObject({ skills: ["linked"] });
+  expect(textOf(server.requests[1])).toContain(`<skill name="linked" directory="${directory}">\nDo linked.`);
+  expect(end.tools).toEqual({ ok: 1, failed: 1, denied: 1 });
+  expect(server.requests[2]?.raw).not.toContain("secret");
+});
+
 test("instructions that would fill the window are cut, and the model reads the rest", async () => {
   await using place = makePlace();
   const lines = Array.from({ length: 2000 }, (_, n) => `${n}: keep going.`).join("\n");
