@@ -1,5 +1,8 @@
+import type { Prompts } from "../agents/prompts.ts";
+import { loadSkill, type Skills, skillsNamed } from "../agents/skills.ts";
 import { within } from "../async/within.ts";
 import { AnswerJudge } from "../engine/answer.ts";
+import { skillNote } from "../engine/call.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
 import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
@@ -39,6 +42,8 @@ import { ownPlace } from "./workspace/ownplace.ts";
 export type TurnRequest = {
   prompt: Prompt;
   /** The JSON Schema that the answer has to match. */
+  /** The user's own words in it: the skills that they name are loaded. */
+  words?: string | undefined;
   schema?: JsonSchema | undefined;
   verify?: Pick<Verification, "command" | "most"> | undefined;
 };
@@ -51,6 +56,8 @@ type ConversationParts = {
   servers: Servers | undefined;
   ledger: Ledger;
   events: Events;
+  skills: Skills;
+  prompts: Prompts;
   /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
@@ -81,10 +88,13 @@ export class Conversation implements AsyncDisposable {
   #running: Promise<void> | undefined;
   /** The hooks on the start of the session have run. */
   #hasBegun = false;
+  /** The length of the log when this run began. */
+  readonly #lengthAtStart: number;
 
   /** Takes ownership of the session, the workspace and the servers. */
   constructor(parts: ConversationParts) {
     this.parts = parts;
+    this.#lengthAtStart = parts.session.info.length;
     this.#hands = parts.workspace.open();
     this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
     parts.host.add(this);
@@ -208,6 +218,8 @@ export class Conversation implements AsyncDisposable {
       ...(this.#verification !== undefined && { verification: this.#verification }),
       task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && canEdit(tools), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
+      // A skill narrows the run in which it was loaded, and one that goes on with the same task.
+      activeSkill: () => session.skillSince(prompt.length === 0 ? 0 : this.#lengthAtStart),
       environment: this.parts.environment,
       inbox: this.inbox,
       loop: new LoopGuard(),
@@ -231,10 +243,24 @@ export class Conversation implements AsyncDisposable {
     };
   }
 
-  #opening({ prompt }: TurnRequest): Item[] {
+  #opening({ prompt, words = "" }: TurnRequest): Item[] {
     const environment = this.parts.environment();
     const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
-    return environment === undefined ? [request] : [environment, request];
+    return [...(environment === undefined ? [] : [environment]), ...this.#loadSkills(words), request];
+  }
+
+  /** Loads the skills that are named (`$deploy`). */
+  #loadSkills(words: string): Item[] {
+    const { skills, events, stance } = this.parts;
+    return skillsNamed(words, skills).flatMap((named) => {
+      const skill = loadSkill(named, stance.info.contextWindow);
+      const [level, message] =
+        "problem" in skill
+          ? (["warn", skill.problem] as const)
+          : (["info", `Loaded the skill "${skill.name}"`] as const);
+      events.post({ type: "notice", level, code: "skill", message });
+      return "problem" in skill ? [] : [skillNote(skill)];
+    });
   }
 
   #newChanges(): Changes {

@@ -3,6 +3,7 @@ import { KodaError, messageOf } from "../errors.ts";
 import { finishName } from "../tools/finish.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { shortened } from "../session/graphemes.ts";
+import type { ItemOf, SkillText } from "../session/item.ts";
 import type { TodoItem } from "../session/todo.ts";
 import type { EventOf } from "./event.ts";
 import { judgeCall, tellHooks } from "./judge.ts";
@@ -99,6 +100,7 @@ function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finish
   session.append(
     itemOf(call, result, durationMs),
     ...(list === undefined ? [] : [{ kind: "todo" as const, items: list }]),
+    ...(result.skill === undefined ? [] : [skillNote(result.skill)]),
   );
   count(ledger, result);
   events.post(endOf(call, result, durationMs));
@@ -115,6 +117,11 @@ function withRewriting(result: ToolResult, { input }: Prepared): ToolResult {
 }
 
 const mostShown = 2_000;
+
+/** Loads a skill: its instructions as the log keeps them. */
+export function skillNote({ name, text, allowed }: SkillText): ItemOf<"note"> {
+  return { kind: "note", text, skill: { name, ...(allowed !== undefined && { allowed }) } };
+}
 
 function withNote(result: ToolResult, repetition: Repetition): ToolResult {
   if (repetition !== "repeated") return result;

@@ -5,6 +5,7 @@ import { denialText } from "../trust/gate.ts";
 import { hookNote } from "./hooknote.ts";
 import type { HookVerdict } from "./hooks.ts";
 import { prepare, type Prepared } from "./prepare.ts";
+import { skillRule } from "./skillrule.ts";
 import type { Turn } from "./turn.ts";
 
 /** A call as it would run, and the result in its place when it must not. */
@@ -69,8 +70,14 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   if ("mistake" in call) return failed(call.mistake);
   const { tool, claim, input } = call;
   const { id } = call.call;
+  const narrowed = await skillRule(turn.activeSkill(), { tool, input, home: turn.contextOf(id).policy.home });
+  if (narrowed !== undefined) return deniedBy(narrowed);
   const preview = tool.preview && (() => tool.preview?.(input as never, { ...turn.contextOf(id), signal }));
   const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
   const verdict = await unlessAborted(Promise.resolve(asked), signal);
-  return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
+  return verdict.allow ? undefined : deniedBy(verdict.rule);
+}
+
+function deniedBy(rule: string): ToolResult {
+  return { ...failed(denialText(rule)), denied: rule };
 }
