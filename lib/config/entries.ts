@@ -20,7 +20,9 @@ export function entriesIn(value: unknown, fail: MakeError, path: KeyPath = [], p
     const next = placeBelow(place, name);
     if (next === undefined) throw fail(unknownKey(name, path, place));
     if (next === "providers.*") checkProviderName(name, fail);
-    if (next === "providers.*.headers.*") checkHeaderName(name, fail);
+    if (next.endsWith(".headers.*")) checkHeaderName(name, fail);
+    if (next === "mcp.servers.*") checkServerName(name, fail);
+    if (next === "mcp.servers.*.env.*") checkVariableName(name, fail);
     return entriesIn(inner, fail, [...path, name], next);
   });
 }
@@ -46,6 +48,19 @@ function unknownKey(name: string, path: KeyPath, place: string): string {
 function checkProviderName(name: string, fail: MakeError): void {
   if (/^[^\s/]+$/.test(name)) return;
   throw fail(`invalid provider name ${JSON.stringify(name)}: it may not contain a slash or a space`);
+}
+
+/** The name is the beginning of the names of its tools. */
+function checkServerName(name: string, fail: MakeError): void {
+  if (/^[A-Za-z0-9_-]{1,32}$/.test(name) && !name.includes("__")) return;
+  throw fail(
+    `invalid MCP server name ${JSON.stringify(name)}: expected at most 32 letters, digits, "-" and "_", without "__"`,
+  );
+}
+
+function checkVariableName(name: string, fail: MakeError): void {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return;
+  throw fail(`${JSON.stringify(name)} is not the name of an environment variable`);
 }
 
 /** Headers that koda sets itself: a wrong value would break every request. */

@@ -116,6 +116,31 @@ export const variableName: ConfigType<string> = {
   secret: true,
 };
 
+/** A text that may be a secret; it may contain `${VAR}`. */
+export const secretText: ConfigType<string> = {
+  expected: "a string",
+  read: (raw) => (typeof raw === "string" && !raw.includes("\0") ? raw : undefined),
+  secret: true,
+  mask: (raw) => maskHeader(String(raw)),
+};
+
+/** The URL of a server; `${VAR}` in it is replaced later. */
+export const serverUrl: ConfigType<string> = {
+  expected: "an http:// or https:// URL without user name",
+  read: (raw) => (typeof raw === "string" && /^(https?:\/\/|\$\{)[^\s@]+$/.test(raw) ? raw : undefined),
+  secret: true,
+  mask: (raw) => maskQuery(String(raw)),
+};
+
+/** Arguments of a program; they may be empty. */
+export const texts: ConfigType<readonly string[]> = {
+  expected: "a list of strings",
+  read: (raw) =>
+    Array.isArray(raw) && raw.every((part) => typeof part === "string" && !part.includes("\0")) ? raw : undefined,
+  secret: true,
+  mask: (raw) => (Array.isArray(raw) ? raw.map((part) => maskArgument(String(part))) : raw),
+};
+
 export const stringList = listOf(nonEmptyString, "a list of non-empty strings");
 export const denyList: ConfigType<readonly string[]> = { ...stringList, narrows: () => true, denies: true };
 export const variableNames = listOf(variableName, "a list of names of environment variables");

@@ -16,6 +16,7 @@ import { snapshotDirectory } from "../config/paths.ts";
 import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
+import type { Servers, ServerStatus } from "../mcp/servers.ts";
 import { noUsage } from "../model/usage.ts";
 import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
 import { inMemory } from "../session/database.ts";
@@ -47,6 +48,7 @@ type ConversationParts = {
   session: Session;
   stance: Stance;
   workspace: Workspace;
+  servers: Servers | undefined;
   ledger: Ledger;
   events: Events;
   /** The first event, without the title of a new session. */
@@ -80,7 +82,7 @@ export class Conversation implements AsyncDisposable {
   /** The hooks on the start of the session have run. */
   #hasBegun = false;
 
-  /** Takes ownership of the session and the workspace. */
+  /** Takes ownership of the session, the workspace and the servers. */
   constructor(parts: ConversationParts) {
     this.parts = parts;
     this.#hands = parts.workspace.open();
@@ -165,16 +167,22 @@ export class Conversation implements AsyncDisposable {
       tools: ledger.calls,
       filesChanged: this.#changed.size,
       ...this.#verified(),
+      mcp: this.#missing,
       resume: session.isEmpty ? null : resume,
     };
   }
 
+  /** Servers that never came, as it was when the conversation was closed. */
+  #missing: readonly ServerStatus[] = [];
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#missing = this.parts.servers?.missing ?? [];
     await using closing = new AsyncDisposableStack();
-    const { host, session, workspace } = this.parts;
+    const { host, session, workspace, servers } = this.parts;
     closing.defer(() => host.delete(this));
     closing.use(session);
     closing.use(workspace);
+    closing.use(servers);
     this.#life.abort(new KodaError("reader_gone", "the conversation was closed"));
     // Its reader may have stopped reading, and then it never ends.
     if (this.#running !== undefined) await within(graceMs, this.#running);
@@ -189,7 +197,8 @@ export class Conversation implements AsyncDisposable {
   #turn({ prompt, schema, verify }: TurnRequest, changes: Changes): Turn {
     this.#verification = verify && { ...verify, attempts: 0, passed: false };
     const { session, ledger, stance } = this.parts;
-    const offers = (tool: string) => stance.tools.some(({ name }) => name === tool);
+    const { tools } = stance.catalog.current;
+    const offers = (tool: string) => tools.some(({ name }) => name === tool);
     return {
       ...stance,
       ...this.#ground(changes),
@@ -197,8 +206,9 @@ export class Conversation implements AsyncDisposable {
       ledger,
       compaction: this.#compaction,
       ...(this.#verification !== undefined && { verification: this.#verification }),
-      task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && canEdit(stance.tools), todo: session.todo }),
+      task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && canEdit(tools), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
+      environment: this.parts.environment,
       inbox: this.inbox,
       loop: new LoopGuard(),
       progress: { text: "", usage: noUsage, mayHaveWritten: false, hasToldStop: false, work: Promise.resolve() },

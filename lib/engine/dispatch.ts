@@ -25,7 +25,8 @@ export async function* dispatch(
 ): AsyncGenerator<Event, void> {
   // git lists the files meanwhile. Whoever needs the snapshot learns that it failed.
   if (calls.some(({ tool }) => tool === "Bash")) turn.changes.watch(signal).catch(() => undefined);
-  const prepared = await Promise.all(calls.map((call) => prepare(call, turn.tools, turn.contextOf(call.id))));
+  const { tools } = turn.catalog.current;
+  const prepared = await Promise.all(calls.map((call) => prepare(call, tools, turn.contextOf(call.id))));
   for (const wave of waves(prepared.map((call) => ({ call, claim: scheduledAs(turn, call) })))) {
     signal.throwIfAborted();
     const together = wave.map(({ call }) => call);
@@ -51,9 +52,9 @@ async function* runWriting(turn: Turn, wave: readonly Prepared[], signal: AbortS
   }
 }
 
-/** Any command may write: its classification is a guess. */
-function mayWrite({ claim, call }: Prepared): boolean {
-  return claim.effect !== "read" || call.tool === "Bash";
+/** The claim of a command, and of a server, is a guess. */
+function mayWrite(call: Prepared): boolean {
+  return call.claim.effect !== "read" || ("tool" in call && call.tool.isGuarded === true);
 }
 
 type Guarded = Pick<Turn, "repositories" | "events" | "session"> & { changes: Pick<Turn["changes"], "watch"> };

@@ -23,7 +23,11 @@ export async function judgeCall(turn: Turn, call: Prepared, signal: AbortSignal)
     return { call, refusal: { ...failed(`Denied by the user's hook: ${denied.reason}`), denied: denied.rule } };
   if (rewritten === undefined) return { call };
   const text = JSON.stringify(rewritten.input);
-  const changed = await prepare({ ...call.call, arguments: text }, turn.tools, turn.contextOf(call.call.id));
+  const changed = await prepare(
+    { ...call.call, arguments: text },
+    turn.catalog.current.tools,
+    turn.contextOf(call.call.id),
+  );
   const again = await refusalOf(turn, changed, signal);
   return { call: changed, ...(again !== undefined && { refusal: again }) };
 }

@@ -6,7 +6,8 @@ import type { Model, ModelInfo } from "../model/model.ts";
 import { textOfParts } from "../session/content.ts";
 import type { Item } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
-import type { Tool, ToolContext } from "../tools/tool.ts";
+import type { Catalog } from "../tools/catalog.ts";
+import type { ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
 import type { AnswerJudge } from "./answer.ts";
 import type { Changes } from "./changes.ts";
@@ -32,11 +33,17 @@ export type Prompt = readonly (TextPart | ImagePart)[];
 /** The part of a call's context that the conversation provides. */
 export type CallContext = Omit<ToolContext, "call" | "signal" | "report" | "finish">;
 
+/** The catalog of the current request. `advance` is called between requests: only there can it change. */
+type TurnCatalog = { readonly current: Catalog; advance(): Promise<CatalogChange | undefined> };
+
+/** The names of the tools that came and went; `problem` says why the catalog is still the one before. */
+export type CatalogChange = { added: readonly string[]; removed: readonly string[]; problem?: string };
+
 /** A frozen view of one turn. All state that changes lives in the objects that it refers to. */
 export type Turn = {
   readonly model: Model;
   readonly info: ModelInfo;
-  readonly tools: readonly Tool[];
+  readonly catalog: TurnCatalog;
   readonly gate: Gate;
   readonly system: string;
   readonly verification?: Verification;
@@ -54,6 +61,8 @@ export type Turn = {
   readonly changes: Changes;
   readonly compaction: Compaction;
   readonly loop: LoopGuard;
+  /** The environment as far as the model does not know it yet. */
+  readonly environment: () => Item | undefined;
   /** Input that comes while the turn runs. */
   readonly inbox: { take(): Prompt[]; takeLast(): Promise<Prompt[]>; isEmpty: boolean };
   readonly progress: Progress;
@@ -126,6 +135,7 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
   let working = false;
   while (true) {
     yield* accept(turn, turn.inbox.take(), signal);
+    yield* renewCatalog(turn, signal);
     yield* compaction.prepare(turn, signal);
     const spent = limitReached(ledger);
     if (spent !== undefined) return outcomeOfFailure(spent, progress.text);
@@ -180,6 +190,25 @@ async function* confirm(
   // Another answer is verified from the start.
   if (turn.verification !== undefined) Object.assign(turn.verification, { attempts: 0, passed: false });
   return undefined;
+}
+
+/** The user and the model are told which tools came and went. */
+async function* renewCatalog(
+  { catalog, session, environment }: Turn,
+  signal: AbortSignal,
+): AsyncGenerator<Event, void> {
+  const change = await unlessAborted(catalog.advance(), signal);
+  if (change === undefined) return;
+  const { added, removed, problem } = change;
+  if (problem !== undefined) yield { type: "notice", level: "warn", code: "tools", message: problem };
+  if (added.length + removed.length === 0) return;
+  const message = [
+    ...(added.length > 0 ? [`New tools can be used: ${added.join(", ")}`] : []),
+    ...(removed.length > 0 ? [`Tools that cannot be used any more: ${removed.join(", ")}`] : []),
+  ].join(". ");
+  const changes = environment();
+  session.append(...(changes === undefined ? [] : [changes]), { kind: "note", text: `[koda: ${message}]` });
+  yield { type: "notice", level: "info", code: "tools", message };
 }
 
 type Answer = Extract<AnswerJudgement, { kind: "answer" }>;

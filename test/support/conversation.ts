@@ -13,6 +13,7 @@ import { openHooks } from "../../lib/hooks/hooks.ts";
 import { openLedger } from "../../lib/engine/ledger.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
 import type { ItemOf } from "../../lib/session/item.ts";
+import { catalogOf } from "../../lib/tools/catalog.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 import { succeeded, type Tool } from "../../lib/tools/tool.ts";
 import { buildGate, type Gate } from "../../lib/trust/gate.ts";
@@ -96,7 +97,8 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     host,
     session,
     workspace,
-    stance: { model, info, tools, gate, allowance },
+    servers: undefined,
+    stance: { model, info, catalog: { current: catalogOf(tools), advance: async () => undefined }, gate, allowance },
     ledger: openLedger({ maxTurns: scene.maxTurns ?? 10 }),
     events,
     start: {
