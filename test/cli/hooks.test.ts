@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type EndLine, exec, follow, type Line, start, using } from "../support/koda.ts";
+import { serverOf } from "../support/mcp.ts";
 import { call, reply, say } from "../support/model-reply.ts";
 import { type Script, startModelServer } from "../support/model-server.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
@@ -119,6 +120,25 @@ test("a match that names no tool is told, since its hook would never run", async
   const told = (name: string, meant: string) =>
     `warn: The hook "true" (tool.before) may not run when it should: no tool is called "${name}" (did you mean "${meant}"?)`;
   expect(notices(events)).toEqual([told("bash", "Bash"), told("Wriet", "Write")]);
+});
+
+test("calls of a server's tools have hooks too", async () => {
+  await using place = makePlace({}, "/var/tmp");
+  const annotations = { readOnlyHint: true };
+  const echo = { name: "echo", does: "echo", annotations } as const;
+  const hooks = [
+    { on: "tool.before", match: "files__.*", command: `${log}; echo '{"input":{"a":2}}'` },
+    { on: "tool.before", match: "files__other", command: "echo no other >&2; exit 2" },
+  ];
+  configure(place, { hooks, mcp: { servers: { files: serverOf({ tools: [echo, { ...echo, name: "other" }] }) } } });
+  await using server = await startModelServer([[call("files__echo", { a: 1 }), call("files__other")], say("Done.")]);
+  const { end, events } = await exec(place, server, ["go"]);
+  expect([end.tools, notices(events)]).toEqual([{ ok: 1, failed: 0, denied: 1 }, []]);
+  expect(of(events, "tool.end")[0]?.summary).toEndWith('{"a":2}');
+  expect(logged(place).map(({ tool, input }) => [tool, input])).toEqual([
+    ["files__echo", { a: 1 }],
+    ["files__other", {}],
+  ]);
 });
 
 test("a rewritten input is what runs, what is shown, and what the model is told", async () => {
