@@ -41,8 +41,8 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       allow: [...new Set(value("egress.allow"))],
       deny: [...new Set(value("egress.deny"))],
     },
-    hooks: value("hooks"),
     mcp: { expose: value("mcp.expose"), servers: serversIn(effective) },
+    hooks: value("hooks"),
   };
 }
 

@@ -34,8 +34,8 @@ export type Config = {
     readonly passEnv: readonly string[];
   };
   readonly egress: EgressConfig;
-  readonly hooks: readonly HookConfig[];
   readonly mcp: { readonly expose: McpExposure; readonly servers: ReadonlyMap<string, McpServerConfig> };
+  readonly hooks: readonly HookConfig[];
 };
 
 /** The levels of trust, lowest first: a project file can only lower it. */

@@ -12,6 +12,7 @@ import type { Gate } from "../trust/gate.ts";
 import type { AnswerJudge } from "./answer.ts";
 import type { Changes } from "./changes.ts";
 import type { Compaction } from "./compaction.ts";
+import { renewCatalog } from "./catalogchange.ts";
 import { dispatch, type RepositoryGuard } from "./dispatch.ts";
 import { failureField } from "./end.ts";
 import type { Event, Events, Figures } from "./event.ts";
@@ -190,25 +191,6 @@ async function* confirm(
   // Another answer is verified from the start.
   if (turn.verification !== undefined) Object.assign(turn.verification, { attempts: 0, passed: false });
   return undefined;
-}
-
-/** The user and the model are told which tools came and went. */
-async function* renewCatalog(
-  { catalog, session, environment }: Turn,
-  signal: AbortSignal,
-): AsyncGenerator<Event, void> {
-  const change = await unlessAborted(catalog.advance(), signal);
-  if (change === undefined) return;
-  const { added, removed, problem } = change;
-  if (problem !== undefined) yield { type: "notice", level: "warn", code: "tools", message: problem };
-  if (added.length + removed.length === 0) return;
-  const message = [
-    ...(added.length > 0 ? [`New tools can be used: ${added.join(", ")}`] : []),
-    ...(removed.length > 0 ? [`Tools that cannot be used any more: ${removed.join(", ")}`] : []),
-  ].join(". ");
-  const changes = environment();
-  session.append(...(changes === undefined ? [] : [changes]), { kind: "note", text: `[koda: ${message}]` });
-  yield { type: "notice", level: "info", code: "tools", message };
 }
 
 type Answer = Extract<AnswerJudgement, { kind: "answer" }>;
