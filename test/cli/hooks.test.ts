@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type EndLine, exec, follow, type Line, start, using } from "../support/koda.ts";
+import { asInDocker, programWithout } from "../support/denied.ts";
+import { binary, checkLines, type EndLine, exec, follow, type Line, start, using } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
 import { call, reply, say } from "../support/model-reply.ts";
 import { type Script, startModelServer } from "../support/model-server.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 import { until } from "../support/until.ts";
 
 type Hook = { on: string; command: string; match?: string; timeout?: string; required?: boolean };
@@ -379,6 +381,32 @@ test("a hook that does not listen to TERM is killed at its timeout", async () =>
   expect([end.exit, notices(events)]).toEqual([0, [expect.stringContaining("it took longer than 300ms")]]);
   expect(processesWith(`sleep\0${mark}`)).toEqual([]);
 });
+
+test("hooks are held by Landlock alone as well", async () => {
+  await using place = makePlace({}, "/var/tmp");
+  const mark = 100_000 + Math.floor(Math.random() * 800_000);
+  const hooks = [
+    {
+      on: "prompt",
+      command: `echo x > ../outside; (trap '' TERM; setsid sleep ${mark}.1) & echo '{"context":"seen"}'`,
+    },
+    { on: "tool.before", command: "echo no >&2; exit 2" },
+  ];
+  configure(place, { hooks });
+  await using server = await startModelServer([write("a.txt"), say("Done.")]);
+  const program = programWithout(asInDocker, join(place.project, ".."));
+  const ran = await runIn(place, [program, binary, "exec", "--json", ...using(server), "go"]);
+  const { end, events } = checkLines(ran);
+  expect(of(events, "session.start")[0]?.sandbox.backend).toBe("landlock");
+  expect([...ending(end), end.tools.denied, existsSync(join(place.project, "../outside"))]).toEqual([
+    "done 0",
+    undefined,
+    1,
+    false,
+  ]);
+  expect(server.requests[0]?.lines.at(-1)?.text).toBe("The user's hook (prompt) says:\nseen");
+  expect(processesWith(`sleep\0${mark}`)).toEqual([]);
+}, 30_000);
 
 function processesWith(words: string): string[] {
   const lines = [...new Bun.Glob("[0-9]*/cmdline").scanSync("/proc")].map((path) => {
