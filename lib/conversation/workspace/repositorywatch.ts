@@ -9,7 +9,7 @@ import { unlessRefused } from "../../errors.ts";
 import { isBelow } from "../../files/path.ts";
 import type { Backend } from "../../sandbox/backend.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { isHidden } from "../../sandbox/policy/reach.ts";
+import { configAt, isHidden } from "../../sandbox/policy/reach.ts";
 import { describeFinding, levelOf, type RepositoryFinding } from "../../trust/repositories/finding.ts";
 import { Guard } from "../../trust/repositories/guard.ts";
 import { gitConfigurations, pathsNamedByGit } from "../../trust/repositories/named.ts";
@@ -72,7 +72,10 @@ export class RepositoryWatch implements RepositoryGuard {
   async before(signal: AbortSignal): Promise<void> {
     const watched = await unlessAborted(this.begin(), signal);
     this.#isUsed = true;
-    if (this.#options.isBusy() || !watched.paths.areInPlace()) await this.#look(watched);
+    const isBusy = this.#calls > 0 || this.#options.isBusy();
+    const isInPlace = watched.paths.areInPlace();
+    if (!isBusy && !isInPlace) await watched.paths.lookAfterUser(this.#limit);
+    if (this.#options.isBusy() || !isInPlace) await this.#look(watched);
     this.#findings.push(...(await watched.guard.begin(signal)));
     watched.record?.touch();
     this.#calls++;
@@ -109,7 +112,11 @@ export class RepositoryWatch implements RepositoryGuard {
     const place = ownPlace(policy, dataDirectory, { lasting: true });
     const quarantine = join(place, "koda-quarantine");
     const record = this.#record();
-    const found = { except: [quarantine], ...(record && { isKnown: record.isKnown.bind(record) }) };
+    const found = {
+      except: [quarantine],
+      isConfig: (path: string) => configAt(path, policy) === path,
+      ...(record && { isKnown: record.isKnown.bind(record) }),
+    };
     const paths = await ProtectedPaths.find(policy.write, this.#life.signal, found);
     const lasting = policy.write.filter((root) => root !== policy.tmp);
     record?.write(lasting, paths.known);
@@ -169,7 +176,9 @@ export class RepositoryWatch implements RepositoryGuard {
   #protect(paths: ProtectedPaths): void {
     const open = this.#open;
     const all = open === undefined ? paths.paths : [...outside(paths.paths, open), ...guardedParts(open)];
-    this.#options.policy.repositories.paths = all.filter(isThere);
+    const { repositories } = this.#options.policy;
+    repositories.paths = all.filter(isThere);
+    repositories.config = paths.entries.filter(({ form }) => form === "config").map(({ path }) => path);
   }
 
   #notices(): readonly Notice[] {
