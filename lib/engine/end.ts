@@ -1,6 +1,7 @@
 import type { KodaError } from "../errors.ts";
 import type { EventOf } from "./event.ts";
 import { noUsage } from "../model/usage.ts";
+import type { ExecutableChange } from "../worktree/executable.ts";
 import { exitOf, type Outcome, outcomeOfFailure } from "./outcome.ts";
 
 type End = EventOf<"end">;
@@ -10,6 +11,7 @@ export type Totals = {
   usage: End["usage"];
   tools: End["tools"];
   filesChanged: number;
+  executableChanges: readonly ExecutableChange[];
   verify?: NonNullable<End["verify"]>;
   durationMs: number;
   /** The command line that continues the session; null when there is nothing to continue. */
@@ -19,7 +21,7 @@ export type Totals = {
 /** The totals of a run that failed before it had a session. */
 export function noTotals(): Omit<Totals, "durationMs"> {
   const tools = { ok: 0, failed: 0, denied: 0 };
-  return { session: null, usage: noUsage, tools, filesChanged: 0, resume: null };
+  return { session: null, usage: noUsage, tools, filesChanged: 0, executableChanges: [], resume: null };
 }
 
 /**
@@ -27,7 +29,7 @@ export function noTotals(): Omit<Totals, "durationMs"> {
  * decides it.
  */
 export function endEvent(outcome: Outcome, totals: Totals): End {
-  const { tools, filesChanged, durationMs, ...rest } = totals;
+  const { tools, filesChanged, executableChanges, durationMs, ...rest } = totals;
   return {
     type: "end",
     ...statusOf(outcome),
@@ -37,6 +39,7 @@ export function endEvent(outcome: Outcome, totals: Totals): End {
     ...("incomplete" in outcome && { incomplete: [...(outcome.incomplete ?? [])] }),
     tools: { ...tools },
     files_changed: filesChanged,
+    executable_changes: [...executableChanges],
     duration_ms: Math.round(durationMs),
   };
 }

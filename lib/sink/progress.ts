@@ -9,7 +9,7 @@ import { LineWriter } from "./lines.ts";
 import type { Activity, Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
 import { inline, openPaint, type Paint } from "./style.ts";
-import { banner, errorLine, summary, warnings } from "./summary.ts";
+import { banner, errorLine, executableLine, summary, warnings } from "./summary.ts";
 import { verificationEnd, verificationId, verificationStart } from "./verification.ts";
 
 type ProgressOptions = Pick<
@@ -197,6 +197,8 @@ class Progress {
     if (event.error) await this.#lines.line(errorLine(event.error, this.#paint));
     else if (event.incomplete) await this.#lines.line(noticeLine("warn", doubt(event.incomplete), this.#paint));
     if (event.session === null) return;
+    const executable = executableLine(event);
+    if (executable !== undefined) await this.#lines.line(noticeLine("warn", executable, this.#paint));
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
     // Continuing a complete turn needs a prompt.

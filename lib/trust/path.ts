@@ -118,7 +118,7 @@ function whyConfig(real: string, config: string, policy: Policy): string {
 
 /** A `.git` that is a symlink protects what it points to: git would run the hooks it finds there. */
 function whyLinkProtected(followed: readonly string[], policy: Policy): string | undefined {
-  const config = followed.find((path) => configAt(path, policy) === path);
+  const config = policy.allowConfig ? undefined : followed.find((path) => configAt(path, policy) === path);
   if (config !== undefined) return whyConfig(config, config, policy);
   const link = followed.find(
     (path) => protectedName(basename(path)) !== undefined && policy.write.some((root) => isBelow(path, root)),

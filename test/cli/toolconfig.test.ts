@@ -116,6 +116,8 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(results(ran).map(({ ok }) => ok)).toEqual([true, true]);
     for (const path of Object.keys(files)) expect(read(place, path)).toBe("evil\n");
     expect(notices(ran)).toEqual([]);
+    const changed = [...Object.keys(files), ".zed/tasks.json"].sort();
+    expect(ran.end.executable_changes).toEqual(changed.map((path) => ({ path, kind: "config" })));
   });
 
   test("a command that is refused is told the file, the reason and the flag", async () => {
@@ -289,6 +291,52 @@ describe("file tools", () => {
     const ran = await exec(place, [call("Read", { path: "second" }), call("Write", { path: "second", content: "x" })]);
     expect(results(ran).at(-1)).toMatchObject({ ok: true });
     expect(read(place, ".envrc")).toBe("mine\n");
+  });
+});
+
+describe("end.executable_changes", () => {
+  const changesOf = ({ end }: Awaited<ReturnType<typeof exec>>) =>
+    end.executable_changes.map(({ path, kind }) => `${kind} ${path}`);
+
+  test("has the workflows and hooks that a run changed, made or removed, and nothing else", async () => {
+    await using place = makePlace({ ".github/workflows/ci.yml": "mine\n", ".gitlab-ci.yml": "mine\n", "src/a": "" });
+    for (const args of [
+      ["init", "-q"],
+      ["add", "."],
+      ["commit", "-qm", "one"],
+    ])
+      runGit(place.project, place.env, args);
+    const made = ["app/.circleci/config.yml", "Jenkinsfile", ".githooks/pre-commit", "ci.yml", ".github/CODEOWNERS"];
+    const make = made.map((path) => `mkdir -p $(dirname ${path}); echo x > ${path}`).join("; ");
+    const patch = join(place.home, "run.patch");
+    const ran = await exec(place, [`echo x >> .github/workflows/ci.yml; rm .gitlab-ci.yml; echo x > src/a; ${make}`], {
+      flags: ["--patch", patch],
+    });
+    expect(changesOf(ran)).toEqual([
+      "hook .githooks/pre-commit",
+      "workflow .github/workflows/ci.yml",
+      "workflow .gitlab-ci.yml",
+      "workflow Jenkinsfile",
+      "workflow app/.circleci/config.yml",
+    ]);
+    expect(readFileSync(patch, "utf8")).toContain("+++ b/Jenkinsfile");
+  });
+
+  test("has files that git ignores, and those of a new directory", async () => {
+    await using place = makePlace({ ".gitignore": ".envrc\n.vscode\n", ".envrc": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    const command =
+      "echo x >> .envrc; mkdir -p .vscode new/.vscode; echo x > .vscode/a; echo x > new/.vscode/tasks.json";
+    const open = await exec(place, [command], { flags: ["--allow-config"] });
+    expect(changesOf(open)).toEqual(["config .envrc", "config .vscode/a", "config new/.vscode/tasks.json"]);
+    const closed = await exec(place, ["mkdir -p other/.vscode; echo x > other/.vscode/tasks.json; echo x >> .envrc"]);
+    expect(changesOf(closed)).toEqual(["config other/.vscode/tasks.json"]);
+  });
+
+  test("is empty where nothing of the kind was changed, or what was is undone", async () => {
+    await using place = makePlace({ ".envrc": "mine\n", a: "" });
+    expect(changesOf(await exec(place, ["echo x > a; mkdir .zed; echo x > .zed/tasks.json"]))).toEqual([]);
+    expect(changesOf(await exec(place, []))).toEqual([]);
   });
 });
 

@@ -10,6 +10,8 @@ import { isBelow } from "../../files/path.ts";
 import type { Backend } from "../../sandbox/backend.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
 import { configAt, isHidden } from "../../sandbox/policy/reach.ts";
+import { shownPath } from "../../trust/path.ts";
+import { changedFiles, type ConfigFiles, listConfigFiles } from "../../trust/repositories/configfiles.ts";
 import { describeFinding, levelOf, type RepositoryFinding } from "../../trust/repositories/finding.ts";
 import { Guard } from "../../trust/repositories/guard.ts";
 import { gitConfigurations, pathsNamedByGit } from "../../trust/repositories/named.ts";
@@ -32,7 +34,14 @@ export type WatchOptions = {
   isBusy: () => boolean;
 };
 
-type Watched = { paths: ProtectedPaths; guard: Guard; newcomers: NewRepositories; record: KnownRecord | undefined };
+type Watched = {
+  paths: ProtectedPaths;
+  guard: Guard;
+  newcomers: NewRepositories;
+  record: KnownRecord | undefined;
+  /** Of other tools, before any command. */
+  config: ConfigFiles;
+};
 
 /** New repositories are judged at least this often while a command runs, for the prompts and editors of the user. */
 const patrolMs = 1_000;
@@ -58,11 +67,17 @@ export class RepositoryWatch implements RepositoryGuard {
   #patrol: Promise<void> | undefined;
   #isUsed = false;
   #isUnfinished = false;
+  #changedConfig: readonly string[] = [];
 
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#limit = afterGrace(options.stop, graceMs);
     this.#open = openRepository(options.policy);
+  }
+
+  /** Known when everything has stopped. */
+  get changedConfig(): readonly string[] {
+    return this.#changedConfig.map((path) => shownPath(path, this.#options.policy));
   }
 
   begin(): Promise<Watched> {
@@ -101,6 +116,8 @@ export class RepositoryWatch implements RepositoryGuard {
     await this.#patrol;
     this.#findings.push(...(await watched.guard.restore()));
     await this.#look(watched);
+    const { paths, config } = watched;
+    this.#changedConfig = changedFiles(config, listConfigFiles(paths.configs));
     // The next run judges what this one could not.
     if (!this.#isUnfinished) watched.record?.[Symbol.dispose]();
     return this.#notices();
@@ -114,7 +131,7 @@ export class RepositoryWatch implements RepositoryGuard {
     const record = this.#record();
     const found = {
       except: [quarantine],
-      isConfig: (path: string) => configAt(path, policy) === path,
+      config: { isConfig: (path: string) => configAt(path, policy) === path, isOpen: policy.allowConfig },
       ...(record && { isKnown: record.isKnown.bind(record) }),
     };
     const paths = await ProtectedPaths.find(policy.write, this.#life.signal, found);
@@ -134,7 +151,8 @@ export class RepositoryWatch implements RepositoryGuard {
       named,
       ...(record && { alone }),
     });
-    const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record };
+    const config = listConfigFiles(paths.configs);
+    const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record, config };
     if (record?.isNeeded(lasting) === true) await this.#look(watched);
     record?.settle(lasting);
     return watched;

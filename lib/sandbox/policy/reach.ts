@@ -41,17 +41,16 @@ export function writeRefusal(real: string, policy: Policy): WriteRefusal | undef
 
 /** The configuration of another tool that keeps a path from being written, by its name or because it was found. */
 function configAbove(real: string, policy: Policy): string | undefined {
+  if (policy.allowConfig) return undefined;
   const named = configAt(real, policy);
   const [entry = ""] = named === undefined ? [] : real.slice(named.length + 1).split("/");
   if (named !== undefined && !isHarmlessEntry(named, entry)) return named;
   return policy.repositories.config?.find((path) => isBelow(real, path));
 }
 
-type ConfigRules = Pick<Policy, "write" | "tmp" | "allowConfig">;
-
-/** The protected configuration of another tool that a path names or leads through: in no directory of the run's own. */
-export function configAt(real: string, { write, tmp, allowConfig }: ConfigRules): string | undefined {
-  if (allowConfig || isBelow(real, tmp)) return undefined;
+/** The configuration of another tool that a path names or leads through: in no directory of the run's own. */
+export function configAt(real: string, { write, tmp }: Pick<Policy, "write" | "tmp">): string | undefined {
+  if (isBelow(real, tmp)) return undefined;
   for (const root of write) {
     const inside = isBelow(real, root) ? toolConfigIn(real.slice(root.length)) : undefined;
     if (inside !== undefined) return root + inside;

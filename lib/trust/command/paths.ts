@@ -82,7 +82,7 @@ function judgeWrite(word: string, place: string, how: Deletion & { judgement: Ju
   const isProtected =
     roots.some((one) => protectedName(real.slice(one.length)) !== undefined) ||
     readonly.some((one) => isBelow(real, one));
-  if (configAt(real, { write, tmp, allowConfig }) !== undefined)
+  if (!allowConfig && configAt(real, { write, tmp }) !== undefined)
     judgement.outside ??= `other programs run what is in ${shown} (--allow-config allows changes)`;
   if (roots.length === 0 || isProtected) judgement.outside ??= isProtected ? `${shown} is read-only` : shown;
 }

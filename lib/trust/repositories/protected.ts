@@ -1,12 +1,12 @@
 import { dirname } from "node:path";
 import { isBelow } from "../../files/path.ts";
 import { isInside } from "./pointers.ts";
-import { RepositoryTree, type FoundRepository, type IsConfig, type TreeLook } from "./tree.ts";
+import { RepositoryTree, type FoundRepository, type ConfigRules, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 type IsKnown = (found: FoundRepository) => boolean;
 
-type FindOptions = { except?: readonly string[]; isKnown?: IsKnown; isConfig?: IsConfig };
+type FindOptions = { except?: readonly string[]; isKnown?: IsKnown; config?: ConfigRules };
 
 /**
  * The paths below the writable roots that decide which code git and koda will run, as they were when the run began:
@@ -34,9 +34,9 @@ export class ProtectedPaths {
   static async find(
     roots: readonly string[],
     signal: AbortSignal,
-    { except = [], isKnown = () => true, isConfig }: FindOptions = {},
+    { except = [], isKnown = () => true, config }: FindOptions = {},
   ): Promise<ProtectedPaths> {
-    const tree = new RepositoryTree(roots, except, isConfig);
+    const tree = new RepositoryTree(roots, except, config);
     return new ProtectedPaths(tree, await tree.look(signal), isKnown);
   }
 
@@ -78,6 +78,11 @@ export class ProtectedPaths {
     const places = this.#places.get(identity);
     if (places === undefined || places.has(path) || kind === "directory") return places !== undefined;
     return ![...places].some((place) => identityAt(place) === identity);
+  }
+
+  /** Everything that tells other tools what to run, protected or not. */
+  get configs(): readonly string[] {
+    return this.#last.configs;
   }
 
   /** Directories that could not be looked into, where anything may be. */

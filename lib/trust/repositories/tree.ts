@@ -31,10 +31,12 @@ export type TreeLook = {
   /** The identities of those that could, and their paths. */
   directories: ReadonlySet<string>;
   places: Pick<ReadonlyMap<string, unknown>, "has">;
+  /** Everything that tells other tools what to run, protected or not. */
+  configs: readonly string[];
 };
 
-/** Is this what tells other tools what to run, and to be left as it is? */
-export type IsConfig = (path: string) => boolean;
+/** Does a path tell other tools what to run? Unless it is open, that stays as it is. */
+export type ConfigRules = { isConfig: (path: string) => boolean; isOpen: boolean };
 
 /**
  * Finds the repositories below some directories, again and again: the second look asks of each directory only whether
@@ -44,13 +46,17 @@ export class RepositoryTree {
   readonly roots: readonly string[];
   /** Directories that are not looked into. */
   readonly except: readonly string[];
-  readonly #isConfig: IsConfig;
+  readonly #config: ConfigRules;
   #listings: ReadonlyMap<string, Listing> = new Map();
 
-  constructor(roots: readonly string[], except: readonly string[], isConfig: IsConfig = () => false) {
+  constructor(
+    roots: readonly string[],
+    except: readonly string[],
+    config: ConfigRules = { isConfig: () => false, isOpen: false },
+  ) {
     this.roots = roots;
     this.except = except;
-    this.#isConfig = isConfig;
+    this.#config = config;
   }
 
   async look(signal: AbortSignal): Promise<TreeLook> {
@@ -71,12 +77,14 @@ export class RepositoryTree {
     }
     this.#listings = listings;
     const all = [...listings.values()];
-    const marks = all
-      .flatMap((listing) => listing.marks)
-      .filter(({ path, form }) => form !== "config" || this.#isConfig(path));
+    const { isConfig, isOpen } = this.#config;
+    const every = all.flatMap((listing) => listing.marks);
+    const configs = every.flatMap(({ path, form }) => (form === "config" && isConfig(path) ? path : []));
+    const kept = new Set(isOpen ? [] : configs);
+    const marks = every.filter(({ path, form }) => form !== "config" || kept.has(path));
     const directories = new Set(all.map(({ identity }) => identity));
     const odd = all.flatMap((listing) => listing.odd);
-    return { found: withTargets(marks, this.roots), unreadable, odd, directories, places: listings };
+    return { found: withTargets(marks, this.roots), unreadable, odd, directories, places: listings, configs };
   }
 }
 
