@@ -168,6 +168,43 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(readdirSync(quarantine)).toHaveLength(appearing.length);
   });
 
+  test("a checkout changes them only with --allow-config, and then they are listed", async () => {
+    await using place = makePlace({ ".vscode/settings.json": "mine\n", "src/a": "one\n" });
+    const git = (...args: readonly string[]) => runGit(place.project, place.env, args);
+    for (const args of [
+      ["init", "-q", "-b", "main"],
+      ["add", "."],
+      ["commit", "-qm", "one"],
+    ])
+      git(...args);
+    git("checkout", "-qb", "other");
+    place.write(".vscode/settings.json", "theirs\n");
+    place.write("src/a", "two\n");
+    git("commit", "-qam", "two");
+    git("checkout", "-q", "main");
+    const closed = await run(place, ["git checkout -q other; git branch --show-current"], ["--allow-git"]);
+    expect([read(place, ".vscode/settings.json"), read(place, "src/a")]).toEqual(["mine\n", "two\n"]);
+    expect(closed.end.executable_changes).toEqual([]);
+    git("checkout", "-qf", "main");
+    const open = await run(place, ["git checkout -q other"], ["--allow-git", "--allow-config"]);
+    expect(read(place, ".vscode/settings.json")).toBe("theirs\n");
+    expect(open.end.executable_changes).toEqual([{ path: ".vscode/settings.json", kind: "config" }]);
+  });
+
+  test("git's hooks stay protected with --allow-config", async () => {
+    await using place = makePlace({ ".husky/_/pre-commit": "mine\n", ".husky/pre-commit": "mine\n" });
+    runGit(place.project, place.env, ["init", "-q"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky/_"]);
+    const command = "echo changed > .husky/pre-commit; echo evil > .husky/_/pre-commit; true";
+    const ran = await run(place, [command], ["--allow-config"]);
+    expect([".husky/pre-commit", ".husky/_/pre-commit"].map((path) => read(place, path))).toEqual([
+      "changed\n",
+      "mine\n",
+    ]);
+    expect(notices(ran)).toEqual([expect.stringMatching(/^A command changed protected files in "\.husky\/_": [^(]*$/)]);
+    expect(ran.end.executable_changes).toContainEqual({ path: ".husky/pre-commit", kind: "config" });
+  });
+
   test("what comes with a new directory stays, and so does what runs nothing", async () => {
     await using place = makePlace({ "a/b": "" });
     const ran = await run(place, [
@@ -272,6 +309,21 @@ describe("file tools", () => {
       { flags: ["--allow-config"] },
     );
     expect(results(ran).at(-1)).toMatchObject({ ok: true });
+  });
+
+  test("do not write by a patch", async () => {
+    await using place = await project();
+    const patch = "*** Begin Patch\n*** Add File: .zed/tasks.json\n+x\n*** Add File: a\n+x\n*** End Patch\n";
+    const moving =
+      "*** Begin Patch\n*** Update File: jet/run.xml\n*** Move to: .zed/run.xml\n@@\n-mine\n+x\n*** End Patch\n";
+    const steps = [call("ApplyPatch", { patch }), call("ApplyPatch", { patch: moving })];
+    const ran = await exec(place, steps, { flags: ["--edit", "patch"] });
+    expect(
+      results(ran).map(({ ok, denied, summary }) => ok || !(denied ?? summary).includes("--allow-config")),
+    ).toEqual([false, false]);
+    expect([".zed/tasks.json", "a", ".zed/run.xml"].map((path) => read(place, path))).toEqual(Array(3).fill("nothing"));
+    const open = await exec(place, [call("ApplyPatch", { patch })], { flags: ["--edit", "patch", "--allow-config"] });
+    expect([results(open)[0]?.ok, read(place, ".zed/tasks.json")]).toEqual([true, "x\n"]);
   });
 
   test("write what runs nothing", async () => {

@@ -1,26 +1,36 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
-import { statsAt } from "./identity.ts";
+import { bytesAt, entryAt, type PresentEntry } from "../../files/entry.ts";
 
 /** More files than any tool is configured by; the rest is left out. */
 const mostFiles = 2_000;
 
-/** The files of other tools' configurations, each with what is different after any change. */
+/** Larger ones are told apart by their times. */
+const mostHashed = 256 * 1024;
+
+/** The files of other tools' configurations, each with its state: the same again after koda restored it. */
 export type ConfigFiles = ReadonlyMap<string, string>;
 
 export function listConfigFiles(configs: readonly string[]): ConfigFiles {
   const files = new Map<string, string>();
   const pending = [...configs];
   for (let path = pending.pop(); path !== undefined && files.size < mostFiles; path = pending.pop()) {
-    const directory = path;
-    const stats = unlessRefused(() => statsAt(directory));
-    if (stats === undefined) continue;
-    const { dev, ino, size, mode, mtimeNs, ctimeNs } = stats;
-    if (!stats.isDirectory()) files.set(path, `${dev}:${ino}:${size}:${mode}:${mtimeNs}:${ctimeNs}`);
-    else pending.push(...(unlessRefused(() => readdirSync(directory)) ?? []).map((name) => join(directory, name)));
+    const place = path;
+    const entry = unlessRefused(() => entryAt(place));
+    if (entry?.kind === "directory")
+      pending.push(...(unlessRefused(() => readdirSync(place)) ?? []).map((name) => join(place, name)));
+    else if (entry !== undefined && entry.kind !== "missing") files.set(path, stateOf(path, entry));
   }
   return files;
+}
+
+function stateOf(path: string, entry: PresentEntry): string {
+  const { kind, mode, signature } = entry;
+  const isHashed = (kind === "file" || kind === "symlink") && (signature?.size ?? Infinity) <= mostHashed;
+  const bytes = isHashed ? unlessRefused(() => bytesAt(path, entry)) : undefined;
+  if (bytes === undefined) return JSON.stringify(signature);
+  return `${mode} ${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}`;
 }
 
 /** Those that were changed, made or removed between two lists. */

@@ -42,8 +42,10 @@ export function levelOf({ kind, ...finding }: RepositoryFinding): "info" | "warn
   return kind === "new" || kind === "config" ? "info" : "warn";
 }
 
+type Told = Naming & { allowConfig?: boolean };
+
 /** One line for people and the model. */
-export function describeFinding(finding: RepositoryFinding, naming: Naming): string {
+export function describeFinding(finding: RepositoryFinding, naming: Told): string {
   const path = `"${shortened(oneLine(shownPath(finding.path, naming)))}"`;
   switch (finding.kind) {
     case "new":
@@ -65,8 +67,8 @@ function outcomes({ parts, lost }: { parts: readonly string[]; lost: readonly st
   return [list("restored ", parts), list("could not restore ", lost)].filter((text) => text !== "").join("; ");
 }
 
-function whyConfig({ path }: RepositoryFinding, naming: Naming): string {
-  if (toolConfigIn(shownPath(path, naming)) === undefined) return "";
+function whyConfig({ path }: RepositoryFinding, naming: Told): string {
+  if (naming.allowConfig === true || toolConfigIn(shownPath(path, naming)) === undefined) return "";
   return " Other programs run what it says (--allow-config allows changes).";
 }
 
