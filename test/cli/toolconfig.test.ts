@@ -17,6 +17,7 @@ import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { finished, spawnIn } from "../support/run.ts";
+import { until } from "../support/until.ts";
 import { runGit } from "../support/worktree.ts";
 
 /** What tells other tools what to run stays as it was, in the strongest sandbox and in the one without mounts. */
@@ -390,6 +391,20 @@ describe("end.executable_changes", () => {
     expect(changesOf(await exec(place, ["echo x > a; mkdir .zed; echo x > .zed/tasks.json"]))).toEqual([]);
     expect(changesOf(await exec(place, []))).toEqual([]);
   });
+});
+
+test("what a killed run left is quarantined by the next one", async () => {
+  await using place = makePlace({ "src/a": "" });
+  await using server = await startModelServer([call("Bash", { command: "echo > begun; exec sleep 60" })]);
+  const child = spawnIn(place, [binary, "exec", "--json", ...using(server), "hi"]);
+  await until(() => existsSync(join(place.project, "begun")));
+  child.kill("SIGKILL");
+  await child.exited;
+  place.write("src/.vscode/tasks.json", "evil\n");
+  const ran = await exec(place, ["true"]);
+  expect(notices(ran)).toEqual([expect.stringContaining('Quarantined "src/.vscode"')]);
+  place.write("src/.vscode/tasks.json", "mine\n");
+  expect(notices(await exec(place, ["true"]))).toEqual([]);
 });
 
 test("a project's own configuration cannot open what other tools run", async () => {
