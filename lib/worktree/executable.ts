@@ -19,7 +19,7 @@ const workflows: readonly RegExp[] = [
 
 /** Files of programs that install git hooks; those that git runs already are protected. */
 const hooks: readonly RegExp[] = [
-  /\/\.githooks\//,
+  /\/\.(githooks|github\/hooks)\//,
   /\/\.pre-commit-(config|hooks)\.ya?ml$/,
   /\/\.?lefthook[\w.-]*\.(ya?ml|toml|json)$/,
 ];
