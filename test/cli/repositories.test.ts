@@ -78,20 +78,20 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
 
   test("the paths that the user's configuration of git names stay as they are, there or not", async () => {
     await using place = makePlace({
-      ".husky/_/pre-commit": "mine\n",
+      ".githooks/_/pre-commit": "mine\n",
       "tools/clean.sh": "mine\n",
       more: "[user]\n",
       src: "",
     });
     runGit(place.project, place.env, ["init", "-q"]);
     for (const [key, value] of [
-      ["core.hooksPath", ".husky/_"],
+      ["core.hooksPath", ".githooks/_"],
       ["include.path", "../more"],
       ["filter.x.clean", "sh 'tools/clean.sh' %f"],
     ])
       runGit(place.project, place.env, ["config", key ?? "", value ?? ""]);
     writeFileSync(join(place.home, ".gitconfig"), '[includeIf "gitdir:/"]\n\tpath = ../project/missing\n');
-    const written = [".husky/_/pre-commit", ".husky/_/post-commit", "tools/clean.sh", "more", "missing", "src"];
+    const written = [".githooks/_/pre-commit", ".githooks/_/post-commit", "tools/clean.sh", "more", "missing", "src"];
     const ran = await run(place, written.map((path) => `echo changed > ${path}`).join("; "));
     const now = written.map((path) => {
       const file = join(place.project, path);
@@ -104,17 +104,17 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
   test("what a hook or the repository around the project leads to stays as it is", async () => {
     await using place = makePlace({
       "scripts/pre-commit": "mine\n",
-      "app/.husky/_/h": "mine\n",
+      "app/.githooks/_/h": "mine\n",
       "app/clean.sh": "mine\n",
     });
     runGit(place.project, place.env, ["init", "-q"]);
-    runGit(place.project, place.env, ["config", "core.hooksPath", "app/.husky/_"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", "app/.githooks/_"]);
     runGit(place.project, place.env, ["config", "filter.x.clean", "sh app/clean.sh"]);
     symlinkSync("../../scripts/pre-commit", join(place.project, ".git/hooks/pre-commit"));
     const app = { ...place, project: join(place.project, "app") };
     for (const [where, path] of [
       [place, "scripts/pre-commit"],
-      [app, ".husky/_/h"],
+      [app, ".githooks/_/h"],
       [app, "clean.sh"],
     ] as const) {
       const ran = await run(where, `echo changed > ${path}; echo changed > plain`);
@@ -172,8 +172,8 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     runGit(place.project, place.env, ["init", "-q"]);
     runGit(place.project, place.env, ["commit", "-q", "--allow-empty", "-m", "one"]);
     runGit(place.project, place.env, ["worktree", "add", "-q", "tree"]);
-    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
-    const ran = await run(place, "mkdir -p x/.husky; echo > x/.husky/pre-commit; ln tree/.git x/.git");
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".githooks"]);
+    const ran = await run(place, "mkdir -p x/.githooks; echo > x/.githooks/pre-commit; ln tree/.git x/.git");
     expect(existsSync(join(place.project, "tree/.git"))).toBe(true);
     expect(existsSync(join(place.project, "x/.git"))).toBe(false);
     const told = [
@@ -193,13 +193,13 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
   });
 
   test("what the project's own configuration names is nothing for another work tree of it", async () => {
-    await using place = makePlace({ ".husky/pre-commit": "mine\n" });
+    await using place = makePlace({ ".githooks/pre-commit": "mine\n" });
     runGit(place.project, place.env, ["init", "-q"]);
-    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".githooks"]);
     const ran = await run(
       place,
       "for each in evil own plain; do mkdir $each; echo gitdir: ../.git > $each/.git; done",
-      "cp -r .husky evil; cp -r .husky own; echo evil >> evil/.husky/pre-commit",
+      "cp -r .githooks evil; cp -r .githooks own; echo evil >> evil/.githooks/pre-commit",
     );
     expect(notices(ran).sort()).toEqual([
       ...["evil", "own", "plain"].map((path) => expect.stringContaining(`A command made "${path}/.git"`)),

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { isBelow } from "../../files/path.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { hostTmp, protectedName } from "../../sandbox/policy/reach.ts";
+import { configAt, hostTmp, protectedName } from "../../sandbox/policy/reach.ts";
 import { hostPath } from "../../sandbox/policy/seen.ts";
 import { worsen, type Judgement } from "./judgement.ts";
 import type { Invocation } from "./matcher.ts";
@@ -10,7 +10,7 @@ import { anything, isLiteral, markAt, something, withoutGuess } from "./words.ts
 
 /** The run's policy, as far as it is known, and whether the kernel holds commands to it. */
 export type CommandSurroundings = Pick<Policy, "root" | "write" | "home"> &
-  Partial<Pick<Policy, "tmp" | "readonly" | "privateTmp" | "show">> & { readonly confined: boolean };
+  Partial<Pick<Policy, "tmp" | "readonly" | "privateTmp" | "show" | "allowConfig">> & { readonly confined: boolean };
 
 /** Judges the files that a command says it will write, where nothing confines it. */
 export function judgePaths({ program, operands, options }: Invocation, judgement: Judgement): void {
@@ -55,7 +55,16 @@ export function judgeWrites(words: readonly string[], judgement: Judgement, how:
 /** By its letters: the word is a path, or when it is not literal one whose name begins so in a directory. */
 function judgeWrite(word: string, place: string, how: Deletion & { judgement: Judgement }): void {
   const { judgement } = how;
-  const { root, write, home, readonly = [], show = [], tmp = hostTmp, privateTmp = false } = judgement.around;
+  const {
+    root,
+    write,
+    home,
+    readonly = [],
+    show = [],
+    tmp = hostTmp,
+    privateTmp = false,
+    allowConfig = false,
+  } = judgement.around;
   const isExact = isLiteral(word);
   const head = isExact ? word : word.slice(0, markAt(word));
   const cut = isExact ? head.length : head.lastIndexOf("/") + 1;
@@ -73,5 +82,7 @@ function judgeWrite(word: string, place: string, how: Deletion & { judgement: Ju
   const isProtected =
     roots.some((one) => protectedName(real.slice(one.length)) !== undefined) ||
     readonly.some((one) => isBelow(real, one));
+  if (!allowConfig && configAt(real, { write, tmp }) !== undefined)
+    judgement.outside ??= `other programs run what is in ${shown} (--allow-config allows changes)`;
   if (roots.length === 0 || isProtected) judgement.outside ??= isProtected ? `${shown} is read-only` : shown;
 }

@@ -95,7 +95,9 @@ export class Guard {
       watches.push({ ...watched, isNamed: others.includes(path) });
     }
     failed.move();
-    return watches;
+    // A directory in another's place is moved back, before something is made again there.
+    const isDirectory = ({ kind }: Watch) => kind === "directory";
+    return [...watches.filter(isDirectory), ...watches.filter((one) => !isDirectory(one))];
   }
 
   #isOpen(path: string): boolean {
@@ -132,7 +134,9 @@ export class Guard {
     const path = join(directory.path, name);
     const identity = identityAt(path);
     if (identity === undefined) return;
-    if (this.#paths.isKnown(identity)) throw new Unrestorable({ kind: "refused", reason: `"${path}" was moved there` });
+    const isDirectory = directory.look(name)?.isDirectory() === true;
+    if (isDirectory && this.#paths.isKnown(identity))
+      throw new Unrestorable({ kind: "refused", reason: `"${path}" was moved there` });
     const suspect = { path, identity, reason: "it was not there before" };
     const moved = moveToQuarantine(suspect, this.#options.quarantine);
     if (moved.kind === "failed") throw new Unrestorable({ kind: "refused", reason: moved.error ?? moved.problem });

@@ -1,21 +1,25 @@
 import { folded } from "../../files/path.ts";
+import { isToolConfigName } from "../../sandbox/policy/toolconfig.ts";
 
-/** How a repository, or koda's own configuration, shows itself in a directory. */
+/** How a repository, or the configuration of koda or another tool, shows itself in a directory. */
 export type Form =
   /** An entry by the name of `.git`: a directory, a file that says where the directory is, or a symlink. */
   | "git"
   /** An entry by the name of `.koda`. */
   | "koda"
+  /** An entry that tells another tool what to run, or the target of one. */
+  | "config"
   /** A directory that has what a git directory has, under any name. */
   | "bare"
   /** The target of a `.git` or `.koda` elsewhere, or a place on the way to it. */
   | "target";
 
 /** The form of an entry, by its name alone; capitals do not matter on every file system. */
-export function formOfName(name: string): "git" | "koda" | undefined {
+export function formOfName(name: string): "git" | "koda" | "config" | undefined {
   const plain = folded(name);
   if (plain === ".git") return "git";
-  return plain === ".koda" ? "koda" : undefined;
+  if (plain === ".koda") return "koda";
+  return isToolConfigName(plain) ? "config" : undefined;
 }
 
 /** Would git take the directory with these entries for a repository? A `commondir` says that the rest is elsewhere. */

@@ -15,6 +15,7 @@ import { moveToQuarantine } from "./quarantine.ts";
 import { identityAt } from "./identity.ts";
 import { makeReadable, renameOdd } from "./blind.ts";
 import type { FoundRepository } from "./tree.ts";
+import { isHarmlessEntry } from "../../sandbox/policy/toolconfig.ts";
 
 export type RepositoryOptions = {
   /** The directory that dangerous entries are moved to: out of every command's reach, best on the same file system. */
@@ -113,6 +114,7 @@ export class NewRepositories {
   #receive(found: FoundRepository, { isJudged, isGlance, git, templates }: Reception): readonly RepositoryFinding[] {
     // It may have been in something that was moved away just now.
     if (identityAt(found.path) !== found.identity) return [];
+    if (found.form === "config") return this.#receiveConfig(found);
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path));
     const judge = () => (isJudged ? judgeRepository(found.path, { roots, trusted, templates }) : tooMany);
@@ -123,6 +125,12 @@ export class NewRepositories {
       return [];
     }
     return this.#quarantine(this.#leastOf(found), reason);
+  }
+
+  /** A new directory may have come with all that is in it, as a clone does: there it is for the user to look at. */
+  #receiveConfig({ path, kind }: FoundRepository): readonly RepositoryFinding[] {
+    if (kind === "directory" && isHarmlessConfig(path)) return [];
+    return this.#paths.isOld(dirname(path)) ? this.#quarantine(path, otherTools) : [{ kind: "config", path }];
   }
 
   /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */
@@ -173,6 +181,13 @@ function whyUsers({ path, form }: FoundRepository, { git, trusted }: Known): str
 }
 
 type OpenDanger = { path: string; reason: string };
+
+const otherTools = "other programs would run what it says (--allow-config allows changes)";
+
+/** Has it only entries that no tool would run? Not known of one that cannot be read. */
+function isHarmlessConfig(path: string): boolean {
+  return unlessRefused(() => readdirSync(path))?.every((name) => isHarmlessEntry(path, name)) ?? false;
+}
 
 const settings = "koda would take settings from it at its next start";
 
