@@ -101,6 +101,41 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(notices(ran)).toHaveLength(4);
   });
 
+  test("so do the files that an interpreter would load for a word of it", async () => {
+    const commands = {
+      "tools/x.js": "node tools/x",
+      "tools/x": "node tools/x",
+      "tools/dir/index.js": "node --no-warnings tools/dir %f",
+      "tools/dir.mjs": "node --no-warnings tools/dir %f",
+      "tools/early.js": "node -r ./tools/early tools/x",
+      "tools/r.rb": "/usr/bin/env ruby tools/r",
+      "pkg/mod.py": "python3 -m pkg.mod",
+      "pkg/__init__.py": "python3 -m pkg.mod",
+      "installed.py": '"/usr/bin/python3" -m installed',
+      "node_modules/.bin/runs": "npx runs %f",
+      "tools/run": "bash -c 'tools/run \"$1\"'",
+      "tools/top": "$(git rev-parse --show-toplevel)/tools/top",
+      "tools/here": '"$PWD"/tools/here',
+      "tools/in": "cd tools && sh ./in",
+      script: "sh script",
+    };
+    const plain = ["tools/y.js", "tools/dir/other.js", "x.js", "pkg/other.py", "node_modules/.bin/other", "cat.js"];
+    const there = Object.keys(commands).filter((path) => !/dir.mjs|installed|runs|tools\/x$/.test(path));
+    await using place = makePlace(Object.fromEntries([...there, ...plain].map((path) => [path, "mine\n"])));
+    runGit(place.project, place.env, ["init", "-q"]);
+    for (const [index, command] of [...Object.values(commands), "sh -c 'cat %f'"].entries())
+      runGit(place.project, place.env, ["config", `filter.f${index}.clean`, command]);
+    const lay = (path: string) => `mkdir -p ${dirname(path)}; echo changed > ${path}`;
+    const ran = await run(place, [...Object.keys(commands), ...plain].map(lay).join("; "));
+    const changed = [...Object.keys(commands), ...plain].filter((path) => {
+      const file = join(place.project, path);
+      return existsSync(file) && readFileSync(file, "utf8") !== "mine\n";
+    });
+    expect(changed).toEqual(plain);
+    expect(there.filter((path) => !existsSync(join(place.project, path)))).toEqual([]);
+    expect(notices(ran)).toHaveLength(Object.keys(commands).length);
+  });
+
   test("what a hook or the repository around the project leads to stays as it is", async () => {
     await using place = makePlace({
       "scripts/pre-commit": "mine\n",
