@@ -329,6 +329,48 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(notices(ran)).toHaveLength(2);
   });
 
+  test("what Mercurial and Jujutsu would run stays as it is, wherever it lies", async () => {
+    const files = [".hg/hgrc", "sub/.hg/hgrc", "sub/.jj/repo/config.toml", "sub/hgrc", "sub/repo/config.toml"];
+    await using place = makePlace(Object.fromEntries(files.map((path) => [path, "mine\n"])));
+    const write = call("Write", { path: "sub/.hg/hgrc", content: "changed\n" });
+    const ran = await run(place, files.map((path) => `echo changed > ${path}`).join("; "), write);
+    const now = files.map((path) => readFileSync(join(place.project, path), "utf8").trim());
+    expect(now).toEqual(["mine", "mine", "mine", "changed", "changed"]);
+    expect(outcomes(ran)).toEqual([true, false]);
+    expect(notices(ran)).toHaveLength(name === "landlock" ? 3 : 0);
+  });
+
+  test("new repositories of Mercurial and Jujutsu are judged like those of git", async () => {
+    const harmless = [
+      "mkdir -p one/.hg/store; echo > one/.hg/requires",
+      "printf '# mine\\n[paths]\\ndefault = https://a@hg.example.com/x\\n[ui]\\n' > one/.hg/hgrc",
+      "mkdir -p two/.jj/repo/store two/.jj/working_copy; echo '/*' > two/.jj/.gitignore",
+      `printf '[revset-aliases]\\n"trunk()" = "main@origin"\\n' > two/.jj/repo/config.toml`,
+      "mkdir -p three/.jj/repo/store; git init -q --bare three/.jj/repo/store/git",
+    ];
+    const traps = {
+      "a/.hg": "mkdir -p a/.hg; printf '[hooks]\\npre-status = evil\\n' > a/.hg/hgrc",
+      "b/.hg": "mkdir -p b/.hg; printf '[paths]\\n%%include ../evil\\n' > b/.hg/hgrc",
+      "c/.hg": "mkdir -p c/.hg; printf '[ui]\\nssh = /evil\\n' > c/.hg/hgrc",
+      "d/.hg": "mkdir -p d/.hg; echo ../../other > d/.hg/sharedpath",
+      "e/.hg": "mkdir -p e/dir; ln -s dir e/.hg; printf '[hooks]\\npre-status = evil\\n' > e/dir/hgrc",
+      "f/.hg": "mkdir -p f/.hg; printf '[paths]\\ndefault = ssh://-oProxyCommand=evil/x\\n' > f/.hg/hgrc",
+      "g/.hg": "mkdir -p g/.hg; printf '# a\\r[hooks]\\rpre-status = evil\\n' > g/.hg/hgrc",
+      "h/.jj": "mkdir -p h/.jj/repo; printf '[ui]\\npager = \"evil\"\\n' > h/.jj/repo/config.toml",
+      "i/.jj": "mkdir i/.jj -p; echo ../../other > i/.jj/repo",
+      "j/.jj": "git init -q --bare j/.jj/repo/store/git; git -C j/.jj/repo/store/git config core.sshCommand evil",
+    };
+    await using place = makePlace();
+    const ran = await run(place, [...harmless, ...Object.values(traps)].join("\n"));
+    expect(notices(ran).sort()).toEqual([
+      ...["one/.hg", "three/.jj", "two/.jj"].map((path) => expect.stringContaining(`A command made "${path}"`)),
+      ...Object.keys(traps).map((path) => expect.stringContaining(`Quarantined "${path}"`)),
+    ]);
+    const isLeft = (path: string) => existsSync(join(place.project, path));
+    expect(Object.keys(traps).filter(isLeft)).toEqual([]);
+    expect(["one/.hg/hgrc", "two/.jj/repo/config.toml", "three/.jj/repo/store/git/config"].every(isLeft)).toBe(true);
+  });
+
   test("a protected directory that is not called .git is closed to file tools too", async () => {
     await using place = makePlace({ "plain/config": "mine\n" });
     runGit(place.project, place.env, ["init", "-q", "--bare", "store"]);

@@ -36,7 +36,8 @@ async function add({ parent, path }: Place, entries: Map<string, Entry>, work: R
 
     using directory = parent.child(basename(path));
     await yieldToEventLoop();
-    const only = entries.has(join(dirname(path), "HEAD")) ? partly.get(basename(path)) : undefined;
+    const isGits = entries.has(join(dirname(path), "HEAD"));
+    const only = isGits ? partly.get(basename(path)) : othersHistory.test(path) ? [] : undefined;
     entries.set(path, { ...entry, isOpen: only !== undefined });
     for (const name of only ?? directory.names())
       if (!isLock(directory, name)) await add({ parent: directory, path: join(path, name) }, entries, work);
@@ -58,6 +59,9 @@ const partly = new Map([
   ["objects", ["info"]],
   ["lfs", []],
 ]);
+
+/** The same for Mercurial and Jujutsu. */
+const othersHistory = /^(\.hg\/(store|w?cache)|\.jj\/repo\/(index|op_store))$/i;
 
 /** git's own locks come and go with what the user does at the same time, and nothing reads what is in them. */
 export function isLock(directory: HeldDirectory, name: string): boolean {
