@@ -408,3 +408,32 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(notices(await run(place, "true"))).toEqual([]);
   });
 });
+
+test("second names that a killed run left lead nowhere, and nothing is changed by them", async () => {
+  await using place = makePlace({ "tools/clean": "mine\n", "plain/a": "mine\n" });
+  for (const args of [
+    ["init", "-q"],
+    ["config", "filter.x.clean", "tools/clean"],
+    ["commit", "-q", "--allow-empty", "-m", "one"],
+    ["worktree", "add", "-q", "tree"],
+  ])
+    runGit(place.project, place.env, args);
+  const guarded = [".git/config", "tools/clean"].map((path) => join(place.project, path));
+  const before = guarded.map((path) => readFileSync(path, "utf8"));
+  const links = "mkdir x; ln tree/.git x/.git; ln .git/config one; ln tools/clean two; ln plain/a three";
+  await using server = await startModelServer([call("Bash", { command: `${links}; echo > begun; exec sleep 60` })]);
+  const inDocker = [programWithout(asInDocker, dirname(place.project)), binary, "exec", ...using(server), "hi"];
+  const child = spawnIn(place, inDocker);
+  await until(() => existsSync(join(place.project, "begun")));
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(guarded.map((path) => statSync(path).nlink)).toEqual([2, 2]);
+
+  const write = call("Bash", { command: "for each in one two three; do echo changed > $each; done" });
+  await using next = await startModelServer([write, say("Done.")]);
+  const { stdout } = await finished(spawnIn(place, [binary, "exec", "--json", ...using(next), "hi"]));
+  expect(guarded.map((path) => readFileSync(path, "utf8"))).toEqual(before);
+  expect(readFileSync(join(place.project, "plain/a"), "utf8")).toBe("changed\n");
+  expect(stdout).toContain("A command changed protected files in");
+  expect(stdout).toContain('A command made \\"x/.git\\", a repository');
+});

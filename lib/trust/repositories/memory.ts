@@ -83,6 +83,11 @@ function withContent(entry: PresentEntry, { at, path, last, room }: Remembering 
   return { ...looked, content: { length: bytes.length, read: () => bytes } };
 }
 
+/** As if no file had had a second name. */
+export function withOneName(memory: Memory): Memory {
+  return new Map([...memory].map(([path, entry]) => [path, entry.kind === "file" ? { ...entry, links: 1 } : entry]));
+}
+
 /** A directory that must stay where it is, whatever happens in it. */
 export function rememberPlace(parent: HeldDirectory, name: string): Memory {
   const entry = entryAt(parent.at(name));
