@@ -38,28 +38,26 @@ function readScript(text: string, input: string | undefined, judgement: Judgemen
   // The shell runs what stands before a mistake, and may read the rest in another way than the parser did.
   const isMistaken = script.errors !== undefined && script.errors.length > 0;
   if (isMistaken || !isLiteral(text)) worsen(judgement, "write");
-  walk(script, judgement, { input });
+  walk(script, judgement, input);
 }
 
-/** The text on standard input as far as it is known, and whether words are values that arithmetic may evaluate. */
-type Surroundings = { input: string | undefined; areValues?: boolean };
-
-/** Comes to every simple command below a node, through lists, loops, functions, subshells and substitutions. */
-function walk(node: SyntaxNode, judgement: Judgement, { input, areValues = false }: Surroundings): void {
+/** Comes to every simple command below a node, at any depth; words may be values, which arithmetic evaluates. */
+function walk(node: SyntaxNode, judgement: Judgement, input?: string, areValues = false): void {
   if (judgement.budget-- <= 0) return worsen(judgement, "write");
   const { home } = judgement.around;
-  const inside = { input, areValues: areValues && node.type !== "CompoundList" && node.type !== "Word" };
+  let given = input;
+  let areInside = areValues && node.type !== "CompoundList" && node.type !== "Word";
   switch (node.type) {
     case "Pipeline":
       for (const command of node.commands) {
-        walk(command, judgement, inside);
-        inside.input = printed(command, home, inside.input);
+        walk(command, judgement, given, areInside);
+        given = printed(command, home, given);
       }
       return;
     case "Command":
     case "Redirected":
-      inside.input = standardInput(node, home) ?? input;
-      if (node.type === "Command") judgeLine(wordsIn(node, home), inside.input, judgement);
+      given = standardInput(node, home) ?? input;
+      if (node.type === "Command") judgeLine(wordsIn(node, home), given, judgement);
       break;
     case "Redirect":
       judgeRedirection(node, judgement);
@@ -68,7 +66,7 @@ function walk(node: SyntaxNode, judgement: Judgement, { input, areValues = false
     case "TestCommand":
     case "For":
     case "Select":
-      inside.areValues = true;
+      areInside = true;
       if (node.type === "Assignment" && expandArgument(node, home).some(steers)) worsen(judgement, "write");
       if ((node.type === "For" || node.type === "Select") && steers(node.name.value)) worsen(judgement, "write");
       break;
@@ -82,7 +80,7 @@ function walk(node: SyntaxNode, judgement: Judgement, { input, areValues = false
       break;
     default:
   }
-  forEachChild(node, (child) => walk(child, judgement, inside));
+  forEachChild(node, (child) => walk(child, judgement, given, areInside));
 }
 
 /** Writing to a file, whatever the command is. Bash opens connections for some names, which are in no directory. */

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { shellQuoted } from "../../quote.ts";
 import { deeper, worsen, type Judgement } from "./judgement.ts";
-import { lineOf, matchIn, type Invocation } from "./matcher.ts";
+import { lineOf, matchIn, ruleOf, startsOf, type Invocation } from "./matcher.ts";
 import { judgePaths } from "./paths.ts";
 import { harmlessSetting, shells, steeringVariable } from "./table.ts";
 import { anything, fields, isLiteral, something, withoutGuess } from "./words.ts";
@@ -12,10 +12,11 @@ type Inside = { line: Invocation; args: Words; input: string | undefined; judgem
 /** Judges one command: the program, its arguments, and what comes in on its standard input as far as that is known. */
 export function judgeLine(words: Words, input: string | undefined, judgement: Judgement): void {
   // `$SUDO rm x`: a variable may be empty, or hold a wrapper. After `env` there may be settings.
-  const isBefore = (word: string) => word === anything || /^\w+=/.test(word);
-  const start = [...words, ""].findIndex((word) => !isBefore(word));
+  const isBefore = (word = "") => word === anything || /^\w+=/.test(word);
+  let start = 0;
+  for (; isBefore(words[start]); start++)
+    if (words[start] === anything || steers(words[start] ?? "")) worsen(judgement, "write");
   const [first, ...args] = words.slice(start);
-  if (words.slice(0, start).some((word) => word === anything || steers(word))) worsen(judgement, "write");
   if (first === undefined) return;
   // `./ls` is any program, and `/bin/ls` is `ls`.
   const isSystems = isLiteral(first) && /^((\/usr|\/usr\/local|\/opt\/homebrew)?\/s?bin\/)?[^/@]*$/.test(first);
@@ -29,8 +30,10 @@ function judgeProgram(inside: Inside): void {
   const { line, input, judgement } = inside;
   // The client of a database reads from its input what it may also be given as an argument.
   const fed = { ...line, operands: [...line.operands, { text: input ?? "", at: Infinity, loose: true }] };
-  const match = matchIn("destructive", line) ?? (input === undefined ? undefined : matchIn("destructive", fed));
-  if (match !== undefined) worsen(judgement, "destructive", match.rule);
+  for (const each of input === undefined ? [line] : [line, fed]) {
+    const match = matchIn("destructive", each);
+    if (match !== undefined) worsen(judgement, "destructive", ruleOf(each, match));
+  }
   if (!judgement.around.confined) judgePaths(line, judgement);
   for (const script of line.scripts) judgement.read(script);
   expandAliases(inside);
@@ -39,11 +42,10 @@ function judgeProgram(inside: Inside): void {
 
 function judgeItself({ line, args, judgement }: Inside): void {
   if (matchIn("remote", line) !== undefined) return worsen(judgement, "remote");
-  const { sets } = matchIn("reading", line) ?? {};
+  const { sets } = matchIn("reading", line)?.row ?? {};
   if (sets === false || (sets === true && !args.some((arg) => steers(arg) || holdsSubstitution(arg)))) return;
   // Every program may do what it wants with `--help`, but those that are installed do what everyone expects.
-  const isAsking = args.length === 1 && /^(--version|--help|-V)$/.test(args[0] ?? "");
-  if (!isAsking) worsen(judgement, "write");
+  if (args.length !== 1 || !/^(--version|--help|-V)$/.test(args[0] ?? "")) worsen(judgement, "write");
 }
 
 export const holdsSubstitution = (text: string): boolean => /\$\(|`/.test(text);
@@ -90,17 +92,18 @@ function runsOthers({ line, args, input, judgement }: Inside): boolean {
   }
   const match = matchIn("running", line);
   if (match === undefined) return false;
-  worsen(judgement, match.effect);
+  const { effect, isText } = match.row;
+  worsen(judgement, effect);
   const { outside } = judgement;
-  const commands = match.starts.map((at) => args.slice(at));
-  if (match.isText && commands.length === 0) judgement.read(input ?? "");
+  const commands = startsOf(line, match).map((at) => args.slice(at));
+  if (isText && commands.length === 0) judgement.read(input ?? "");
   for (const words of commands) {
-    if (match.isText) judgement.read(words.filter((word) => !word.startsWith(":::")).join(" "), input);
+    if (isText) judgement.read(words.filter((word) => !word.startsWith(":::")).join(" "), input);
     else if (line.program !== "xargs") judgeLine(words, input, judgement);
     else for (const full of completed(words, line, input)) judgeLine(full, undefined, judgement);
   }
   // Paths mean nothing on another machine.
-  if (match.isText && match.effect === "remote") judgement.outside = outside;
+  if (isText && effect === "remote") judgement.outside = outside;
   return true;
 }
 

@@ -11,16 +11,15 @@ export type Invocation = Arguments & { readonly program: string; readonly script
 
 export function lineOf(program: string, args: readonly string[]): Invocation {
   const literal = args.map(withoutGuess);
-  const isGuess = literal.some((arg, index) => arg !== args[index]);
   const takes: ReadonlyMap<string, boolean> = valuedBy.get(program)?.[0]?.() ?? new Map();
   const read = readArguments(literal, takes);
   const scripts = read.options.flatMap(({ name, value }) => (takes.get(name) === true ? (value ?? []) : []));
-  return { program, ...read, unclear: isGuess || read.unclear, scripts };
+  return { program, ...read, unclear: read.unclear || literal.some((arg, index) => arg !== args[index]), scripts };
 }
 
-type Match = Pick<Row, "effect" | "isText" | "sets"> & { readonly rule: string; readonly starts: readonly number[] };
+/** The first row of a table that a command matches, and how many of its operands that takes. */
+type Match = { readonly row: Row; readonly length: number };
 
-/** The first row of a table that a command matches, in the command's words, and where in the arguments that goes on. */
 export function matchIn(name: keyof typeof table, line: Invocation): Match | undefined {
   const rows = rowsIn.get(name);
   // `mkfs.ext4` is a kind of mkfs; what reads has to have its own name.
@@ -38,13 +37,13 @@ export function matchIn(name: keyof typeof table, line: Invocation): Match | und
     // A rehearsal has to be beyond doubt: its option in full, and not taken back.
     const isDestructive = name === "destructive";
     if (row.lacks.some((spec) => has(spec, isDestructive) && !(isDestructive && isTakenBack(line, spec)))) continue;
-    return { ...row, rule: ruleOf(line, row, length), starts: startsOf(line, length) };
+    return { row, length };
   }
   return undefined;
 }
 
 /** The places in the arguments where that goes on: one more for each operand that may be the value of an option. */
-function startsOf({ operands }: Invocation, length: number): readonly number[] {
+export function startsOf({ operands }: Invocation, { length }: Match): readonly number[] {
   let last = length;
   return operands.flatMap(({ at, loose }, index) => {
     const isStart = index >= length && index <= last;
@@ -54,11 +53,10 @@ function startsOf({ operands }: Invocation, length: number): readonly number[] {
 }
 
 function isMeant({ name, value = "" }: Arguments["options"][number], spec: OptionSpec, isWhole: boolean): boolean {
-  if (!spec.value.test(value)) return false;
-  if (spec.name.endsWith("*")) return name.startsWith(spec.name.slice(0, -1));
   // GNU programs take any beginning of a long option for it.
   const isBeginning = !isWhole && name.length > 3 && name.startsWith("--") && spec.name.startsWith(name);
-  return name === spec.name || isBeginning;
+  const isOne = spec.name.endsWith("*") ? name.startsWith(spec.name.slice(0, -1)) : name === spec.name || isBeginning;
+  return isOne && spec.value.test(value);
 }
 
 function isTakenBack({ options }: Invocation, spec: OptionSpec): boolean {
@@ -91,10 +89,11 @@ function lengthOf({ words, isEnd }: Row, { operands }: Invocation, isSure: boole
   return (states & whole) === 0 ? undefined : operands.length;
 }
 
-function ruleOf({ program, operands }: Invocation, { wants }: Row, length: number): string {
+/** The row in the command's own words. */
+export function ruleOf({ program, operands }: Invocation, { row, length }: Match): string {
   const shown = operands.slice(0, length).map(({ text }) => text.slice(0, 60));
   const short = shown.length > 4 ? [...shown.slice(0, 1), "…", ...shown.slice(-1)] : shown;
-  return [program, ...short, ...wants.map(([first]) => first?.shown ?? "")].map(shownWord).join(" ");
+  return [program, ...short, ...row.wants.map(([first]) => first?.shown ?? "")].map(shownWord).join(" ");
 }
 
 /** The entries of each program in a text. A run has few, and its first command waits: one is read when it is needed. */

@@ -43,16 +43,18 @@ export function readArguments(args: readonly string[], takes: ReadonlyMap<string
 }
 
 function optionsIn(arg: string, at: number, takes: ReadonlyMap<string, unknown>): Option[] {
-  const [start = "", value] = arg.split(/=(.*)/s);
-  const whole: Option = { name: start, at, value };
-  if (arg.startsWith("--") || takes.has(start)) return [whole];
+  const equals = arg.indexOf("=");
+  const name = equals === -1 ? arg : arg.slice(0, equals);
+  const whole: Option = { name, at, value: equals === -1 ? undefined : arg.slice(equals + 1) };
+  if (arg.startsWith("--") || takes.has(name)) return [whole];
   // Some programs have long options with one dash, so `-chdir=x` is kept whole as well.
   const found: Option[] = arg.length > 2 ? [whole] : [];
   for (let index = 1; index < arg.length; index++) {
-    const name = `-${arg[index]}`;
-    const rest = arg.slice(index + 1).replace(/^=/, "");
-    if (takes.has(name)) return [...found, { name, at, value: rest === "" ? undefined : rest }];
-    found.push({ name, at });
+    const letter = `-${arg[index]}`;
+    const isTaking = takes.has(letter);
+    const rest = isTaking ? arg.slice(index + 1).replace(/^=/, "") : "";
+    found.push({ name: letter, at, value: rest === "" ? undefined : rest });
+    if (isTaking) break;
   }
   return found;
 }

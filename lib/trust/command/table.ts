@@ -42,7 +42,6 @@ const destructive = `
   serverless|sls remove; kubectl|oc delete !--dry-run; kubectl|oc drain !--dry-run; kubectl|oc replace --force;
   kubectl|oc apply --prune !--dry-run; eksctl ** delete; pulumi stack rm; helm uninstall|delete|del|un !--dry-run;
   argocd app delete; flux uninstall|delete; nomad job stop -purge; consul kv delete; vault ** delete|destroy;
-  etcdctl del;
 
   aws s3 rm|rb !--dryrun; aws s3 sync|mv --delete !--dryrun; gcloud ** delete|purge|rm; gsutil ** rm|rb; bq rm;
   aws ** delete*|terminate*|deregister*|purge*|destroy*|batch-delete*|schedule-key-deletion !--dry-run;
@@ -53,7 +52,7 @@ const destructive = `
   mc rm|rb;
 
   docker|podman system prune; docker|podman volume rm|remove|prune; docker|podman compose down -v|--volumes;
-  docker-compose|podman-compose down -v|--volumes;
+  docker-compose|podman-compose down -v|--volumes; etcdctl del;
 
   curl ** <away> -X=DELETE|--request=DELETE; curl -X=DELETE|--request=DELETE --url=<away>; wget --method=DELETE;
   http|https|xh DELETE; rsync ** <host> $ --delete*|--del; mysqladmin ** drop;

@@ -125,10 +125,10 @@ export function printed(node: SyntaxNode, home: string, input?: string): string 
 export function standardInput(node: Extract<SyntaxNode, { redirects: unknown }>, home: string): string | undefined {
   const last = node.redirects.findLast(({ operator }) => operator.startsWith("<"));
   const target = last?.type === "HereDoc" ? undefined : last?.target;
-  for (const word of [...(node.type === "Command" ? node.args : []), target]) {
-    const part = word?.type === "Word" ? word.parts?.[0] : undefined;
-    const script = part?.type === "ProcessSubstitution" ? part.script : undefined;
-    const text = script && printed(script, home);
+  const args = node.type === "Command" ? node.args : [];
+  for (const word of target === undefined ? args : [...args, target]) {
+    const part = word.type === "Word" ? word.parts?.[0] : undefined;
+    const text = part?.type === "ProcessSubstitution" && part.script ? printed(part.script, home) : undefined;
     if (text !== undefined) return text;
   }
   if (last?.type === "HereDoc") return last.body.text;
