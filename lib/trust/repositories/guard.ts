@@ -70,7 +70,9 @@ export class Guard {
     return this.#queue.run(async () => {
       const watches = await this.#remember(signal, { isMounted: false });
       this.#watches = watches.map((each) => ({ ...each, memory: withOneName(each.memory) }));
-      return this.#restore();
+      const findings = await this.#restore();
+      this.#watches = [];
+      return findings;
     });
   }
 
