@@ -118,8 +118,7 @@ const reading = `
   git bundle verify|list-heads ${looks}; git branch|tag $ ${renames};
   git branch -l|--list|-a|--all|-r|--remotes|--contains|--no-contains|--merged|--no-merged|--points-at ${renames};
   git tag -l|--list|-n|-v|--verify|--contains|--merged|--points-at ${renames}|-a|--annotate|-s|--sign|--message|-F;
-  git config get|list ${looks}; git config --get|--get-all|--get-regexp|--get-urlmatch|-l|--list ${looks};
-  git config *.* $ ${looks}|--unset|--unset-all|--add|--replace-all|-e|--edit|--rename-section|--remove-section;
+  git config get|list ${looks}; git config $ --get|--get-all|--get-regexp|-l|--list ${looks}; git config *.* $ !-*;
   git symbolic-ref * $ ${looks}|-d|--delete; git hash-object ${looks}|-w; git format-patch --stdout ${looks}|-o;
   git apply --check|--stat|--numstat|--summary ${looks}|--apply;
 
@@ -153,13 +152,14 @@ export const shells: ReadonlySet<string> = new Set("sh ash bash dash fish ksh mk
  */
 export const valued = `
   aws --profile --region; awk|gawk|mawk|nawk -F -v -e -f; curl -A -b -c -d -F -H -m -o -u -w -x -X --data --data-raw
-  --header --json --output --request --url --user; date -d -f -r; docker|podman -H -c -f -p -e -v -w -u; env -u -C
-  $-S $--split-string; exec -a; flock -w -E $-c $--command; gh|glab|hub -R --repo -X --method -f -F --raw-field --field;
-  git -C -c --git-dir --work-tree --namespace -o --push-option --repo $-x $--exec --format --sort; ionice|chrt -c -n -p;
-  kill -s -n; kubectl|oc|helm -n --context; nice -n; nix-shell -p $--run $--command; npm|npx --prefix -w -p $-c $--call;
-  psql|mysql|mariadb -h -p -U -u -P -d -D -c -e --command --execute; script $-c $--command; sed|gsed -e --expression -f
-  -l; sh|ash|bash|dash|fish|ksh|mksh|rbash|zsh -o -O +o +O --rcfile; stdbuf -i -o -e; su $-c; timeout|gtimeout -k -s;
-  time|gtime -f -o; uniq -f -s -w; unzip -d -x -P; watch -n; xargs -a -d -E -I --replace -L -n -P -s; xxd -c -l -s
+  --header --json --output --request --url --user; date -d -f -r; docker|podman -H -c -f -p -e -v -w -u; env -u -C $-S
+  $--split-string; exec -a; flock -w -E $-c $--command; gh|glab|hub -R --repo -X --method -f -F --raw-field --field; git
+  -C -c --git-dir --work-tree --namespace -o --push-option --repo $-x $--exec --format --sort --get --get-all
+  --get-regexp; ionice|chrt -c -n -p; kill -s -n; kubectl|oc|helm -n --context; nice -n; nix-shell -p $--run $--command;
+  npm|npx --prefix -w -p $-c $--call; psql|mysql|mariadb -h -p -U -u -P -d -D -c -e --command --execute; script $-c
+  $--command; sed|gsed -e --expression -f -l; sh|ash|bash|dash|fish|ksh|mksh|rbash|zsh -o -O +o +O --rcfile; stdbuf -i
+  -o -e; su $-c; timeout|gtimeout -k -s; time|gtime -f -o; uniq -f -s -w; unzip -d -x -P; watch -n; xargs -a -d -E -I
+  --replace -L -n -P -s; xxd -c -l -s
 `;
 
 /** Programs whose operands are files that they write: all of them, or the last; or that they take away. */
