@@ -1,6 +1,7 @@
 import type { EventOf } from "../engine/event.ts";
 import type { ModelSettings } from "../model/model.ts";
 import type { ConnectionFacts } from "../session/item.ts";
+import type { ServerStatus } from "../mcp/servers.ts";
 import type { Session } from "../session/session.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
@@ -15,13 +16,14 @@ type Facts = {
   /** The effort that is sent. */
   effort: ModelSettings["reasoningEffort"];
   isReplay: boolean;
+  servers: readonly ServerStatus[];
   instructions: readonly string[];
 };
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, instructions } = facts;
-  const { info, tools, allowance } = stance;
+  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, servers } = facts;
+  const { info, catalog, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
   const { maxTurns, maxTokens, maxCostUsd, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
@@ -58,8 +60,8 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
       allow: [...allow],
       deny: [...deny],
     },
-    tools: tools.map((tool) => tool.name),
-    mcp: [],
+    tools: catalog.current.tools.map(({ name }) => name),
+    mcp: servers.map((server) => ({ ...server })),
     instructions: [...instructions],
     skipped: [...settings.loaded.project.skipped],
     limits: givenOnly(limits),
