@@ -22,15 +22,21 @@ export async function differing(
 ): Promise<Differing> {
   const print = (...kinds: string[]) => runGit(insideTree(repository, signal), ["ls-files", "-z", ...kinds]);
   const list = async (...kinds: string[]) => printedNames(await print(...kinds));
+  const tracked = async () => {
+    // On all processors, but with those that were only touched. Comparing the contents of many is left to git.
+    const touched = printedNames(await runGit(insideTree(repository, signal), touchedNames));
+    return touched.length <= mostTouched ? touched : await list("-m", "-d");
+  };
   const untracked = async () => {
     const shown = all ? await list("-o", "--exclude-standard", "--directory") : [];
     const directories = directoriesIn(shown);
     // The files in them are not shown. Without any, which is common, all files are.
     const files = all && directories.length === 0 ? shown : await list("-o", "--exclude-standard");
-    return { files, directories, unwatched: presentIn(repository.base, unwatchedNames(await print("-v"))) };
+    repository.unwatched ??= unwatchedNames(await print("-v"));
+    return { files, directories, unwatched: presentIn(repository.base, repository.unwatched) };
   };
-  // Each looks at the whole tree, on its own processor.
-  const [changed, { files, directories, unwatched }] = await bothEnded(list("-m", "-d"), untracked());
+  // Each looks at the whole tree, on a processor of its own.
+  const [changed, { files, directories, unwatched }] = await bothEnded(tracked(), untracked());
   // Nor is a directory shown that has taken the place of a file of the index.
   const isHidden = (path: string) => isDirectory(join(repository.base, path));
   const isPart = all && directories.length === 0 && changed.some(isHidden);
@@ -42,6 +48,10 @@ export async function differing(
     directories,
   };
 }
+
+/** git does not start another in submodules: their own configuration would be obeyed. */
+const touchedNames = ["diff-files", "-z", "--name-only", "--relative", "--ignore-submodules=dirty"];
+const mostTouched = 1000;
 
 function directoriesIn(paths: readonly string[]): string[] {
   return paths.flatMap((path) => (path.endsWith("/") ? path.slice(0, -1) : []));

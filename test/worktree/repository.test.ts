@@ -333,7 +333,9 @@ describe("repositories of every kind", () => {
     const diff = await ground.changedBy(() => ground.write("a.txt", "b\n"));
     expect(summary(diff)).toEqual(["a.txt update +1 -1"]);
     expect(diff.notes).toHaveLength(1);
-    expect(diff.notes[0]).toStartWith(`The repository in "${ground.root}" is watched without git: git ls-files failed`);
+    expect(diff.notes[0]).toStartWith(
+      `The repository in "${ground.root}" is watched without git: git diff-files failed`,
+    );
   });
 
   function takeAt(ground: Ground, root: string) {
