@@ -71,7 +71,7 @@ async function configOrDefaults(project: CurrentProject): Promise<LoadedConfig> 
 }
 
 async function checkConfiguration(project: CurrentProject): Promise<CheckResult[]> {
-  const { skipped } = await projectConfig(project);
+  const { skipped } = (await projectConfig(project)).project;
   const files = [userConfigFile(project), projectConfigFile(project.root)].filter((file) => file !== undefined);
   const found = files.filter((file) => existsSync(file));
   const message = found.length === 0 ? "no configuration file: the defaults apply" : found.join(", ");

@@ -1,4 +1,4 @@
-import { grouped, helpFlag, json, policyFlags, proxyFlags, runFlags, type Flags } from "./flags.ts";
+import { grouped, helpFlag, json, policyFlags, proxyFlags, runFlags, trust, type Flags } from "./flags.ts";
 import * as value from "./values.ts";
 import type { ArgumentType } from "./values.ts";
 
@@ -65,6 +65,7 @@ export const commands = {
       ["session", "resume", "last", "fork", "ephemeral"],
       ["record", "replay"],
       ["quiet", "verbose"],
+      ["bare", "trust-project"],
       // Without a sandbox nothing enforces it.
       ["no-sandbox", "net"],
       ["no-sandbox", "deny-net"],
@@ -192,6 +193,7 @@ export const commands = {
       json: { group: "Output", about: "First print the enforced policy to stderr, as one line of JSON" },
       ...helpFlag,
     },
+    exclusive: [["bare", "trust-project"]],
     examples: [
       { line: "koda sandbox -- sh -c 'echo x > ~/x'", about: "Only the project is writable" },
       { line: "koda sandbox -- bash", about: "Look around in the sandbox" },
@@ -216,7 +218,7 @@ export const commands = {
       "Without PROVIDER, all providers: whether one can be used here, where its key comes from, its default model, and " +
       "that model's context window and price. With PROVIDER, it is asked for the models that it offers for your key.",
     positionals: { provider: { value: value.provider, about: "The provider to ask", optional: true } },
-    flags: { ...json, ...helpFlag },
+    flags: { ...trust, ...json, ...helpFlag },
     examples: [
       { line: "koda models", about: "Show which providers have a key here" },
       { line: "koda models openrouter | grep claude", about: "Find the name of a model for -m" },
@@ -227,6 +229,7 @@ export const commands = {
     positionals: {},
     flags: {
       config: { group: "General", about: "Show each configuration value and where it comes from" },
+      ...trust,
       ...json,
       ...helpFlag,
     },

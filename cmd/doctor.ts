@@ -17,8 +17,9 @@ import type { Stopper } from "./signals.ts";
 import { tableOf } from "./table.ts";
 
 /** `koda doctor`: exit 0 when a run in this directory would start, else 1. */
-export async function doctor({ json, config }: CommandOptions<"doctor">, { controller }: Stopper): Promise<number> {
-  const project = currentProject();
+export async function doctor(options: CommandOptions<"doctor">, { controller }: Stopper): Promise<number> {
+  const { json, config } = options;
+  const project = currentProject(options);
   if (config) return await showConfig(project, json);
 
   const checks = await checkAll(project, controller.signal);

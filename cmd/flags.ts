@@ -128,6 +128,13 @@ const sandbox = grouped("Trust", {
   "no-sandbox": { about: "Run commands with your own permissions, without kernel enforcement" },
 });
 
+/** For every command that reads the project's configuration. */
+export const trust = grouped("Trust", {
+  "trust-project": {
+    about: "Let this project's own configuration allow more, as yours does; without it, it can only tighten settings",
+  },
+});
+
 const calls = grouped("Trust", {
   mode: {
     value: value.oneOf(...modes),
@@ -219,6 +226,7 @@ export const policyFlags = {
   ...access,
   mode: { ...calls.mode, about: "plan makes the project read-only" },
   ...sandbox,
+  ...trust,
   config: configuration.config,
   bare: { ...configuration.bare, about: "Ignore the configuration of the user and the project" },
 } as const satisfies Flags;
@@ -230,6 +238,7 @@ export const runFlags = {
   ...access,
   ...calls,
   ...sandbox,
+  ...trust,
   ...session,
   ...output,
   ...limits,
@@ -241,6 +250,7 @@ export const runFlags = {
 /** The flags of `koda proxy`. */
 export const proxyFlags = {
   ...egress,
+  ...trust,
   ...grouped("General", {
     listen: {
       value: value.listenAddress,

@@ -22,8 +22,9 @@ type Ground = Pick<
 export async function groundOf(options: PolicyOptions, overrides: Overrides = {}): Promise<Ground> {
   const places = { env: process.env, home: homedir() };
   const root = rootOf(options.cd);
-  const { bare, config: sets } = options;
-  const loaded = await loadConfig({ ...places, root, bare, sets, overrides: { ...policyOf(options), ...overrides } });
+  const { bare, trustProject: isTrusted, config: sets } = options;
+  const all = { ...policyOf(options), ...overrides };
+  const loaded = await loadConfig({ ...places, root, bare, isTrusted, sets, overrides: all });
   return {
     root,
     ...places,

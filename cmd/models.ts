@@ -31,8 +31,9 @@ export type ProviderState = {
 };
 
 /** `koda models`: the providers; only servers on this machine are asked. `koda models PROVIDER`: asks that one. */
-export async function models({ provider, json }: CommandOptions<"models">, stop?: AbortSignal): Promise<number> {
-  const project = currentProject();
+export async function models(options: CommandOptions<"models">, stop?: AbortSignal): Promise<number> {
+  const { provider, json } = options;
+  const project = currentProject(options);
   const { config } = await projectConfig(project);
   const providers = [...providersOf(config.providers, project.env), demoProvider];
   if (provider !== undefined) {

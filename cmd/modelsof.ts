@@ -1,10 +1,12 @@
 import type { Config } from "../lib/config/config.ts";
+import { findDataDirectory } from "../lib/config/paths.ts";
 import { KodaError } from "../lib/errors.ts";
 import { endpointOf } from "../lib/model/address.ts";
 import { catalogModels, knownFacts } from "../lib/model/catalog.ts";
 import { catalogDate } from "../lib/model/catalog/names.ts";
 import { demoProvider } from "../lib/model/demo.ts";
 import { platformFetch } from "../lib/model/fetch.ts";
+import { keepList } from "../lib/model/keptlist.ts";
 import type { ListedModel } from "../lib/model/listed.ts";
 import { askForModels } from "../lib/model/listing.ts";
 import type { Provider } from "../lib/model/providers.ts";
@@ -31,6 +33,7 @@ export async function showModels(name: string, options: ShowOptions): Promise<nu
   const provider = providers.find((row) => row.name === name);
   if (provider === undefined) throw unknownProvider(name, providers);
   const listed = provider.name === demoProvider.name ? [{ name: "scripted" }] : await askProvider(provider, options);
+  if (listed !== undefined) keep(provider, listed, options);
   const models = listed ?? (await catalogModels(provider)).map((model): ListedModel => ({ name: model }));
   if (listed === undefined && models.length === 0)
     throw new KodaError("request", `${name} has no list of its models at ${endpointOf(provider)}`);
@@ -42,6 +45,11 @@ export async function showModels(name: string, options: ShowOptions): Promise<nu
   if (ordered.length === 0) await printNote(`koda: ${name} offers no models for this key.`);
   else if (!json) await printNote(legend);
   return 0;
+}
+
+function keep(provider: Provider, listed: readonly ListedModel[], { project }: ShowOptions): void {
+  const directory = findDataDirectory(project);
+  if (directory !== undefined) keepList(provider, listed, directory);
 }
 
 const legend =

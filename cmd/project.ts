@@ -5,10 +5,10 @@ import type { UserEnvironment } from "../lib/config/paths.ts";
 import { rootOf } from "./ground.ts";
 
 /** The current directory as a project, for commands without -C. */
-export type CurrentProject = UserEnvironment & { readonly root: string };
+export type CurrentProject = UserEnvironment & { readonly root: string; readonly isTrusted: boolean };
 
-export function currentProject(): CurrentProject {
-  return { env: process.env, home: homedir(), root: rootOf(undefined) };
+export function currentProject({ trustProject }: { trustProject: boolean }): CurrentProject {
+  return { env: process.env, home: homedir(), root: rootOf(undefined), isTrusted: trustProject };
 }
 
 /** The configuration of a run in this project. */

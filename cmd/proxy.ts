@@ -21,7 +21,7 @@ const anyPort: ProxyAddress = { host: "127.0.0.1", port: 0 };
 /** `koda proxy`: runs the two egress proxies until a signal ends them. */
 export async function proxy(options: CommandOptions<"proxy">, { controller: { signal } }: Stopper): Promise<number> {
   const { listen = anyPort, socksListen = anyPort, json } = options;
-  const project = { ...currentProject(), bare: false, sets: [] };
+  const project = { ...currentProject(options), bare: false, sets: [] };
   const { config } = await loadConfig({ ...project, overrides: egressOverrides(options) });
   const stderr = new OutputStream(2, "stderr");
   // An unread log is no reason to stop the traffic.

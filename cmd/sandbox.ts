@@ -24,7 +24,7 @@ type SandboxOptions = CommandOptions<"sandbox">;
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
   const reaper = new Reaper();
   const settings = { ...(await groundOf(options)), database: inMemory };
-  const { config, skipped } = settings.loaded;
+  const { config, project } = settings.loaded;
   const lines = new SerialQueue();
   try {
     await using workspace = await openWorkspace({
@@ -33,7 +33,7 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
       accept: async (confinement) => {
         if (isMissing(confinement)) throw sandboxMissing(confinement, { what: "Cannot run the command" });
         await printNote(...(await introduction(confinement, options)));
-        await printNote(...skipped.map((setting) => `koda: warning: ${describeSkipped(setting)}`));
+        await printNote(...project.skipped.map((setting) => `koda: warning: ${describeSkipped(setting)}`));
       },
       keyVariables: keyVariables(config),
       post: (event) => void lines.run(() => printNote(...linesOf(event))),

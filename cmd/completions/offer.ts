@@ -35,7 +35,7 @@ const sources: Readonly<Record<DynamicCompletion, () => Promise<readonly Offer[]
 
 /** The models of every provider that is configured or has a key. */
 async function models(): Promise<Offer[]> {
-  const project = currentProject();
+  const project = currentProject({ trustProject: false });
   const { config } = await projectConfig(project);
   const usable = providersOf(config.providers, project.env).filter((provider) =>
     isReady(provider, config.providers, project.env),
@@ -53,7 +53,7 @@ async function models(): Promise<Offer[]> {
 
 /** All that can be named, with the variable for the key of each. */
 async function providers(): Promise<Offer[]> {
-  const project = currentProject();
+  const project = currentProject({ trustProject: false });
   const { config } = await projectConfig(project);
   return providersOf(config.providers, project.env).map(({ name, keys }) => [name, keys.join(" or ")]);
 }

@@ -1,3 +1,5 @@
+import type { ProjectTrust } from "./trust.ts";
+
 /**
  * The configuration as the program uses it: every key has a value, durations are milliseconds, paths are absolute.
  * The keys of the files are in schema.ts; `LoadedConfig.origins` says where each value came from.
@@ -93,6 +95,6 @@ export type LoadedConfig = {
   readonly origins: ReadonlyMap<string, Origin>;
   /** The raw values for display, by dotted key: anything that may be a secret is masked. */
   readonly display: ReadonlyMap<string, unknown>;
-  /** Keys of the project file that were ignored: `.koda/config.json: providers`. */
-  readonly skipped: readonly string[];
+  /** The trust in the project's files, and the names of those that were ignored: `.koda/config.json: providers`. */
+  readonly project: ProjectTrust;
 };

@@ -1,4 +1,5 @@
 import type { LoadedConfig, Origin } from "./config.ts";
+import { projectConfigName } from "./paths.ts";
 
 /** One line of `koda doctor --config`: the value as it is written in a file, and where it comes from. */
 export type ConfigLine = { readonly key: string; readonly value: unknown; readonly origin: Origin };
@@ -7,8 +8,16 @@ export function describeConfig({ origins, display }: LoadedConfig): ConfigLine[]
   return [...origins].map(([key, origin]) => ({ key, value: display.get(key), origin }));
 }
 
-/** An item of `LoadedConfig.skipped` as a sentence. */
+/** A name of `ProjectTrust.skipped` as a sentence. */
 export function describeSkipped(skipped: string): string {
-  const [file, key = ""] = skipped.split(": ");
-  return `Ignored "${key}" in ${file}: project configuration can only tighten settings`;
+  const [file, part] = splitOnce(skipped, ": ");
+  if (part === undefined) return `Ignored ${file}: it needs --trust-project`;
+  if (part.endsWith(".api_key_command")) return `Ignored "${part}" in ${file}: only your own configuration may have it`;
+  if (file !== projectConfigName) return `Ignored ${part} in ${file}: it needs --trust-project`;
+  return `Ignored "${part}" in ${file}: without --trust-project a project can only tighten settings`;
+}
+
+function splitOnce(text: string, separator: string): [string, string?] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];
 }

@@ -7,12 +7,15 @@ import { formatPath } from "./keypath.ts";
 import { applyEnvironment, applyFlags, applySet, type Overrides } from "./overrides.ts";
 import { projectConfigFile, projectConfigName, userConfigFile, type UserEnvironment } from "./paths.ts";
 import { keys, typedKeys, type KeyName } from "./schema.ts";
+import { ProjectTrust } from "./trust.ts";
 
 type ConfigRequest = UserEnvironment & {
   /** The project's root, absolute: relative paths start here. */
   readonly root: string;
   /** Read neither the user's file nor the project's. */
   readonly bare: boolean;
+  /** The project's files may widen what a run does. Only the user can say so, never a file of the project. */
+  readonly isTrusted: boolean;
   /** The `KEY=VALUE` of every `--config`. */
   readonly sets: readonly string[];
   /** The values of other flags. */
@@ -22,7 +25,8 @@ type ConfigRequest = UserEnvironment & {
 /** Lowest precedence first: default, user, project, environment, flag. */
 export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> {
   const effective = defaultValues();
-  const skipped = request.bare ? [] : await applyFiles(effective, request);
+  const project = new ProjectTrust(request.isTrusted);
+  if (!request.bare) await applyFiles(effective, request, project);
   applyEnvironment(effective, request.env);
   for (const set of request.sets) applySet(effective, set);
   applyFlags(effective, request.overrides);
@@ -32,7 +36,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
     config: assemble(effective, request),
     origins: new Map(entries.map(([path, { origin }]) => [path, origin])),
     display: new Map(entries.map(([path, { key, raw }]) => [path, masked(key, raw)])),
-    skipped,
+    project,
   };
 }
 
@@ -41,33 +45,39 @@ function masked(key: KeyName, raw: unknown): unknown {
   return mask === undefined ? raw : mask(raw);
 }
 
-async function applyFiles(effective: EffectiveValues, request: ConfigRequest): Promise<string[]> {
+async function applyFiles(effective: EffectiveValues, request: ConfigRequest, trust: ProjectTrust): Promise<void> {
   const userFile = userConfigFile(request);
   const projectFile = projectConfigFile(request.root);
   if (userFile !== undefined) setEntries(effective, await readConfigFile(userFile, userFile), `user ${userFile}`);
   // KODA_HOME may be the project's .koda; the file is the user's then.
-  if (projectFile === userFile) return [];
-  return applyProject(effective, await readConfigFile(projectFile, projectConfigName));
+  if (projectFile === userFile) return;
+  applyProject(effective, await readConfigFile(projectFile, projectConfigName), trust);
 }
 
-/** A project file comes with someone's repository, so only values that allow less than before are applied. */
-function applyProject(effective: EffectiveValues, entries: readonly ConfigEntry[]): string[] {
-  const skipped = new Set<string>();
+/**
+ * A project file comes with someone's repository, so only values that allow less than before are applied, unless the
+ * user trusts it. Even then it removes no denial.
+ */
+function applyProject(effective: EffectiveValues, entries: readonly ConfigEntry[], trust: ProjectTrust): void {
   const origin = `project ${projectConfigName}` as const;
   for (const entry of entries) {
     if (keys[entry.key].type.denies) appendEntry(effective, entry, origin);
-    else if (isNarrower(entry, effective)) setEntries(effective, [entry], origin);
-    else skipped.add(`${projectConfigName}: ${nameOfSkipped(entry)}`);
+    else if (isNeverOfProject(entry)) trust.skip(`${projectConfigName}: ${nameOfSkipped(entry, trust)}`);
+    else if (isNarrower(entry, effective) || trust.admits(`${projectConfigName}: ${nameOfSkipped(entry, trust)}`))
+      setEntries(effective, [entry], origin);
   }
-  return [...skipped];
+}
+
+function isNeverOfProject({ key }: ConfigEntry): boolean {
+  return typedKeys[key].ofProject === "never";
 }
 
 function isNarrower({ key, path, raw }: ConfigEntry, effective: EffectiveValues): boolean {
-  if ("userOnly" in keys[key]) return false;
+  if (typedKeys[key].ofProject !== undefined) return false;
   return typedKeys[key].type.narrows?.(raw, effective.get(formatPath(path))?.raw) ?? false;
 }
 
-/** A project's providers are ignored as a whole, so one word names them. */
-function nameOfSkipped({ key, path }: ConfigEntry): string {
-  return key.includes("*") ? (path[0] ?? key) : key;
+/** Without trust a project's providers are ignored as a whole, so one word names them. */
+function nameOfSkipped({ key, path }: ConfigEntry, { isTrusted }: ProjectTrust): string {
+  return key.includes("*") && !isTrusted ? (path[0] ?? key) : formatPath(path);
 }

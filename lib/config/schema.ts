@@ -7,12 +7,15 @@ type ConfigKey<T = unknown> = {
   readonly about: string;
   /** The raw default; keys below `*` have none. */
   readonly default?: unknown;
-  /** Ignored in a project file, even to narrow it: the project would choose who gets the user's code and money. */
-  readonly userOnly?: true;
+  /**
+   * When a project file may set it. Absent: to narrow it. `trusted`: only then, even to narrow it, since the project
+   * would choose who gets the user's code and money. `never`: it would be a program that runs outside the sandbox.
+   */
+  readonly ofProject?: "trusted" | "never";
 };
 
 const row = <T>(type: t.ConfigType<T>, value: unknown, about: string) => ({ type, default: value, about }) as const;
-const ofUser = <T>(type: t.ConfigType<T>, about: string) => ({ type, about, userOnly: true }) as const;
+const ofUser = <T>(type: t.ConfigType<T>, about: string) => ({ type, about, ofProject: "trusted" }) as const;
 const price = "in US dollars per million tokens";
 
 /** All keys; `*` is a name that the user chooses. Files, `--config` and flags are checked against this table. */
@@ -25,7 +28,10 @@ export const keys = {
 
   "providers.*.base_url": ofUser(t.httpUrl, "The URL of the API; a query in it is sent with each request."),
   "providers.*.api_key_env": ofUser(t.variableName, "The environment variable with the key; also `--api-key-env`."),
-  "providers.*.api_key_command": ofUser(t.argumentVector, "The program that prints the key, run without a shell."),
+  "providers.*.api_key_command": {
+    ...ofUser(t.argumentVector, "The program that prints the key, run without a shell; never of a project."),
+    ofProject: "never",
+  },
   "providers.*.headers.*": ofUser(t.headerValue, "A header for each request; `${VAR}` is replaced by that variable."),
   "providers.*.wire": ofUser(
     t.choiceOf(wires),

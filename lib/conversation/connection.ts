@@ -146,7 +146,8 @@ async function resolve(settings: Settings, { recorded, traffic, signal }: Circum
   const writable = writableRoots(settings);
   const wanted = wantedBy(settings, recorded, played);
   try {
-    const context = { config, env: settings.env, offline: played !== undefined, signal, writable };
+    const { env, dataDirectory } = settings;
+    const context = { config, env, offline: played !== undefined, signal, writable, dataDirectory };
     const resolved = await resolveModel(wanted, context);
     return played === undefined ? withRecordedWire(resolved, settings, recorded) : resolved;
   } catch (error) {

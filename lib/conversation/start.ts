@@ -61,7 +61,7 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     tools: tools.map((tool) => tool.name),
     mcp: [],
     instructions: [...instructions],
-    skipped: [...settings.loaded.skipped],
+    skipped: [...settings.loaded.project.skipped],
     limits: givenOnly(limits),
   };
 }

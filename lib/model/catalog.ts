@@ -11,26 +11,33 @@ type Sources = {
   configured: ModelConfig | undefined;
   /** The provider's own description. */
   listed?: Partial<ModelFacts>;
+  /** The provider's list as it was kept, for a model that the catalog lacks. */
+  kept?: () => Partial<ModelFacts>;
   /** The window of a model that is not described anywhere. */
   contextWindow: number;
 };
 
 /**
  * A model's context window, price and abilities: from the user's configuration, then from the provider itself where it
- * was asked, then from the catalog, then from our own review of what the catalog lacks.
+ * was asked, then from the catalog, or for want of that from the provider's list as it was kept, then from our own
+ * review of what the catalog lacks.
  */
 export async function describeModel(
   provider: Provider,
   name: string,
-  { configured, listed, contextWindow }: Sources,
+  { configured, listed, kept, contextWindow }: Sources,
 ): Promise<ModelInfo> {
-  const known = { contextWindow, ...(await knownFacts(provider, name)), ...listed };
+  const known = { contextWindow, ...(await knownFacts(provider, name, kept)), ...listed };
   return { ...known, ...configured, provider: provider.name, name, wire: provider.wire };
 }
 
 /** The facts of the catalog and of our own review; a fact that neither knows is absent. */
-export async function knownFacts(provider: Provider, name: string): Promise<Partial<ModelFacts>> {
-  return withinTier({ ...reviewedFacts(name), ...(await entryOf(provider, name)) });
+export async function knownFacts(
+  provider: Provider,
+  name: string,
+  otherwise?: Sources["kept"],
+): Promise<Partial<ModelFacts>> {
+  return withinTier({ ...reviewedFacts(name), ...((await entryOf(provider, name)) ?? otherwise?.()) });
 }
 
 /**

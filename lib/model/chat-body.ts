@@ -85,7 +85,7 @@ type FormOptions = { quirks: Quirks; info: ModelInfo };
 
 /** OpenAI's own API has no field for a thought, and no signatures. */
 type AssistantForm = Omit<ChatCompletionAssistantMessageParam, "content"> &
-  Omit<Partial<ThoughtFields>, "content"> & { content: string | null | readonly object[] };
+  Omit<Partial<ThoughtFields>, "content" | "think_tag"> & { content: string | null | readonly object[] };
 type CallForm = ChatCompletionMessageFunctionToolCall & { extra_content?: unknown };
 type MessageForm = ChatCompletionMessageParam | AssistantForm;
 
@@ -115,10 +115,10 @@ function partForm(part: TextPart | ImagePart): ChatCompletionContentPart {
 
 /** A reply with nothing but a thought has no form here and is left out. */
 function assistantForm(message: AssistantMessage, options: FormOptions): AssistantForm[] {
-  const text = textOf(message);
   const calls = callsOf(message);
-  if (text === "" && calls.length === 0) return [];
-  const { content, ...thoughts } = thoughtFields(message, options);
+  if (textOf(message) === "" && calls.length === 0) return [];
+  const { content, think_tag: tagged = "", ...thoughts } = thoughtFields(message, options);
+  const text = tagged + textOf(message);
   const said = content === undefined || text === "" ? text : [...content, { type: "text" as const, text }];
   return [
     {

@@ -10,6 +10,8 @@ export type ThoughtFields = {
   reasoning: string;
   reasoning_details: readonly unknown[];
   extra_content: unknown;
+  /** The beginning of the content. */
+  think_tag: string;
   /** Parts of the content. */
   content: readonly { type: "thinking"; thinking: readonly { type: "text"; text: string }[] }[];
 };
@@ -25,9 +27,10 @@ export function thoughtFields(
     addField(fields, part, info);
     text += part.text;
   }
-  return quirks.echoThinking && text !== "" && info.thoughts !== false
-    ? { reasoning_content: text, ...fields }
-    : fields;
+  if (!quirks.echoThinking || info.thoughts === false) return fields;
+  // The least that is accepted beside a call.
+  if (text === "" && parts.some(({ type }) => type === "call")) text = " ";
+  return text === "" ? fields : { reasoning_content: text, ...fields };
 }
 
 function addField(fields: Partial<ThoughtFields>, { text, token }: ThinkingPart, info: ModelInfo): void {
@@ -43,6 +46,9 @@ function addField(fields: Partial<ThoughtFields>, { text, token }: ThinkingPart,
       break;
     case "thinking":
       fields.content = [...(fields.content ?? []), { type: "thinking", thinking: [{ type: "text", text }] }];
+      break;
+    case "think_tag":
+      fields.think_tag = (fields.think_tag ?? "") + sealed.value;
       break;
     case "extra_content":
       fields.extra_content = parseJson(sealed.value);

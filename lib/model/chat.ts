@@ -5,6 +5,8 @@ import { ChatThought, signatureIn } from "./chat-thought.ts";
 import { FragmentedCalls } from "./fragments.ts";
 import type { FinishReason, Model, ModelEvent, ModelInfo, Usage } from "./model.ts";
 import { type ReplyParser, wireModel } from "./reply.ts";
+import { type TaggedText, ThinkTag } from "./thinktag.ts";
+import { tokenOf } from "./thought.ts";
 import { noUsage, withCachedInput } from "./usage.ts";
 
 /** Chat Completions, as OpenAI defined it and as other servers understood it. */
@@ -17,6 +19,8 @@ class ChatReply implements ReplyParser {
   readonly #info: ModelInfo;
   readonly #calls = new FragmentedCalls();
   readonly #thought = new ChatThought();
+  readonly #tag = new ThinkTag();
+  #tagged = "";
   #reason: string | undefined;
   #usage: Usage = noUsage;
 
@@ -41,6 +45,7 @@ class ChatReply implements ReplyParser {
 
   end(events: ModelEvent[]): void {
     const calls = this.#calls.all(this.#info);
+    this.#addText(this.#tag.end(), events);
     this.#endThought(events);
     for (const call of calls) events.push({ type: "call", call });
     events.push({ type: "end", reason: finishOf(this.#reason, calls.length), usage: this.#usage });
@@ -57,6 +62,16 @@ class ChatReply implements ReplyParser {
     const { token } = signatureIn(delta, this.#info);
     if (token !== undefined) events.push({ type: "thought", part: { type: "thinking", text: "", token } });
     const text = typeof content === "string" ? content : (stringIn(delta, "refusal") ?? "");
+    if (text !== "") this.#addText(this.#tag.split(text), events);
+  }
+
+  #addText({ thinking, text, block }: TaggedText, events: ModelEvent[]): void {
+    this.#tagged += thinking;
+    if (thinking !== "") events.push({ type: "thinking", text: thinking });
+    if (block !== undefined) {
+      const token = tokenOf({ field: "think_tag", value: block }, this.#info);
+      events.push({ type: "thought", part: { type: "thinking", text: this.#tagged, token } });
+    }
     if (text === "") return;
     this.#endThought(events);
     events.push({ type: "text", text });

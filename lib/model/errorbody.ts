@@ -47,11 +47,11 @@ function fieldError(record: JsonRecord): ErrorBody {
   return { message: path === "" ? message : `${message}: ${path}`, codes: "" };
 }
 
-/** OpenRouter adds the error of the provider behind it. */
+/** OpenRouter adds the error of the provider behind it: its text, or a record that has its text as `data`. */
 function withUpstream(body: ErrorBody, record: JsonRecord): ErrorBody {
-  const raw = stringIn(recordIn(record, "metadata"), "raw");
-  if (raw === undefined) return body;
-  const upstream = errorBodyOf(raw);
+  const { raw } = recordIn(record, "metadata");
+  if (raw === undefined || raw === null) return body;
+  const upstream = errorBodyOf(stringIn(recordOf(raw), "data") ?? raw);
   return { message: `${body.message}: ${upstream.message}`, codes: `${body.codes} ${upstream.codes}` };
 }
 

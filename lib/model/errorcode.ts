@@ -34,14 +34,14 @@ const rules: readonly Rule[] = [
     words: [
       /insufficient[_ ](?:balance|quota|credits?|funds)|any credits|available credits|credit balance|out of credits/i,
       /billing_?(?:hard|not|error)|spending limit|API usage limits|PerDay|package has expired/i,
-      /arrearage|in good standing|^1113\b/i,
+      /arrearage|in good standing|^1113\b|past due|overdue|usage limit for this billing/i,
     ],
   },
   { code: "overloaded", statuses: is(498, 529) },
   {
     code: "overloaded",
     statuses: is(429),
-    words: [/overloaded|high traffic|queue_exceeded|tier_capacity_exceeded/i],
+    words: [/overloaded|high traffic|queue_exceeded|capacity[_ ]exceeded/i],
   },
   { code: "context", statuses: is(429), words: [/request too large/i] },
   {
@@ -116,10 +116,11 @@ const rules: readonly Rule[] = [
     words: [
       /model_not_found|not_found_error|not a valid model|(?:unknown|invalid) model|model not exist/i,
       /model .{0,80}(?:does not exist|not found|is not supported(?! with)|decommissioned)/i,
-      /model identifier is invalid|on-demand throughput/i,
+      /model identifier is invalid|on-demand throughput|no models loaded|not allowed to use publisher model/i,
+      /model_not_available|dedicated_endpoint_not_running/,
     ],
   },
-  { code: "overloaded", words: [/overloaded/i] },
+  { code: "overloaded", words: [/overloaded|high demand/i] },
   { code: "rate_limit", statuses: isClientError, words: [/rate[_ ]limit[_ ](?:exceeded|error)|too_many_requests/i] },
   { code: "unavailable", statuses: is(408, 409) },
   { code: "request", statuses: isServerError, words: [/requires more system memory/i] },

@@ -73,9 +73,11 @@ function providerError(body: ErrorBody, { status, headers }: Response, endpoint:
   const parameter = found === "request" ? refusedParameter(body) : undefined;
   const code = parameter === undefined ? found : "unsupported_parameter";
   const message = sanitize(body.message, secretsOf(endpoint));
-  const retryAfterMs = requestedDelay(headers, body.message);
+  const retryable = retryableCodes.has(code);
+  // A gateway may send a date with every refusal: no other refusal passes with time.
+  const retryAfterMs = retryable || code === "quota" ? requestedDelay(headers, body.message) : undefined;
   return new KodaError(code, sentence({ code, status, message, parameter }, endpoint), {
-    retryable: retryableCodes.has(code),
+    retryable,
     ...(status !== undefined && { httpStatus: status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(parameter !== undefined && { parameter }),
@@ -142,7 +144,7 @@ function adviceFor(fault: Fault, { key }: ModelEndpoint): string | undefined {
     case "region":
       return "Choose another provider with -m, or a gateway of your own with --base-url";
     case "model_not_found":
-      return /model|deploy/i.test(message)
+      return /model|deploy|is not available/i.test(message)
         ? "Choose another with -m"
         : "Check the base URL, which often ends in /v1, or choose another model with -m";
     case "context":
@@ -150,8 +152,11 @@ function adviceFor(fault: Fault, { key }: ModelEndpoint): string | undefined {
     case "content_policy":
       return "Rephrase the prompt, or choose another model with -m";
     case "quota":
-      return "Check the plan and the billing of the account, or choose another provider with -m";
+      return /fewer max_tokens/.test(message)
+        ? "Pass a smaller --max-output-tokens, or check the billing of the account"
+        : "Check the plan and the billing of the account, or choose another provider with -m";
     case "unsupported_parameter":
+      if (message.includes("use /v1/responses")) return "Pass --wire responses";
       return parameter && parameterAdvice(parameter);
     case "request":
       return requestAdvice(message);

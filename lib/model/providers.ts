@@ -50,7 +50,7 @@ export type Quirks = {
   maxTokens?: "max_tokens";
   /** Refuses `stream_options`, and reports usage without it. */
   plainStream?: true;
-  /** Continues after a tool call only when the reply has its `reasoning_content`, even one of another model. */
+  /** Continues after a tool call only when the reply has a `reasoning_content`, even one of another model. */
   echoThinking?: true;
   /** Takes `prompt_cache_key`. */
   cacheKey?: true;
@@ -119,12 +119,14 @@ const rows: readonly ProviderRow[] = [
   },
   {
     name: "xai",
-    docs: "https://docs.x.ai/docs/api-reference",
+    docs: "https://docs.x.ai/developers/model-capabilities/text/comparison",
     baseUrl: "https://api.x.ai/v1",
     baseUrlVariables: { names: ["XAI_BASE_URL"] },
     keys: ["XAI_API_KEY"],
+    // Its Chat Completions are deprecated: they have no field for the model's thoughts.
+    wire: "responses",
+    quirks: { cacheKey: true },
     catalog: ["x-ai"],
-    quirks: {},
   },
   {
     name: "deepseek",
@@ -172,7 +174,7 @@ const rows: readonly ProviderRow[] = [
   },
   {
     name: "moonshot",
-    docs: "https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model",
+    docs: "https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-model",
     baseUrl: "https://api.moonshot.ai/v1",
     baseUrlVariables: { names: ["MOONSHOT_BASE_URL"] },
     keys: ["MOONSHOT_API_KEY"],
@@ -205,7 +207,7 @@ const rows: readonly ProviderRow[] = [
   },
   {
     name: "nvidia",
-    docs: "https://docs.nvidia.com/nim/large-language-models/latest/reference/api-reference.html",
+    docs: "https://docs.api.nvidia.com/nim/reference/nvidia-nemotron-3-super-120b-a12b-infer",
     baseUrl: "https://integrate.api.nvidia.com/v1",
     baseUrlVariables: { names: ["NVIDIA_BASE_URL"] },
     keys: ["NVIDIA_API_KEY"],

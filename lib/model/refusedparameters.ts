@@ -62,6 +62,8 @@ const refusals = [
   /unsupported|not support(?:ed)?\b|not (?:accept|allow|permit)(?:ed)?\b|deprecated/i,
   /unknown|unrecognized|unexpected|extra (?:inputs|fields)|cannot find field/i,
   /only the default|only \S+ is allowed|may only be set/i,
+  // None of the values that koda has for it.
+  /must be one of|supported values are/i,
 ];
 
 /** The parameter that a provider refuses by name; a value that is too large is something else. */

@@ -14,10 +14,14 @@ export function thoughtFallback({ error, request, info }: RefusedRequest): Fallb
   return { facts: { thoughts: false }, code: "thoughts", message };
 }
 
-/** A refused temperature is another matter, although its reason may be that the model thinks. */
+/**
+ * A refused temperature is another matter, although its reason may be that the model thinks; and so is a thought that
+ * the provider misses.
+ */
 function namesThoughts({ code, message, parameter }: KodaError): boolean {
   if (parameter === "temperature" || (code !== "request" && code !== "unsupported_parameter")) return false;
-  return /thought|thinking|reasoning(?![_.]effort)|encrypted content|signature|extra_content/i.test(message);
+  if (/must be passed back|is missing/.test(message)) return false;
+  return /thought|thinking|reasoning(?![_.]effort)|encrypted[ _]content|signature|extra_content/i.test(message);
 }
 
 function hasThoughts({ messages }: ModelRequest, info: ModelInfo): boolean {

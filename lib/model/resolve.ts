@@ -9,6 +9,7 @@ import { isDemo } from "./demoname.ts";
 import { runningProviders } from "./discovery.ts";
 import type { Fetch } from "./fetch.ts";
 import { type ExtraHeaders, headersOf } from "./headers.ts";
+import { keptFacts } from "./keptlist.ts";
 import { localWindow } from "./localwindow.ts";
 import type { ModelInfo } from "./model.ts";
 import { customProvider, customProviderName, isReady, providersOf, withBaseUrl } from "./configured.ts";
@@ -29,6 +30,8 @@ type ResolveContext = {
   signal?: AbortSignal;
   /** Directories that commands may write to: `api_key_command` is never run from there. */
   writable: readonly string[];
+  /** The directory of koda's own state, which may have lists of models. */
+  dataDirectory?: string | undefined;
 };
 
 export type ResolvedModel = { provider: Provider; info: ModelInfo; key?: ApiKey; headers?: ExtraHeaders };
@@ -42,7 +45,8 @@ export async function resolveModel(choice: ModelChoice, context: ResolveContext)
   const isTold = offline || configured?.contextWindow !== undefined;
   const window = isTold ? undefined : await localWindow(provider, name, { usual: contextWindow, fetch });
   const listed = window === undefined ? {} : { contextWindow: window };
-  const info = await describeModel(provider, name, { configured, listed, contextWindow });
+  const kept = keptFor(provider, name, context);
+  const info = await describeModel(provider, name, { configured, listed, ...(kept && { kept }), contextWindow });
 
   const headers = offline || provider.headers === undefined ? undefined : headersOf(provider, env);
   const variableKey = keyOf(provider, env);
@@ -50,6 +54,11 @@ export async function resolveModel(choice: ModelChoice, context: ResolveContext)
   const key = variableKey ?? (await commandKey(provider, { env, offline, signal, writable }));
   if (key === undefined && provider.keys.length > 0 && !offline) throw await noKeyError(provider, name, context);
   return { provider, info, ...(key && { key }), ...(headers && { headers }) };
+}
+
+function keptFor(provider: Provider, name: string, { offline = false, dataDirectory }: ResolveContext) {
+  if (offline || dataDirectory === undefined) return undefined;
+  return () => keptFacts(provider, name, dataDirectory);
 }
 
 type KeySource = Pick<ResolveContext, "env" | "writable"> & { offline: boolean; signal: AbortSignal | undefined };

@@ -32,7 +32,7 @@ const rows: readonly (readonly [name: RegExp, facts: Partial<ModelFacts>])[] = [
   [/^grok-(3|code)/, { images: false }],
   [/^deepseek-(chat|reasoner|v3|r1)/, { images: false }],
   [/^kimi-k2(?![.p]\d)/, { images: false }],
-  [/^kimi-k2[.p][5-7]/, { images: true }],
+  [/^kimi-k(2[.p][5-7]|3)/, { images: true }],
   [/^qwen3\.[67]-plus/, { contextWindow: 1_000_000, images: true }],
   [/^minimax-m[12]/i, { images: false }],
   [/^glm-4\.[567](?!v)/i, { images: false }],

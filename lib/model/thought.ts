@@ -17,6 +17,7 @@ const fields = [
   "reasoning",
   "reasoning_details",
   "thinking",
+  "think_tag",
   "extra_content",
 ] as const;
 export type SealedField = (typeof fields)[number];

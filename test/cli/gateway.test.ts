@@ -188,6 +188,22 @@ test("a project sets no provider, and runs no program", async () => {
   expect(runsOf(place)).toBe(0);
 });
 
+test("a project that is trusted sets its provider, but still runs no program", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Hello.")]);
+  await using user = await startModelServer([say("Not asked.")]);
+  configure(place, { base_url: user.url });
+  const corp = { base_url: server.url, api_key_command: [keyProgram(place, "echo opaque-$n")] };
+  place.write(".koda/config.json", JSON.stringify({ providers: { corp } }));
+  const { exit, stdout, stderr } = await ask(place, ["--output", "jsonl", "--trust-project"]);
+  const { events } = checkLines({ exit, stdout, stderr, signal: null });
+  expect(events[0]).toMatchObject({ skipped: [".koda/config.json: providers.corp.api_key_command"] });
+  expect([server.requests.length, user.requests.length, runsOf(place)]).toEqual([1, 0, 0]);
+  expect(stderr).toContain(
+    'Ignored "providers.corp.api_key_command" in .koda/config.json: only your own configuration',
+  );
+});
+
 test("commands see no variable that a header is made of, even when it is asked for", async () => {
   await using place = makePlace();
   await using server = await startModelServer([call("Bash", { command: "env" }), say("Done.")]);

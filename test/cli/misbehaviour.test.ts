@@ -174,3 +174,28 @@ test("arguments reach the events decoded, and a command's output as it comes", a
   ]);
   expect(of("tool.end")[0]).toMatchObject({ ok: false, exit_code: 3 });
 });
+
+test("a thought between tags is no part of the answer, and goes back as it came, on resume too", async () => {
+  await using place = makePlace({ a: "one\n" });
+  const tagged = "<think>Look at\nthe file</think>\n\n";
+  await using server = await startModelServer([
+    [say(tagged), say("I read."), call("Read", { path: "a" })],
+    say("<think>Done</think>One."),
+    say("Again."),
+  ]);
+  const { end, events } = await exec(place, server, ["what is in a?"]);
+  expect(end).toMatchObject({ status: "done", text: "One." });
+  const spoken = events.flatMap((line) => (line.type === "text.delta" ? line.text : []));
+  expect(spoken.join("")).toBe("I read.One.");
+  await exec(place, server, ["--resume", end.session ?? "", "and now?"]);
+
+  const contents = (index: number) => {
+    const { messages = [] } = (server.requests[index]?.body ?? {}) as {
+      messages?: { role: string; content: unknown }[];
+    };
+    return messages.filter(({ role }) => role === "assistant").map(({ content }) => content);
+  };
+  expect(contents(1)).toEqual([`${tagged}I read.`]);
+  expect(contents(2)).toEqual([`${tagged}I read.`, "<think>Done</think>One."]);
+  expect(server.problems).toEqual([]);
+});

@@ -45,6 +45,12 @@ const rows: Row[] = [
   ["an empty answer, twice", [say(""), say("")], "failed 6", { code: "empty", requests: 2 }],
   ["an empty answer, once", [say(""), say("Now.")], "done 0", { requests: 2 }],
   [
+    "a thought in tags, twice",
+    [say("<think>Hm</think>"), say("<think>Hm")],
+    "failed 6",
+    { code: "empty", requests: 2 },
+  ],
+  [
     "a model that never stops calling",
     (_request, index) => call("Read", { path: `file-${index}` }),
     "limit 5",

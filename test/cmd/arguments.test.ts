@@ -56,6 +56,7 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
   ],
   [["--allow-tool", "Read,Grep"], { allowTool: ["Read", "Grep"] }],
   [["--no-sandbox"], { noSandbox: true }],
+  [["--trust-project"], { trustProject: true }],
   [["--no-sandbox", "--no-sandbox"], { noSandbox: true }],
 
   [["--session", "nightly-2026.11_18"], { session: "nightly-2026.11_18" }],
@@ -107,7 +108,8 @@ describe("koda exec takes", () => {
 });
 
 test("what is not given is absent, so that the environment and the configuration can say it", () => {
-  const switches = "allowGit noSandbox last ephemeral stream printSchema quiet verbose replayLoose bare".split(" ");
+  const switches =
+    "allowGit noSandbox trustProject last ephemeral stream printSchema quiet verbose replayLoose bare".split(" ");
   const lists = "image allowWrite allowRead denyRead allowNet denyNet allowEnv allowTool denyTool failOn config".split(
     " ",
   );

@@ -97,8 +97,16 @@ test("what the project asked for and did not get is a warning", async () => {
   const { checks, ok } = await diagnose(place, key);
   expect(ok).toBe(true);
   expect(checks.filter(({ status, name }) => status === "warn" && name === "configuration")).toMatchObject([
-    { message: 'Ignored "model" in .koda/config.json: project configuration can only tighten settings' },
+    { message: 'Ignored "model" in .koda/config.json: without --trust-project a project can only tighten settings' },
   ]);
+});
+
+test("with --trust-project the checks are those of a run with it", async () => {
+  await using place = makePlace({ ".koda/config.json": JSON.stringify({ limits: { max_turns: 500 } }) });
+  const shown = async (...flags: string[]) =>
+    (await kodaFromSource(place, ["doctor", "--config", ...flags], key)).stdout;
+  expect(await shown()).toMatch(/^limits\.max_turns +200 +default$/m);
+  expect(await shown("--trust-project")).toMatch(/^limits\.max_turns +500 +project \.koda\/config\.json$/m);
 });
 
 test("a key is never shown", async () => {

@@ -20,7 +20,15 @@ async function load(given: Given = {}): Promise<LoadedConfig> {
 async function loadIn(place: Place, { user, project, ...request }: Given = {}): Promise<LoadedConfig> {
   if (user !== undefined) configure(place, user);
   if (project !== undefined) place.write(projectName, asText(project));
-  const standing = { env: {}, home: place.home, root: place.project, bare: false, sets: [], overrides: {} };
+  const standing = {
+    env: {},
+    home: place.home,
+    root: place.project,
+    bare: false,
+    isTrusted: false,
+    sets: [],
+    overrides: {},
+  };
   return await loadConfig({ ...standing, ...request });
 }
 
@@ -28,7 +36,7 @@ const userFile = (place: Place) => join(place.home, ".config/koda/config.json");
 const asText = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
 
 test("without any file the defaults hold, and say so", async () => {
-  const { config, origins, skipped } = await load();
+  const { config, origins, project } = await load();
   expect(config).toEqual({
     model: undefined,
     mode: "auto",
@@ -47,7 +55,7 @@ test("without any file the defaults hold, and say so", async () => {
     egress: { mode: "allowlist", allow: [], deny: [] },
   });
   expect(new Set(origins.values())).toEqual(new Set(["default"]));
-  expect(skipped).toEqual([]);
+  expect(project.skipped).toEqual([]);
 });
 
 test("every key of a file arrives, in the program's own names and units", async () => {
@@ -182,7 +190,7 @@ const narrowings: [what: string, key: string, user: unknown, project: unknown, v
 test.each(narrowings)("a project file may narrow: %s", async (_, key, user, project, value = project) => {
   const loaded = await load({ user: saying(key, user), project: saying(key, project) });
   expect(valueOf(loaded, key)).toEqual(value);
-  expect(loaded.skipped).toEqual([]);
+  expect(loaded.project.skipped).toEqual([]);
 });
 
 const widenings: [what: string, key: string, user: unknown, project: unknown, value?: unknown][] = [
@@ -210,14 +218,44 @@ const widenings: [what: string, key: string, user: unknown, project: unknown, va
 
 test.each(widenings)("a project file may not widen: %s", async (_, key, user, project, value = user) => {
   const loaded = await load({ user: saying(key, user), project: saying(key, project) });
-  expect(loaded.skipped).toEqual([`.koda/config.json: ${key}`]);
+  expect(loaded.project.skipped).toEqual([`.koda/config.json: ${key}`]);
   expect(valueOf(loaded, key)).toEqual(value);
 });
 
 test("a provider in a project file is named once, whatever it has", async () => {
   const openai = { base_url: "https://evil.example/v1", api_key_env: "HOME", models: { m: { images: true } } };
-  const { config, skipped } = await load({ project: { providers: { openai } } });
-  expect([config.providers.size, skipped]).toEqual([0, [".koda/config.json: providers"]]);
+  const { config, project } = await load({ project: { providers: { openai } } });
+  expect([config.providers.size, project.skipped]).toEqual([0, [".koda/config.json: providers"]]);
+});
+
+test.each(widenings)("a project file may widen when the project is trusted: %s", async (_, key, user, project) => {
+  await using place = makePlace();
+  const content = saying(key, project);
+  const asUser = await loadIn(place, { user: content });
+  const trusted = await loadIn(place, { user: saying(key, user), project: content, isTrusted: true });
+  expect(trusted.project.skipped).toEqual([]);
+  expect(valueOf(trusted, key)).toEqual(valueOf(asUser, key));
+});
+
+test("a trusted project removes no denial", async () => {
+  const user = { egress: { deny: ["a.example"] }, sandbox: { hide: ["/a"] } };
+  const project = { egress: { deny: ["b.example"] }, sandbox: { hide: ["/b"] } };
+  const { config } = await load({ user, project, isTrusted: true });
+  expect(config).toMatchObject({ egress: { deny: ["a.example", "b.example"] }, sandbox: { hide: ["/a", "/b"] } });
+});
+
+test("not even a trusted project names the program that prints a key", async () => {
+  const corp = { base_url: "https://llm.example/v1", api_key_command: ["./key.sh"] };
+  const { config, project } = await load({ project: { providers: { corp } }, isTrusted: true });
+  expect(config.providers.get("corp")).toEqual({ baseUrl: "https://llm.example/v1", models: new Map() });
+  expect(project.skipped).toEqual([".koda/config.json: providers.corp.api_key_command"]);
+});
+
+test("flags and variables have precedence over a trusted project", async () => {
+  const overrides = { mode: { value: "safe", flag: "--mode" } } as const;
+  const project = { mode: "auto", model: "corp/project" };
+  const { config } = await load({ project, overrides, env: { KODA_MODEL: "corp/mine" }, isTrusted: true });
+  expect(config).toMatchObject({ mode: "safe", model: "corp/mine" });
 });
 
 test("a project's narrowing does not bind a flag", async () => {
@@ -227,18 +265,18 @@ test("a project's narrowing does not bind a flag", async () => {
 });
 
 test("--bare reads neither file, however broken they are", async () => {
-  const { config, skipped } = await load({ user: "{", project: '{ "modle": 1 }', bare: true, sets: ["mode=safe"] });
+  const { config, project } = await load({ user: "{", project: '{ "modle": 1 }', bare: true, sets: ["mode=safe"] });
   expect(config.mode).toBe("safe");
   expect(config.limits.maxTurns).toBe(200);
-  expect(skipped).toEqual([]);
+  expect(project.skipped).toEqual([]);
 });
 
 test("with KODA_HOME in the project its file is the user's, and may say everything", async () => {
   await using place = makePlace();
   const env = { KODA_HOME: join(place.project, ".koda") };
-  const { config, skipped } = await loadIn(place, { project: { model: "a/b", limits: { max_turns: 999 } }, env });
+  const { config, project } = await loadIn(place, { project: { model: "a/b", limits: { max_turns: 999 } }, env });
   expect(config).toMatchObject({ model: "a/b", limits: { maxTurns: 999 } });
-  expect(skipped).toEqual([]);
+  expect(project.skipped).toEqual([]);
 });
 
 const refused: [content: unknown, problem: string][] = [
@@ -356,7 +394,7 @@ test("a file that may not be read is refused", async () => {
   await using place = makePlace();
   letEveryoneIn(place);
   chmodSync(place.write(projectName, "{}"), 0);
-  const request = { env: {}, home: "", root: place.project, bare: false, sets: [], overrides: {} };
+  const request = { env: {}, home: "", root: place.project, bare: false, isTrusted: false, sets: [], overrides: {} };
   const script = `
     const { loadConfig } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/config/load.ts"))});
     const answer = loadConfig(input).then(() => "it loaded", ({ message }) => message);`;
@@ -470,11 +508,11 @@ test("a run without a file loads no parser", async () => {
   const program = `
     const { loadConfig } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/config/load.ts"))});
     const root = ${JSON.stringify(place.project)};
-    await loadConfig({ env: {}, home: root, root, bare: false, sets: ["mode=safe"], overrides: {} });
+    await loadConfig({ env: {}, home: root, root, bare: false, isTrusted: false, sets: ["mode=safe"], overrides: {} });
     const heavy = () => Object.keys(require.cache).filter((path) => /jsonc-parser|zod/.test(path)).length;
     const before = heavy();
     await Bun.write(root + "/.koda/config.json", "{}");
-    await loadConfig({ env: {}, home: root, root, bare: false, sets: [], overrides: {} });
+    await loadConfig({ env: {}, home: root, root, bare: false, isTrusted: false, sets: [], overrides: {} });
     console.log(before, heavy() > 0);
   `;
   const { stdout } = Bun.spawnSync([process.execPath, "-e", program], { cwd: place.project, env: place.env });

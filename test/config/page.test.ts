@@ -26,7 +26,15 @@ test("the example of a provider can be used as it stands", async () => {
   await using place = makePlace();
   const [, example = ""] = /```jsonc\n([\s\S]*?)```/.exec(written) ?? [];
   configure(place, example);
-  const request = { env: {}, home: place.home, root: place.project, bare: false, sets: [], overrides: {} };
+  const request = {
+    env: {},
+    home: place.home,
+    root: place.project,
+    bare: false,
+    isTrusted: false,
+    sets: [],
+    overrides: {},
+  };
   const { config } = await loadConfig(request);
   expect(config.providers.get("corp")?.apiKeyCommand?.[0]).toBe("vault");
 });

@@ -249,6 +249,17 @@ describe("how long a provider asks to wait", () => {
     if (expected === undefined) return expect(retryAfterMs).toBeUndefined();
     expect(retryAfterMs).toBeWithin(expected[0], expected[1] + 1);
   });
+
+  test.each<[number, string, number | undefined]>([
+    [402, "Pay first", 3000],
+    [503, "Oops", 3000],
+    [401, "Incorrect API key provided", undefined],
+    [404, "The model does not exist", undefined],
+    [400, "maximum context length is 8192 tokens", undefined],
+  ])("only a refusal that passes with time has one: %d %s", async (status, message, expected) => {
+    const error = await failing(problem(status, message, { "retry-after": "3" }));
+    expect(error.retryAfterMs).toBe(expected);
+  });
 });
 
 test.each<[string, object, number]>([

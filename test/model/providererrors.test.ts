@@ -9,12 +9,14 @@ import { chatChunk } from "../support/model-wire.ts";
 import table from "./providererrors.jsonl" with { type: "text" };
 
 /**
- * An error in a provider's form, from reports of users where there are any, else not compared with a source. `says` is
- * in the message: the provider's words, or what to do.
+ * An error in a provider's form. `source` is a page of documentation or a thread that shows this body, or its status
+ * and its words; `public code` when only repositories quote it, or null. `says` is in the message: the provider's
+ * words, or what to do.
  */
 type Row = {
   provider: string;
   what: string;
+  source: string | null;
   status: number;
   headers?: Record<string, string>;
   retryAfterMs?: number;
@@ -44,6 +46,16 @@ async function failing(name: string, entry: Entry) {
   });
   return await failureOf(converse(model));
 }
+
+const unsourced = rows.filter(({ source }) => source === null);
+const quoted = rows.filter(({ source }) => source === "public code");
+
+/** These limits may only go down. */
+test(`${unsourced.length} of ${rows.length} bodies have no source, ${quoted.length} are quoted in code alone`, () => {
+  expect(unsourced.length).toBeLessThanOrEqual(10);
+  expect(quoted.length).toBeLessThanOrEqual(14);
+  for (const { source } of rows) expect(source ?? "public code").toMatch(/^(https:\/\/[^ ]+|public code)$/);
+});
 
 describe("the error of", () => {
   test.each(rows.map((row) => [row.provider, row.what, row] as const))("%s: %s", async (provider, _what, row) => {

@@ -31,7 +31,6 @@ const expected: Readonly<Record<string, Differences>> = {
   gemini: usual,
   openrouter: usual,
   groq: modern,
-  xai: modern,
   deepseek: echoing,
   mistral: { ...usual, usage: false, idLength: 9 },
   together: usual,
@@ -73,5 +72,22 @@ test.each(chatting.map((provider): [string, Provider] => [provider.name, provide
       thinking: reply?.reasoning_content,
       idLength: reply?.tool_calls?.[0]?.id.length,
     }).toEqual(expected[name] ?? expect.unreachable(name));
+  },
+);
+
+test.each(chatting.map((provider): [string, Provider] => [provider.name, provider]))(
+  "a call that came without a thought goes back to %s as it requires",
+  async (name, { quirks = {} }) => {
+    await using server = await startModelServer([say("fine")]);
+    const model = connectTo(server.url, "chat", { quirks });
+    const thoughtless = worked.map((message) => ({
+      ...message,
+      parts: message.parts.filter(({ type }) => type !== "thinking"),
+    })) as Message[];
+    await converse(model, { ...hello, messages: thoughtless });
+    const { body } = await server.nextRequest();
+    const messages = body["messages"] as { reasoning_content?: string; tool_calls?: unknown }[];
+    const reply = messages.find(({ tool_calls: calls }) => calls !== undefined);
+    expect(reply?.reasoning_content).toBe(expected[name]?.thinking && " ");
   },
 );

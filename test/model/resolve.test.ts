@@ -91,7 +91,7 @@ describe("the model that a name stands for", () => {
       { env: { ...openai, OPENAI_BASE_URL: own } },
       "openai Qwen/Qwen3 responses",
     ],
-    ["nothing, with one key", {}, { env: { XAI_API_KEY: "k" } }, "xai grok-4.6 chat"],
+    ["nothing, with one key", {}, { env: { XAI_API_KEY: "k" } }, "xai grok-4.6 responses"],
     ["nothing, with several keys", {}, { env: { XAI_API_KEY: "k", ...openai } }, "openai gpt-6-sol responses"],
     [
       "a bare name that a configured provider describes",
@@ -252,7 +252,12 @@ describe("the table of providers", () => {
       expect(URL.parse(url)?.protocol).toBe(new URL(url).hostname === "127.0.0.1" ? "http:" : "https:");
       expect(keys.length === 0).toBe(new URL(url).hostname === "127.0.0.1");
       expect(URL.parse(docs)?.protocol).toBe("https:");
-      const others: Record<string, Wire> = { openai: "responses", azure: "responses", anthropic: "messages" };
+      const others: Record<string, Wire> = {
+        openai: "responses",
+        azure: "responses",
+        xai: "responses",
+        anthropic: "messages",
+      };
       expect(wire).toBe(others[name] ?? "chat");
     }
   });

@@ -67,7 +67,7 @@ export type Scene = {
 export async function converseIn(host: Host, place: Place, model: Model, scene: Scene = {}): Promise<Conversation> {
   const { tools = builtInTools, database = ":memory:", sandboxed = false, provider = "p", overrides = {} } = scene;
   const { env, project: root, home } = place;
-  const loaded = await loadConfig({ env, home, root, bare: true, sets: [], overrides });
+  const loaded = await loadConfig({ env, home, root, bare: true, isTrusted: false, sets: [], overrides });
   const { mode } = loaded.config;
   const gate = scene.gate ?? buildGate({ mode });
   const events = new Mailbox<Event>();
