@@ -49,7 +49,11 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   ),
   sink: ["config", "engine", "model", "session"],
   conversation:
-    "agents async config egress engine files git model sandbox session shell system tools trust worktree".split(" "),
+    "agents async config egress engine files git hooks mcp model sandbox session shell system tools trust worktree".split(
+      " ",
+    ),
+  mcp: "async config egress engine model session shell tools trust".split(" "),
+  hooks: ["async", "config", "engine", "session", "shell"],
   engine: "async config files model session tools trust worktree".split(" "),
   worktree: ["async", "config", "files", "git", "sandbox", "tools"],
   tools: "async config egress files git model sandbox session shell trust".split(" "),

@@ -15,7 +15,8 @@ export type Instructions = {
   readonly repository?: string;
 };
 
-type Block = { readonly path: string; readonly text: string };
+/** `server`: the text of an MCP server about its own tools. */
+type Block = { readonly path: string; readonly text: string; readonly server?: true };
 
 export const noInstructions: Instructions = { blocks: [], notices: [] };
 

@@ -68,6 +68,7 @@ export class Workspace implements AsyncDisposable {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #options: WorkspaceOptions;
   readonly #hands = new Set<Hands>();
+  #writers: Promise<void> | undefined;
   readonly #soon = setTimeout(() => void this.#prepare().catch(() => undefined), patienceMs);
 
   /** Takes ownership of the confinement. */
@@ -120,6 +121,22 @@ export class Workspace implements AsyncDisposable {
     return hands;
   }
 
+  /**
+   * Guards the project for as long as a program runs that may write at any time, such as an MCP server. Called before
+   * it starts; the guard ends when the workspace is closed.
+   */
+  guardWriter(signal: AbortSignal): Promise<void> {
+    const begin = async () => {
+      try {
+        await this.repositories.before(signal);
+      } catch (error) {
+        this.#writers = undefined;
+        throw error;
+      }
+    };
+    return (this.#writers ??= begin());
+  }
+
   /** Variables that lead the commands of a call to the proxies, at an address that identifies the call. */
   proxyVariables(call: string): Readonly<Record<string, string>> {
     const { proxies } = this.backend;
@@ -138,7 +155,10 @@ export class Workspace implements AsyncDisposable {
     closing.use(this.#confinement);
     closing.defer(() => this.atRest());
     closing.defer(async () => {
-      for (const notice of await this.repositories.last()) this.#options.post(notice);
+      const { repositories } = this;
+      await this.#writers;
+      const found = this.#writers === undefined ? [] : await repositories.after();
+      for (const notice of [...found, ...(await repositories.last())]) this.#options.post(notice);
     });
     for (const { shell } of this.#hands) closing.defer(() => shell.stopAll());
     for (const { tasks } of this.#hands) closing.defer(() => tasks.stopAll());

@@ -11,6 +11,8 @@ export type Totals = {
   tools: End["tools"];
   filesChanged: number;
   verify?: NonNullable<End["verify"]>;
+  /** MCP servers that never came. */
+  mcp?: readonly NonNullable<End["mcp"]>[number][];
   durationMs: number;
   /** The command line that continues the session; null when there is nothing to continue. */
   resume: string | null;
@@ -27,7 +29,7 @@ export function noTotals(): Omit<Totals, "durationMs"> {
  * decides it.
  */
 export function endEvent(outcome: Outcome, totals: Totals): End {
-  const { tools, filesChanged, durationMs, ...rest } = totals;
+  const { tools, filesChanged, durationMs, mcp = [], ...rest } = totals;
   return {
     type: "end",
     ...statusOf(outcome),
@@ -37,6 +39,7 @@ export function endEvent(outcome: Outcome, totals: Totals): End {
     ...("incomplete" in outcome && { incomplete: [...(outcome.incomplete ?? [])] }),
     tools: { ...tools },
     files_changed: filesChanged,
+    ...(mcp.length > 0 && { mcp: [...mcp] }),
     duration_ms: Math.round(durationMs),
   };
 }

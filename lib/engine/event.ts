@@ -29,6 +29,13 @@ const failure = z.strictObject({
   retry_at: z.iso.datetime().optional(),
 });
 
+/** An MCP server. */
+const server = z.strictObject({
+  name: z.string(),
+  status: z.enum(["connected", "connecting", "failed", "disabled"]),
+  error: z.string().optional(),
+});
+
 const start = z.strictObject({
   type: z.literal("session.start"),
   session: z.string(),
@@ -64,7 +71,7 @@ const start = z.strictObject({
     deny: z.array(z.string()),
   }),
   tools: z.array(z.string()),
-  mcp: z.array(z.strictObject({ name: z.string(), status: z.string(), error: z.string().optional() })),
+  mcp: z.array(server),
   /** Files whose text was given to the model. */
   instructions: z.array(z.string()),
   /** The names of the skills that the model can load. */
@@ -236,6 +243,8 @@ const end = z.strictObject({
   usage: z.strictObject({ ...figures.shape, cost_usd: z.number().nonnegative().optional() }),
   tools: z.strictObject({ ok: count, failed: count, denied: count }),
   files_changed: count,
+  /** The MCP servers that were not connected at any time of the run; absent when there are none. */
+  mcp: z.array(server).optional(),
   /** The outcome of `--verify`: 0 attempts when the turn ended without an answer to verify. */
   verify: z.strictObject({ command: z.string(), passed: z.boolean(), attempts: count }).optional(),
   duration_ms: z.number().nonnegative(),

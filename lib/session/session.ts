@@ -81,6 +81,11 @@ export class Session implements AsyncDisposable {
     return this.#info;
   }
 
+  /** A new session or fork without items of its own, of which nothing is kept. */
+  get isEmpty(): boolean {
+    return this.#isNew && this.#info.length === this.#lengthAtStart;
+  }
+
   /** The environment that was recorded last. */
   get environment(): EnvironmentFacts | undefined {
     return this.#replay.latest.environment?.facts;
@@ -181,8 +186,7 @@ export class Session implements AsyncDisposable {
     this.#closed = true;
     try {
       // Unless another process has taken it meanwhile, and has perhaps added to it.
-      if (this.#isNew && this.#isMade && this.#info.length === this.#lengthAtStart)
-        this.#write(() => deleteSession(this.#db, this.id));
+      if (this.isEmpty && this.#isMade) this.#write(() => deleteSession(this.#db, this.id));
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
     }

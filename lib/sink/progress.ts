@@ -197,6 +197,10 @@ class Progress {
     if (event.error) await this.#lines.line(errorLine(event.error, this.#paint));
     else if (event.incomplete) await this.#lines.line(noticeLine("warn", doubt(event.incomplete), this.#paint));
     if (event.session === null) return;
+    for (const { name, error } of event.mcp ?? []) {
+      const message = `The MCP server "${name}" was never connected${error === undefined ? "" : `: ${error}`}`;
+      await this.#lines.line(noticeLine("warn", message, this.#paint));
+    }
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
     // Continuing a complete turn needs a prompt.

@@ -76,6 +76,10 @@ export type Tool<Input = never> = {
   readonly input: JsonSchema;
   /** The effects of calls that can be made again for the same result: then the result need not be kept for long. */
   readonly again?: readonly Effect[];
+  /** Set for a tool whose claim is a guess: each call is guarded like one that writes. */
+  readonly isGuarded?: true;
+  /** The tool that a call is passed on to, with its input. */
+  target?(input: Input): { tool: Tool; input: unknown } | { mistake: string };
   /** A promise where judging takes code that is better loaded late. */
   claim(input: Input, context: ClaimContext): Claim | Promise<Claim>;
   /** The change that the call would make, for a human who is asked; only where the input does not show it. */
