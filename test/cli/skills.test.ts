@@ -152,6 +152,21 @@ test("a skill that the prompt names is loaded at once, and text that is piped in
 });
 
 describe("allowed-tools", () => {
+  const spellings = [
+    "allowed-tools: [Read]",
+    'allowed-tools: "Read, Grep"',
+    "allowed_tools: Read",
+    'allowed-tools: ""',
+  ];
+
+  test.each(spellings)("as %s deny a command", async (line) => {
+    await using place = makePlace();
+    keep(place, ".agents/skills/look/SKILL.md", skill("look", { fields: `${line}\n` }));
+    await using server = await startModelServer([call("Bash", { command: "true" }), say("Done.")]);
+    const { end } = await exec(place, server, ["$look"]);
+    expect(end.tools).toEqual({ ok: 0, failed: 0, denied: 1 });
+  });
+
   const fields = "allowed-tools: Read Bash(echo:*)\n";
 
   test("are enforced, while the tools that are offered stay the same", async () => {
