@@ -113,6 +113,7 @@ const access = {
     "allow-read": { ...repeated(value.path), about: "Make a hidden path readable, such as ~/.ssh" },
     "deny-read": { ...repeated(value.path), about: "Hide one more path" },
     "allow-git": { about: "Let commands commit in the project's repository; its hooks and settings stay protected" },
+    "allow-config": { about: "Let the run change files that tell other tools what to run, such as .vscode and .envrc" },
   }),
   ...egress,
   ...grouped("Trust", {

@@ -34,6 +34,7 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       read: paths("sandbox.read"),
       hide: paths("sandbox.hide"),
       allowGit: value("sandbox.allow_git"),
+      allowConfig: value("sandbox.allow_config"),
       passEnv: [...new Set(value("sandbox.pass_env"))],
     },
     egress: {

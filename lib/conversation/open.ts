@@ -1,5 +1,3 @@
-import { type Instructions, loadInstructions, noInstructions } from "../agents/instructions.ts";
-import type { Skills } from "../agents/skills.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
@@ -8,32 +6,29 @@ import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
-import type { EditDialect } from "../config/config.ts";
-import type { Servers } from "../mcp/servers.ts";
 import type { ModelInfo } from "../model/model.ts";
-import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { finishName } from "../tools/finish.ts";
 import { builtInTools } from "../tools/registry.ts";
+import { skillName } from "../tools/skill.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
-import { Catalogs } from "./catalogs.ts";
 import { connectionFor } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
-import { offeredByServers, openServers, withServers } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
-import { definitionNotices, definitionsFor, directoriesOf, skillsFrom, sourceOf } from "./definitions.ts";
+import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
+import { openToolkit } from "./toolkit.ts";
 import { toolChoice, toolsOf } from "./tools.ts";
-import { openWorkspace, type Workspace } from "./workspace.ts";
+import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
 
 type ConversationOptions = {
@@ -71,13 +66,12 @@ export async function openConversation(
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
   const workspace = held.use(await openWorkspace({ ...options, skillDirectories: directoriesOf(skills) }));
-  const instructions = instructionsOf(settings, workspace, post);
-  const servers = held.use(await openServers({ settings, workspace, allowance, post }, signal));
-  const catalog = await openCatalog({ settings, workspace, connected, servers, skills });
+  const place = { settings, workspace, allowance, info, edit: connected.edit, skills, post };
+  const toolkit = held.use(await openToolkit(place, signal));
+  const { catalog, servers } = toolkit;
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
   const stance = { model, info, catalog, gate, allowance };
-  const facts = { settings, workspace, connection, skills: skillsFrom(catalog.current.tools, skills) };
-  const known = () => withServers(instructions, servers);
+  const facts = { settings, workspace, connection, skills: toolkit.skills };
   const conversation = new Conversation({
     host,
     session,
@@ -92,10 +86,10 @@ export async function openConversation(
       stance,
       effort: connected.effort,
       isReplay: host.traffic.replayed !== undefined,
+      instructions: toolkit.instructions,
       servers: servers?.statuses ?? [],
-      instructions,
     }),
-    environment: () => environmentItem(session, { ...facts, allowance, info, instructions: known() }),
+    environment: () => environmentItem(session, { ...facts, instructions: toolkit.told(), allowance, info }),
     skills,
     prompts,
     settings,
@@ -106,29 +100,6 @@ export async function openConversation(
   });
   held.move();
   return conversation;
-}
-
-/** The project's instructions; what is wrong with them is a notice. */
-function instructionsOf(settings: Settings, { policy }: Workspace, post: (event: Event) => void): Instructions {
-  if (settings.bare) return noInstructions;
-  const instructions = loadInstructions({ cwd: settings.root, isHidden: (real) => isHidden(real, policy) });
-  for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
-  return instructions;
-}
-
-type Offering = {
-  settings: Settings;
-  workspace: Workspace;
-  connected: { edit: EditDialect; info: ModelInfo };
-  servers: Servers | undefined;
-  skills: Skills;
-};
-
-async function openCatalog({ settings, workspace, connected, servers, skills }: Offering): Promise<Catalogs> {
-  const withoutCommands = workspace.backend.filesystem === "no commands";
-  const source = sourceOf(skills, connected.info);
-  const builtIn = toolsOf(settings, { edit: connected.edit, withoutCommands, skills: source });
-  return await Catalogs.open({ builtIn, servers, choose: (tools) => offeredByServers(tools, settings) });
 }
 
 type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };
@@ -171,7 +142,7 @@ async function hooksOf({ loaded: { config } }: Settings, post: (event: Event) =>
   if (config.hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
   return openHooks(config.hooks, {
-    tools: [...builtInTools.map(({ name }) => name), finishName],
+    tools: [...builtInTools.map(({ name }) => name), skillName, finishName],
     warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
   });
 }

@@ -26,7 +26,7 @@ type Facts = {
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, servers, instructions, skills } = facts;
+  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills, servers } = facts;
   const { info, catalog, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;

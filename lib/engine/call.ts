@@ -2,8 +2,8 @@ import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { finishName } from "../tools/finish.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
-import type { ItemOf, SkillText } from "../session/item.ts";
 import { shortened } from "../session/graphemes.ts";
+import type { ItemOf, SkillText } from "../session/item.ts";
 import type { TodoItem } from "../session/todo.ts";
 import type { EventOf } from "./event.ts";
 import { judgeCall, tellHooks } from "./judge.ts";
@@ -109,11 +109,6 @@ function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finish
   if (list !== undefined) events.post({ type: "todo", items: [...list] });
 }
 
-/** Loads a skill: its instructions as the log keeps them. */
-export function skillNote({ name, text, allowed }: SkillText): ItemOf<"note"> {
-  return { kind: "note", text, skill: { name, ...(allowed !== undefined && { allowed }) } };
-}
-
 /** The model has to know what ran in the place of its own arguments. */
 function withRewriting(result: ToolResult, { input }: Prepared): ToolResult {
   const shown = shortened(JSON.stringify(input), mostShown);
@@ -122,6 +117,11 @@ function withRewriting(result: ToolResult, { input }: Prepared): ToolResult {
 }
 
 const mostShown = 2_000;
+
+/** Loads a skill: its instructions as the log keeps them. */
+export function skillNote({ name, text, allowed }: SkillText): ItemOf<"note"> {
+  return { kind: "note", text, skill: { name, ...(allowed !== undefined && { allowed }) } };
+}
 
 function withNote(result: ToolResult, repetition: Repetition): ToolResult {
   if (repetition !== "repeated") return result;
