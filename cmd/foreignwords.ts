@@ -62,10 +62,7 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
     "plugin, plugins, extension, extensions, hook, hooks, agent, agents",
     "koda has none; put instructions for the model into AGENTS.md",
   ],
-  [
-    "skill, skills",
-    "koda has no such command; it reads skills from ~/.agents/skills and other places (docs/skills.md)",
-  ],
+  ["skill, skills, prompts", "write koda doctor, which lists the skills and prompts of this directory"],
   ["login, logout, auth, setup-token, providers", "koda takes keys from variables; koda models lists them"],
   ["config, settings", "write koda doctor --config to see each value, or koda exec --config KEY=VALUE to set one"],
   ["update, upgrade, install, uninstall", "koda is a single file; to update it, replace the file"],

@@ -13,6 +13,7 @@ import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { finishName } from "../tools/finish.ts";
 import { builtInTools } from "../tools/registry.ts";
+import { skillName } from "../tools/skill.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
 import { connectionFor } from "./connection.ts";
@@ -141,7 +142,7 @@ async function hooksOf({ loaded: { config } }: Settings, post: (event: Event) =>
   if (config.hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
   return openHooks(config.hooks, {
-    tools: [...builtInTools.map(({ name }) => name), finishName],
+    tools: [...builtInTools.map(({ name }) => name), skillName, finishName],
     warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
   });
 }
