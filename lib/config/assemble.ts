@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import { KodaError } from "../errors.ts";
-import type { Config, ModelConfig, ProviderConfig } from "./config.ts";
+import type { Config, McpServerConfig, McpTransport, ModelConfig, ProviderConfig } from "./config.ts";
 import type { EffectiveValues } from "./effective.ts";
 import { formatPath, type KeyPath } from "./keypath.ts";
 import { typedKeys, type KeyName, type PlainKeyName, type Values } from "./schema.ts";
@@ -42,6 +42,8 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       allow: [...new Set(value("egress.allow"))],
       deny: [...new Set(value("egress.deny"))],
     },
+    mcp: { expose: value("mcp.expose"), servers: serversIn(effective) },
+    hooks: value("hooks"),
   };
 }
 
@@ -62,7 +64,7 @@ function providersIn(effective: EffectiveValues): ReadonlyMap<string, ProviderCo
 }
 
 function providerAt(effective: EffectiveValues, path: KeyPath): ProviderConfig {
-  const headers = headersAt(effective, [...path, "headers"]);
+  const headers = textsAt(effective, "providers.*.headers.*", [...path, "headers"]);
   const models = namesAt(effective, [...path, "models"]);
   return {
     ...defined({
@@ -74,15 +76,6 @@ function providerAt(effective: EffectiveValues, path: KeyPath): ProviderConfig {
     }),
     models: new Map(models.map((name) => [name, modelAt(effective, [...path, "models", name])])),
   };
-}
-
-function headersAt(effective: EffectiveValues, path: KeyPath): ReadonlyMap<string, string> {
-  const headers = new Map<string, string>();
-  for (const name of namesAt(effective, path)) {
-    const value = valueAt(effective, "providers.*.headers.*", [...path, name]);
-    if (value !== undefined) headers.set(name.toLowerCase(), value);
-  }
-  return headers;
 }
 
 function modelAt(effective: EffectiveValues, path: KeyPath): ModelConfig {
@@ -108,6 +101,56 @@ function priceAt(effective: EffectiveValues, path: KeyPath): ModelConfig["price"
     "config",
     `Cannot use "${formatPath(path)}": "${missing}" is missing, a price needs input and output`,
   );
+}
+
+function serversIn(effective: EffectiveValues): ReadonlyMap<string, McpServerConfig> {
+  const names = namesAt(effective, ["mcp", "servers"]);
+  return new Map(names.map((name) => [name, serverAt(effective, ["mcp", "servers", name])]));
+}
+
+function serverAt(effective: EffectiveValues, path: KeyPath): McpServerConfig {
+  return {
+    transport: transportAt(effective, path),
+    required: valueAt(effective, "mcp.servers.*.required", [...path, "required"]) ?? false,
+    enabled: valueAt(effective, "mcp.servers.*.enabled", [...path, "enabled"]) ?? true,
+    enabledTools: valueAt(effective, "mcp.servers.*.enabled_tools", [...path, "enabled_tools"]),
+    disabledTools: valueAt(effective, "mcp.servers.*.disabled_tools", [...path, "disabled_tools"]) ?? [],
+    startTimeoutMs: valueAt(effective, "mcp.servers.*.start_timeout", [...path, "start_timeout"]) ?? 30_000,
+    callTimeoutMs: valueAt(effective, "mcp.servers.*.call_timeout", [...path, "call_timeout"]) ?? 120_000,
+  };
+}
+
+function transportAt(effective: EffectiveValues, path: KeyPath): McpTransport {
+  const command = valueAt(effective, "mcp.servers.*.command", [...path, "command"]);
+  const url = valueAt(effective, "mcp.servers.*.url", [...path, "url"]);
+  if ((command === undefined) === (url === undefined))
+    throw new KodaError("config", `Cannot use "${formatPath(path)}": an MCP server needs either "command" or "url"`);
+  if (command !== undefined)
+    return {
+      kind: "stdio",
+      command,
+      args: valueAt(effective, "mcp.servers.*.args", [...path, "args"]) ?? [],
+      env: textsAt(effective, "mcp.servers.*.env.*", [...path, "env"]),
+      cwd: valueAt(effective, "mcp.servers.*.cwd", [...path, "cwd"]),
+    };
+  return {
+    kind: "http",
+    url: url ?? "",
+    headers: textsAt(effective, "mcp.servers.*.headers.*", [...path, "headers"]),
+    headersCommand: valueAt(effective, "mcp.servers.*.headers_command", [...path, "headers_command"]),
+  };
+}
+
+type TextsKey = "providers.*.headers.*" | "mcp.servers.*.env.*" | "mcp.servers.*.headers.*";
+
+/** The texts below a path, by their names. Names of headers are equal in lower and upper case. */
+function textsAt<K extends TextsKey>(effective: EffectiveValues, key: K, path: KeyPath): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  for (const name of namesAt(effective, path)) {
+    const value = valueAt(effective, key, [...path, name]);
+    if (value !== undefined) texts.set(key.includes("headers") ? name.toLowerCase() : name, value);
+  }
+  return texts;
 }
 
 /** The names that the user gave below a path, in order of first use. */

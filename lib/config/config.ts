@@ -36,6 +36,8 @@ export type Config = {
     readonly passEnv: readonly string[];
   };
   readonly egress: EgressConfig;
+  readonly mcp: { readonly expose: McpExposure; readonly servers: ReadonlyMap<string, McpServerConfig> };
+  readonly hooks: readonly HookConfig[];
 };
 
 /** The levels of trust, lowest first: a project file can only lower it. */
@@ -52,6 +54,29 @@ export type EgressConfig = {
   /** In addition to the hosts that development needs. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
+};
+
+/** The moments at which a hook may run. */
+export const hookMoments = [
+  "session.start",
+  "prompt",
+  "tool.before",
+  "tool.after",
+  "stop",
+  "turn.end",
+  "session.end",
+] as const;
+export type HookMoment = (typeof hookMoments)[number];
+
+/** A command of the user's that runs at such a moment. */
+export type HookConfig = {
+  readonly on: HookMoment;
+  /** For whole names of tools; every tool when absent. */
+  readonly match?: RegExp;
+  readonly command: string;
+  readonly timeoutMs: number;
+  /** Its failure is a denial. */
+  readonly required: boolean;
 };
 
 /** The protocols that a provider may speak. */
@@ -87,6 +112,41 @@ export type ModelConfig = {
     readonly output: number;
   };
 };
+
+/** How tools of MCP servers are offered: each as a tool, or all behind one tool that lists and one that calls. */
+export const mcpExposures = ["tools", "list"] as const;
+type McpExposure = (typeof mcpExposures)[number];
+
+/** An MCP server. `${VAR}` and `${VAR:-default}` in its texts are replaced when it is started. */
+export type McpServerConfig = {
+  readonly transport: McpTransport;
+  /** A run fails without it. */
+  readonly required: boolean;
+  readonly enabled: boolean;
+  /** All of its tools when absent. */
+  readonly enabledTools: readonly string[] | undefined;
+  readonly disabledTools: readonly string[];
+  readonly startTimeoutMs: number;
+  readonly callTimeoutMs: number;
+};
+
+/** A program that speaks over its standard streams, or an address that speaks streamable HTTP. */
+export type McpTransport =
+  | {
+      readonly kind: "stdio";
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: ReadonlyMap<string, string>;
+      /** Relative to the project. */
+      readonly cwd: string | undefined;
+    }
+  | {
+      readonly kind: "http";
+      readonly url: string;
+      readonly headers: ReadonlyMap<string, string>;
+      /** The program that prints headers, and its arguments. */
+      readonly headersCommand: readonly string[] | undefined;
+    };
 
 /** `flag --mode`, `environment KODA_MODEL`, `project .koda/config.json`, `user /home/me/.config/koda/config.json`. */
 export type Origin = `${"flag" | "environment" | "project" | "user"} ${string}` | "default";

@@ -1,8 +1,9 @@
 import type { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
+import { excerptOfJson } from "./excerpt.ts";
 import { isRecord } from "./json.ts";
 import { formatPath, isKeyName, namesBelow, placeBelow, type KeyPath } from "./keypath.ts";
-import { keys, type KeyName } from "./schema.ts";
+import { typedKeys, type KeyName } from "./schema.ts";
 
 /** A value from a file, a flag or a variable: checked, but not yet read. */
 export type ConfigEntry = { readonly path: KeyPath; readonly key: KeyName; readonly raw: unknown };
@@ -13,21 +14,25 @@ export type MakeError = (problem: string) => KodaError;
 /** The entries of a file's content, or of the part of it at `path`; throws at the first bad key or value. */
 export function entriesIn(value: unknown, fail: MakeError, path: KeyPath = [], place = ""): ConfigEntry[] {
   if (isKeyName(place)) return [entryOf(value, fail, path, place)];
-  if (!isRecord(value)) throw fail(`${nameOf(path)} is ${excerpt(value)}, expected an object`);
+  if (!isRecord(value)) throw fail(`${nameOf(path)} is ${excerptOfJson(value)}, expected an object`);
 
   return Object.entries(value).flatMap(([name, inner]) => {
     const next = placeBelow(place, name);
     if (next === undefined) throw fail(unknownKey(name, path, place));
     if (next === "providers.*") checkProviderName(name, fail);
-    if (next === "providers.*.headers.*") checkHeaderName(name, fail);
+    if (next.endsWith(".headers.*")) checkHeaderName(name, fail);
+    if (next === "mcp.servers.*") checkServerName(name, fail);
+    if (next === "mcp.servers.*.env.*") checkVariableName(name, fail);
     return entriesIn(inner, fail, [...path, name], next);
   });
 }
 
 function entryOf(raw: unknown, fail: MakeError, path: KeyPath, key: KeyName): ConfigEntry {
-  const { type } = keys[key];
+  const { type } = typedKeys[key];
   if (type.read(raw) !== undefined) return { path, key, raw };
-  if (!type.secret) throw fail(`${nameOf(path)} is ${excerpt(raw)}, expected ${type.expected}`);
+  const fault = type.fault?.(raw, formatPath(path));
+  if (fault !== undefined) throw fail(fault);
+  if (!type.secret) throw fail(`${nameOf(path)} is ${excerptOfJson(raw)}, expected ${type.expected}`);
   throw fail(`${nameOf(path)} is not ${type.expected} (the value is not shown, it may be a secret)`);
 }
 
@@ -45,6 +50,19 @@ function checkProviderName(name: string, fail: MakeError): void {
   throw fail(`invalid provider name ${JSON.stringify(name)}: it may not contain a slash or a space`);
 }
 
+/** The name is the beginning of the names of its tools. */
+function checkServerName(name: string, fail: MakeError): void {
+  if (/^[A-Za-z0-9_-]{1,32}$/.test(name) && !name.includes("__")) return;
+  throw fail(
+    `invalid MCP server name ${JSON.stringify(name)}: expected at most 32 letters, digits, "-" and "_", without "__"`,
+  );
+}
+
+function checkVariableName(name: string, fail: MakeError): void {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return;
+  throw fail(`${JSON.stringify(name)} is not the name of an environment variable`);
+}
+
 /** Headers that koda sets itself: a wrong value would break every request. */
 const ownHeaders =
   /^(?:accept|accept-encoding|connection|content-.*|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
@@ -56,9 +74,4 @@ function checkHeaderName(name: string, fail: MakeError): void {
 
 function nameOf(path: KeyPath): string {
   return path.length === 0 ? "the top level" : `"${formatPath(path)}"`;
-}
-
-function excerpt(value: unknown): string {
-  const json = JSON.stringify(value) ?? "nothing";
-  return json.length <= 60 ? json : `${json.slice(0, 59)}…`;
 }

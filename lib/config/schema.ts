@@ -1,4 +1,5 @@
-import { editDialects, modes, networks, wires } from "./config.ts";
+import { editDialects, mcpExposures, modes, networks, wires } from "./config.ts";
+import { hookList } from "./hooklist.ts";
 import * as t from "./types.ts";
 
 type ConfigKey<T = unknown> = {
@@ -105,9 +106,38 @@ export const keys = {
   ),
   "sandbox.pass_env": row(t.variableNames, [], "More environment variables for commands; also `--allow-env`."),
 
+  "mcp.expose": {
+    ...ofUser(
+      t.choiceOf(mcpExposures),
+      "Whether each tool of the MCP servers is offered (`tools`), or one that lists them and one that calls them (`list`).",
+    ),
+    default: "tools",
+  },
+  "mcp.servers.*.command": ofUser(t.nonEmptyString, "The program of the server, which runs in the sandbox."),
+  "mcp.servers.*.args": ofUser(t.texts, "The arguments of the program."),
+  "mcp.servers.*.env.*": ofUser(t.secretText, "A variable of the program; `${VAR}` is replaced by that variable."),
+  "mcp.servers.*.cwd": ofUser(t.nonEmptyString, "The directory that the program starts in; the project when absent."),
+  "mcp.servers.*.url": ofUser(t.serverUrl, "The URL of a server that speaks streamable HTTP."),
+  "mcp.servers.*.headers.*": ofUser(t.headerValue, "A header for each request; `${VAR}` is replaced by that variable."),
+  "mcp.servers.*.headers_command": ofUser(
+    t.argumentVector,
+    "The program that prints headers as a JSON object, run without a shell; run again after a 401.",
+  ),
+  "mcp.servers.*.required": ofUser(t.trueOrFalse, "Whether a run fails when the server does not start; false."),
+  "mcp.servers.*.enabled": ofUser(t.trueOrFalse, "Whether the server is used; true."),
+  "mcp.servers.*.enabled_tools": ofUser(
+    t.stringList,
+    "The only tools that are offered; to name one that may destroy data allows it in mode auto.",
+  ),
+  "mcp.servers.*.disabled_tools": ofUser(t.stringList, "Tools that are not offered."),
+  "mcp.servers.*.start_timeout": ofUser(t.timeLimit, "The longest that the server may take to start; 30s."),
+  "mcp.servers.*.call_timeout": ofUser(t.timeLimit, "The longest that a call may take; 120s."),
+
   "egress.mode": row(t.choiceOf(networks), "allowlist", "The hosts that commands may reach; also `--net`."),
   "egress.allow": row(t.stringList, [], "More hosts that commands may reach; also `--allow-net`."),
   "egress.deny": row(t.denyList, [], "Hosts that commands may never reach; also `--deny-net`."),
+
+  hooks: { ...ofUser(hookList, "Commands that koda runs at certain moments: [hooks.md](hooks.md)."), default: [] },
 } as const satisfies Readonly<Record<string, ConfigKey>>;
 
 export type KeyName = keyof typeof keys;

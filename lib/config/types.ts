@@ -15,6 +15,10 @@ export type ConfigType<T> = {
   readonly adds?: true;
   /** A list of denials: a project's items are added too, so that it cannot remove any. */
   readonly denies?: true;
+  /** A list that a trusted project adds to, and from which it removes nothing. */
+  readonly grows?: true;
+  /** The problem within a refused value, and its place there; absent where `expected` says enough. */
+  readonly fault?: (raw: unknown, place: string) => string | undefined;
   /** Messages do not repeat a refused value, since it may be a key in the wrong place. */
   readonly secret?: true;
   /** The value as `koda doctor` shows it, where a part of it may be a key. */
@@ -110,6 +114,31 @@ export const variableName: ConfigType<string> = {
   expected: "the name of an environment variable",
   read: (raw) => (typeof raw === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(raw) ? raw : undefined),
   secret: true,
+};
+
+/** A text that may be a secret; it may contain `${VAR}`. */
+export const secretText: ConfigType<string> = {
+  expected: "a string",
+  read: (raw) => (typeof raw === "string" && !raw.includes("\0") ? raw : undefined),
+  secret: true,
+  mask: (raw) => maskHeader(String(raw)),
+};
+
+/** The URL of a server; `${VAR}` in it is replaced later. */
+export const serverUrl: ConfigType<string> = {
+  expected: "an http:// or https:// URL without user name",
+  read: (raw) => (typeof raw === "string" && /^(https?:\/\/|\$\{)[^\s@]+$/.test(raw) ? raw : undefined),
+  secret: true,
+  mask: (raw) => maskQuery(String(raw)),
+};
+
+/** Arguments of a program; they may be empty. */
+export const texts: ConfigType<readonly string[]> = {
+  expected: "a list of strings",
+  read: (raw) =>
+    Array.isArray(raw) && raw.every((part) => typeof part === "string" && !part.includes("\0")) ? raw : undefined,
+  secret: true,
+  mask: (raw) => (Array.isArray(raw) ? raw.map((part) => maskArgument(String(part))) : raw),
 };
 
 export const stringList = listOf(nonEmptyString, "a list of non-empty strings");

@@ -1,6 +1,9 @@
+import type { Instructions } from "../agents/instructions.ts";
+import type { Skills } from "../agents/skills.ts";
 import type { EventOf } from "../engine/event.ts";
 import type { ModelSettings } from "../model/model.ts";
 import type { ConnectionFacts } from "../session/item.ts";
+import type { ServerStatus } from "../mcp/servers.ts";
 import type { Session } from "../session/session.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
@@ -15,13 +18,16 @@ type Facts = {
   /** The effort that is sent. */
   effort: ModelSettings["reasoningEffort"];
   isReplay: boolean;
-  instructions: readonly string[];
+  servers: readonly ServerStatus[];
+  instructions: Instructions;
+  /** Those that the model can load. */
+  skills: Skills;
 };
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, instructions } = facts;
-  const { info, tools, allowance } = stance;
+  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills, servers } = facts;
+  const { info, catalog, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
   const { maxTurns, maxTokens, maxCostUsd, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
@@ -58,9 +64,10 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
       allow: [...allow],
       deny: [...deny],
     },
-    tools: tools.map((tool) => tool.name),
-    mcp: [],
-    instructions: [...instructions],
+    tools: catalog.current.tools.map(({ name }) => name),
+    mcp: servers.map((server) => ({ ...server })),
+    instructions: instructions.blocks.map(({ path }) => path),
+    skills: [...skills.byName.keys()],
     skipped: [...settings.loaded.project.skipped],
     limits: givenOnly(limits),
   };

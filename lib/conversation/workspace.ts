@@ -30,16 +30,18 @@ type WorkspaceOptions = {
 type OpenOptions = Omit<WorkspaceOptions, "settings" | "connections"> & {
   settings: ConfinementOptions["settings"] & Pick<Settings, "loaded" | "database">;
   allowance: Allowance;
+  skillDirectories?: ConfinementOptions["skillDirectories"];
   /** Called before anything can run; it throws when this confinement will not do. */
   accept: (confinement: Confinement) => void | Promise<void>;
 };
 
 /** The workspace in the strongest sandbox that works here. */
-export async function openWorkspace({ settings, allowance, accept, ...options }: OpenOptions): Promise<Workspace> {
+export async function openWorkspace(open: OpenOptions): Promise<Workspace> {
+  const { settings, allowance, accept, skillDirectories = [], ...options } = open;
   const keeps = settings.database === inMemory ? undefined : settings.dataDirectory;
   const connections = new ConnectionLog(keeps, options.post);
   await using held = new AsyncDisposableStack();
-  const confinement = held.use(await openConfinement({ settings, allowance, connections }));
+  const confinement = held.use(await openConfinement({ settings, allowance, skillDirectories, connections }));
   await accept(confinement);
   const workspace = new Workspace(confinement, { settings, connections, ...options });
   held.move();
@@ -66,6 +68,7 @@ export class Workspace implements AsyncDisposable {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #options: WorkspaceOptions;
   readonly #hands = new Set<Hands>();
+  #writers: Promise<void> | undefined;
   readonly #soon = setTimeout(() => void this.#prepare().catch(() => undefined), patienceMs);
 
   /** Takes ownership of the confinement. */
@@ -118,6 +121,22 @@ export class Workspace implements AsyncDisposable {
     return hands;
   }
 
+  /**
+   * Guards the project for as long as a program runs that may write at any time, such as an MCP server. Called before
+   * it starts; the guard ends when the workspace is closed.
+   */
+  guardWriter(signal: AbortSignal): Promise<void> {
+    const begin = async () => {
+      try {
+        await this.repositories.before(signal);
+      } catch (error) {
+        this.#writers = undefined;
+        throw error;
+      }
+    };
+    return (this.#writers ??= begin());
+  }
+
   /** Variables that lead the commands of a call to the proxies, at an address that identifies the call. */
   proxyVariables(call: string): Readonly<Record<string, string>> {
     const { proxies } = this.backend;
@@ -136,7 +155,10 @@ export class Workspace implements AsyncDisposable {
     closing.use(this.#confinement);
     closing.defer(() => this.atRest());
     closing.defer(async () => {
-      for (const notice of await this.repositories.last()) this.#options.post(notice);
+      const { repositories } = this;
+      await this.#writers;
+      const found = this.#writers === undefined ? [] : await repositories.after();
+      for (const notice of [...found, ...(await repositories.last())]) this.#options.post(notice);
     });
     for (const { shell } of this.#hands) closing.defer(() => shell.stopAll());
     for (const { tasks } of this.#hands) closing.defer(() => tasks.stopAll());

@@ -13,6 +13,8 @@ export type Totals = {
   filesChanged: number;
   executableChanges: readonly ExecutableChange[];
   verify?: NonNullable<End["verify"]>;
+  /** MCP servers that never came. */
+  mcp?: readonly NonNullable<End["mcp"]>[number][];
   durationMs: number;
   /** The command line that continues the session; null when there is nothing to continue. */
   resume: string | null;
@@ -29,7 +31,7 @@ export function noTotals(): Omit<Totals, "durationMs"> {
  * decides it.
  */
 export function endEvent(outcome: Outcome, totals: Totals): End {
-  const { tools, filesChanged, executableChanges, durationMs, ...rest } = totals;
+  const { tools, filesChanged, executableChanges, durationMs, mcp = [], ...rest } = totals;
   return {
     type: "end",
     ...statusOf(outcome),
@@ -40,6 +42,7 @@ export function endEvent(outcome: Outcome, totals: Totals): End {
     tools: { ...tools },
     files_changed: filesChanged,
     executable_changes: [...executableChanges],
+    ...(mcp.length > 0 && { mcp: [...mcp] }),
     duration_ms: Math.round(durationMs),
   };
 }

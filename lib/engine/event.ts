@@ -30,6 +30,13 @@ const failure = z.strictObject({
   retry_at: z.iso.datetime().optional(),
 });
 
+/** An MCP server. */
+const server = z.strictObject({
+  name: z.string(),
+  status: z.enum(["connected", "connecting", "failed", "disabled"]),
+  error: z.string().optional(),
+});
+
 const start = z.strictObject({
   type: z.literal("session.start"),
   session: z.string(),
@@ -65,10 +72,12 @@ const start = z.strictObject({
     deny: z.array(z.string()),
   }),
   tools: z.array(z.string()),
-  mcp: z.array(z.strictObject({ name: z.string(), status: z.string(), error: z.string().optional() })),
+  mcp: z.array(server),
   /** Files whose text was given to the model. */
   instructions: z.array(z.string()),
-  /** Settings of project files that were not applied. */
+  /** The names of the skills that the model can load. */
+  skills: z.array(z.string()),
+  /** Settings and files of the project that were ignored. */
   skipped: z.array(z.string()),
   limits: z.record(z.string(), z.number()),
 });
@@ -237,6 +246,8 @@ const end = z.strictObject({
   files_changed: count,
   /** Changed files that other programs run or obey: settings of editors and agents, hooks, workflows of CI services. */
   executable_changes: z.array(z.strictObject({ path: z.string(), kind: z.enum(executableKinds) })),
+  /** The MCP servers that were not connected at any time of the run; absent when there are none. */
+  mcp: z.array(server).optional(),
   /** The outcome of `--verify`: 0 attempts when the turn ended without an answer to verify. */
   verify: z.strictObject({ command: z.string(), passed: z.boolean(), attempts: count }).optional(),
   duration_ms: z.number().nonnegative(),

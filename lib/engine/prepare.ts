@@ -18,13 +18,26 @@ export async function prepare(call: CallPart, tools: readonly Tool[], context: C
   const tool = tools.find(({ name }) => name === call.tool);
   if (tool === undefined) return mistaken(unknownTool(call.tool, tools));
   if (problem !== undefined) return mistaken(`The arguments of ${tool.name} are not valid JSON: ${problem}`);
-
-  const problems = await problemsOf(input, tool.input);
-  if (problems.length > 0)
-    return mistaken(`The arguments of ${tool.name} do not match its schema:\n${describeProblems(problems)}`);
+  const { target, mistake } = await targetOf(tool, input);
+  if (mistake !== undefined) return mistaken(mistake);
 
   // The schema check has just established the type that this tool declares.
-  return { call, input, claim: await tool.claim(input as never, context), tool };
+  return { call, claim: await target.tool.claim(target.input as never, context), ...target };
+}
+
+type Target = { tool: Tool; input: unknown };
+
+/** The tool that is really called, with its checked input: some tools only pass a call on. */
+async function targetOf(
+  tool: Tool,
+  input: unknown,
+): Promise<{ target: Target; mistake?: never } | { target?: never; mistake: string }> {
+  const problems = await problemsOf(input, tool.input);
+  if (problems.length > 0)
+    return { mistake: `The arguments of ${tool.name} do not match its schema:\n${describeProblems(problems)}` };
+  const target = tool.target?.(input as never);
+  if (target === undefined) return { target: { tool, input } };
+  return "mistake" in target ? target : targetOf(target.tool, target.input);
 }
 
 /** Several providers send an empty text for `{}`. */

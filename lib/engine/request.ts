@@ -97,12 +97,12 @@ function keepCut({ session }: Turn, text: string): void {
 
 /** A request with these messages, within what the cost limit leaves. */
 export function requestOf(turn: Turn, messages: readonly Message[], withoutTools: boolean): ModelRequest {
-  const { system, tools, heard, waits, ledger, info, session } = turn;
+  const { system, catalog, heard, waits, ledger, info, session } = turn;
   const affordable = affordableOutput(ledger, info.price);
   return {
     system,
     messages,
-    tools: tools.map(({ name, about, input }) => ({ name, about, input })),
+    tools: catalog.current.definitions,
     heard,
     waits,
     limits: (told) => noteRateLimits(ledger, told),
@@ -119,8 +119,8 @@ export function contextTokens(turn: Turn): number {
 }
 
 /** The part of each request beside the messages. */
-export function overheadOf({ system, tools }: Turn): number {
-  return tokensIn([system, tools.map(({ name, about, input }) => [name, about, input])]);
+export function overheadOf({ system, catalog }: Turn): number {
+  return tokensIn([system, catalog.current.definitions.map(({ name, about, input }) => [name, about, input])]);
 }
 
 /** The size of the conversation after a compaction, as an estimate. */

@@ -21,7 +21,15 @@ const input = inputOf(
   ["command"],
 );
 
-export const bashTool = { name: "Bash", about, input, claim, again: ["read"], run } satisfies Tool<Input>;
+export const bashTool = {
+  name: "Bash",
+  about,
+  input,
+  claim,
+  again: ["read"],
+  isGuarded: true,
+  run,
+} satisfies Tool<Input>;
 
 const defaultSeconds = 60;
 

@@ -4,6 +4,7 @@ import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import type { FileLog } from "../session/files.ts";
+import type { SkillText } from "../session/item.ts";
 import type { OutputStore } from "../session/outputs.ts";
 import type { Recall } from "../session/recall.ts";
 import type { TodoList } from "../session/todo.ts";
@@ -27,6 +28,8 @@ export type ToolResult = {
   output?: string;
   /** Set when the tool itself refused on a rule, as the gate would have: counted as denied, not as failed. */
   denied?: string;
+  /** The skill that it loaded: the model reads its text after the result. */
+  skill?: SkillText;
 };
 
 /** Everything that one call may use, the conversation's parts among it; tools hold no state of their own. */
@@ -73,6 +76,10 @@ export type Tool<Input = never> = {
   readonly input: JsonSchema;
   /** The effects of calls that can be made again for the same result: then the result need not be kept for long. */
   readonly again?: readonly Effect[];
+  /** Set for a tool whose claim is a guess: each call is guarded like one that writes. */
+  readonly isGuarded?: true;
+  /** The tool that a call is passed on to, with its input. */
+  target?(input: Input): { tool: Tool; input: unknown } | { mistake: string };
   /** A promise where judging takes code that is better loaded late. */
   claim(input: Input, context: ClaimContext): Claim | Promise<Claim>;
   /** The change that the call would make, for a human who is asked; only where the input does not show it. */

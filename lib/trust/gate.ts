@@ -44,8 +44,22 @@ export function offeredTools<T extends { readonly name: string }>(
   const names = tools.map(({ name }) => name);
   for (const name of choice.allow ?? []) mustExist("--allow-tool", name, names);
   for (const name of choice.deny ?? []) mustExist("--deny-tool", name, names);
-  const isOffered = (name: string) => toolRule(name, choice) === undefined && !(withoutCommands && runsCommands(name));
-  return tools.filter(({ name }) => isOffered(name));
+  return tools.filter(({ name }) => mayUse(name, choice) && !(withoutCommands && runsCommands(name)));
+}
+
+/** True for a tool that the flags leave. */
+export function mayUse(tool: string, choice: ToolChoice): boolean {
+  return toolRule(tool, choice) === undefined;
+}
+
+/** `server__tool`, or `server__*` for all tools of an MCP server; these are known when the server is connected. */
+export function namesServerTool(name: string): boolean {
+  return /^[A-Za-z0-9_-]+?__./.test(name);
+}
+
+/** True when a name of a flag stands for this tool. */
+export function standsFor(name: string, tool: string): boolean {
+  return name === tool || (name.endsWith("__*") && tool.startsWith(name.slice(0, -1)));
 }
 
 /** The text that the model reads in place of a result, the same sentence for every rule. */
@@ -54,8 +68,8 @@ export function denialText(rule: string): string {
 }
 
 function toolRule(tool: string, { allow = [], deny = [] }: ToolChoice): string | undefined {
-  if (deny.includes(tool)) return `tool ${tool} is not allowed (--deny-tool)`;
-  const isListed = allow.length === 0 || allow.includes(tool);
+  if (deny.some((name) => standsFor(name, tool))) return `tool ${tool} is not allowed (--deny-tool)`;
+  const isListed = allow.length === 0 || allow.some((name) => standsFor(name, tool));
   return isListed ? undefined : `tool ${tool} is not allowed (--allow-tool)`;
 }
 
@@ -85,7 +99,7 @@ function runsCommands(tool: string): boolean {
 }
 
 function mustExist(flag: string, name: string, names: readonly string[]): void {
-  if (names.includes(name)) return;
+  if (names.includes(name) || namesServerTool(name)) return;
   const meant = nearest(name, names);
   const hint = meant === undefined ? `the tools are ${names.join(", ")}` : `did you mean "${meant}"?`;
   throw new KodaError("usage", `${flag}: unknown tool "${name}" (${hint})`);

@@ -53,6 +53,8 @@ test("without any file the defaults hold, and say so", async () => {
     compaction: { auto: true, at: 0.85 },
     sandbox: { write: [], read: [], hide: [], allowGit: false, allowConfig: false, passEnv: [] },
     egress: { mode: "allowlist", allow: [], deny: [] },
+    mcp: { expose: "tools", servers: new Map() },
+    hooks: [],
   });
   expect(new Set(origins.values())).toEqual(new Set(["default"]));
   expect(project.skipped).toEqual([]);
@@ -75,6 +77,13 @@ test("every key of a file arrives, in the program's own names and units", async 
       "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"],
         "read": ["~/.npmrc"], "hide": ["private", "/srv/secret"], "allow_git": true, "allow_config": true },
       "egress": { "mode": "open", "allow": ["*.example.com", "git.example.com:22"], "deny": ["x.example.com"] },
+      "mcp": { "expose": "list", "servers": {
+        "files": { "command": "npx", "args": ["-y", ""], "env": { "TOKEN": "\${FILES_TOKEN}" }, "cwd": "sub", "required": true,
+          "enabled": false, "enabled_tools": ["read"], "disabled_tools": ["write"], "start_timeout": "1s", "call_timeout": "2m" },
+        "web": { "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer \${WEB_TOKEN}" },
+          "headers_command": ["vault"] } } },
+      "hooks": [{ "on": "tool.before", "match": "Bash|Write", "command": "./check.sh", "timeout": "5s", "required": true },
+        { "on": "turn.end", "command": "notify" }],
     }`,
   });
   expect(config).toEqual({
@@ -122,6 +131,50 @@ test("every key of a file arrives, in the program's own names and units", async 
       passEnv: ["CC"],
     },
     egress: { mode: "open", allow: ["*.example.com", "git.example.com:22"], deny: ["x.example.com"] },
+    mcp: {
+      expose: "list",
+      servers: new Map([
+        [
+          "files",
+          {
+            transport: {
+              kind: "stdio",
+              command: "npx",
+              args: ["-y", ""],
+              env: new Map([["TOKEN", "${FILES_TOKEN}"]]),
+              cwd: "sub",
+            },
+            required: true,
+            enabled: false,
+            enabledTools: ["read"],
+            disabledTools: ["write"],
+            startTimeoutMs: 1000,
+            callTimeoutMs: 120_000,
+          },
+        ],
+        [
+          "web",
+          {
+            transport: {
+              kind: "http",
+              url: "https://mcp.example.com/mcp",
+              headers: new Map([["authorization", "Bearer ${WEB_TOKEN}"]]),
+              headersCommand: ["vault"],
+            },
+            required: false,
+            enabled: true,
+            enabledTools: undefined,
+            disabledTools: [],
+            startTimeoutMs: 30_000,
+            callTimeoutMs: 120_000,
+          },
+        ],
+      ]),
+    },
+    hooks: [
+      { on: "tool.before", match: /^(?:Bash|Write)$/u, command: "./check.sh", timeoutMs: 5_000, required: true },
+      { on: "turn.end", command: "notify", timeoutMs: 60_000, required: false },
+    ],
   });
   expect(origins.get("providers.corp.models.big.price.cached")).toBe(`user ${userFile(place)}`);
 });

@@ -1,4 +1,7 @@
+import { noPrompts } from "../../lib/agents/prompts.ts";
+import { noSkills } from "../../lib/agents/skills.ts";
 import { Mailbox } from "../../lib/async/mailbox.ts";
+import type { HookConfig } from "../../lib/config/config.ts";
 import { loadConfig } from "../../lib/config/load.ts";
 import type { Overrides } from "../../lib/config/overrides.ts";
 import { Conversation } from "../../lib/conversation/conversation.ts";
@@ -8,9 +11,11 @@ import { wantedOf } from "../../lib/conversation/allowance.ts";
 import { openWorkspace } from "../../lib/conversation/workspace.ts";
 import { assertSandbox } from "../../lib/conversation/workspace/confinement.ts";
 import type { Event } from "../../lib/engine/event.ts";
+import { openHooks } from "../../lib/hooks/hooks.ts";
 import { openLedger } from "../../lib/engine/ledger.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
 import type { ItemOf } from "../../lib/session/item.ts";
+import { catalogOf } from "../../lib/tools/catalog.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 import { succeeded, type Tool } from "../../lib/tools/tool.ts";
 import { buildGate, type Gate } from "../../lib/trust/gate.ts";
@@ -59,6 +64,7 @@ export type Scene = {
   maxTurns?: number;
   /** In place of the wait before calls that may write. */
   before?: (signal: AbortSignal) => Promise<void>;
+  hooks?: readonly HookConfig[];
   /** The environment item of the first turn. */
   environment?: ItemOf<"environment">;
 };
@@ -85,13 +91,16 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     reaper: host.reaper,
     stop: host.signal,
   });
-  if (scene.before !== undefined) workspace.repositories.before = scene.before;
+  // Without a sandbox all workspaces share one guard.
+  const { before = workspace.repositories.before } = scene;
+  Object.assign(workspace, { repositories: { ...workspace.repositories, before } });
   const session = host.store(database).create({ cwd: root, model: "m", provider, mode });
   return new Conversation({
     host,
     session,
     workspace,
-    stance: { model, info, tools, gate, allowance },
+    servers: undefined,
+    stance: { model, info, catalog: { current: catalogOf(tools), advance: async () => undefined }, gate, allowance },
     ledger: openLedger({ maxTurns: scene.maxTurns ?? 10 }),
     events,
     start: {
@@ -113,13 +122,17 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
       tools: [],
       mcp: [],
       instructions: [],
+      skills: [],
       skipped: [],
       limits: {},
     },
     environment: () => (session.environment === undefined ? scene.environment : undefined),
     settings,
+    skills: noSkills,
+    prompts: noPrompts,
     own: { look: () => {}, has: () => false },
     watchKey: () => undefined,
+    hooks: scene.hooks && openHooks(scene.hooks, { tools: [], warn: () => {} }),
     resume: null,
   });
 }

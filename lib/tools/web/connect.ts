@@ -1,15 +1,26 @@
 import { isIP, type Socket } from "node:net";
 import { unlessAborted } from "../../async/unlessaborted.ts";
-import { failureOf, route, type RouteFailure, type Route } from "../../egress/route/route.ts";
-import { quoted } from "../../egress/rules/host.ts";
+import { failureOf, route, type RouteFailure, type Route, type RouteTraffic } from "../../egress/route/route.ts";
+import { type HostPort, quoted } from "../../egress/rules/host.ts";
 import type { WayOut } from "../../egress/wayout.ts";
 import { errnoOf, messageOf } from "../../errors.ts";
 import { FetchFailure } from "./failure.ts";
 import { hostOf, type WebUrl } from "./url.ts";
 
+type Connecting = {
+  signal: AbortSignal;
+  /** Plain HTTP as well passes a proxy of the user's own as a tunnel. */
+  tunnel?: boolean;
+};
+
 /** Opens a connection for a URL if the rules allow it; the attempt is reported either way. */
-export async function connectForUrl(url: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route> {
-  const outcome = await attempt(url, egress, signal);
+export async function connectForUrl(
+  url: WebUrl,
+  egress: WayOut,
+  { signal, tunnel = false }: Connecting,
+): Promise<Route> {
+  const traffic = url.scheme === "http" && !tunnel ? "request" : "tunnel";
+  const outcome = await attempt({ target: url.target, traffic }, egress, signal);
   const asked = { via: "fetch", host: url.target.host.text, port: url.target.port } as const;
   if (!("kind" in outcome)) {
     egress.onRequest({ ...asked, verdict: "allowed" });
@@ -20,12 +31,16 @@ export async function connectForUrl(url: WebUrl, egress: WayOut, signal: AbortSi
   throw new FetchFailure(outcome.reason, { denied });
 }
 
-async function attempt({ scheme, target }: WebUrl, egress: WayOut, signal: AbortSignal): Promise<Route | RouteFailure> {
+async function attempt(
+  wanted: { target: HostPort; traffic: RouteTraffic },
+  egress: WayOut,
+  signal: AbortSignal,
+): Promise<Route | RouteFailure> {
   try {
-    return await route({ target, traffic: scheme === "http" ? "request" : "tunnel" }, egress, signal);
+    return await route(wanted, egress, signal);
   } catch (error) {
     signal.throwIfAborted();
-    return failureOf(error, target);
+    return failureOf(error, wanted.target);
   }
 }
 

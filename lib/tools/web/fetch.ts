@@ -51,7 +51,7 @@ type Visit = Pick<FetchOptions, "egress" | "signal"> & { limit: number; whyLate:
 
 /** One URL: its page, or where it says that the page is. */
 async function look(url: WebUrl, { egress, ...reading }: Visit): Promise<FetchedPage | WebUrl> {
-  const connection = await connectForUrl(url, egress, reading.signal);
+  const connection = await connectForUrl(url, egress, { signal: reading.signal });
   try {
     const reply = await requestPage(url, connection, reading.signal);
     const { statusCode: status = 0, headers } = reply;

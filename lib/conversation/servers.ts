@@ -1,0 +1,66 @@
+import type { Instructions } from "../agents/instructions.ts";
+import type { Event } from "../engine/event.ts";
+import type { Servers } from "../mcp/servers.ts";
+import { readOnly } from "../sandbox/policy/policy.ts";
+import type { Tool } from "../tools/tool.ts";
+import { KodaError } from "../errors.ts";
+import { mayUse, namesServerTool, standsFor } from "../trust/gate.ts";
+import type { Allowance } from "./allowance.ts";
+import type { Settings } from "./settings.ts";
+import { toolChoice } from "./tools.ts";
+import type { Workspace } from "./workspace.ts";
+
+type Place = { settings: Settings; workspace: Workspace; allowance: Allowance; post: (event: Event) => void };
+
+/** Starts the MCP servers, and settles when the first request may be sent. Without any, their code is not loaded. */
+export async function openServers(place: Place, signal: AbortSignal): Promise<Servers | undefined> {
+  const { settings, workspace, allowance, post } = place;
+  const { servers: configs } = settings.loaded.config.mcp;
+  if (configs.size === 0) return undefined;
+  await using held = new AsyncDisposableStack();
+  const { Servers } = await import("../mcp/servers.ts");
+  const { shell } = workspace.open();
+  const mayWrite = allowance.mode === "auto";
+  const policy = mayWrite ? workspace.policy : readOnly(workspace.policy);
+  const servers = held.use(
+    new Servers(configs, {
+      version: settings.version,
+      root: settings.root,
+      env: settings.env,
+      start: (line, options) => shell.open(line, { ...options, policy }),
+      egress: { ...workspace.egress.ofTools, onRequest: (request) => workspace.connections.add(request) },
+      mayStart: async () => (mayWrite ? workspace.guardWriter(signal) : undefined),
+      warn: (message) => post({ type: "notice", level: "warn", code: "mcp", message }),
+    }),
+  );
+  await servers.ready(signal);
+  await assertNames(settings, servers);
+  held.move();
+  return servers;
+}
+
+/** The tools of servers that the flags leave. */
+export function offeredByServers(tools: readonly Tool[], settings: Settings): readonly Tool[] {
+  const choice = toolChoice(settings);
+  return tools.filter(({ name }) => mayUse(name, choice));
+}
+
+/** The instructions with what the servers say about their tools. */
+export function withServers(instructions: Instructions, servers: Servers | undefined): Instructions {
+  const notes = servers?.notes ?? [];
+  const blocks = notes.map(({ server, text }) => ({ path: `mcp:${server}`, text, server: true as const }));
+  return { ...instructions, blocks: [...instructions.blocks, ...blocks] };
+}
+
+/** A misspelt denial would deny nothing: a name in the flags must be a tool's, as far as that is known. */
+async function assertNames({ tools: { allow, deny } }: Settings, servers: Servers): Promise<void> {
+  const { tools } = await servers.offer();
+  for (const [flag, names] of [["--allow-tool", allow] as const, ["--deny-tool", deny] as const])
+    for (const name of names.filter(namesServerTool)) {
+      const server = name.slice(0, name.indexOf("__"));
+      const isKnown = !servers.connected.includes(server) || tools.some((tool) => standsFor(name, tool.name));
+      if (isKnown) continue;
+      const own = tools.map((tool) => tool.name).filter((tool) => tool.startsWith(`${server}__`));
+      throw new KodaError("usage", `${flag}: unknown tool "${name}" (the tools of "${server}" are ${own.join(", ")})`);
+    }
+}

@@ -1,0 +1,65 @@
+import { pathToFileURL } from "node:url";
+import {
+  Client,
+  type FetchLike,
+  type JSONRPCMessage,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
+
+/** The protocol is the library of its authors; streams, connections and what becomes of results are koda's own. */
+export type {
+  CallToolResult,
+  Client,
+  FetchLike,
+  JSONRPCMessage,
+  Progress,
+  Tool as ToolDefinition,
+  Transport,
+} from "@modelcontextprotocol/client";
+
+type ClientOptions = {
+  version: string;
+  /** The project, for servers that ask for it. */
+  root: string;
+  /** One of the server's lists is not what it was. */
+  onListChanged: () => void;
+};
+
+/** A client with koda's answers to what a server may ask. */
+export function newClient({ version, root, onListChanged }: ClientOptions): Client {
+  const changed = { autoRefresh: false, debounceMs: 50, onChanged: onListChanged };
+  const client = new Client(
+    { name: "koda", version },
+    {
+      capabilities: { roots: {}, elicitation: { form: {} } },
+      jsonSchemaValidator: new CfWorkerJsonSchemaValidator(),
+      listChanged: { tools: changed, resources: changed, prompts: changed },
+    },
+  );
+  client.setRequestHandler("roots/list", () => ({ roots: [{ uri: pathToFileURL(root).href, name: "project" }] }));
+  // No one is there to be asked.
+  client.setRequestHandler("elicitation/create", () => ({ action: "decline" }));
+  return client;
+}
+
+/** Streamable HTTP with a fetch of our own. */
+export function httpTransport(url: string, fetch: FetchLike): Transport {
+  const transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
+  let take: Transport["onmessage"];
+  Object.defineProperty(transport, "onmessage", {
+    get: () => take,
+    set: (given: Transport["onmessage"]) => {
+      take = given && ((message, extra) => given(withoutNull(message), extra));
+    },
+  });
+  return transport;
+}
+
+/** Some servers send `null` for no structured content, which the library refuses together with the content. */
+export function withoutNull<T extends JSONRPCMessage>(message: T): T {
+  if (!("result" in message) || message.result.structuredContent !== null) return message;
+  const { structuredContent: _none, ...result } = message.result;
+  return { ...message, result };
+}

@@ -1,0 +1,24 @@
+import type { Client, ToolDefinition } from "./client.ts";
+
+/** All that a server offers. It is kept while the server cannot be reached. */
+export type Definitions = {
+  readonly tools: readonly ToolDefinition[];
+  readonly instructions: string | undefined;
+  readonly hasResources: boolean;
+  readonly hasPrompts: boolean;
+};
+
+type Asking = { signal: AbortSignal; timeout: number };
+
+/** Asks a connected server for all of it, page after page. */
+export async function definitionsOf(client: Client, asking: Asking): Promise<Definitions> {
+  const { tools: hasTools, resources, prompts } = client.getServerCapabilities() ?? {};
+  const tools =
+    hasTools === undefined ? [] : (await client.listTools(undefined, { ...asking, cacheMode: "refresh" })).tools;
+  return {
+    tools,
+    instructions: client.getInstructions()?.trim() || undefined,
+    hasResources: resources !== undefined,
+    hasPrompts: prompts !== undefined,
+  };
+}

@@ -1,0 +1,134 @@
+import { Agent, type IncomingMessage, request } from "node:http";
+import type { Duplex } from "node:stream";
+import type { WayOut } from "../egress/wayout.ts";
+import { connectForUrl } from "../tools/web/connect.ts";
+import { parseUrl, type WebUrl } from "../tools/web/url.ts";
+import type { FetchLike } from "./client.ts";
+import { mostMessageBytes } from "./limits.ts";
+
+/** Headers for each request; `renew` is called once after a 401. */
+type ServerHeaders = {
+  current(): Promise<Readonly<Record<string, string>>>;
+  renew?(): Promise<void>;
+};
+
+type ServerFetch = FetchLike & Disposable;
+
+/**
+ * A fetch for one server, over connections that the rules for the network allow and that are kept between requests.
+ * The platform's fetch looks names up by itself, after they were judged.
+ */
+export function serverFetch(egress: WayOut, headers: ServerHeaders): ServerFetch {
+  const agents = new Map<string, Agent>();
+  const agentFor = (url: WebUrl) => {
+    const key = `${url.scheme}://${url.target.host.text}:${url.target.port}`;
+    const agent = agents.get(key) ?? new CheckedAgent(url, egress);
+    agents.set(key, agent);
+    return agent;
+  };
+  const ask = async (url: WebUrl, init: RequestInit) => {
+    const own = new Headers(init.headers);
+    for (const [name, value] of Object.entries(await headers.current())) own.set(name, value);
+    return await exchange(url, { ...init, headers: own }, agentFor(url));
+  };
+  const fetch = async (given: string | URL, init: RequestInit = {}) => {
+    const url = parseUrl(String(given));
+    if ("fault" in url) throw new Error(url.fault);
+    const response = await ask(url, init);
+    if (response.status !== 401 || headers.renew === undefined) return response;
+    await response.body?.cancel();
+    await headers.renew();
+    return await ask(url, init);
+  };
+  return Object.assign(fetch, {
+    [Symbol.dispose]() {
+      for (const agent of agents.values()) agent.destroy();
+    },
+  });
+}
+
+/** Connects where the rules allow it; judged again for each new connection. */
+class CheckedAgent extends Agent {
+  readonly #url: WebUrl;
+  readonly #egress: WayOut;
+
+  constructor(url: WebUrl, egress: WayOut) {
+    super({ keepAlive: true });
+    this.#url = url;
+    this.#egress = egress;
+  }
+
+  override createConnection(_: unknown, done: (error: Error | null, socket: Duplex) => void): undefined {
+    void this.#connect(done);
+  }
+
+  async #connect(done: (error: Error | null, socket: Duplex) => void): Promise<void> {
+    const options = { signal: AbortSignal.timeout(connectMs), tunnel: true };
+    try {
+      const { socket } = await connectForUrl(this.#url, this.#egress, options);
+      done(null, socket);
+    } catch (error) {
+      // The type wants a socket beside the error.
+      (done as (error: unknown) => void)(error);
+    }
+  }
+}
+
+const connectMs = 30_000;
+
+async function exchange(url: WebUrl, init: RequestInit, agent: Agent): Promise<Response> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const body = init.body === undefined || init.body === null ? undefined : String(init.body);
+  const { host, port } = { host: url.target.host.text, port: url.target.port };
+  const sent = request({
+    agent,
+    host,
+    port,
+    method: init.method ?? "GET",
+    path: url.path,
+    headers: {
+      ...Object.fromEntries(new Headers(init.headers)),
+      ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
+    },
+    ...(init.signal && { signal: init.signal }),
+  });
+  sent.once("response", resolve);
+  sent.once("error", reject);
+  sent.end(body);
+  const reply = await promise;
+  const { statusCode: status = 502, headers } = reply;
+  const hasBody = ![101, 204, 205, 304].includes(status);
+  if (!hasBody) reply.resume();
+  return new Response(hasBody ? bounded(reply) : null, { status, headers: headersOf(headers) });
+}
+
+function headersOf(headers: IncomingMessage["headers"]): Headers {
+  const result = new Headers();
+  for (const [name, value] of Object.entries(headers))
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) result.append(name, one);
+  return result;
+}
+
+/** A body whose events, or which as a whole, are no longer than a message may be. */
+function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
+  const isStream = reply.headers["content-type"]?.startsWith("text/event-stream") === true;
+  let length = 0;
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      reply.on("data", (piece: Buffer) => {
+        const lineEnd = isStream ? piece.lastIndexOf(newline) : -1;
+        length = lineEnd === -1 ? length + piece.length : piece.length - lineEnd;
+        if (length > mostMessageBytes)
+          return reply.destroy(new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`));
+        controller.enqueue(piece);
+        if ((controller.desiredSize ?? 1) <= 0) reply.pause();
+      });
+      reply.once("end", () => controller.close());
+      reply.once("error", (error) => controller.error(error));
+    },
+    pull: () => void reply.resume(),
+    cancel: () => void reply.destroy(),
+  });
+}
+
+const newline = 10;

@@ -1,0 +1,65 @@
+import { isRecord } from "../config/json.ts";
+import type { ImagePart, TextPart } from "../model/message.ts";
+import { sniff } from "../tools/magic.ts";
+import type { ToolContext, ToolResult } from "../tools/tool.ts";
+import { excerptOf } from "../tools/web/excerpt.ts";
+import type { CallToolResult } from "./client.ts";
+
+type Content = CallToolResult["content"][number];
+
+/** A result of a server for the model: structured content before the same as text, and all of its images. */
+export function resultOf(result: CallToolResult, context: Pick<ToolContext, "call" | "outputs">): ToolResult {
+  const { structuredContent, isError } = result;
+  // A server of an older library may send a result without content.
+  const content = result.content ?? [];
+  const isStructured = structuredContent !== undefined && structuredContent !== null;
+  const texts = isStructured ? [JSON.stringify(structuredContent)] : content.map(textOf);
+  const said = texts.filter((text) => text !== "").join("\n");
+  const images = content.flatMap(imagesOf);
+  const { text, output } = excerptOf(said === "" && images.length === 0 ? "(no output)" : said, context);
+  const parts = [...(text === "" ? [] : [{ type: "text" as const, text }]), ...images];
+  return { ok: isError !== true, parts, ...(output !== undefined && { output }) };
+}
+
+/** The text of a resource that was read, and its images. */
+export function partsOfContents(contents: readonly unknown[]): { text: string; images: ImagePart[] } {
+  const parts = contents.map((content) => ({ type: "resource", resource: content }) as Content);
+  return { text: parts.map(textOf).filter(Boolean).join("\n"), images: parts.flatMap(imagesOf) };
+}
+
+/** A part that cannot be shown is named: the model would look for it in vain. */
+function textOf(content: Content): TextPart["text"] {
+  switch (content.type) {
+    case "text":
+      return content.text;
+    case "image":
+      if (imagesOf(content).length > 0) return "";
+      return `[an image of the type ${JSON.stringify(content.mimeType)}, not shown]`;
+    case "audio":
+      return `[audio of the type ${JSON.stringify(content.mimeType)}, not shown]`;
+    case "resource_link":
+      return `[resource ${JSON.stringify(content.name)}: ${content.uri}]`;
+    case "resource": {
+      const { resource } = content;
+      if ("text" in resource) return resource.text;
+      if (imagesOf(content).length > 0) return "";
+      return `[${resource.uri}: ${resource.mimeType ?? "binary data"}, not shown]`;
+    }
+    default:
+      return `[content of an unknown type${isRecord(content) ? ` ${JSON.stringify(content)}` : ""}]`;
+  }
+}
+
+/** An image whose bytes are none would be refused by the model's provider, with the whole conversation. */
+function imagesOf(content: Content): ImagePart[] {
+  const base64 = content.type === "image" ? content.data : blobIn(content);
+  if (base64 === undefined) return [];
+  const seen = sniff(Buffer.from(base64.slice(0, sniffedCharacters), "base64"));
+  return seen.type === "image" ? [{ type: "image", mime: seen.mime, base64 }] : [];
+}
+
+function blobIn(content: Content): string | undefined {
+  return content.type === "resource" && "blob" in content.resource ? content.resource.blob : undefined;
+}
+
+const sniffedCharacters = 12_000;

@@ -1,0 +1,104 @@
+import { within } from "../async/within.ts";
+import type { McpServerConfig } from "../config/config.ts";
+import { KodaError } from "../errors.ts";
+import type { Tool } from "../tools/tool.ts";
+import { unlessAborted } from "../async/unlessaborted.ts";
+import type { Surroundings } from "./link.ts";
+import { resourceTools } from "./resources.ts";
+import { Server } from "./server.ts";
+import { serverTools } from "./tool.ts";
+
+export type ServerStatus = { name: string; status: "connected" | "connecting" | "failed" | "disabled"; error?: string };
+
+/** The tools of all servers at one time: the same object until something has changed. */
+export type Offer = { tools: readonly Tool[] };
+
+/** The MCP servers of a conversation. They are started at once; closing them stops all of them. */
+export class Servers implements AsyncDisposable {
+  readonly #servers: readonly Server[];
+  readonly #warn: (message: string) => void;
+  readonly #told = new Set<string>();
+  #generation = 0;
+  #composed: { generation: number; offer: Offer } | undefined;
+
+  constructor(configs: ReadonlyMap<string, McpServerConfig>, surroundings: Omit<Surroundings, "onChange">) {
+    this.#warn = surroundings.warn;
+    const all = { ...surroundings, onChange: () => void this.#generation++ };
+    this.#servers = [...configs].map(([name, config]) => new Server(name, config, all));
+  }
+
+  /** Counts the changes: a number that is the same means the same tools. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /**
+   * Settles when the first request may be sent: required servers are there, and the others are, or have had their time
+   * of grace. Throws when a required one is not.
+   */
+  async ready(signal: AbortSignal): Promise<void> {
+    const required = this.#servers.filter(({ config }) => config.required);
+    const grace = within(graceMs, Promise.all(this.#servers.map(({ attempted }) => attempted)));
+    const needed = Promise.all(required.map(({ attempted }) => attempted));
+    await unlessAborted(Promise.all([needed, grace]), signal);
+    const missing = required.flatMap(({ name, state }) =>
+      state.status === "failed" ? [`${name}: ${state.error}`] : [],
+    );
+    if (missing.length > 0)
+      throw new KodaError("config", `required MCP servers failed to initialize: ${missing.sort().join("; ")}`);
+  }
+
+  get statuses(): readonly ServerStatus[] {
+    return this.#servers.map(({ name, state }) => ({ name, ...state }));
+  }
+
+  /** Servers that never were there. */
+  get missing(): readonly ServerStatus[] {
+    const never = this.#servers.filter(({ config, definitions }) => config.enabled && definitions === undefined);
+    return never.map(({ name, state }) => ({ name, ...state }));
+  }
+
+  /** The servers' own words about their tools. */
+  get notes(): readonly { server: string; text: string }[] {
+    return this.#servers.flatMap(({ name, definitions }) =>
+      definitions?.instructions === undefined ? [] : [{ server: name, text: definitions.instructions }],
+    );
+  }
+
+  /** The servers that tell their tools now. */
+  get connected(): readonly string[] {
+    return this.#servers.filter(({ definitions }) => definitions !== undefined).map(({ name }) => name);
+  }
+
+  async offer(): Promise<Offer> {
+    while (this.#composed?.generation !== this.#generation) {
+      const generation = this.#generation;
+      this.#composed = { generation, offer: await this.#compose() };
+    }
+    return this.#composed.offer;
+  }
+
+  async #compose(): Promise<Offer> {
+    const known = this.#servers.filter(({ definitions }) => definitions !== undefined);
+    const tools: Tool[] = [];
+    for (const server of known) {
+      const { tools: own, faults } = await serverTools(server);
+      tools.push(...own);
+      if (faults.length > 0)
+        this.#tell(`Some tools of the MCP server "${server.name}" are not offered: ${faults.slice(0, 5).join("; ")}`);
+    }
+    return { tools: [...tools, ...resourceTools(known)] };
+  }
+
+  #tell(message: string): void {
+    if (!this.#told.has(message)) this.#warn(message);
+    this.#told.add(message);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#servers.map(async (server) => server[Symbol.asyncDispose]()));
+  }
+}
+
+/** An optional server may delay the first request by this time. */
+const graceMs = 1_000;

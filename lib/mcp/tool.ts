@@ -1,0 +1,83 @@
+import { counted } from "../counted.ts";
+import { messageOf } from "../errors.ts";
+import { schemaFault } from "../engine/schemacheck.ts";
+import { cutBefore } from "../session/graphemes.ts";
+import { failed, type Tool, type ToolContext, type ToolResult } from "../tools/tool.ts";
+import type { Claim } from "../trust/claim.ts";
+import { visibleLine } from "../visible.ts";
+import type { ToolDefinition } from "./client.ts";
+import { toolName } from "./names.ts";
+import { resultOf } from "./result.ts";
+import type { Server } from "./server.ts";
+
+/** A server's tools for the model, and what is wrong with those that cannot be offered. */
+export async function serverTools(server: Server): Promise<{ tools: readonly Tool[]; faults: readonly string[] }> {
+  const tools = new Map<string, Tool>();
+  const faults: string[] = [];
+  for (const definition of (server.definitions?.tools ?? []).slice(0, mostTools)) {
+    if (!isEnabled(definition.name, server)) continue;
+    const name = toolName(server.name, definition.name);
+    const fault = tools.has(name) ? "it has the name of another" : await faultOf(definition);
+    if (fault === undefined) tools.set(name, toolOf(name, definition, server));
+    else faults.push(`"${visibleLine(definition.name).slice(0, 100)}": ${fault}`);
+  }
+  const missing = (server.definitions?.tools.length ?? 0) - mostTools;
+  if (missing > 0) faults.push(`${counted(missing, "tool")} beyond the first ${mostTools}`);
+  return { tools: [...tools.values()], faults };
+}
+
+/** Far more than a provider takes. */
+const mostTools = 512;
+
+function isEnabled(tool: string, { config: { enabledTools, disabledTools } }: Server): boolean {
+  return (enabledTools === undefined || enabledTools.includes(tool)) && !disabledTools.includes(tool);
+}
+
+/** A provider refuses the whole request for one bad schema. */
+async function faultOf({ inputSchema }: ToolDefinition): Promise<string | undefined> {
+  if (JSON.stringify(inputSchema).length > longestSchema)
+    return `its schema is longer than ${longestSchema} characters`;
+  const fault = await schemaFault(inputSchema);
+  return fault === undefined ? undefined : `its schema cannot be used: ${fault}`;
+}
+
+const longestSchema = 64 * 1024;
+const longestAbout = 4_000;
+
+function toolOf(name: string, definition: ToolDefinition, server: Server): Tool<unknown> {
+  const { description = definition.title ?? "", annotations = {}, inputSchema } = definition;
+  return {
+    name,
+    about: description.slice(0, cutBefore(description, longestAbout)),
+    input: inputSchema,
+    isGuarded: true,
+    ...(annotations.readOnlyHint === true && { again: ["read"] }),
+    claim: () => claimOf(definition, server),
+    run: async (input, context) => await run(definition.name, input, { server, context }),
+  };
+}
+
+/**
+ * The effect that the server itself declares. It is a guess: what a program can do is up to the sandbox. A user who
+ * names a tool in the configuration has decided about it.
+ */
+function claimOf({ name, annotations = {} }: ToolDefinition, { name: server, config }: Server): Claim {
+  if (annotations.readOnlyHint === true) return { effect: "read", writes: [] };
+  const isNamed = config.enabledTools?.includes(name) === true;
+  if (annotations.destructiveHint !== true || isNamed) return { effect: "remote", writes: "unknown" };
+  const reason = `the MCP server "${server}" says that ${name} may destroy data; "enabled_tools" of the server allows a tool by its name`;
+  return { effect: "destructive", writes: "unknown", reason };
+}
+
+type Place = { server: Server; context: ToolContext };
+
+async function run(tool: string, input: unknown, { server, context }: Place): Promise<ToolResult> {
+  const { signal, report } = context;
+  try {
+    const result = await server.call(tool, input, { signal, onProgress: (text) => report("stdout", `${text}\n`) });
+    return resultOf(result, context);
+  } catch (error) {
+    signal.throwIfAborted();
+    return failed(`The MCP server "${server.name}" did not do it: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,253 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { exec, type Line } from "../support/koda.ts";
+import { serverOf } from "../support/mcp.ts";
+import { call, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { configure, makePlace } from "../support/place.ts";
+
+const results = (events: readonly Line[]) => events.filter((event) => event.type === "tool.end");
+const startOf = (events: readonly Line[]) => {
+  const [first] = events;
+  if (first?.type !== "session.start") throw new Error(`The first event is ${first?.type}`);
+  return first;
+};
+
+test("a server's tool is offered and called", async () => {
+  await using place = makePlace();
+  const echo = {
+    name: "echo",
+    description: "Says it again.",
+    does: "echo",
+    annotations: { readOnlyHint: true },
+  } as const;
+  configure(place, { mcp: { servers: { files: serverOf({ tools: [echo] }) } } });
+  await using model = await startModelServer([call("files__echo", { a: 1 }), say("Done.")]);
+  const { events, end } = await exec(place, model, ["go"]);
+  expect(end).toMatchObject({ status: "done", tools: { ok: 1 } });
+  expect(startOf(events).mcp).toEqual([{ name: "files", status: "connected" }]);
+  expect(startOf(events).tools).toContain("files__echo");
+  expect(results(events)).toMatchObject([{ tool: "files__echo", ok: true, summary: '{"a":1}' }]);
+  expect(model.requests[0]?.raw).toContain("Says it again.");
+});
+
+test("what a result holds reaches the model", async () => {
+  await using place = makePlace();
+  const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const rows = [
+    ["structured", { content: [{ type: "text", text: "as text" }], structuredContent: { n: 1 } }, '{"n":1}', true],
+    ["nothing", { content: [{ type: "text", text: "as text" }], structuredContent: null }, "as text", true],
+    ["failing", { content: [{ type: "text", text: "no such file" }], isError: true }, "no such file", false],
+    ["empty", { content: [] }, "(no output)", true],
+    ["picture", { content: [{ type: "image", data: png, mimeType: "image/png" }] }, "[image/png image]", true],
+    ["odd", { content: [{ type: "image", data: "aGk=", mimeType: "image/x" }] }, "not shown]", true],
+    ["linked", { content: [{ type: "resource_link", uri: "a://b", name: "b" }] }, '[resource "b": a://b]', true],
+  ] as const;
+  const tools = rows.map(([name, result]) => ({ name, result, annotations: { readOnlyHint: true } }));
+  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
+  await using model = await startModelServer([rows.map(([name]) => call(`s__${name}`)), say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  for (const [name, , text, ok] of rows) {
+    const found = results(events).find(({ tool }) => tool === `s__${name}`);
+    expect(found, name).toMatchObject({ ok, summary: expect.stringContaining(text) });
+  }
+});
+
+test("tools on several pages are all offered, under names that providers take", async () => {
+  await using place = makePlace();
+  const tools = ["plain", "with.dots", "ünï", "x".repeat(80), `${"x".repeat(79)}y`, ...Array(40).keys()].map(
+    (name) => ({
+      name: String(name),
+    }),
+  );
+  configure(place, { mcp: { servers: { s: serverOf({ tools, page: 7 }) } } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  const names = startOf(events).tools.filter((name) => name.startsWith("s__"));
+  expect(names).toHaveLength(tools.length);
+  expect(new Set(names).size).toBe(tools.length);
+  for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+  expect(names).toContain("s__plain");
+});
+
+test("a server that takes longer than a second is connecting, and its tools come with the next request", async () => {
+  await using place = makePlace();
+  const late = serverOf({ late: 1_200, tools: [{ name: "echo", does: "echo" }], instructions: "Echo twice." });
+  configure(place, { mcp: { servers: { slow: late, hanging: serverOf({ silent: true }) } } });
+  await using model = await startModelServer([
+    call("Bash", { command: "sleep 1.5" }),
+    call("slow__echo", { b: 2 }),
+    say("Done."),
+  ]);
+  const { events, end, stderr } = await exec(place, model, ["go"]);
+  expect(startOf(events).mcp.map(({ status }) => status)).toEqual(["connecting", "connecting"]);
+  expect(startOf(events).tools).not.toContain("slow__echo");
+  expect(model.requests[0]?.raw).not.toContain("slow__echo");
+  expect(model.requests[1]?.raw).toContain("slow__echo");
+  expect(model.requests[1]?.raw).toContain("Echo twice.");
+  const notice = events.find((event) => event.type === "notice" && event.code === "tools");
+  expect(notice).toMatchObject({ message: "New tools can be used: slow__echo" });
+  expect(end).toMatchObject({ status: "done", tools: { ok: 2 }, mcp: [{ name: "hanging", status: "connecting" }] });
+  expect(stderr).toContain("hanging");
+});
+
+test("a required server that fails ends the start", async () => {
+  await using place = makePlace();
+  const broken = (code: number) => serverOf({ exits: code, noise: "no license\n" }, { required: true });
+  configure(place, { mcp: { servers: { b: broken(2), a: broken(1) } } });
+  await using model = await startModelServer([say("Done.")]);
+  const { end, events } = await exec(place, model, ["go"]);
+  expect(events.map(({ type }) => type)).toEqual(["end"]);
+  const message =
+    "required MCP servers failed to initialize: a: exited with 1: no license; b: exited with 2: no license";
+  expect(end).toMatchObject({ exit: 2, session: null, error: { message } });
+  expect(model.requests).toEqual([]);
+});
+
+test("a server that changes its tools changes them with the next request", async () => {
+  await using place = makePlace();
+  const plan = {
+    tools: [{ name: "grow", does: "grow" }, { name: "old" }],
+    grown: [
+      { name: "grow", does: "grow" },
+      { name: "new", does: "echo" },
+    ],
+  } as const;
+  configure(place, { mcp: { servers: { s: serverOf(plan) } } });
+  await using model = await startModelServer([
+    call("s__grow"),
+    call("Bash", { command: "sleep 0.3" }),
+    [call("s__new", { c: 3 }), call("s__old")],
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  const [, , fresh, gone] = results(events);
+  expect(fresh).toMatchObject({ tool: "s__new", ok: true });
+  expect(gone).toMatchObject({ tool: "s__old", ok: false, summary: expect.stringContaining('Unknown tool "s__old"') });
+});
+
+test("a server that misbehaves costs its call, and the run goes on", async () => {
+  await using place = makePlace();
+  const tools = (["die", "hang", "flood", "huge", "elicit", "roots", "progress"] as const).map((does) => ({
+    name: does,
+    does,
+    annotations: { readOnlyHint: true },
+  }));
+  const plan = { tools, noise: "Listening on nothing\n" };
+  const server = serverOf(plan, { call_timeout: "400ms" });
+  configure(place, { mcp: { servers: { s: server, t: server, u: serverOf(plan), v: serverOf(plan) } } });
+  await using model = await startModelServer([
+    call("s__hang"),
+    call("t__die"),
+    call("u__flood"),
+    call("v__huge"),
+    [call("u__elicit"), call("u__roots"), call("u__progress")],
+    say("Done."),
+  ]);
+  const { events, end } = await exec(place, model, ["go"]);
+  expect(end).toMatchObject({ status: "done", tools: { ok: 4, failed: 3 } });
+  const texts = Object.fromEntries(results(events).map(({ tool, summary }) => [tool, summary]));
+  expect(texts.s__hang).toContain("timed out");
+  expect(texts.t__die).toMatch(/exited with 3: .*out of cheese/);
+  expect(texts.u__flood).toBe("flooded");
+  expect(texts.v__huge).toContain("it sent a message of more than 10 MiB");
+  expect(texts.u__elicit).toBe('{"action":"decline"}');
+  expect(texts.u__roots).toContain(`file://${place.project}`);
+  const output = events.filter((event) => event.type === "tool.output").map(({ text }) => text);
+  expect(output.join("")).toContain("1/2 step 1\n2/2 step 2\n");
+});
+
+test("a tool with a schema that a provider would refuse is named and left out", async () => {
+  await using place = makePlace();
+  const loop = { type: "object", properties: { a: { $ref: "#/$defs/b" } }, $defs: { b: { $ref: "#/$defs/b" } } };
+  const tools = [
+    { name: "good" },
+    { name: "loop", inputSchema: loop },
+    { name: "dangling", inputSchema: { type: "object", properties: { a: { $ref: "#/nowhere" } } } },
+    { name: "good" },
+  ];
+  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events, end } = await exec(place, model, ["go"]);
+  expect(end.status).toBe("done");
+  expect(startOf(events).tools.filter((name) => name.startsWith("s__"))).toEqual(["s__good"]);
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({ message: expect.stringMatching(/"loop": .*"dangling": .*"good": it has the name/) });
+});
+
+test("the effect that a server declares is judged by the mode", async () => {
+  const tools = [
+    { name: "look", annotations: { readOnlyHint: true } },
+    { name: "post" },
+    { name: "drop", annotations: { destructiveHint: true } },
+  ];
+  const rows = [
+    { mode: "plan", more: {}, ok: ["s__look"] },
+    { mode: "safe", more: {}, ok: ["s__look"] },
+    { mode: "auto", more: {}, ok: ["s__look", "s__post"] },
+    { mode: "auto", more: { enabled_tools: ["look", "drop"] }, ok: ["s__look", "s__drop"] },
+  ];
+  for (const { mode, more, ok } of rows) {
+    await using place = makePlace();
+    configure(place, { mcp: { servers: { s: serverOf({ tools }, more) } } });
+    await using model = await startModelServer([[call("s__look"), call("s__post"), call("s__drop")], say("Done.")]);
+    const { events } = await exec(place, model, ["--mode", mode, "go"]);
+    const done = results(events).flatMap((event) => (event.ok ? [event.tool] : []));
+    expect(done, `${mode} ${JSON.stringify(more)}`).toEqual(ok);
+  }
+});
+
+test("a server runs in the sandbox: it reads no secret, writes nothing outside, and in plan mode nothing", async () => {
+  const tools = [{ name: "run", does: "run", annotations: { readOnlyHint: true } }] as const;
+  for (const mode of ["auto", "plan"]) {
+    await using place = makePlace();
+    configure(place, { mcp: { servers: { s: serverOf({ tools }, { env: { OWN: "${GIVEN:-none} ${HOME}" } }) } } });
+    const command = "env; echo x > inside; echo x > ../outside; cat ~/.ssh/id";
+    await using model = await startModelServer([call("s__run", { command }), say("Done.")]);
+    mkdirSync(join(place.home, ".ssh"));
+    writeFileSync(join(place.home, ".ssh/id"), "PRIVATE");
+    const { events } = await exec(place, model, ["--mode", mode, "go"], { env: { OPENAI_API_KEY: "sk-secret-key-1" } });
+    const [result] = results(events);
+    expect(result?.summary).toContain(`OWN=none ${place.home}`);
+    expect(result?.summary).not.toContain("PRIVATE");
+    expect(result?.summary).not.toContain("sk-secret-key-1");
+    expect(existsSync(join(place.project, "inside"))).toBe(mode === "auto");
+    expect(existsSync(join(place.project, "../outside"))).toBe(false);
+  }
+});
+
+test("resources and prompts are listed and read", async () => {
+  await using place = makePlace();
+  const server = serverOf({ resources: { "note://a": "Remember the milk." }, prompts: { greet: "Hello" } });
+  configure(place, { mcp: { servers: { s: server } } });
+  await using model = await startModelServer([
+    call("McpList"),
+    [
+      call("McpRead", { server: "s", uri: "note://a" }),
+      call("McpRead", { server: "s", prompt: "greet", arguments: { who: "you" } }),
+    ],
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(new Set(results(events).map(({ summary }) => summary))).toEqual(
+    new Set(["s:\nresource note://a: note://a\nprompt greet(who)", "Remember the milk.", "Hello you"]),
+  );
+});
+
+test("flags choose among the tools of servers, and a name that none has is an error", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { s: serverOf({ tools: [{ name: "a" }, { name: "b" }] }) } } });
+  const offered = async (...flags: string[]) => {
+    await using model = await startModelServer([say("Done.")]);
+    const { events, end } = await exec(place, model, [...flags, "go"]);
+    return end.error?.message ?? startOf(events).tools.filter((name) => name.startsWith("s__"));
+  };
+  expect(await offered()).toEqual(["s__a", "s__b"]);
+  expect(await offered("--deny-tool", "s__a")).toEqual(["s__b"]);
+  expect(await offered("--deny-tool", "s__*")).toEqual([]);
+  expect(await offered("--allow-tool", "s__*", "--deny-tool", "s__b")).toEqual(["s__a"]);
+  expect(await offered("--allow-tool", "Read")).toEqual([]);
+  expect(await offered("--deny-tool", "s__c")).toContain('--deny-tool: unknown tool "s__c"');
+  expect(await offered("--deny-tool", "x__c")).toContain('--deny-tool: no MCP server has the tool "x__c"');
+});
