@@ -97,9 +97,9 @@ export class Conversation implements AsyncDisposable {
     this.parts = parts;
     this.#lengthAtStart = parts.session.info.length;
     this.#hands = parts.workspace.open();
-    this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
-    parts.host.add(this);
-    const { patch, workspace, events, host } = parts;
+    const { patch, workspace, events, host, settings } = parts;
+    this.#compaction = new Compaction({ ...settings.loaded.config.compaction, now: () => host.traffic.now });
+    host.add(this);
     if (patch === undefined) return;
     workspace.atRest = async () => {
       for (const notice of await patch.take(host.signal)) events.post(notice);

@@ -197,12 +197,12 @@ class Progress {
     if (event.error) await this.#lines.line(errorLine(event.error, this.#paint));
     else if (event.incomplete) await this.#lines.line(noticeLine("warn", doubt(event.incomplete), this.#paint));
     if (event.session === null) return;
-    const executable = executableLine(event);
-    if (executable !== undefined) await this.#lines.line(noticeLine("warn", executable, this.#paint));
     for (const { name, error } of event.mcp ?? []) {
       const message = `The MCP server "${name}" was never connected${error === undefined ? "" : `: ${error}`}`;
       await this.#lines.line(noticeLine("warn", message, this.#paint));
     }
+    const executable = executableLine(event);
+    if (executable !== undefined) await this.#lines.line(noticeLine("warn", executable, this.#paint));
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
     // Continuing a complete turn needs a prompt.

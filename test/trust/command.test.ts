@@ -443,6 +443,7 @@ const confined: Record<string, Row[]> = {
     ["docker compose down", "write"],
     ["dropdb x", "destructive: dropdb"],
     ["psql -c 'DROP  DATABASE x'", "destructive: psql -c …"],
+    ["echo 'drop database x' | psql", "destructive: psql drop database x"],
     ["redis-cli FLUSHALL", "destructive: redis-cli FLUSHALL"],
     ["mkfs.ext4 /dev/sda1", "destructive: mkfs.ext4"],
     ["reboot", "destructive: reboot"],

@@ -153,7 +153,10 @@ export class RepositoryWatch implements RepositoryGuard {
     });
     const config = listConfigFiles(paths.configs);
     const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record, config };
-    if (record?.isNeeded(lasting) === true) await this.#look(watched);
+    if (record?.isNeeded(lasting) === true) {
+      this.#findings.push(...(await guard.separate(this.#life.signal)));
+      await this.#look(watched);
+    }
     record?.settle(lasting);
     return watched;
   }

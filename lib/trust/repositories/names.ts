@@ -9,18 +9,25 @@ export type Form =
   | "koda"
   /** An entry that tells another tool what to run, or the target of one. */
   | "config"
+  /** One by the name of `.hg` or `.jj`: Mercurial and Jujutsu run what stands in theirs, as git does. */
+  | "other"
   /** A directory that has what a git directory has, under any name. */
   | "bare"
   /** The target of a `.git` or `.koda` elsewhere, or a place on the way to it. */
   | "target";
 
 /** The form of an entry, by its name alone; capitals do not matter on every file system. */
-export function formOfName(name: string): "git" | "koda" | "config" | undefined {
+export function formOfName(name: string): "git" | "koda" | "other" | "config" | undefined {
   const plain = folded(name);
-  if (plain === ".git") return "git";
-  if (plain === ".koda") return "koda";
-  return isToolConfigName(plain) ? "config" : undefined;
+  return forms.get(plain) ?? (isToolConfigName(plain) ? "config" : undefined);
 }
+
+const forms: ReadonlyMap<string, "git" | "koda" | "other"> = new Map([
+  [".git", "git"],
+  [".koda", "koda"],
+  [".hg", "other"],
+  [".jj", "other"],
+]);
 
 /** Would git take the directory with these entries for a repository? A `commondir` says that the rest is elsewhere. */
 export function isLaidOutBare(names: readonly string[]): boolean {

@@ -10,6 +10,7 @@ import { leadsTo } from "../../git/places.ts";
 import { areSame } from "./same.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
+import { gitInside, whyOtherDangerous } from "./otherkinds.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
 import { identityAt } from "./identity.ts";
@@ -117,10 +118,11 @@ export class NewRepositories {
     if (found.form === "config") return this.#receiveConfig(found);
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path));
-    const judge = () => (isJudged ? judgeRepository(found.path, { roots, trusted, templates }) : tooMany);
-    const reason = found.form === "koda" ? settings : (judge() ?? whyUsers(found, { git, trusted }));
+    const judge = (path: string) => judgeRepository(path, { roots, trusted, templates });
+    const reason = isJudged ? whyDangerous(found, { git, trusted, judge }) : tooMany;
     if (reason === undefined) return [{ kind: "new", path: found.path }];
-    if (isGlance && unfinished.test(reason) && !this.#suspects.has(found.identity)) {
+    const isUnfinished = found.form === "other" || unfinished.test(reason);
+    if (isGlance && isUnfinished && !this.#suspects.has(found.identity)) {
       this.#suspects.add(found.identity);
       return [];
     }
@@ -167,6 +169,14 @@ export class NewRepositories {
 const noConfigurations: GitConfigurations = { home: "/", files: [] };
 
 type Known = { git: ReadConfigurations; trusted: ReadonlySet<string> };
+type Judging = Known & { judge: (path: string) => string | undefined };
+
+function whyDangerous(found: FoundRepository, { judge, ...known }: Judging): string | undefined {
+  if (found.form === "koda") return settings;
+  if (found.form !== "other") return judge(found.path) ?? whyUsers(found, known);
+  const inner = gitInside(found.path);
+  return whyOtherDangerous(found.path) ?? (inner === undefined ? undefined : judge(inner));
+}
 
 /**
  * Why the user's own configuration makes it dangerous, as with a relative path of hooks for all repositories. A work
