@@ -219,6 +219,11 @@ const cassette = grouped("Record and replay", {
 
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
+  "mcp-config": {
+    value: value.file,
+    many: true,
+    about: "Use the MCP servers of FILE, which has the format of .mcp.json",
+  },
   bare: { about: "Ignore the configuration, instructions, skills and prompts of the user and the project" },
 });
 

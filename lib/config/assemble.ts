@@ -1,6 +1,8 @@
 import { join, resolve } from "node:path";
 import { KodaError } from "../errors.ts";
-import type { Config, McpServerConfig, McpTransport, ModelConfig, ProviderConfig } from "./config.ts";
+import { isBelow } from "../files/path.ts";
+import { realPaths } from "../files/real.ts";
+import type { Config, McpServerConfig, McpTransport, ModelConfig, Origin, ProviderConfig } from "./config.ts";
 import type { EffectiveValues } from "./effective.ts";
 import { formatPath, type KeyPath } from "./keypath.ts";
 import { typedKeys, type KeyName, type PlainKeyName, type Values } from "./schema.ts";
@@ -42,7 +44,7 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       allow: [...new Set(value("egress.allow"))],
       deny: [...new Set(value("egress.deny"))],
     },
-    mcp: { expose: value("mcp.expose"), servers: serversIn(effective) },
+    mcp: { expose: value("mcp.expose"), servers: serversIn(effective, bases) },
     hooks: value("hooks"),
   };
 }
@@ -103,13 +105,15 @@ function priceAt(effective: EffectiveValues, path: KeyPath): ModelConfig["price"
   );
 }
 
-function serversIn(effective: EffectiveValues): ReadonlyMap<string, McpServerConfig> {
+function serversIn(effective: EffectiveValues, bases: Bases): ReadonlyMap<string, McpServerConfig> {
   const names = namesAt(effective, ["mcp", "servers"]);
-  return new Map(names.map((name) => [name, serverAt(effective, ["mcp", "servers", name])]));
+  return new Map(names.map((name) => [name, serverAt(effective, ["mcp", "servers", name], bases)]));
 }
 
-function serverAt(effective: EffectiveValues, path: KeyPath): McpServerConfig {
+function serverAt(effective: EffectiveValues, path: KeyPath, { root }: Bases): McpServerConfig {
+  const origins = ["command", "url"].map((name) => effective.get(formatPath([...path, name]))?.origin ?? "default");
   return {
+    isProjects: origins.some((origin) => isInProject(origin, root)),
     transport: transportAt(effective, path),
     required: valueAt(effective, "mcp.servers.*.required", [...path, "required"]) ?? false,
     enabled: valueAt(effective, "mcp.servers.*.enabled", [...path, "enabled"]) ?? true,
@@ -118,6 +122,13 @@ function serverAt(effective: EffectiveValues, path: KeyPath): McpServerConfig {
     startTimeoutMs: valueAt(effective, "mcp.servers.*.start_timeout", [...path, "start_timeout"]) ?? 30_000,
     callTimeoutMs: valueAt(effective, "mcp.servers.*.call_timeout", [...path, "call_timeout"]) ?? 120_000,
   };
+}
+
+/** A file of `--mcp-config` that lies in the project can be changed by commands, like the project's own. */
+function isInProject(origin: Origin, root: string): boolean {
+  const [, file] = /^flag --mcp-config (.*)$/s.exec(origin) ?? [];
+  if (file === undefined) return origin.startsWith("project ");
+  return realPaths(file).some((path) => isBelow(path, root));
 }
 
 function transportAt(effective: EffectiveValues, path: KeyPath): McpTransport {
