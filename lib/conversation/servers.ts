@@ -1,6 +1,6 @@
 import type { Instructions } from "../agents/instructions.ts";
 import type { Event } from "../engine/event.ts";
-import type { Servers } from "../mcp/servers.ts";
+import type { Offer, Servers } from "../mcp/servers.ts";
 import { readOnly } from "../sandbox/policy/policy.ts";
 import type { Tool } from "../tools/tool.ts";
 import { KodaError } from "../errors.ts";
@@ -39,10 +39,11 @@ export async function openServers(place: Place, signal: AbortSignal): Promise<Se
   return servers;
 }
 
-/** The tools of servers that the flags leave. */
-export function offeredByServers(tools: readonly Tool[], settings: Settings): readonly Tool[] {
+/** The tools of servers that the flags leave, as the configuration wants them offered. */
+export function offeredByServers({ tools, listed }: Offer, settings: Settings): readonly Tool[] {
   const choice = toolChoice(settings);
-  return tools.filter(({ name }) => mayUse(name, choice));
+  const left = tools.filter(({ name }) => mayUse(name, choice));
+  return settings.loaded.config.mcp.expose === "list" ? listed(left) : left;
 }
 
 /** The instructions with what the servers say about their tools. */

@@ -44,8 +44,7 @@ export async function openToolkit(place: Place, signal: AbortSignal): Promise<To
   const servers = held.use(await openServers(place, signal));
   const withoutCommands = workspace.backend.filesystem === "no commands";
   const builtIn = toolsOf(settings, { edit, withoutCommands, skills: sourceOf(skills, info) });
-  const choose = (tools: Parameters<typeof offeredByServers>[0]) => offeredByServers(tools, settings);
-  const catalog = await Catalogs.open({ builtIn, servers, choose });
+  const catalog = await Catalogs.open({ builtIn, servers, choose: (offer) => offeredByServers(offer, settings) });
   const opened = held.move();
   return {
     catalog,

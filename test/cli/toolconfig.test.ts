@@ -219,6 +219,15 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(notices(ran)).toEqual([expect.stringContaining('A command made "new/.vscode" in a new directory')]);
   });
 
+  test("what comes with many new directories is one notice, and each is listed", async () => {
+    await using place = makePlace({ a: "" });
+    const ran = await run(place, ["for each in 1 2 3; do mkdir -p new/$each/.zed; echo x > new/$each/.zed/a; done"]);
+    expect(notices(ran)).toEqual([
+      expect.stringMatching(/^A command made "new\/.\/\.zed" and 2 more entries of the kind/),
+    ]);
+    expect(ran.end.executable_changes.map(({ path }) => path)).toEqual([1, 2, 3].map((each) => `new/${each}/.zed/a`));
+  });
+
   test("a clone keeps all that was committed", async () => {
     await using place = makePlace({ "origin/.vscode/settings.json": "{}", "origin/.husky/pre-commit": "x" });
     for (const args of [

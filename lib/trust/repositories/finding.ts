@@ -11,6 +11,8 @@ export type RepositoryFinding = { path: string } & (
   | {
       /** Settings by which other tools run something came with a new directory. */
       kind: "config";
+      /** How many more came at the same time. */
+      others: number;
     }
   | {
       /** Something that git or koda would have obeyed was moved out of the way. */
@@ -51,7 +53,7 @@ export function describeFinding(finding: RepositoryFinding, naming: Told): strin
     case "new":
       return `A command made ${path}, a repository; nothing in it runs by itself.`;
     case "config":
-      return `A command made ${path} in a new directory: look at it before you open that with other programs, which run what it says.`;
+      return `A command made ${andMore(path, finding.others)}: look there before you open it with other programs, which run what they find.`;
     case "quarantined":
       return `Quarantined ${path}, made by a command: ${reasonIn(finding)}. It is now in "${oneLine(finding.movedTo)}".`;
     case "restored":
@@ -61,6 +63,11 @@ export function describeFinding(finding: RepositoryFinding, naming: Told): strin
     default:
       return finding satisfies never;
   }
+}
+
+function andMore(path: string, others: number): string {
+  if (others === 0) return `${path} in a new directory`;
+  return `${path} and ${counted(others, "more entry", "more entries")} of the kind in new directories`;
 }
 
 function outcomes({ parts, lost }: { parts: readonly string[]; lost: readonly string[] }): string {

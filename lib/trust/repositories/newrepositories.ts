@@ -76,7 +76,7 @@ export class NewRepositories {
       findings.push(...this.#receive(found, { isJudged: index < mostArrivals, isGlance, git, templates }));
       await yieldToEventLoop(signal);
     }
-    return findings.filter((finding) => this.#isUnreported(finding));
+    return withOneOfConfig(findings.filter((finding) => this.#isUnreported(finding)));
   }
 
   /** Directories that commands made so that koda cannot look into them, and what is in those, are made readable. */
@@ -132,7 +132,9 @@ export class NewRepositories {
   /** A new directory may have come with all that is in it, as a clone does: there it is for the user to look at. */
   #receiveConfig({ path, kind }: FoundRepository): readonly RepositoryFinding[] {
     if (kind === "directory" && isHarmlessConfig(path)) return [];
-    return this.#paths.isOld(dirname(path)) ? this.#quarantine(path, otherTools) : [{ kind: "config", path }];
+    return this.#paths.isOld(dirname(path))
+      ? this.#quarantine(path, otherTools)
+      : [{ kind: "config", path, others: 0 }];
   }
 
   /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */
@@ -193,6 +195,15 @@ function whyUsers({ path, form }: FoundRepository, { git, trusted }: Known): str
 type OpenDanger = { path: string; reason: string };
 
 const otherTools = "other programs would run what it says (--allow-config allows changes)";
+
+/** A clone of many packages is reported once. */
+function withOneOfConfig(findings: readonly RepositoryFinding[]): readonly RepositoryFinding[] {
+  const isConfig = ({ kind }: RepositoryFinding) => kind === "config";
+  const first = findings.find(isConfig);
+  if (first?.kind !== "config") return findings;
+  const rest = findings.filter((finding) => !isConfig(finding));
+  return [...rest, { ...first, others: findings.length - rest.length - 1 }];
+}
 
 /** Has it only entries that no tool would run? Not known of one that cannot be read. */
 function isHarmlessConfig(path: string): boolean {
