@@ -33,6 +33,8 @@ export type DefinitionFile = {
   /** Real, as its directory, unless there is a problem. The file may be a link to one in another directory. */
   readonly path: string;
   readonly directory: string;
+  /** That of all definitions beside it, where its own is no link to another place. */
+  readonly place: string;
   readonly problem?: string;
 };
 
@@ -126,7 +128,9 @@ function fileAt(place: Place, entry: string, { file, request: { root, hide } }: 
   const given = join(place.path, file);
   const path = unlessRefused(() => realpathSync(given));
   const directory = unlessRefused(() => realpathSync(dirname(given))) ?? dirname(given);
-  const found = { scope, entry, shown: visibleLine(join(place.shown, file)), path: path ?? given, directory };
+  const shown = visibleLine(join(place.shown, file));
+  const beside = isBelow(directory, place.path) ? place.path : directory;
+  const found = { scope, entry, shown, path: path ?? given, directory, place: beside };
   if (path === undefined) return { ...found, problem: whyUnreadable(given) };
   const isOutside = !isBelow(path, root) || !isBelow(directory, root);
   if (scope === "project" && isOutside) return { ...found, problem: linkOut };

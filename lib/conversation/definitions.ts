@@ -35,10 +35,13 @@ export function sourceOf({ byName }: Skills, { contextWindow }: Pick<ModelInfo, 
   };
 }
 
-/** The directories of the user's own skills: the model reads what lies beside their instructions. */
+/**
+ * The directories with the user's own skills: the model reads what lies beside their instructions. Not one for each
+ * skill, since in a hidden place each would be a mount for every command.
+ */
 export function directoriesOf({ byName }: Skills): readonly string[] {
   const skills = [...byName.values()].filter(({ file }) => file.scope === "user");
-  return skills.map(({ file }) => file.directory);
+  return [...new Set(skills.map(({ file }) => file.place))];
 }
 
 const mostNotices = 20;
