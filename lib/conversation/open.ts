@@ -1,6 +1,7 @@
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
+import type { HookConfig } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
@@ -25,7 +26,7 @@ import type { RunPatch } from "./runpatch.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
-import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
+import { definitionNotices, definitionsFor, directoriesOf, hooksIn } from "./definitions.ts";
 import { openToolkit } from "./toolkit.ts";
 import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
@@ -60,13 +61,13 @@ export async function openConversation(
   const { model, info, facts: connection, keyVariables } = connected;
 
   const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
-  const { skills, prompts } = definitionsFor(settings, allowance);
-  for (const notice of [...notices, ...definitionNotices({ skills, prompts })]) post(notice);
+  const definitions = definitionsFor(settings, allowance);
+  for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
-  const workspace = held.use(await openWorkspace({ ...options, skillDirectories: directoriesOf(skills) }));
-  const place = { settings, workspace, allowance, info, edit: connected.edit, skills, post };
+  const workspace = held.use(await openWorkspace({ ...options, definitionDirectories: directoriesOf(definitions) }));
+  const place = { settings, workspace, allowance, info, edit: connected.edit, ...definitions, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
@@ -88,14 +89,14 @@ export async function openConversation(
       isReplay: host.traffic.replayed !== undefined,
       instructions: toolkit.instructions,
       servers: servers?.statuses ?? [],
+      plugins: definitions.plugins,
     }),
     environment: () => environmentItem(session, { ...facts, instructions: toolkit.told(), allowance, info }),
-    skills,
-    prompts,
+    ...definitions,
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
-    hooks: await hooksOf(settings, post),
+    hooks: await hooksOf(hooksIn(settings, definitions), post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
@@ -138,10 +139,10 @@ function assertUsable(settings: Settings): void {
 }
 
 /** Most runs have none, and load nothing for them. */
-async function hooksOf({ loaded: { config } }: Settings, post: (event: Event) => void): Promise<Hooks | undefined> {
-  if (config.hooks.length === 0) return undefined;
+async function hooksOf(hooks: readonly HookConfig[], post: (event: Event) => void): Promise<Hooks | undefined> {
+  if (hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
-  return openHooks(config.hooks, {
+  return openHooks(hooks, {
     tools: [...builtInTools.map(({ name }) => name), skillName, finishName],
     warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
   });

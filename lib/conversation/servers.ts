@@ -1,4 +1,5 @@
 import type { Instructions } from "../agents/instructions.ts";
+import type { McpServerConfig } from "../config/config.ts";
 import type { Event } from "../engine/event.ts";
 import type { Offer, Servers } from "../mcp/servers.ts";
 import { readOnly } from "../sandbox/policy/policy.ts";
@@ -13,9 +14,13 @@ import type { Workspace } from "./workspace.ts";
 type Place = { settings: Settings; workspace: Workspace; allowance: Allowance; post: (event: Event) => void };
 
 /** Starts the MCP servers, and settles when the first request may be sent. Without any, their code is not loaded. */
-export async function openServers(place: Place, signal: AbortSignal): Promise<Servers | undefined> {
+export async function openServers(
+  configs: ReadonlyMap<string, McpServerConfig>,
+  place: Place,
+  signal: AbortSignal,
+): Promise<Servers | undefined> {
   const { settings, workspace, allowance, post } = place;
-  const { servers: configs } = settings.loaded.config.mcp;
+  assertServers(settings, [...configs.keys()]);
   if (configs.size === 0) return undefined;
   await using held = new AsyncDisposableStack();
   const { Servers } = await import("../mcp/servers.ts");
@@ -51,6 +56,16 @@ export function withServers(instructions: Instructions, servers: Servers | undef
   const notes = servers?.notes ?? [];
   const blocks = notes.map(({ server, text }) => ({ path: `mcp:${server}`, text, server: true as const }));
   return { ...instructions, blocks: [...instructions.blocks, ...blocks] };
+}
+
+/** Tools of a server may be known later; the server itself is known now. */
+function assertServers({ tools: { allow, deny } }: Settings, names: readonly string[]): void {
+  for (const [flag, tools] of [["--allow-tool", allow] as const, ["--deny-tool", deny] as const])
+    for (const tool of tools.filter(namesServerTool)) {
+      if (names.some((name) => tool.startsWith(`${name}__`))) continue;
+      const hint = names.length === 0 ? "no server is configured" : `the servers are ${names.join(", ")}`;
+      throw new KodaError("usage", `${flag}: no MCP server has the tool "${tool}" (${hint})`);
+    }
 }
 
 /** A misspelt denial would deny nothing: a name in the flags must be a tool's, as far as that is known. */

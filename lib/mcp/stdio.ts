@@ -93,4 +93,4 @@ async function* linesOf(output: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
 }
 
 const newline = 10;
-const exitMs = 100;
+const exitMs = 1_000;
