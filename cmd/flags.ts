@@ -113,6 +113,7 @@ const access = {
     "allow-read": { ...repeated(value.path), about: "Make a hidden path readable, such as ~/.ssh" },
     "deny-read": { ...repeated(value.path), about: "Hide one more path" },
     "allow-git": { about: "Let commands commit in the project's repository; its hooks and settings stay protected" },
+    "allow-config": { about: "Let the run change files that tell other tools what to run, such as .vscode and .envrc" },
   }),
   ...egress,
   ...grouped("Trust", {
@@ -131,7 +132,7 @@ const sandbox = grouped("Trust", {
 /** For every command that reads the project's configuration. */
 export const trust = grouped("Trust", {
   "trust-project": {
-    about: "Let this project's own configuration allow more, as yours does; without it, it can only tighten settings",
+    about: "Use this project's own skills and prompts, and let its configuration allow more, as yours does",
   },
 });
 
@@ -228,7 +229,7 @@ export const serverFiles = grouped("General", {
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
   ...serverFiles,
-  bare: { about: "Ignore the configuration and instructions of the user and the project" },
+  bare: { about: "Ignore the configuration, instructions, skills and prompts of the user and the project" },
 });
 
 /** The flags of a command that runs no model. */

@@ -81,9 +81,10 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
     "leave it out, since koda mcp add changes only your own config.json; a project has its .mcp.json",
   ],
   [
-    "plugin, plugins, extension, extensions, skill, skills, hook, hooks, agent, agents",
+    "plugin, plugins, extension, extensions, hook, hooks, agent, agents",
     "koda has none; put instructions for the model into AGENTS.md",
   ],
+  ["skill, skills, prompts", "write koda doctor, which lists the skills and prompts of this directory"],
   ["login, logout, auth, setup-token, providers", "koda takes keys from variables; koda models lists them"],
   ["config, settings", "write koda doctor --config to see each value, or koda exec --config KEY=VALUE to set one"],
   ["update, upgrade, install, uninstall", "koda is a single file; to update it, replace the file"],

@@ -61,13 +61,14 @@ export function given<T>(value: T | undefined, flag: `-${string}`): { value: T; 
 }
 
 function policyOf(options: PolicyOptions): Overrides {
-  const { mode, allowWrite, allowRead, denyRead, allowGit, allowEnv } = options;
+  const { mode, allowWrite, allowRead, denyRead, allowGit, allowConfig, allowEnv } = options;
   return {
     mode: given(mode, "--mode"),
     "sandbox.write": givenSome(allowWrite, "--allow-write"),
     "sandbox.read": givenSome(allowRead, "--allow-read"),
     "sandbox.hide": givenSome(denyRead, "--deny-read"),
     "sandbox.allow_git": given(allowGit || undefined, "--allow-git"),
+    "sandbox.allow_config": given(allowConfig || undefined, "--allow-config"),
     ...egressOverrides(options),
     "sandbox.pass_env": givenSome(allowEnv, "--allow-env"),
   };

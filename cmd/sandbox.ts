@@ -83,7 +83,7 @@ async function introduction(confinement: Confinement, { json }: SandboxOptions):
 
 function enforced({ backend, policy, missed, gaps }: Confinement): unknown {
   const { name, filesystem, network } = backend;
-  const { root, tmp, write, readonly, hide, show, allowGit } = policy;
-  const places = { root, tmp, write, readonly, hide, show, allow_git: allowGit };
+  const { root, tmp, write, readonly, hide, show, allowGit, allowConfig } = policy;
+  const places = { root, tmp, write, readonly, hide, show, allow_git: allowGit, allow_config: allowConfig };
   return { backend: name, filesystem, network, ...places, missed, notes: gaps };
 }

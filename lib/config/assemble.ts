@@ -3,7 +3,8 @@ import { KodaError } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
 import { realPaths } from "../files/real.ts";
 import type { Config, McpServerConfig, McpTransport, ModelConfig, Origin, ProviderConfig } from "./config.ts";
-import type { EffectiveValues } from "./effective.ts";
+import { type EffectiveValues, setEntries } from "./effective.ts";
+import type { ConfigEntry } from "./entries.ts";
 import { formatPath, type KeyPath } from "./keypath.ts";
 import { typedKeys, type KeyName, type PlainKeyName, type Values } from "./schema.ts";
 
@@ -36,6 +37,7 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       read: paths("sandbox.read"),
       hide: paths("sandbox.hide"),
       allowGit: value("sandbox.allow_git"),
+      allowConfig: value("sandbox.allow_config"),
       passEnv: [...new Set(value("sandbox.pass_env"))],
     },
     egress: {
@@ -109,10 +111,20 @@ function serversIn(effective: EffectiveValues, bases: Bases): ReadonlyMap<string
   return new Map(names.map((name) => [name, serverAt(effective, ["mcp", "servers", name], bases)]));
 }
 
+/** A server that is not in the configuration, from its checked entries. */
+export function serverOfEntries(name: string, entries: readonly ConfigEntry[], isProjects: boolean): McpServerConfig {
+  const effective: EffectiveValues = new Map();
+  setEntries(effective, entries, "default");
+  return { ...serverFields(effective, ["mcp", "servers", name]), isProjects };
+}
+
 function serverAt(effective: EffectiveValues, path: KeyPath, { root }: Bases): McpServerConfig {
   const origins = ["command", "url"].map((name) => effective.get(formatPath([...path, name]))?.origin ?? "default");
+  return { ...serverFields(effective, path), isProjects: origins.some((origin) => isInProject(origin, root)) };
+}
+
+function serverFields(effective: EffectiveValues, path: KeyPath): Omit<McpServerConfig, "isProjects"> {
   return {
-    isProjects: origins.some((origin) => isInProject(origin, root)),
     transport: transportAt(effective, path),
     required: valueAt(effective, "mcp.servers.*.required", [...path, "required"]) ?? false,
     enabled: valueAt(effective, "mcp.servers.*.enabled", [...path, "enabled"]) ?? true,

@@ -30,6 +30,8 @@ export type Config = {
     readonly hide: readonly string[];
     /** Commands may commit. */
     readonly allowGit: boolean;
+    /** Files that tell other tools what to run may be changed. */
+    readonly allowConfig: boolean;
     /** Names of additional environment variables for commands. */
     readonly passEnv: readonly string[];
   };

@@ -99,6 +99,11 @@ export const keys = {
   "sandbox.read": row(t.stringList, [], "Hidden paths to make readable, such as `~/.npmrc`; also `--allow-read`."),
   "sandbox.hide": row(t.denyList, [], "More paths to hide; also `--deny-read`."),
   "sandbox.allow_git": row(t.trueOrFalse, false, "Whether commands may commit; also `--allow-git`."),
+  "sandbox.allow_config": row(
+    t.trueOrFalse,
+    false,
+    "Whether files that tell other tools what to run may be changed; also `--allow-config`.",
+  ),
   "sandbox.pass_env": row(t.variableNames, [], "More environment variables for commands; also `--allow-env`."),
 
   "mcp.expose": {

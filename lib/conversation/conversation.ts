@@ -1,5 +1,8 @@
+import type { Prompts } from "../agents/prompts.ts";
+import { loadSkill, type Skills, skillsNamed } from "../agents/skills.ts";
 import { within } from "../async/within.ts";
 import { AnswerJudge } from "../engine/answer.ts";
+import { skillNote } from "../engine/call.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
 import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
@@ -26,6 +29,7 @@ import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import { finishName } from "../tools/finish.ts";
 import type { Claim } from "../trust/claim.ts";
+import { executableChanges } from "../worktree/executable.ts";
 import type { Host } from "./host.ts";
 import type { RunPatch } from "./runpatch.ts";
 import { Inbox } from "./inbox.ts";
@@ -39,6 +43,8 @@ import { ownPlace } from "./workspace/ownplace.ts";
 export type TurnRequest = {
   prompt: Prompt;
   /** The JSON Schema that the answer has to match. */
+  /** The user's own words in it: the skills that they name are loaded. */
+  words?: string | undefined;
   schema?: JsonSchema | undefined;
   verify?: Pick<Verification, "command" | "most"> | undefined;
 };
@@ -51,6 +57,8 @@ type ConversationParts = {
   servers: Servers | undefined;
   ledger: Ledger;
   events: Events;
+  skills: Skills;
+  prompts: Prompts;
   /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
@@ -81,14 +89,17 @@ export class Conversation implements AsyncDisposable {
   #running: Promise<void> | undefined;
   /** The hooks on the start of the session have run. */
   #hasBegun = false;
+  /** The length of the log when this run began. */
+  readonly #lengthAtStart: number;
 
   /** Takes ownership of the session, the workspace and the servers. */
   constructor(parts: ConversationParts) {
     this.parts = parts;
+    this.#lengthAtStart = parts.session.info.length;
     this.#hands = parts.workspace.open();
-    this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
-    parts.host.add(this);
-    const { patch, workspace, events, host } = parts;
+    const { patch, workspace, events, host, settings } = parts;
+    this.#compaction = new Compaction({ ...settings.loaded.config.compaction, now: () => host.traffic.now });
+    host.add(this);
     if (patch === undefined) return;
     workspace.atRest = async () => {
       for (const notice of await patch.take(host.signal)) events.post(notice);
@@ -159,13 +170,14 @@ export class Conversation implements AsyncDisposable {
 
   /** The totals of all turns so far. */
   get totals(): Omit<Totals, "durationMs"> {
-    const { ledger, session, stance, resume } = this.parts;
+    const { ledger, session, stance, workspace, resume } = this.parts;
     const cost = costOf(ledger, stance.info.price);
     return {
       session: session.id,
       usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
       tools: ledger.calls,
       filesChanged: this.#changed.size,
+      executableChanges: executableChanges([...this.#changed, ...workspace.repositories.changedConfig()]),
       ...this.#verified(),
       mcp: this.#missing,
       resume: session.isEmpty ? null : resume,
@@ -208,6 +220,8 @@ export class Conversation implements AsyncDisposable {
       ...(this.#verification !== undefined && { verification: this.#verification }),
       task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && canEdit(tools), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
+      // A skill narrows the run in which it was loaded, and one that goes on with the same task.
+      activeSkill: () => session.skillSince(prompt.length === 0 ? 0 : this.#lengthAtStart),
       environment: this.parts.environment,
       inbox: this.inbox,
       loop: new LoopGuard(),
@@ -231,10 +245,24 @@ export class Conversation implements AsyncDisposable {
     };
   }
 
-  #opening({ prompt }: TurnRequest): Item[] {
+  #opening({ prompt, words = "" }: TurnRequest): Item[] {
     const environment = this.parts.environment();
     const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
-    return environment === undefined ? [request] : [environment, request];
+    return [...(environment === undefined ? [] : [environment]), ...this.#loadSkills(words), request];
+  }
+
+  /** Loads the skills that are named (`$deploy`). */
+  #loadSkills(words: string): Item[] {
+    const { skills, events, stance } = this.parts;
+    return skillsNamed(words, skills).flatMap((named) => {
+      const skill = loadSkill(named, stance.info.contextWindow);
+      const [level, message] =
+        "problem" in skill
+          ? (["warn", skill.problem] as const)
+          : (["info", `Loaded the skill "${skill.name}"`] as const);
+      events.post({ type: "notice", level, code: "skill", message });
+      return "problem" in skill ? [] : [skillNote(skill)];
+    });
   }
 
   #newChanges(): Changes {

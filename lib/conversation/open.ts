@@ -1,37 +1,36 @@
-import { type Instructions, loadInstructions, noInstructions } from "../agents/instructions.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
+import type { HookConfig } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
-import type { EditDialect } from "../config/config.ts";
-import type { Servers } from "../mcp/servers.ts";
 import type { ModelInfo } from "../model/model.ts";
-import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { finishName } from "../tools/finish.ts";
 import { builtInTools } from "../tools/registry.ts";
+import { skillName } from "../tools/skill.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
-import { Catalogs } from "./catalogs.ts";
 import { connectionFor } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
-import { offeredByServers, openServers, serverVariables, withServers } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
+import { serverVariables } from "./servers.ts";
 import { startEvent } from "./start.ts";
+import { definitionNotices, definitionsFor, directoriesOf, hooksIn, serversIn } from "./definitions.ts";
+import { openToolkit } from "./toolkit.ts";
 import { toolChoice, toolsOf } from "./tools.ts";
-import { openWorkspace, type Workspace } from "./workspace.ts";
+import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
 
 type ConversationOptions = {
@@ -61,20 +60,21 @@ export async function openConversation(
   const { session, connected } = await openConnected(host.store(settings.database), { settings, connect }, signal);
   held.use(session);
   const { model, info, facts: connection } = connected;
-  const keyVariables = [...connected.keyVariables, ...serverVariables(settings.loaded.config)];
 
   const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
-  for (const notice of notices) post(notice);
+  const definitions = definitionsFor(settings, allowance);
+  const keyVariables = [...connected.keyVariables, ...serverVariables(serversIn(settings, definitions.plugins))];
+  for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
-  const workspace = held.use(await openWorkspace(options));
-  const instructions = instructionsOf(settings, workspace, post);
-  const servers = held.use(await openServers({ settings, workspace, allowance, post }, signal));
-  const catalog = await openCatalog({ settings, workspace, edit: connected.edit, servers });
+  const workspace = held.use(await openWorkspace({ ...options, definitionDirectories: directoriesOf(definitions) }));
+  const place = { settings, workspace, allowance, info, edit: connected.edit, ...definitions, post };
+  const toolkit = held.use(await openToolkit(place, signal));
+  const { catalog, servers } = toolkit;
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
   const stance = { model, info, catalog, gate, allowance };
-  const known = () => withServers(instructions, servers);
+  const facts = { settings, workspace, connection, skills: toolkit.skills };
   const conversation = new Conversation({
     host,
     session,
@@ -84,42 +84,25 @@ export async function openConversation(
     ledger: openLedger(limitsOf(settings)),
     events,
     start: startEvent({
+      ...facts,
       session,
       stance,
-      workspace,
-      settings,
-      connection,
       effort: connected.effort,
       isReplay: host.traffic.replayed !== undefined,
+      instructions: toolkit.instructions,
       servers: servers?.statuses ?? [],
-      instructions: instructions.blocks.map(({ path }) => path),
+      plugins: definitions.plugins,
     }),
-    environment: () =>
-      environmentItem(session, { settings, allowance, workspace, info, connection, instructions: known() }),
+    environment: () => environmentItem(session, { ...facts, instructions: toolkit.told(), allowance, info }),
+    ...definitions,
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
-    hooks: await hooksOf(settings, post),
+    hooks: await hooksOf(hooksIn(settings, definitions), post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
   return conversation;
-}
-
-/** The project's instructions; what is wrong with them is a notice. */
-function instructionsOf(settings: Settings, { policy }: Workspace, post: (event: Event) => void): Instructions {
-  if (settings.bare) return noInstructions;
-  const instructions = loadInstructions({ cwd: settings.root, isHidden: (real) => isHidden(real, policy) });
-  for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
-  return instructions;
-}
-
-type Offering = { settings: Settings; workspace: Workspace; edit: EditDialect; servers: Servers | undefined };
-
-async function openCatalog({ settings, workspace, edit, servers }: Offering): Promise<Catalogs> {
-  const withoutCommands = workspace.backend.filesystem === "no commands";
-  const builtIn = toolsOf(settings, { edit, withoutCommands });
-  return await Catalogs.open({ builtIn, servers, choose: (tools) => offeredByServers(tools, settings) });
 }
 
 type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };
@@ -158,11 +141,11 @@ function assertUsable(settings: Settings): void {
 }
 
 /** Most runs have none, and load nothing for them. */
-async function hooksOf({ loaded: { config } }: Settings, post: (event: Event) => void): Promise<Hooks | undefined> {
-  if (config.hooks.length === 0) return undefined;
+async function hooksOf(hooks: readonly HookConfig[], post: (event: Event) => void): Promise<Hooks | undefined> {
+  if (hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
-  return openHooks(config.hooks, {
-    tools: [...builtInTools.map(({ name }) => name), finishName],
+  return openHooks(hooks, {
+    tools: [...builtInTools.map(({ name }) => name), skillName, finishName],
     warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
   });
 }

@@ -1,8 +1,8 @@
 import type { Instructions } from "../agents/instructions.ts";
-import type { Config } from "../config/config.ts";
+import type { McpServerConfig } from "../config/config.ts";
 import { variablesIn } from "../config/mask.ts";
 import type { Event } from "../engine/event.ts";
-import type { Servers } from "../mcp/servers.ts";
+import type { Offer, Servers } from "../mcp/servers.ts";
 import { isSecretHeader } from "../model/headers.ts";
 import { readOnly } from "../sandbox/policy/policy.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -14,6 +14,7 @@ import type { Settings } from "./settings.ts";
 import { toolChoice } from "./tools.ts";
 import type { Workspace } from "./workspace.ts";
 
+type Configs = ReadonlyMap<string, McpServerConfig>;
 type Place = {
   settings: Pick<Settings, "version" | "root" | "env" | "loaded">;
   workspace: Workspace;
@@ -23,13 +24,15 @@ type Place = {
 
 /** Starts the MCP servers, and settles when the first request may be sent. Without any, their code is not loaded. */
 export async function openServers(
-  { settings, ...place }: Place & { settings: Settings },
+  configs: Configs,
+  place: Place & { settings: Settings },
   signal: AbortSignal,
 ): Promise<Servers | undefined> {
-  const { servers: configs } = settings.loaded.config.mcp;
+  const { settings } = place;
+  assertServers(settings, [...configs.keys()]);
   if (configs.size === 0) return undefined;
   await using held = new AsyncDisposableStack();
-  const servers = held.use(await startServers({ settings, ...place }, configs, signal));
+  const servers = held.use(await startServers(configs, place, signal));
   await servers.ready(signal);
   await assertNames(settings, servers);
   held.move();
@@ -38,8 +41,8 @@ export async function openServers(
 
 /** Starts servers where the calls of a run happen. */
 export async function startServers(
+  configs: Configs,
   { settings, workspace, allowance, post }: Place,
-  configs: Config["mcp"]["servers"],
   signal: AbortSignal,
 ): Promise<Servers> {
   const { Servers } = await import("../mcp/servers.ts");
@@ -59,7 +62,7 @@ export async function startServers(
 }
 
 /** The variables that may hold a secret of a server: commands never see them. */
-export function serverVariables({ mcp: { servers } }: Config): string[] {
+export function serverVariables(servers: Configs): string[] {
   return [...servers.values()].flatMap(({ transport }) => {
     const texts = transport.kind === "http" ? transport.headers : transport.env;
     const isSecret = transport.kind === "http" ? isSecretHeader : isNamedSecret;
@@ -73,10 +76,11 @@ export function serverVariables({ mcp: { servers } }: Config): string[] {
   });
 }
 
-/** The tools of servers that the flags leave. */
-export function offeredByServers(tools: readonly Tool[], settings: Settings): readonly Tool[] {
+/** The tools of servers that the flags leave, as the configuration wants them offered. */
+export function offeredByServers({ tools, listed }: Offer, settings: Settings): readonly Tool[] {
   const choice = toolChoice(settings);
-  return tools.filter(({ name }) => mayUse(name, choice));
+  const left = tools.filter(({ name }) => mayUse(name, choice));
+  return settings.loaded.config.mcp.expose === "list" ? listed(left) : left;
 }
 
 /** The instructions with what the servers say about their tools. */
@@ -84,6 +88,16 @@ export function withServers(instructions: Instructions, servers: Servers | undef
   const notes = servers?.notes ?? [];
   const blocks = notes.map(({ server, text }) => ({ path: `mcp:${server}`, text, server: true as const }));
   return { ...instructions, blocks: [...instructions.blocks, ...blocks] };
+}
+
+/** Tools of a server may be known later; the server itself is known now. */
+function assertServers({ tools: { allow, deny } }: Settings, names: readonly string[]): void {
+  for (const [flag, tools] of [["--allow-tool", allow] as const, ["--deny-tool", deny] as const])
+    for (const tool of tools.filter(namesServerTool)) {
+      if (names.some((name) => tool.startsWith(`${name}__`))) continue;
+      const hint = names.length === 0 ? "no server is configured" : `the servers are ${names.join(", ")}`;
+      throw new KodaError("usage", `${flag}: no MCP server has the tool "${tool}" (${hint})`);
+    }
 }
 
 /** A misspelt denial would deny nothing: a name in the flags must be a tool's, as far as that is known. */

@@ -1,6 +1,9 @@
+import type { Instructions } from "../agents/instructions.ts";
+import type { Skills } from "../agents/skills.ts";
 import type { EventOf } from "../engine/event.ts";
 import type { ModelSettings } from "../model/model.ts";
 import type { ConnectionFacts } from "../session/item.ts";
+import type { Plugins } from "../agents/plugins.ts";
 import type { ServerStatus } from "../mcp/servers.ts";
 import type { Session } from "../session/session.ts";
 import type { Settings } from "./settings.ts";
@@ -17,12 +20,16 @@ type Facts = {
   effort: ModelSettings["reasoningEffort"];
   isReplay: boolean;
   servers: readonly ServerStatus[];
-  instructions: readonly string[];
+  plugins: Plugins;
+  instructions: Instructions;
+  /** Those that the model can load. */
+  skills: Skills;
 };
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, servers } = facts;
+  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills, servers, plugins } =
+    facts;
   const { info, catalog, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
@@ -62,7 +69,9 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     },
     tools: catalog.current.tools.map(({ name }) => name),
     mcp: servers.map((server) => ({ ...server })),
-    instructions: [...instructions],
+    instructions: instructions.blocks.map(({ path }) => path),
+    skills: [...skills.byName.keys()],
+    plugins: plugins.list.map(({ name, version, revision }) => ({ name, version, revision })),
     skipped: [...settings.loaded.project.skipped],
     limits: givenOnly(limits),
   };

@@ -3,17 +3,19 @@ import { KodaError, messageOf } from "../errors.ts";
 import { finishName } from "../tools/finish.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { shortened } from "../session/graphemes.ts";
+import type { ItemOf, SkillText } from "../session/item.ts";
 import type { TodoItem } from "../session/todo.ts";
 import type { EventOf } from "./event.ts";
 import { judgeCall, tellHooks } from "./judge.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Repetition } from "./loop.ts";
-import type { Prepared } from "./prepare.ts";
+import { nameOfTool, type Prepared } from "./prepare.ts";
 import type { Turn } from "./turn.ts";
 
 /** One call: the verdict, `tool.start`, the tool, the result in the log, `tool.end`. Every call passes here. */
 export async function perform(turn: Turn, asked: Prepared, signal: AbortSignal): Promise<void> {
-  const { id, tool } = asked.call;
+  const { id } = asked.call;
+  const tool = nameOfTool(asked);
   const { todo } = turn.session;
   const listBefore = todo.items;
 
@@ -99,10 +101,11 @@ function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finish
   session.append(
     itemOf(call, result, durationMs),
     ...(list === undefined ? [] : [{ kind: "todo" as const, items: list }]),
+    ...(result.skill === undefined ? [] : [skillNote(result.skill)]),
   );
   count(ledger, result);
   events.post(endOf(call, result, durationMs));
-  const exposure = turn.watchKey(call.call.tool, resultText(result));
+  const exposure = turn.watchKey(nameOfTool(call), resultText(result));
   if (exposure !== undefined) events.post(exposure);
   if (list !== undefined) events.post({ type: "todo", items: [...list] });
 }
@@ -115,6 +118,11 @@ function withRewriting(result: ToolResult, { input }: Prepared): ToolResult {
 }
 
 const mostShown = 2_000;
+
+/** Loads a skill: its instructions as the log keeps them. */
+export function skillNote({ name, text, allowed }: SkillText): ItemOf<"note"> {
+  return { kind: "note", text, skill: { name, ...(allowed !== undefined && { allowed }) } };
+}
 
 function withNote(result: ToolResult, repetition: Repetition): ToolResult {
   if (repetition !== "repeated") return result;
@@ -140,12 +148,12 @@ function itemOf(prepared: Prepared, result: ToolResult, durationMs: number) {
   };
 }
 
-function endOf({ call }: Prepared, result: ToolResult, durationMs: number): EventOf<"tool.end"> {
+function endOf(call: Prepared, result: ToolResult, durationMs: number): EventOf<"tool.end"> {
   const { ok, denied, exitCode, signal, timedOut, hint, output } = result;
   return {
     type: "tool.end",
-    id: call.id,
-    tool: call.tool,
+    id: call.call.id,
+    tool: nameOfTool(call),
     ok,
     ...(denied !== undefined && { denied }),
     ...(exitCode !== undefined && { exit_code: exitCode }),

@@ -4,7 +4,8 @@ import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
 import { hookNote } from "./hooknote.ts";
 import type { HookVerdict } from "./hooks.ts";
-import { prepare, type Prepared } from "./prepare.ts";
+import { nameOfTool, prepare, type Prepared } from "./prepare.ts";
+import { skillRule } from "./skillrule.ts";
 import type { Turn } from "./turn.ts";
 
 /** A call as it would run, and the result in its place when it must not. */
@@ -23,18 +24,16 @@ export async function judgeCall(turn: Turn, call: Prepared, signal: AbortSignal)
     return { call, refusal: { ...failed(`Denied by the user's hook: ${denied.reason}`), denied: denied.rule } };
   if (rewritten === undefined) return { call };
   const text = JSON.stringify(rewritten.input);
-  const changed = await prepare(
-    { ...call.call, arguments: text },
-    turn.catalog.current.tools,
-    turn.contextOf(call.call.id),
-  );
+  const tools = "tool" in call ? [call.tool] : [];
+  const asked = { ...call.call, tool: nameOfTool(call), arguments: text };
+  const changed = { ...(await prepare(asked, tools, turn.contextOf(call.call.id))), call: call.call };
   const again = await refusalOf(turn, changed, signal);
   return { call: changed, ...(again !== undefined && { refusal: again }) };
 }
 
 /** The hooks after a call that has run. They cannot undo it: a denial is told to the model, as their context is. */
 export async function tellHooks(turn: Turn, call: Prepared, result: ToolResult, signal: AbortSignal): Promise<void> {
-  if (turn.hooks?.has("tool.after", call.call.tool) !== true) return;
+  if (turn.hooks?.has("tool.after", nameOfTool(call)) !== true) return;
   const { ok, exitCode } = result;
   const told = { ok, text: resultText(result), ...(exitCode !== undefined && { exit_code: exitCode }) };
   const facts = factsOf(call);
@@ -51,17 +50,20 @@ export async function tellHooks(turn: Turn, call: Prepared, result: ToolResult, 
 }
 
 /** True for a call that a hook wants to see. Hooks may write, so such a call runs alone and under guard. */
-export function isHooked({ hooks }: Pick<Turn, "hooks">, { call: { tool } }: Prepared): boolean {
+export function isHooked({ hooks }: Pick<Turn, "hooks">, call: Prepared): boolean {
+  const tool = nameOfTool(call);
   return hooks !== undefined && (hooks.has("tool.before", tool) || hooks.has("tool.after", tool));
 }
 
 async function askHooks(turn: Turn, call: Prepared, signal: AbortSignal): Promise<HookVerdict> {
-  if (turn.hooks?.has("tool.before", call.call.tool) !== true) return {};
+  if (turn.hooks?.has("tool.before", nameOfTool(call)) !== true) return {};
   return await turn.hooks.run({ on: "tool.before", ...factsOf(call) }, turn, signal);
 }
 
-function factsOf({ call, input, claim }: Prepared) {
-  return { tool: call.tool, call: call.id, input, writes: claim.writes === "unknown" ? undefined : claim.writes };
+function factsOf(prepared: Prepared) {
+  const { call, input, claim } = prepared;
+  const writes = claim.writes === "unknown" ? undefined : claim.writes;
+  return { tool: nameOfTool(prepared), call: call.id, input, writes };
 }
 
 /** The result of a call that must not run; undefined when it may. */
@@ -69,8 +71,14 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   if ("mistake" in call) return failed(call.mistake);
   const { tool, claim, input } = call;
   const { id } = call.call;
+  const narrowed = await skillRule(turn.activeSkill(), { tool, input, home: turn.contextOf(id).policy.home });
+  if (narrowed !== undefined) return deniedBy(narrowed);
   const preview = tool.preview && (() => tool.preview?.(input as never, { ...turn.contextOf(id), signal }));
   const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
   const verdict = await unlessAborted(Promise.resolve(asked), signal);
-  return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
+  return verdict.allow ? undefined : deniedBy(verdict.rule);
+}
+
+function deniedBy(rule: string): ToolResult {
+  return { ...failed(denialText(rule)), denied: rule };
 }

@@ -4,7 +4,7 @@ import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { Model, ModelInfo } from "../model/model.ts";
 import { textOfParts } from "../session/content.ts";
-import type { Item } from "../session/item.ts";
+import type { ActiveSkill, Item } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Catalog } from "../tools/catalog.ts";
 import type { ToolContext } from "../tools/tool.ts";
@@ -46,6 +46,8 @@ export type Turn = {
   readonly info: ModelInfo;
   readonly catalog: TurnCatalog;
   readonly gate: Gate;
+  /** The skill that narrows the calls of this turn, if one was loaded. */
+  readonly activeSkill: () => ActiveSkill | undefined;
   readonly system: string;
   readonly verification?: Verification;
   readonly task: Task;

@@ -21,6 +21,7 @@ export class StdioTransport implements Transport {
   #program: PipedProgram | undefined;
   #reading: Promise<void> | undefined;
   #fault: string | undefined;
+  #isClosing = false;
 
   constructor(start: Start) {
     this.#start = start;
@@ -45,6 +46,7 @@ export class StdioTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#program?.stop();
     await this.#reading;
   }
@@ -61,7 +63,9 @@ export class StdioTransport implements Transport {
     await program.stop();
     const { exitCode, signal, stopped } = await program.ended;
     const isOwn = stopped === undefined;
-    this.#fault = !isOwn ? fault : signal === undefined ? `exited with ${exitCode}` : `was killed by ${signal}`;
+    if (isOwn) this.#fault = signal === undefined ? `exited with ${exitCode}` : `was killed by ${signal}`;
+    // One that was closed had no fault of its own.
+    else if (!this.#isClosing) this.#fault = fault;
     this.onclose?.();
   }
 
@@ -93,4 +97,4 @@ async function* linesOf(output: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
 }
 
 const newline = 10;
-const exitMs = 100;
+const exitMs = 1_000;

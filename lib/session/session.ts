@@ -2,7 +2,7 @@ import { KodaError } from "../errors.ts";
 import type { Message } from "../model/message.ts";
 import type { Database } from "./database.ts";
 import { createFileLog, type FileLog } from "./files.ts";
-import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
+import type { ActiveSkill, EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 import { Lease } from "./lease.ts";
 import {
   appendItems,
@@ -89,6 +89,12 @@ export class Session implements AsyncDisposable {
   /** The environment that was recorded last. */
   get environment(): EnvironmentFacts | undefined {
     return this.#replay.latest.environment?.facts;
+  }
+
+  /** The skill that was loaded last, if that was after this place in the log. */
+  skillSince(seq: number): ActiveSkill | undefined {
+    const { skill } = this.#replay.latest;
+    return skill !== undefined && skill.seq > seq ? skill : undefined;
   }
 
   get todo(): TodoList {

@@ -1,10 +1,13 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type EndLine, exec, follow, type Line, start, using } from "../support/koda.ts";
+import { asInDocker, programWithout } from "../support/denied.ts";
+import { binary, checkLines, type EndLine, exec, follow, type Line, start, using } from "../support/koda.ts";
+import { serverOf } from "../support/mcp.ts";
 import { call, reply, say } from "../support/model-reply.ts";
 import { type Script, startModelServer } from "../support/model-server.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 import { until } from "../support/until.ts";
 
 type Hook = { on: string; command: string; match?: string; timeout?: string; required?: boolean };
@@ -119,6 +122,25 @@ test("a match that names no tool is told, since its hook would never run", async
   const told = (name: string, meant: string) =>
     `warn: The hook "true" (tool.before) may not run when it should: no tool is called "${name}" (did you mean "${meant}"?)`;
   expect(notices(events)).toEqual([told("bash", "Bash"), told("Wriet", "Write")]);
+});
+
+test("calls of a server's tools have hooks too", async () => {
+  await using place = makePlace({}, "/var/tmp");
+  const annotations = { readOnlyHint: true };
+  const echo = { name: "echo", does: "echo", annotations } as const;
+  const hooks = [
+    { on: "tool.before", match: "files__.*", command: `${log}; echo '{"input":{"a":2}}'` },
+    { on: "tool.before", match: "files__other", command: "echo no other >&2; exit 2" },
+  ];
+  configure(place, { hooks, mcp: { servers: { files: serverOf({ tools: [echo, { ...echo, name: "other" }] }) } } });
+  await using server = await startModelServer([[call("files__echo", { a: 1 }), call("files__other")], say("Done.")]);
+  const { end, events } = await exec(place, server, ["go"]);
+  expect([end.tools, notices(events)]).toEqual([{ ok: 1, failed: 0, denied: 1 }, []]);
+  expect(of(events, "tool.end")[0]?.summary).toEndWith('{"a":2}');
+  expect(logged(place).map(({ tool, input }) => [tool, input])).toEqual([
+    ["files__echo", { a: 1 }],
+    ["files__other", {}],
+  ]);
 });
 
 test("a rewritten input is what runs, what is shown, and what the model is told", async () => {
@@ -359,6 +381,32 @@ test("a hook that does not listen to TERM is killed at its timeout", async () =>
   expect([end.exit, notices(events)]).toEqual([0, [expect.stringContaining("it took longer than 300ms")]]);
   expect(processesWith(`sleep\0${mark}`)).toEqual([]);
 });
+
+test("hooks are held by Landlock alone as well", async () => {
+  await using place = makePlace({}, "/var/tmp");
+  const mark = 100_000 + Math.floor(Math.random() * 800_000);
+  const hooks = [
+    {
+      on: "prompt",
+      command: `echo x > ../outside; (trap '' TERM; setsid sleep ${mark}.1) & echo '{"context":"seen"}'`,
+    },
+    { on: "tool.before", command: "echo no >&2; exit 2" },
+  ];
+  configure(place, { hooks });
+  await using server = await startModelServer([write("a.txt"), say("Done.")]);
+  const program = programWithout(asInDocker, join(place.project, ".."));
+  const ran = await runIn(place, [program, binary, "exec", "--json", ...using(server), "go"]);
+  const { end, events } = checkLines(ran);
+  expect(of(events, "session.start")[0]?.sandbox.backend).toBe("landlock");
+  expect([...ending(end), end.tools.denied, existsSync(join(place.project, "../outside"))]).toEqual([
+    "done 0",
+    undefined,
+    1,
+    false,
+  ]);
+  expect(server.requests[0]?.lines.at(-1)?.text).toBe("The user's hook (prompt) says:\nseen");
+  expect(processesWith(`sleep\0${mark}`)).toEqual([]);
+}, 30_000);
 
 function processesWith(words: string): string[] {
   const lines = [...new Bun.Glob("[0-9]*/cmdline").scanSync("/proc")].map((path) => {

@@ -57,7 +57,7 @@ const rows: readonly [line: string, offers: string | readonly string[]][] = [
   ["exec --temperature ", []],
   ["exec ", []],
   ["nonsense ", []],
-  ["sandbox --al", "--allow-write --allow-read --allow-git --allow-net --allow-env"],
+  ["sandbox --al", "--allow-write --allow-read --allow-git --allow-config --allow-net --allow-env"],
   ["sandbox --mode plan -- compge", "compgen"],
   ["sandbox -- cat two", ["two words.md"]],
   ["sandbox -- cat --", []],

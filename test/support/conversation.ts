@@ -1,3 +1,5 @@
+import { noPrompts } from "../../lib/agents/prompts.ts";
+import { noSkills } from "../../lib/agents/skills.ts";
 import { Mailbox } from "../../lib/async/mailbox.ts";
 import type { HookConfig } from "../../lib/config/config.ts";
 import { loadConfig } from "../../lib/config/load.ts";
@@ -120,11 +122,15 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
       tools: [],
       mcp: [],
       instructions: [],
+      skills: [],
+      plugins: [],
       skipped: [],
       limits: {},
     },
     environment: () => (session.environment === undefined ? scene.environment : undefined),
     settings,
+    skills: noSkills,
+    prompts: noPrompts,
     own: { look: () => {}, has: () => false },
     watchKey: () => undefined,
     hooks: scene.hooks && openHooks(scene.hooks, { tools: [], warn: () => {} }),

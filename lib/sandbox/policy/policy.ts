@@ -35,6 +35,8 @@ export type Policy = {
   readonly copies: readonly SettingsCopy[];
   /** Commands may commit: the root's own `.git` is writable, but for what git would run. */
   readonly allowGit: boolean;
+  /** Files that tell other tools what to run may be changed. */
+  readonly allowConfig: boolean;
   readonly network: Network;
   readonly limits: ResourceLimits;
   /**
@@ -45,7 +47,11 @@ export type Policy = {
 };
 
 /** They are looked for while the run already begins, and again later: every policy of a run has the same list. */
-type RepositoryPaths = { paths: readonly string[] };
+type RepositoryPaths = {
+  paths: readonly string[];
+  /** Those of them that tell other tools what to run. */
+  config?: readonly string[];
+};
 
 /** A copy of a tool's settings without the credentials in them; the file itself is hidden. */
 export type SettingsCopy = {
@@ -84,6 +90,8 @@ export type Grants = {
   readonly write: readonly string[];
   /** `--allow-read`: what may be read though it is hidden by default. Goes through `resolve`. */
   readonly read: readonly string[];
+  /** Directories of the user's skills: readable, also where koda keeps its own state. Go through `resolve`. */
+  readonly skills?: readonly string[];
   /** `--deny-read`: hidden too. Goes through `resolve`. */
   readonly hide: readonly string[];
   /** koda's own state, which is hidden, and the user's configuration, never written. Go through `resolve`. */
@@ -96,6 +104,7 @@ export type Grants = {
   /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
   readonly copies: readonly SettingsCopy[];
   readonly allowGit: boolean;
+  readonly allowConfig: boolean;
   readonly network: Network;
   /** Overrides single standard limits. */
   readonly limits?: ResourceLimits;
@@ -107,7 +116,7 @@ const standardLimits: ResourceLimits = { processes: 8192 };
 
 /** The policy of a run, from what it was granted; throws where the project itself would be hidden. */
 export function policyOf(grants: Grants): Policy {
-  const { mode, root, home, tmp, privateTmp, allowGit, network, limits, resolve } = grants;
+  const { mode, root, home, tmp, privateTmp, allowGit, allowConfig, network, limits, resolve } = grants;
   const all = (paths: readonly string[]) => unique(paths.flatMap(resolve));
   const state = all(present(grants.dataDirectory));
   const denied = unique([...state, ...all(grants.hide)]);
@@ -115,7 +124,8 @@ export function policyOf(grants: Grants): Policy {
   const configFile = present(grants.configDirectory).map(configFileIn);
   const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants), ...(grants.automounts ?? [])])]);
   // Writable paths are readable, but for those that the user hides by name.
-  const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));
+  const opened = [...grants.read, ...(grants.skills ?? []), ...shownByDefault];
+  const read = [...all(opened), ...grants.write].filter((path) => !isOneOf(path, denied));
   refuseState([root, ...grants.write, ...all(grants.read)], state);
   refuseHiddenRoot(root, { hide, show: read, denied });
 
@@ -141,6 +151,7 @@ export function policyOf(grants: Grants): Policy {
       ({ at }) => !isInFolded(at, denied) && isHiddenBy(at, { hide: hide.map(folded), show: read, write }),
     ),
     allowGit,
+    allowConfig,
     network,
     limits: { ...standardLimits, ...limits },
   };
