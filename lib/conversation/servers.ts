@@ -1,10 +1,12 @@
+import { join } from "node:path";
 import type { Instructions } from "../agents/instructions.ts";
 import type { McpServerConfig } from "../config/config.ts";
 import { variablesIn } from "../config/mask.ts";
 import type { Event } from "../engine/event.ts";
 import type { Offer, Servers } from "../mcp/servers.ts";
 import { isSecretHeader } from "../model/headers.ts";
-import { readOnly } from "../sandbox/policy/policy.ts";
+import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
+import { hostTmp } from "../sandbox/policy/reach.ts";
 import type { Tool } from "../tools/tool.ts";
 import { KodaError } from "../errors.ts";
 import { isNamedSecret } from "../shell/env.ts";
@@ -53,12 +55,22 @@ export async function startServers(
     version: settings.version,
     root: settings.root,
     env: settings.env,
-    start: (line, options) => shell.open(line, { ...options, policy }),
+    start: (line, options) => shell.open(line, { ...options, env: { ...cachesIn(policy), ...options.env }, policy }),
     egress: { ...workspace.egress.ofTools, onRequest: (request) => workspace.connections.add(request) },
     writable: writableRoots(settings),
     mayStart: async () => (mayWrite ? workspace.guardWriter(signal) : undefined),
     warn: (message) => post({ type: "notice", level: "warn", code: "mcp", message }),
   });
+}
+
+/** Programs that fetch a server (`npx`, `uvx`) keep it in the user's home, where nothing can be written. */
+function cachesIn({ privateTmp, tmp }: Policy): Record<string, string> {
+  const place = privateTmp ? hostTmp : tmp;
+  return {
+    npm_config_cache: join(place, "npm-cache"),
+    UV_CACHE_DIR: join(place, "uv-cache"),
+    DENO_DIR: join(place, "deno-cache"),
+  };
 }
 
 /** The variables that may hold a secret of a server: commands never see them. */
