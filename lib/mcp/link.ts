@@ -10,7 +10,7 @@ import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
 import { changing, type Client, httpTransport, newClient, type Transport, withoutNull } from "./client.ts";
 import { type Expansion, expansionFor } from "./expansion.ts";
-import { serverFetch } from "./fetch.ts";
+import { forgotten, serverFetch } from "./fetch.ts";
 import { serverHeaders } from "./headers.ts";
 import { StdioTransport } from "./stdio.ts";
 
@@ -61,7 +61,7 @@ export async function open(name: string, config: McpServerConfig, opening: Openi
       { signal, timeout: config.startTimeoutMs },
     );
   } catch (error) {
-    if (error instanceof KodaError) throw error;
+    if (error instanceof KodaError) throw new KodaError(error.code, sanitize(error.message, secrets.texts));
     // Then its fault is known.
     await transport.close();
     throw new Error(describe(error), { cause: error });
@@ -100,9 +100,18 @@ async function transportTo(
     }
     case "http": {
       const url = expansion.text(config.url);
+      // The library's error would repeat it.
+      if (!URL.canParse(url))
+        throw new KodaError("config", 'its "url" is not an address when its variables are replaced');
       const headers = serverHeaders(config, expansion, { server: name, env, writable, signal });
-      const fetch = held.use(serverFetch({ egress, isUsers: !isProjects }, headers));
-      return { transport: httpTransport(url, fetch), faultOf: () => undefined };
+      let fault: string | undefined;
+      const onForgotten = () => {
+        fault = forgotten;
+        void transport.close();
+      };
+      const fetch = held.use(serverFetch({ egress, isUsers: !isProjects, onForgotten }, headers));
+      const transport = httpTransport(url, fetch);
+      return { transport, faultOf: () => fault };
     }
     default:
       return config satisfies never;
