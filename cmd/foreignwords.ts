@@ -57,7 +57,29 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["resume, continue", 'write koda exec --last "PROMPT", or koda exec --resume ID "PROMPT"'],
   ["fork", 'write koda session fork ID, or koda exec --fork ID "PROMPT"'],
   ["undo, rewind, rollback, revert", "write koda session rollback ID N, which can restore the files too"],
-  ["mcp, mcp-server", "koda connects to no MCP server; its tools are built in"],
+  ["mcp-server, mcp serve", "koda is no MCP server; koda mcp add connects it to one"],
+  ["mcp get, mcp ls, mcp show", "write koda mcp list"],
+  ["mcp rm, mcp delete", "write koda mcp remove NAME"],
+  ["mcp test, mcp status, mcp doctor", "write koda mcp check"],
+  [
+    "mcp add-json, mcp add-from-claude-desktop, mcp import",
+    "write koda exec --mcp-config FILE, which takes the format of .mcp.json",
+  ],
+  ["mcp enable, mcp disable", "write --config mcp.servers.NAME.enabled=false, or set that in your config.json"],
+  [
+    "mcp login, mcp logout, mcp auth",
+    "koda has no browser sign-in; write koda mcp add NAME --url URL --header NAME=VALUE",
+  ],
+  ["mcp reset-project-choices", "write --trust-project, which trusts a project for one run"],
+  [
+    "mcp add -t sse, mcp add --transport sse",
+    "koda does not speak SSE, only streamable HTTP; write --url URL if the server has that",
+  ],
+  ["mcp add -t, mcp add --transport", "leave it out; write --url URL for a server over HTTP, or -- CMD for a program"],
+  [
+    "mcp add -s, mcp add --scope",
+    "leave it out, since koda mcp add changes only your own config.json; a project has its .mcp.json",
+  ],
   [
     "plugin, plugins, extension, extensions, hook, hooks, agent, agents",
     "koda has none; put instructions for the model into AGENTS.md",

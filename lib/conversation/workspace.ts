@@ -19,7 +19,7 @@ import { guardRepositories, type Repositories, whyGitStaysClosed } from "./works
 type WorkspaceOptions = {
   settings: Pick<Settings, "env" | "loaded" | "dataDirectory">;
   connections: ConnectionLog;
-  /** Variables that may hold a provider's key. */
+  /** Variables that may hold the key of a provider or of an MCP server. */
   keyVariables: readonly string[];
   post: (event: Event) => void;
   reaper: Reaper | undefined;
@@ -180,7 +180,7 @@ function variablesFor(
 ): Record<string, string> {
   const tmp = policy.privateTmp ? hostTmp : policy.tmp;
   const { passEnv } = loaded.config.sandbox;
-  const { env: variables, notes } = childEnv(env, { pass: passEnv, tmp, providerKeys: keyVariables });
+  const { env: variables, notes } = childEnv(env, { pass: passEnv, tmp, keys: keyVariables });
   for (const message of notes) post({ type: "notice", level: "warn", code: "environment", message });
 
   // A confined command cannot reach the user's own proxies, and must not see their passwords.

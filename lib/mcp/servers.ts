@@ -53,6 +53,21 @@ export class Servers implements AsyncDisposable {
       throw new KodaError("config", `required MCP servers failed to initialize: ${missing.sort().join("; ")}`);
   }
 
+  /** Settles when each server is there or has failed once. */
+  async attempted(signal: AbortSignal): Promise<void> {
+    await unlessAborted(Promise.all(this.#servers.map(({ attempted }) => attempted)), signal);
+  }
+
+  /** The number of tools that each server offers. */
+  async toolCounts(): Promise<ReadonlyMap<string, number>> {
+    // It tells what is wrong with the others.
+    await this.offer();
+    const counts = this.#servers.map(
+      async (server) => [server.name, (await serverTools(server)).tools.length] as const,
+    );
+    return new Map(await Promise.all(counts));
+  }
+
   get statuses(): readonly ServerStatus[] {
     return this.#servers.map(({ name, state }) => ({ name, ...state }));
   }
