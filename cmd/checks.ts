@@ -13,6 +13,7 @@ import { keySource } from "../lib/model/key.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
+import { checkInstructions, checkPrompts, checkSkills, type UsedFile } from "./definitionscheck.ts";
 import { checkEgress } from "./egresscheck.ts";
 import { type CurrentProject, projectConfig } from "./project.ts";
 import { checkSandbox, type SandboxDetails } from "./sandboxcheck.ts";
@@ -24,6 +25,8 @@ export type DoctorCheck = {
   readonly message: string;
   /** The remedy, if the message does not name it. */
   readonly fix?: string;
+  /** The files that a run here would use. */
+  readonly files?: readonly UsedFile[];
 } & Partial<SandboxDetails>;
 
 export type CheckResult = Omit<DoctorCheck, "name">;
@@ -31,8 +34,11 @@ export type CheckResult = Omit<DoctorCheck, "name">;
 /** Checks everything that `koda exec` in this directory needs, without changing anything. */
 export async function checkAll(project: CurrentProject, signal: AbortSignal): Promise<DoctorCheck[]> {
   const { config } = await configOrDefaults(project);
-  const checks: readonly [name: string, check: () => Promise<CheckResult[]>][] = [
+  const checks: readonly [name: string, check: () => CheckResult[] | Promise<CheckResult[]>][] = [
     ["configuration", async () => await checkConfiguration(project)],
+    ["instructions", () => checkInstructions(project)],
+    ["skills", () => checkSkills(project)],
+    ["prompts", () => checkPrompts(project)],
     ["database", async () => [await checkDatabase(project)]],
     ["model", async () => [await checkModel(config, project, signal)]],
     ["sandbox", async () => [await checkSandbox(config, project)]],
@@ -51,7 +57,11 @@ export async function checkAll(project: CurrentProject, signal: AbortSignal): Pr
 }
 
 /** A KodaError is a failed check; any other error is a bug in koda. */
-async function run(name: string, check: () => Promise<CheckResult[]>, signal: AbortSignal): Promise<DoctorCheck[]> {
+async function run(
+  name: string,
+  check: () => CheckResult[] | Promise<CheckResult[]>,
+  signal: AbortSignal,
+): Promise<DoctorCheck[]> {
   try {
     return (await check()).map((finding) => ({ name, ...finding }));
   } catch (error) {

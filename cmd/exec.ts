@@ -1,4 +1,5 @@
 import { writableRoots } from "../lib/conversation/allowance.ts";
+import { expandRequest } from "../lib/conversation/definitions.ts";
 import { runTask } from "../lib/conversation/exec.ts";
 import { Host } from "../lib/conversation/host.ts";
 import { openConversation } from "../lib/conversation/open.ts";
@@ -100,7 +101,8 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   const { parts, late } = prompt.value;
   if (parts.length === 0) assertUnfinished(conversation.parts.session);
   if (late !== undefined) (await import("./lateinput.ts")).readLate(late, conversation.inbox);
-  const request = { prompt: parts, schema: settings.answerSchema, verify: settings.verify };
+  const asked = expandRequest(prompt.value, conversation.parts);
+  const request = { ...asked, schema: settings.answerSchema, verify: settings.verify };
   return { conversation, request, failOn: settings.failOn };
 }
 

@@ -131,7 +131,7 @@ const sandbox = grouped("Trust", {
 /** For every command that reads the project's configuration. */
 export const trust = grouped("Trust", {
   "trust-project": {
-    about: "Let this project's own configuration allow more, as yours does; without it, it can only tighten settings",
+    about: "Use this project's own skills and prompts, and let its configuration allow more, as yours does",
   },
 });
 
@@ -218,7 +218,7 @@ const cassette = grouped("Record and replay", {
 
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
-  bare: { about: "Ignore the configuration and instructions of the user and the project" },
+  bare: { about: "Ignore the configuration, instructions, skills and prompts of the user and the project" },
 });
 
 /** The flags of a command that runs no model. */

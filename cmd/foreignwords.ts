@@ -59,8 +59,12 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["undo, rewind, rollback, revert", "write koda session rollback ID N, which can restore the files too"],
   ["mcp, mcp-server", "koda connects to no MCP server; its tools are built in"],
   [
-    "plugin, plugins, extension, extensions, skill, skills, hook, hooks, agent, agents",
+    "plugin, plugins, extension, extensions, hook, hooks, agent, agents",
     "koda has none; put instructions for the model into AGENTS.md",
+  ],
+  [
+    "skill, skills",
+    "koda has no such command; it reads skills from ~/.agents/skills and other places (docs/skills.md)",
   ],
   ["login, logout, auth, setup-token, providers", "koda takes keys from variables; koda models lists them"],
   ["config, settings", "write koda doctor --config to see each value, or koda exec --config KEY=VALUE to set one"],

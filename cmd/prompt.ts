@@ -25,8 +25,11 @@ type PromptSource =
 /** The scripted model needs no prompt, since it always does the same. */
 const demoPrompt = "Write a small project with a failing test, and fix it.";
 
-/** The parts of a prompt, none when a session is continued without one, and stdin when it was silent. */
-type ReadPrompt = { parts: (TextPart | ImagePart)[]; late?: LateStdin };
+/**
+ * The parts of a prompt, none when a session is continued without one, and stdin when it was silent. `words` is the
+ * text without what was appended: the user's own words.
+ */
+type ReadPrompt = { parts: (TextPart | ImagePart)[]; words?: string | undefined; late?: LateStdin };
 
 /** The user's request: the prompt with stdin appended, and images. The signal ends the wait for a pipe. */
 export async function readPrompt(
@@ -53,7 +56,8 @@ export async function readPrompt(
   const input = bytes === undefined ? undefined : decodeInput(bytes, "stdin");
   if (mode === "require" && !input) throw new KodaError("usage", "stdin is empty, but --stdin require needs input");
   if (source.kind === "none" && continues && !input && images.length === 0) return { parts: [] };
-  return { parts: [{ type: "text", text: joined(prompt, input) }, ...images], ...(late && { late }) };
+  const text = joined(prompt, input);
+  return { parts: [{ type: "text", text }, ...images], words: prompt ?? text, ...(late && { late }) };
 }
 
 function sourceOf({ prompt, file, model }: PromptOptions): PromptSource {

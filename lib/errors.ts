@@ -16,6 +16,8 @@ export const exitByCode = {
   images: 1,
   invalid_image: 1,
   loop: 1,
+  // A hook of the user's denied the start or the prompt.
+  hook: 1,
 
   usage: 2,
   config: 2,

@@ -44,15 +44,16 @@ describe("npm run build finds bun", () => {
  * everyone's. An edge that is not here is a decision to be made; one that is here and is not used any more is struck.
  */
 const edges: Readonly<Record<string, readonly string[]>> = {
-  cmd: "async config conversation egress engine files model sandbox session shell sink system tools worktree".split(
+  cmd: "agents async config conversation egress engine files model sandbox session shell sink system tools worktree".split(
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
   conversation:
-    "agents async config egress engine files git mcp model sandbox session shell system tools trust worktree".split(
+    "agents async config egress engine files git hooks mcp model sandbox session shell system tools trust worktree".split(
       " ",
     ),
   mcp: "async config egress engine model session shell tools trust".split(" "),
+  hooks: ["async", "config", "engine", "session", "shell"],
   engine: "async config files model session tools trust worktree".split(" "),
   worktree: ["async", "config", "files", "git", "sandbox", "tools"],
   tools: "async config egress files git model sandbox session shell trust".split(" "),

@@ -68,5 +68,6 @@ async function sessions(): Promise<Offer[]> {
 
 async function tools(): Promise<Offer[]> {
   const { builtInTools } = await import("../../lib/tools/registry.ts");
-  return builtInTools.map(({ name }) => [name, ""]);
+  const { skillName } = await import("../../lib/tools/skill.ts");
+  return [...builtInTools.map(({ name }) => name), skillName].map((name) => [name, ""]);
 }

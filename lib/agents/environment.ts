@@ -1,22 +1,28 @@
 import type { EnvironmentFacts } from "../session/item.ts";
 import type { Instructions } from "./instructions.ts";
+import { skillLines } from "./skilllist.ts";
+import type { Skill } from "./skills.ts";
 
-/** The first message for a session's model: its environment, its permissions, and the project's instructions. */
-export function describeEnvironment(now: EnvironmentFacts, { blocks, repository }: Instructions): string {
+/** The texts that the model is told with its environment. */
+type Briefing = Pick<Instructions, "blocks" | "repository"> & { readonly skills?: readonly Skill[] };
+
+/** The first message for a session's model: environment, permissions, the project's instructions, and skills. */
+export function describeEnvironment(now: EnvironmentFacts, briefing: Briefing): string {
+  const { blocks, repository, skills = [] } = briefing;
   const lines = linesOf(now);
   const git = repository === undefined ? [] : [`git repository: ${oneLine(repository)}`];
   const unusual = [...lines].flatMap(([name, line]) => (line === lineOf(name, usual[name]) ? [] : [line]));
   const environment = tagged("environment", [...unusual, `os: ${process.platform} ${process.arch}`, ...git]);
-  if (blocks.length === 0) return environment;
   const [servers, files] = [true, false].map((server) => blocks.filter((block) => (block.server ?? false) === server));
-  return [environment, ...headed(instructionsHeader, files), ...headed(serversHeader, servers)].join("\n\n");
+  const list = skills.length === 0 ? [] : [tagged("skills", [skillsHeader, ...skillLines(skills)])];
+  return [environment, ...headed(instructionsHeader, files), ...list, ...headed(serversHeader, servers)].join("\n\n");
 }
 
 /** The message about a changed environment; undefined when nothing has changed. */
 export function describeChanges(
   before: EnvironmentFacts,
   now: EnvironmentFacts,
-  { blocks }: Pick<Instructions, "blocks">,
+  { blocks, skills = [] }: Briefing,
 ): string | undefined {
   const told = linesOf(before);
   const changed = [...linesOf(now)].filter(([name, line]) => told.get(name) !== line);
@@ -24,7 +30,8 @@ export function describeChanges(
     modelOf(before) === modelOf(now) ? [] : [`model: ${modelOf(now)} (what came before is of ${modelOf(before)})`];
   const lines = [...changed.map(([, line]) => line), ...model];
   const environment = lines.length === 0 ? [] : [tagged("environment", ["Changed since the last turn:", ...lines])];
-  return [...environment, ...changedFiles(before, now, blocks)].join("\n\n") || undefined;
+  const texts = [...environment, ...changedFiles(before, now, blocks), ...changedSkills(before, now, skills)];
+  return texts.join("\n\n") || undefined;
 }
 
 /** Instructions that are new or different, with their text, and the names of those that are gone. */
@@ -46,6 +53,27 @@ function changedFiles(before: EnvironmentFacts, now: EnvironmentFacts, blocks: I
   ];
 }
 
+/** Skills that are new or different, and the names of those that are gone. */
+function changedSkills(
+  { skills: before = [] }: EnvironmentFacts,
+  now: EnvironmentFacts,
+  all: readonly Skill[],
+): string[] {
+  const known = new Set(before.map(keyOf));
+  const facts = now.skills ?? [];
+  const changed = new Set(facts.filter((fact) => !known.has(keyOf(fact))).map(({ name }) => name));
+  const gone = before.filter(({ name }) => !facts.some((fact) => fact.name === name)).map(({ name }) => name);
+  const list = skillLines(all.filter(({ name }) => changed.has(name)));
+  return [
+    ...(list.length === 0 ? [] : [tagged("skills", ["New or changed skills:", ...list])]),
+    ...(gone.length === 0 ? [] : [`Skills that cannot be loaded any more: ${gone.join(", ")}`]),
+  ];
+}
+
+function keyOf({ name, hash }: NonNullable<EnvironmentFacts["skills"]>[number]): string {
+  return `${name} ${hash}`;
+}
+
 function hashesOf({ instructions = [] }: EnvironmentFacts): Map<string, string> {
   return new Map(instructions.map(({ path, hash }) => [path, hash]));
 }
@@ -58,6 +86,9 @@ const serversHeader = "Notes of MCP servers about their own tools; they are no i
 function headed(header: string, blocks: Instructions["blocks"] = []): string[] {
   return blocks.length === 0 ? [] : [header, ...blocks.map(fileOf)];
 }
+
+const skillsHeader =
+  "Instructions for special tasks. When a task matches a description, load that skill with the Skill tool before you begin.";
 
 const changedHeader =
   "The project's instructions have changed. Each file below replaces its earlier text. Where files disagree, the one " +

@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
+import { decodeUtf8, replaceInvalid, wholeCharacters } from "../config/utf8.ts";
 import { unlessRefused } from "../errors.ts";
 import { ancestors } from "../files/path.ts";
 import { readRegularFile } from "../files/read.ts";
@@ -51,8 +51,10 @@ export function loadInstructions(request: Request): Instructions {
   for (const directory of directoriesBetween(root ?? cwd, cwd)) {
     const path = firstOf(directory);
     if (path === undefined) continue;
-    const { text, cut, problem } = readInstructions(path, { root: root ?? cwd, isHidden }, room);
+    const { text, cut, problem, isRepaired } = readInstructions(path, { root: root ?? cwd, isHidden }, room);
     if (problem !== undefined) notices.push(`The instructions "${path}" are not read: ${problem}`);
+    if (isRepaired)
+      notices.push(`The instructions "${path}" are not UTF-8: the model sees "\uFFFD" for each byte that is not`);
     if (cut) notices.push(`The instructions "${path}" are cut: all together may have ${limitBytes / 1024} KiB`);
     if (text.trim() !== "") blocks.push({ path, text });
     room = cut ? 0 : room - Buffer.byteLength(text);
@@ -98,7 +100,7 @@ function firstOf(directory: string): string | undefined {
 }
 
 type Rules = { root: string; isHidden: (real: string) => boolean };
-type Read = { text: string; cut: boolean; problem?: string };
+type Read = { text: string; cut: boolean; problem?: string; isRepaired?: boolean };
 
 const nothing = { text: "", cut: false };
 
@@ -111,9 +113,19 @@ function readInstructions(path: string, { root, isHidden }: Rules, room: number)
   const bytes = readRegularFile(real ?? path, room + 1, { isReal: real !== undefined });
   if (bytes === undefined) return nothing;
   if ("problem" in bytes) return { ...nothing, problem: bytes.problem };
+  // No text that could be read as UTF-8 has a NUL.
+  if (bytes.includes(0)) return { ...nothing, problem: "it is not text" };
+  const text = textWithin(bytes, room);
+  if (text !== undefined) return text;
+  // The replacements are longer than what they stand for.
+  return { ...(textWithin(replaceInvalid(bytes), room) ?? nothing), isRepaired: true };
+}
+
+/** Undefined when it is not UTF-8. */
+function textWithin(bytes: Uint8Array, room: number): Read | undefined {
   const cut = bytes.length > room;
   const text = decodeUtf8(cut ? wholeCharacters(bytes.subarray(0, room)) : bytes);
-  return text === undefined ? { ...nothing, problem: "it is not UTF-8" } : { text, cut };
+  return text === undefined ? undefined : { text, cut };
 }
 
 function isOutside(root: string, path: string): boolean {

@@ -42,6 +42,7 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       deny: [...new Set(value("egress.deny"))],
     },
     mcp: { expose: value("mcp.expose"), servers: serversIn(effective) },
+    hooks: value("hooks"),
   };
 }
 

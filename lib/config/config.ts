@@ -35,6 +35,7 @@ export type Config = {
   };
   readonly egress: EgressConfig;
   readonly mcp: { readonly expose: McpExposure; readonly servers: ReadonlyMap<string, McpServerConfig> };
+  readonly hooks: readonly HookConfig[];
 };
 
 /** The levels of trust, lowest first: a project file can only lower it. */
@@ -51,6 +52,29 @@ export type EgressConfig = {
   /** In addition to the hosts that development needs. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
+};
+
+/** The moments at which a hook may run. */
+export const hookMoments = [
+  "session.start",
+  "prompt",
+  "tool.before",
+  "tool.after",
+  "stop",
+  "turn.end",
+  "session.end",
+] as const;
+export type HookMoment = (typeof hookMoments)[number];
+
+/** A command of the user's that runs at such a moment. */
+export type HookConfig = {
+  readonly on: HookMoment;
+  /** For whole names of tools; every tool when absent. */
+  readonly match?: RegExp;
+  readonly command: string;
+  readonly timeoutMs: number;
+  /** Its failure is a denial. */
+  readonly required: boolean;
 };
 
 /** The protocols that a provider may speak. */

@@ -1,8 +1,9 @@
 import type { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
+import { excerptOfJson } from "./excerpt.ts";
 import { isRecord } from "./json.ts";
 import { formatPath, isKeyName, namesBelow, placeBelow, type KeyPath } from "./keypath.ts";
-import { keys, type KeyName } from "./schema.ts";
+import { typedKeys, type KeyName } from "./schema.ts";
 
 /** A value from a file, a flag or a variable: checked, but not yet read. */
 export type ConfigEntry = { readonly path: KeyPath; readonly key: KeyName; readonly raw: unknown };
@@ -13,7 +14,7 @@ export type MakeError = (problem: string) => KodaError;
 /** The entries of a file's content, or of the part of it at `path`; throws at the first bad key or value. */
 export function entriesIn(value: unknown, fail: MakeError, path: KeyPath = [], place = ""): ConfigEntry[] {
   if (isKeyName(place)) return [entryOf(value, fail, path, place)];
-  if (!isRecord(value)) throw fail(`${nameOf(path)} is ${excerpt(value)}, expected an object`);
+  if (!isRecord(value)) throw fail(`${nameOf(path)} is ${excerptOfJson(value)}, expected an object`);
 
   return Object.entries(value).flatMap(([name, inner]) => {
     const next = placeBelow(place, name);
@@ -27,9 +28,11 @@ export function entriesIn(value: unknown, fail: MakeError, path: KeyPath = [], p
 }
 
 function entryOf(raw: unknown, fail: MakeError, path: KeyPath, key: KeyName): ConfigEntry {
-  const { type } = keys[key];
+  const { type } = typedKeys[key];
   if (type.read(raw) !== undefined) return { path, key, raw };
-  if (!type.secret) throw fail(`${nameOf(path)} is ${excerpt(raw)}, expected ${type.expected}`);
+  const fault = type.fault?.(raw, formatPath(path));
+  if (fault !== undefined) throw fail(fault);
+  if (!type.secret) throw fail(`${nameOf(path)} is ${excerptOfJson(raw)}, expected ${type.expected}`);
   throw fail(`${nameOf(path)} is not ${type.expected} (the value is not shown, it may be a secret)`);
 }
 
@@ -71,9 +74,4 @@ function checkHeaderName(name: string, fail: MakeError): void {
 
 function nameOf(path: KeyPath): string {
   return path.length === 0 ? "the top level" : `"${formatPath(path)}"`;
-}
-
-function excerpt(value: unknown): string {
-  const json = JSON.stringify(value) ?? "nothing";
-  return json.length <= 60 ? json : `${json.slice(0, 59)}…`;
 }

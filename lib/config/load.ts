@@ -56,7 +56,7 @@ async function applyFiles(effective: EffectiveValues, request: ConfigRequest, tr
 
 /**
  * A project file comes with someone's repository, so only values that allow less than before are applied, unless the
- * user trusts it. Even then it removes no denial.
+ * user trusts it. Even then it removes no denial and no hook.
  */
 function applyProject(effective: EffectiveValues, entries: readonly ConfigEntry[], trust: ProjectTrust): void {
   const origin = `project ${projectConfigName}` as const;
@@ -64,7 +64,8 @@ function applyProject(effective: EffectiveValues, entries: readonly ConfigEntry[
     if (keys[entry.key].type.denies) appendEntry(effective, entry, origin);
     else if (isNeverOfProject(entry)) trust.skip(`${projectConfigName}: ${nameOfSkipped(entry, trust)}`);
     else if (isNarrower(entry, effective) || trust.admits(`${projectConfigName}: ${nameOfSkipped(entry, trust)}`))
-      setEntries(effective, [entry], origin);
+      if (typedKeys[entry.key].type.grows) appendEntry(effective, entry, origin);
+      else setEntries(effective, [entry], origin);
   }
 }
 

@@ -24,8 +24,8 @@ export function applySet(effective: EffectiveValues, set: string): void {
 }
 
 /**
- * True for a `--config` whose value needs no masking, so that it may be printed. A command never may: only its user
- * knows which of its arguments are secrets.
+ * True for a `--config` whose value needs no masking, so that it may be printed. The program of a key never may: only
+ * its user knows which of its arguments are secrets.
  */
 export function isPrintable(set: string): boolean {
   return parseSet(set).every(({ key, raw }) => {

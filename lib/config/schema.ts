@@ -1,4 +1,5 @@
 import { editDialects, mcpExposures, modes, networks, wires } from "./config.ts";
+import { hookList } from "./hooklist.ts";
 import * as t from "./types.ts";
 
 type ConfigKey<T = unknown> = {
@@ -130,6 +131,8 @@ export const keys = {
   "egress.mode": row(t.choiceOf(networks), "allowlist", "The hosts that commands may reach; also `--net`."),
   "egress.allow": row(t.stringList, [], "More hosts that commands may reach; also `--allow-net`."),
   "egress.deny": row(t.denyList, [], "Hosts that commands may never reach; also `--deny-net`."),
+
+  hooks: { ...ofUser(hookList, "Commands that koda runs at certain moments: [hooks.md](hooks.md)."), default: [] },
 } as const satisfies Readonly<Record<string, ConfigKey>>;
 
 export type KeyName = keyof typeof keys;

@@ -15,6 +15,10 @@ export type ConfigType<T> = {
   readonly adds?: true;
   /** A list of denials: a project's items are added too, so that it cannot remove any. */
   readonly denies?: true;
+  /** A list that a trusted project adds to, and from which it removes nothing. */
+  readonly grows?: true;
+  /** The problem within a refused value, and its place there; absent where `expected` says enough. */
+  readonly fault?: (raw: unknown, place: string) => string | undefined;
   /** Messages do not repeat a refused value, since it may be a key in the wrong place. */
   readonly secret?: true;
   /** The value as `koda doctor` shows it, where a part of it may be a key. */

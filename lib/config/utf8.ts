@@ -16,3 +16,8 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
     throw error;
   }
 }
+
+/** The bytes with U+FFFD in place of those that are not UTF-8. */
+export function replaceInvalid(bytes: Uint8Array): Uint8Array {
+  return new TextEncoder().encode(new TextDecoder().decode(bytes));
+}

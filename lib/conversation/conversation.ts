@@ -1,10 +1,15 @@
+import type { Prompts } from "../agents/prompts.ts";
+import { loadSkill, type Skills, skillsNamed } from "../agents/skills.ts";
 import { within } from "../async/within.ts";
 import { AnswerJudge } from "../engine/answer.ts";
+import { skillNote } from "../engine/call.ts";
 import { Changes, type OwnOutput } from "../engine/changes.ts";
 import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
 import type { Event, EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
+import { hookNote } from "../engine/hooknote.ts";
+import { type Hooks, type HookVerdict, runEndHooks, runHooks } from "../engine/hooks.ts";
 import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
@@ -37,6 +42,8 @@ import { ownPlace } from "./workspace/ownplace.ts";
 export type TurnRequest = {
   prompt: Prompt;
   /** The JSON Schema that the answer has to match. */
+  /** The user's own words in it: the skills that they name are loaded. */
+  words?: string | undefined;
   schema?: JsonSchema | undefined;
   verify?: Pick<Verification, "command" | "most"> | undefined;
 };
@@ -49,6 +56,8 @@ type ConversationParts = {
   servers: Servers | undefined;
   ledger: Ledger;
   events: Events;
+  skills: Skills;
+  prompts: Prompts;
   /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
@@ -58,6 +67,8 @@ type ConversationParts = {
   /** For --patch. */
   patch?: RunPatch | undefined;
   watchKey: KeyWatch;
+  /** Absent when the user has configured none. */
+  hooks?: Hooks | undefined;
   /** The command line that continues the session; null when nothing is kept. */
   resume: string | null;
 };
@@ -75,10 +86,15 @@ export class Conversation implements AsyncDisposable {
   #verification: Verification | undefined;
   readonly #life = new AbortController();
   #running: Promise<void> | undefined;
+  /** The hooks on the start of the session have run. */
+  #hasBegun = false;
+  /** The length of the log when this run began. */
+  readonly #lengthAtStart: number;
 
   /** Takes ownership of the session, the workspace and the servers. */
   constructor(parts: ConversationParts) {
     this.parts = parts;
+    this.#lengthAtStart = parts.session.info.length;
     this.#hands = parts.workspace.open();
     this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
     parts.host.add(this);
@@ -103,14 +119,47 @@ export class Conversation implements AsyncDisposable {
     const changes = this.#newChanges();
     try {
       const stop = AbortSignal.any([signal, this.#life.signal]);
-      return yield* runTurn(this.#turn(request, changes), this.#opening(request), stop);
+      const turn = this.#turn(request, changes);
+      const words = yield* this.#askHooks(turn, request, stop);
+      return yield* runTurn(turn, [...this.#opening(request), ...words], stop);
     } finally {
-      for (const path of changes.paths) this.#changed.add(path);
-      this.#areChangesKnown &&= changes.isKnown;
+      const kept = this.#keep(changes);
       this.#running = undefined;
       resolve();
-      if (this.parts.patch?.keep(changes) !== true) await changes[Symbol.asyncDispose]();
+      await kept;
     }
+  }
+
+  /** The hooks on the end of the session, which has happened already. */
+  async *end({ status, text }: Outcome, signal: AbortSignal): AsyncGenerator<Event, void> {
+    if (this.parts.hooks?.has("session.end") !== true) return;
+    const changes = this.#newChanges();
+    const ground = { ...this.#ground(changes), progress: { work: Promise.resolve() } };
+    try {
+      yield* runEndHooks(ground, { on: "session.end", status, last_message: text }, signal);
+    } finally {
+      await this.#keep(changes);
+    }
+  }
+
+  /** The words of the hooks on a start and on a prompt. Nothing is recorded when one denies. */
+  async *#askHooks(turn: Turn, { prompt }: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, Item[]> {
+    const { start, session } = this.parts;
+    const words: Item[] = [];
+    if (!this.#hasBegun) {
+      const source = start.source === "new" ? "startup" : start.source;
+      words.push(...said("session.start", yield* runHooks(turn, { on: "session.start", source }, signal)));
+    }
+    this.#hasBegun = true;
+    if (prompt.length === 0) return words;
+    const occasion = { on: "prompt" as const, prompt: textOfParts(prompt), turn: session.info.turns + 1 };
+    return [...words, ...said("prompt", yield* runHooks(turn, occasion, signal))];
+  }
+
+  async #keep(changes: Changes): Promise<void> {
+    for (const path of changes.paths) this.#changed.add(path);
+    this.#areChangesKnown &&= changes.isKnown;
+    if (this.parts.patch?.keep(changes) !== true) await changes[Symbol.asyncDispose]();
   }
 
   /** False when the project is certainly as it was; undefined when that cannot be told. */
@@ -129,7 +178,7 @@ export class Conversation implements AsyncDisposable {
       filesChanged: this.#changed.size,
       ...this.#verified(),
       mcp: this.#missing,
-      resume,
+      resume: session.isEmpty ? null : resume,
     };
   }
 
@@ -157,36 +206,61 @@ export class Conversation implements AsyncDisposable {
 
   #turn({ prompt, schema, verify }: TurnRequest, changes: Changes): Turn {
     this.#verification = verify && { ...verify, attempts: 0, passed: false };
-    const { session, ledger, events, workspace, stance, host, watchKey } = this.parts;
+    const { session, ledger, stance } = this.parts;
     const { tools } = stance.catalog.current;
     const offers = (tool: string) => tools.some(({ name }) => name === tool);
     return {
       ...stance,
+      ...this.#ground(changes),
       system,
-      session,
       ledger,
-      events,
-      changes,
       compaction: this.#compaction,
-      watchKey,
       ...(this.#verification !== undefined && { verification: this.#verification }),
       task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && canEdit(tools), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
+      // A skill narrows the run in which it was loaded, and one that goes on with the same task.
+      activeSkill: () => session.skillSince(prompt.length === 0 ? 0 : this.#lengthAtStart),
       environment: this.parts.environment,
       inbox: this.inbox,
-      contextOf: (call, claim) => this.#contextOf(call, claim),
-      repositories: workspace.repositories,
       loop: new LoopGuard(),
-      progress: { text: "", usage: noUsage, work: Promise.resolve() },
-      heard: () => host.clocks.heard(),
+      progress: { text: "", usage: noUsage, mayHaveWritten: false, hasToldStop: false, work: Promise.resolve() },
+      heard: () => this.parts.host.clocks.heard(),
+    };
+  }
+
+  /** The part of a turn that its commands need. */
+  #ground(changes: Changes) {
+    const { session, events, workspace, host, watchKey, hooks } = this.parts;
+    return {
+      session,
+      events,
+      changes,
+      watchKey,
+      hooks,
+      contextOf: (call: string, claim?: Claim) => this.#contextOf(call, claim),
+      repositories: workspace.repositories,
       waits: () => host.clocks.pauseIdle(),
     };
   }
 
-  #opening({ prompt }: TurnRequest): Item[] {
+  #opening({ prompt, words = "" }: TurnRequest): Item[] {
     const environment = this.parts.environment();
     const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
-    return environment === undefined ? [request] : [environment, request];
+    return [...(environment === undefined ? [] : [environment]), ...this.#loadSkills(words), request];
+  }
+
+  /** Loads the skills that are named (`$deploy`). */
+  #loadSkills(words: string): Item[] {
+    const { skills, events, stance } = this.parts;
+    return skillsNamed(words, skills).flatMap((named) => {
+      const skill = loadSkill(named, stance.info.contextWindow);
+      const [level, message] =
+        "problem" in skill
+          ? (["warn", skill.problem] as const)
+          : (["info", `Loaded the skill "${skill.name}"`] as const);
+      events.post({ type: "notice", level, code: "skill", message });
+      return "problem" in skill ? [] : [skillNote(skill)];
+    });
   }
 
   #newChanges(): Changes {
@@ -224,5 +298,12 @@ export class Conversation implements AsyncDisposable {
 
 /** A turn that is being stopped has this long to record its end. */
 const graceMs = 3_000;
+
+/** The context of hooks that allowed it; throws when one denied. */
+function said(on: "session.start" | "prompt", { denied, context }: HookVerdict): Item[] {
+  if (denied !== undefined)
+    throw new KodaError("hook", `The ${on === "prompt" ? "prompt" : "session"} was denied by the ${denied.rule}`);
+  return context === undefined ? [] : [hookNote(on, context)];
+}
 
 const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";

@@ -1,3 +1,4 @@
+import { projectConfigName } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import { endpointOf } from "../model/address.ts";
 import { isDemo } from "../model/demoname.ts";
@@ -44,6 +45,8 @@ export function assertConfigured(recorded: Recorded, { loaded, env }: Settings):
   if (isDemo(provider) || providersOf(loaded.config.providers, env).some(({ name }) => name === provider)) return;
   const before = recorded.environment?.connection;
   const stay = flagsFor(before?.endpoint ?? "URL", before?.keyVariable);
+  const isIgnored = loaded.project.skipped.includes(`${projectConfigName}: providers`);
+  const trust = isIgnored ? "--trust-project to use the project's own providers, " : "";
   const other = "or name another model with -m PROVIDER/MODEL";
   if (isUnnamed(recorded))
     throw new KodaError(
@@ -53,7 +56,7 @@ export function assertConfigured(recorded: Recorded, { loaded, env }: Settings):
   throw new KodaError(
     "config",
     `Session "${id}" used ${provider}/${model}, and the provider "${provider}" is not configured any more: ` +
-      `add providers.${provider} to the configuration, pass ${stay}, ${other}`,
+      `add providers.${provider} to the configuration, pass ${trust}${stay}, ${other}`,
   );
 }
 

@@ -1,5 +1,7 @@
 import { describeChanges, describeEnvironment } from "../agents/environment.ts";
 import { type Instructions, instructionFacts } from "../agents/instructions.ts";
+import { skillFacts } from "../agents/skilllist.ts";
+import type { Skills } from "../agents/skills.ts";
 import type { ModelInfo } from "../model/model.ts";
 import type { ConnectionFacts, EnvironmentFacts, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
@@ -14,6 +16,8 @@ type Facts = {
   info: ModelInfo;
   connection: ConnectionFacts | undefined;
   instructions: Instructions;
+  /** Those that the model can load. */
+  skills: Skills;
 };
 
 /**
@@ -24,15 +28,23 @@ type Facts = {
 export function environmentItem(session: Session, facts: Facts): ItemOf<"environment"> | undefined {
   const now = environmentOf(facts);
   const before = session.environment;
-  const { instructions } = facts;
+  const briefing = { ...facts.instructions, skills: [...facts.skills.byName.values()] };
   const isNew = before === undefined;
-  const text = isNew ? describeEnvironment(now, instructions) : describeChanges(before, now, instructions);
+  const text = isNew ? describeEnvironment(now, briefing) : describeChanges(before, now, briefing);
   // A change that does not concern the model is recorded without a text.
   const isSame = text === undefined && Bun.deepEquals(before?.connection, now.connection);
   return isSame ? undefined : { kind: "environment", text: text ?? "", facts: now };
 }
 
-function environmentOf({ settings, allowance, workspace, info, connection, instructions }: Facts): EnvironmentFacts {
+function environmentOf({
+  settings,
+  allowance,
+  workspace,
+  info,
+  connection,
+  instructions,
+  skills,
+}: Facts): EnvironmentFacts {
   const { root, tmp, write } = workspace.policy;
   const { mode, ...granted } = allowance;
   return {
@@ -46,6 +58,7 @@ function environmentOf({ settings, allowance, workspace, info, connection, instr
     provider: info.provider,
     granted,
     instructions: instructionFacts(instructions),
+    ...(skills.byName.size > 0 && { skills: skillFacts(skills) }),
     ...(connection !== undefined && { connection }),
   };
 }

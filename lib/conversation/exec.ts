@@ -38,9 +38,8 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   }
 
   try {
-    const closing = host[Symbol.asyncDispose]();
-    if (conversation === undefined) await closing;
-    else yield* conversation.parts.events.until(closing);
+    if (conversation === undefined) await host[Symbol.asyncDispose]();
+    else yield* close(host, conversation, outcome);
   } catch (error) {
     if (!(error instanceof KodaError)) await task.report(error);
     outcome = failedAfterwards(outcome, error);
@@ -52,6 +51,14 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   // The time limit also holds while the answer is being delivered.
   host.clocks.stop();
   yield endEvent(outcome, totals);
+}
+
+async function* close(host: Host, conversation: Conversation, outcome: Outcome): AsyncGenerator<Event, void> {
+  try {
+    yield* conversation.end(outcome, host.signal);
+  } finally {
+    yield* conversation.parts.events.until(host[Symbol.asyncDispose]());
+  }
 }
 
 /** An answer is not trustworthy when none of its commands could run. */

@@ -1,34 +1,33 @@
-import { type Instructions, loadInstructions, noInstructions } from "../agents/instructions.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
+import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
-import type { EditDialect } from "../config/config.ts";
-import type { Servers } from "../mcp/servers.ts";
 import type { ModelInfo } from "../model/model.ts";
-import { isHidden } from "../sandbox/policy/reach.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
+import { finishName } from "../tools/finish.ts";
+import { builtInTools } from "../tools/registry.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
-import { Catalogs } from "./catalogs.ts";
 import { connectionFor } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
-import { offeredByServers, openServers, withServers } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { startEvent } from "./start.ts";
+import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
+import { openToolkit } from "./toolkit.ts";
 import { toolChoice, toolsOf } from "./tools.ts";
-import { openWorkspace, type Workspace } from "./workspace.ts";
+import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
 
 type ConversationOptions = {
@@ -60,17 +59,18 @@ export async function openConversation(
   const { model, info, facts: connection, keyVariables } = connected;
 
   const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
-  for (const notice of notices) post(notice);
+  const { skills, prompts } = definitionsFor(settings, allowance);
+  for (const notice of [...notices, ...definitionNotices({ skills, prompts })]) post(notice);
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
-  const workspace = held.use(await openWorkspace(options));
-  const instructions = instructionsOf(settings, workspace, post);
-  const servers = held.use(await openServers({ settings, workspace, allowance, post }, signal));
-  const catalog = await openCatalog({ settings, workspace, edit: connected.edit, servers });
+  const workspace = held.use(await openWorkspace({ ...options, skillDirectories: directoriesOf(skills) }));
+  const place = { settings, workspace, allowance, info, edit: connected.edit, skills, post };
+  const toolkit = held.use(await openToolkit(place, signal));
+  const { catalog, servers } = toolkit;
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
   const stance = { model, info, catalog, gate, allowance };
-  const known = () => withServers(instructions, servers);
+  const facts = { settings, workspace, connection, skills: toolkit.skills };
   const conversation = new Conversation({
     host,
     session,
@@ -80,41 +80,25 @@ export async function openConversation(
     ledger: openLedger(limitsOf(settings)),
     events,
     start: startEvent({
+      ...facts,
       session,
       stance,
-      workspace,
-      settings,
-      connection,
       effort: connected.effort,
       isReplay: host.traffic.replayed !== undefined,
+      instructions: toolkit.instructions,
       servers: servers?.statuses ?? [],
-      instructions: instructions.blocks.map(({ path }) => path),
     }),
-    environment: () =>
-      environmentItem(session, { settings, allowance, workspace, info, connection, instructions: known() }),
+    environment: () => environmentItem(session, { ...facts, instructions: toolkit.told(), allowance, info }),
+    skills,
+    prompts,
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
+    hooks: await hooksOf(settings, post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
   return conversation;
-}
-
-/** The project's instructions; what is wrong with them is a notice. */
-function instructionsOf(settings: Settings, { policy }: Workspace, post: (event: Event) => void): Instructions {
-  if (settings.bare) return noInstructions;
-  const instructions = loadInstructions({ cwd: settings.root, isHidden: (real) => isHidden(real, policy) });
-  for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
-  return instructions;
-}
-
-type Offering = { settings: Settings; workspace: Workspace; edit: EditDialect; servers: Servers | undefined };
-
-async function openCatalog({ settings, workspace, edit, servers }: Offering): Promise<Catalogs> {
-  const withoutCommands = workspace.backend.filesystem === "no commands";
-  const builtIn = toolsOf(settings, { edit, withoutCommands });
-  return await Catalogs.open({ builtIn, servers, choose: (tools) => offeredByServers(tools, settings) });
 }
 
 type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };
@@ -150,6 +134,16 @@ function assertUsable(settings: Settings): void {
   toolsOf(settings);
   parseRules(settings.loaded.config.egress);
   parseUpstream(settings.env);
+}
+
+/** Most runs have none, and load nothing for them. */
+async function hooksOf({ loaded: { config } }: Settings, post: (event: Event) => void): Promise<Hooks | undefined> {
+  if (config.hooks.length === 0) return undefined;
+  const { openHooks } = await import("../hooks/hooks.ts");
+  return openHooks(config.hooks, {
+    tools: [...builtInTools.map(({ name }) => name), finishName],
+    warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
+  });
 }
 
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */

@@ -1,3 +1,5 @@
+import type { Instructions } from "../agents/instructions.ts";
+import type { Skills } from "../agents/skills.ts";
 import type { EventOf } from "../engine/event.ts";
 import type { ModelSettings } from "../model/model.ts";
 import type { ConnectionFacts } from "../session/item.ts";
@@ -17,12 +19,14 @@ type Facts = {
   effort: ModelSettings["reasoningEffort"];
   isReplay: boolean;
   servers: readonly ServerStatus[];
-  instructions: readonly string[];
+  instructions: Instructions;
+  /** Those that the model can load. */
+  skills: Skills;
 };
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, servers } = facts;
+  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills, servers } = facts;
   const { info, catalog, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
@@ -62,7 +66,8 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     },
     tools: catalog.current.tools.map(({ name }) => name),
     mcp: servers.map((server) => ({ ...server })),
-    instructions: [...instructions],
+    instructions: instructions.blocks.map(({ path }) => path),
+    skills: [...skills.byName.keys()],
     skipped: [...settings.loaded.project.skipped],
     limits: givenOnly(limits),
   };

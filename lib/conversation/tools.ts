@@ -5,6 +5,7 @@ import { deleteTool } from "../tools/delete.ts";
 import { editTool } from "../tools/edit.ts";
 import { finishName, finishTool } from "../tools/finish.ts";
 import { builtInTools } from "../tools/registry.ts";
+import { skillName, type SkillSource, skillTool } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
 import { writeTool } from "../tools/write.ts";
 import { namesServerTool, offeredTools } from "../trust/gate.ts";
@@ -15,20 +16,28 @@ type Wanted = Pick<Settings, "tools" | "requiresFinish" | "answerSchema"> & {
   loaded: { config: { mcp: Pick<Settings["loaded"]["config"]["mcp"], "servers"> } };
 };
 
-type Offer = { edit?: EditDialect; withoutCommands?: boolean };
+type Offer = { edit?: EditDialect; withoutCommands?: boolean; skills?: SkillSource };
 
-/** The tools of a run, with Edit or ApplyPatch. Finish is one of them only when nothing else may end the run. */
-export function toolsOf(settings: Wanted, { edit = "edit", withoutCommands = false }: Offer = {}): readonly Tool[] {
+/**
+ * The tools of a run, with Edit or ApplyPatch. Finish is one of them only when nothing else may end the run, and Skill
+ * only where there is a skill, though both flags may name it anywhere.
+ */
+export function toolsOf(
+  settings: Wanted,
+  { edit = "edit", withoutCommands = false, skills = noSource }: Offer = {},
+): readonly Tool[] {
   const { requiresFinish, answerSchema, tools } = settings;
   if (requiresFinish && tools.deny.includes(finishName))
     throw new KodaError("usage", `--deny-tool ${finishName} cannot be used with --finish required, which needs it`);
   assertServers(settings);
-  const known = requiresFinish ? [...builtInTools, finishTool(answerSchema)] : builtInTools;
+  const known = [...builtInTools, skillTool(skills), ...(requiresFinish ? [finishTool(answerSchema)] : [])];
   const offered = offeredTools(known, toolChoice(settings), withoutCommands);
   if (settings.model.edit === "patch" && canEdit(offered) && !mayPatch(settings)) throw patchNotAllowed();
   const { twin } = edit === "patch" && mayPatch(settings) ? applyPatchTool : editTool;
-  return offered.filter(({ name }) => name !== twin);
+  return offered.filter(({ name }) => name !== twin && (name !== skillName || skills.names.length > 0));
 }
+
+const noSource: SkillSource = { names: [], load: () => ({ problem: "There are no skills" }) };
 
 /** Tools of a server are known later; the server itself is known now. */
 function assertServers({ tools: { allow, deny }, loaded }: Wanted): void {

@@ -30,16 +30,18 @@ type WorkspaceOptions = {
 type OpenOptions = Omit<WorkspaceOptions, "settings" | "connections"> & {
   settings: ConfinementOptions["settings"] & Pick<Settings, "loaded" | "database">;
   allowance: Allowance;
+  skillDirectories?: ConfinementOptions["skillDirectories"];
   /** Called before anything can run; it throws when this confinement will not do. */
   accept: (confinement: Confinement) => void | Promise<void>;
 };
 
 /** The workspace in the strongest sandbox that works here. */
-export async function openWorkspace({ settings, allowance, accept, ...options }: OpenOptions): Promise<Workspace> {
+export async function openWorkspace(open: OpenOptions): Promise<Workspace> {
+  const { settings, allowance, accept, skillDirectories = [], ...options } = open;
   const keeps = settings.database === inMemory ? undefined : settings.dataDirectory;
   const connections = new ConnectionLog(keeps, options.post);
   await using held = new AsyncDisposableStack();
-  const confinement = held.use(await openConfinement({ settings, allowance, connections }));
+  const confinement = held.use(await openConfinement({ settings, allowance, skillDirectories, connections }));
   await accept(confinement);
   const workspace = new Workspace(confinement, { settings, connections, ...options });
   held.move();

@@ -2,43 +2,54 @@ import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { finishName } from "../tools/finish.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
-import { denialText } from "../trust/gate.ts";
+import { shortened } from "../session/graphemes.ts";
+import type { ItemOf, SkillText } from "../session/item.ts";
 import type { TodoItem } from "../session/todo.ts";
 import type { EventOf } from "./event.ts";
+import { judgeCall, tellHooks } from "./judge.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Repetition } from "./loop.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Turn } from "./turn.ts";
 
-/** One call: the verdict, `tool.start`, the tool, the result in the log, `tool.end`. */
-export async function perform(turn: Turn, call: Prepared, signal: AbortSignal): Promise<void> {
-  const { id, tool } = call.call;
+/** One call: the verdict, `tool.start`, the tool, the result in the log, `tool.end`. Every call passes here. */
+export async function perform(turn: Turn, asked: Prepared, signal: AbortSignal): Promise<void> {
+  const { id, tool } = asked.call;
   const { todo } = turn.session;
   const listBefore = todo.items;
 
-  const refusal = await attempt(() => refusalOf(turn, call, signal));
+  const { call, refusal } = await judge(turn, asked, signal);
   turn.events.post({ type: "tool.start", id, tool, input: call.input, effect: call.claim.effect });
   const startedAt = performance.now();
-  const { result, error }: Attempted<ToolResult> =
-    refusal.result === undefined
-      ? interruptedBy(signal, await attempt(() => run(turn, call, signal)))
-      : { ...refusal, result: refusal.result };
+  const attempted: Attempted<ToolResult> =
+    refusal ?? interruptedBy(signal, await attempt(() => run(turn, call, signal)));
+  const { result, error } = attempted;
   const durationMs = Math.round((performance.now() - startedAt) * 10) / 10;
 
-  // A turn may end again and again the same way, as long as its end is not accepted.
-  const isObserved = error === undefined && tool !== finishName;
-  const repetition = isObserved ? turn.loop.observe(tool, call.input, lastingText(result)) : "new";
+  // A turn may end again and again the same way, as long as its end is not accepted; a denied end is no end.
+  const isObserved = error === undefined && (tool !== finishName || result.denied !== undefined);
+  const repetition = isObserved ? turn.loop.observe(tool, asked.input, lastingText(result)) : "new";
   const list = todo.items === listBefore ? undefined : todo.items;
-  finish(turn, call, { result: withNote(result, repetition), durationMs, list });
+  const told = call === asked ? result : withRewriting(result, call);
+  finish(turn, call, { result: withNote(told, repetition), durationMs, list });
   if (error !== undefined) throw error.cause;
+  if (refusal === undefined) await tellHooks(turn, call, result, signal);
   if (repetition === "stuck")
     throw new KodaError("loop", `The model keeps calling ${tool} with the same arguments and the same result`);
+}
+
+/** The call as it will run, or the result in its place. */
+async function judge(turn: Turn, asked: Prepared, signal: AbortSignal) {
+  const { result: judged, error } = await attempt(() => judgeCall(turn, asked, signal));
+  if ("ok" in judged) return { call: asked, refusal: { result: judged, ...(error && { error }) } };
+  const { call, refusal } = judged;
+  return { call, refusal: refusal && { result: refusal } };
 }
 
 type Attempted<T> = { result: T | ToolResult; error?: { cause: unknown } };
 
 /** Turns a failure into a result: every call has one, however it ended. */
-async function attempt<T extends ToolResult | undefined>(work: () => Promise<T>): Promise<Attempted<T>> {
+async function attempt<T extends object>(work: () => Promise<T>): Promise<Attempted<T>> {
   try {
     return { result: await work() };
   } catch (cause) {
@@ -52,17 +63,6 @@ function interruptedBy(signal: AbortSignal, attempted: Attempted<ToolResult>): A
   const note = { type: "text" as const, text: `[interrupted: ${messageOf(signal.reason)}]\n` };
   const { result } = attempted;
   return { result: { ...result, ok: false, parts: [note, ...result.parts] }, error: { cause: signal.reason } };
-}
-
-/** The result of a call that must not run; undefined when it may. */
-async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult | undefined> {
-  if ("mistake" in call) return failed(call.mistake);
-  const { tool, claim, input } = call;
-  const { id } = call.call;
-  const preview = tool.preview && (() => tool.preview?.(input as never, { ...turn.contextOf(id), signal }));
-  const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
-  const verdict = await unlessAborted(Promise.resolve(asked), signal);
-  return verdict.allow ? undefined : { ...failed(denialText(verdict.rule)), denied: verdict.rule };
 }
 
 /** A call that ignores an abort is abandoned after this time. */
@@ -100,12 +100,27 @@ function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finish
   session.append(
     itemOf(call, result, durationMs),
     ...(list === undefined ? [] : [{ kind: "todo" as const, items: list }]),
+    ...(result.skill === undefined ? [] : [skillNote(result.skill)]),
   );
   count(ledger, result);
   events.post(endOf(call, result, durationMs));
   const exposure = turn.watchKey(call.call.tool, resultText(result));
   if (exposure !== undefined) events.post(exposure);
   if (list !== undefined) events.post({ type: "todo", items: [...list] });
+}
+
+/** The model has to know what ran in the place of its own arguments. */
+function withRewriting(result: ToolResult, { input }: Prepared): ToolResult {
+  const shown = shortened(JSON.stringify(input), mostShown);
+  const note = `[koda: the user's hook changed the arguments of this call to ${shown}]\n\n`;
+  return { ...result, parts: [{ type: "text", text: note }, ...result.parts] };
+}
+
+const mostShown = 2_000;
+
+/** Loads a skill: its instructions as the log keeps them. */
+export function skillNote({ name, text, allowed }: SkillText): ItemOf<"note"> {
+  return { kind: "note", text, skill: { name, ...(allowed !== undefined && { allowed }) } };
 }
 
 function withNote(result: ToolResult, repetition: Repetition): ToolResult {

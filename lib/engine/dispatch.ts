@@ -1,7 +1,9 @@
 import { KodaError } from "../errors.ts";
 import type { CallPart } from "../model/message.ts";
+import type { Claim } from "../trust/claim.ts";
 import { perform } from "./call.ts";
 import type { Event, Notice } from "./event.ts";
+import { isHooked } from "./judge.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { waves } from "./schedule.ts";
 import type { Turn } from "./turn.ts";
@@ -25,11 +27,18 @@ export async function* dispatch(
   if (calls.some(({ tool }) => tool === "Bash")) turn.changes.watch(signal).catch(() => undefined);
   const { tools } = turn.catalog.current;
   const prepared = await Promise.all(calls.map((call) => prepare(call, tools, turn.contextOf(call.id))));
-  for (const wave of waves(prepared)) {
+  for (const wave of waves(prepared.map((call) => ({ call, claim: scheduledAs(turn, call) })))) {
     signal.throwIfAborted();
-    if (wave.some(mayWrite)) yield* runWriting(turn, wave, signal);
-    else yield* runTogether(turn, wave, signal);
+    const together = wave.map(({ call }) => call);
+    turn.progress.mayHaveWritten ||= together.some(mayWrite);
+    if (together.some((call) => mayWrite(call) || isHooked(turn, call))) yield* runWriting(turn, together, signal);
+    else yield* runTogether(turn, together, signal);
   }
+}
+
+/** A call that a hook wants to see runs alone: the hook may write anything, and may change the call. */
+function scheduledAs(turn: Turn, call: Prepared): Claim {
+  return isHooked(turn, call) ? { ...call.claim, writes: "unknown" } : call.claim;
 }
 
 /** The calls fail while another run keeps this one from writing; the model may try them again. */
@@ -48,9 +57,11 @@ function mayWrite(call: Prepared): boolean {
   return call.claim.effect !== "read" || ("tool" in call && call.tool.isGuarded === true);
 }
 
+type Guarded = Pick<Turn, "repositories" | "events" | "session"> & { changes: Pick<Turn["changes"], "watch"> };
+
 /** Work that may write. The user and the model are told what it left behind that git or koda would execute. */
 export async function* runGuarded<T>(
-  turn: Turn,
+  turn: Guarded,
   work: AsyncGenerator<Event, T>,
   signal: AbortSignal,
 ): AsyncGenerator<Event, T> {

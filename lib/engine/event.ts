@@ -74,7 +74,9 @@ const start = z.strictObject({
   mcp: z.array(server),
   /** Files whose text was given to the model. */
   instructions: z.array(z.string()),
-  /** Settings of project files that were not applied. */
+  /** The names of the skills that the model can load. */
+  skills: z.array(z.string()),
+  /** Settings and files of the project that were ignored. */
   skipped: z.array(z.string()),
   limits: z.record(z.string(), z.number()),
 });

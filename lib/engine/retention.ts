@@ -22,8 +22,8 @@ const longestPromptShare = 0.3;
 const cutPromptShare = 0.2;
 
 /**
- * Chooses what stays verbatim: the environment, the first prompt, the latest prompts, the todo list, and the last
- * messages, in which long results are trimmed.
+ * Chooses what stays verbatim: the environment, the first prompt, the latest prompts, the todo list, the active skill,
+ * and the last messages, in which long results are trimmed.
  */
 export function retain(items: readonly LoggedItem[], window: number): Retention {
   const tail = tailOf(items, window * tailShare);
@@ -36,6 +36,7 @@ export function retain(items: readonly LoggedItem[], window: number): Retention 
     ...latestWithin(prompts.slice(1), room),
     ...items.filter(({ kind }) => kind === "images_removed"),
     ...lastOf(items, (item) => item.kind === "todo"),
+    ...lastOf(items, (item) => item.kind === "note" && item.skill !== undefined),
     ...lastOf(items, (item) => item.kind === "turn_start" || item.kind === "turn_end"),
   ]);
   const seqs = new Set([...kept, ...tail].map(({ seq }) => seq));

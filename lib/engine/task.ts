@@ -17,12 +17,12 @@ export function taskOf(prompt: Prompt, { mayWrite, todo }: { mayWrite: boolean; 
 }
 
 /** The state of the turn when a reply makes no calls. */
-export function circumstancesOf({ task, session, changes, catalog, ledger }: Turn): Circumstances {
+export function circumstancesOf({ task, session, progress, catalog, ledger }: Turn): Circumstances {
   const { items } = session.todo;
   const open = items === task.earlierTodos ? [] : items.filter(({ status }) => status !== "done");
   return {
     openTodos: open.map(({ text }) => text),
-    unchangedTask: changes.isWatching ? undefined : task.prompt,
+    unchangedTask: progress.mayHaveWritten ? undefined : task.prompt,
     // The last request is for the best answer so far, without tools.
     mayGoOn: catalog.current.tools.length > 0 && limitReached(ledger) === undefined && !isLastRequest(ledger),
   };

@@ -3,7 +3,8 @@ import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { Model, ModelInfo } from "../model/model.ts";
-import type { Item } from "../session/item.ts";
+import { textOfParts } from "../session/content.ts";
+import type { ActiveSkill, Item } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Catalog } from "../tools/catalog.ts";
 import type { ToolContext } from "../tools/tool.ts";
@@ -11,15 +12,18 @@ import type { Gate } from "../trust/gate.ts";
 import type { AnswerJudge } from "./answer.ts";
 import type { Changes } from "./changes.ts";
 import type { Compaction } from "./compaction.ts";
+import { renewCatalog } from "./catalogchange.ts";
 import { dispatch, type RepositoryGuard } from "./dispatch.ts";
 import { failureField } from "./end.ts";
 import type { Event, Events, Figures } from "./event.ts";
 import type { KeyWatch } from "./exposure.ts";
+import { hookNote } from "./hooknote.ts";
+import { type Hooks, runEndHooks, runHooks } from "./hooks.ts";
 import { onlyFinishes } from "./finishing.ts";
 import type { AnswerJudgement } from "./judgement.ts";
 import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
 import type { LoopGuard } from "./loop.ts";
-import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
+import { type Failure, type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
 import { type Verification, verify } from "./verify.ts";
 import { foreseeRequest } from "./request.ts";
 import { circumstancesOf, type Task } from "./task.ts";
@@ -42,6 +46,8 @@ export type Turn = {
   readonly info: ModelInfo;
   readonly catalog: TurnCatalog;
   readonly gate: Gate;
+  /** The skill that narrows the calls of this turn, if one was loaded. */
+  readonly activeSkill: () => ActiveSkill | undefined;
   readonly system: string;
   readonly verification?: Verification;
   readonly task: Task;
@@ -53,6 +59,8 @@ export type Turn = {
   /** The context of the call with this id. With its claim, if that is only to read, it gives no right to write. */
   readonly contextOf: (call: string, claim?: Claim) => CallContext;
   readonly repositories: RepositoryGuard;
+  /** Absent when the user has configured none. */
+  readonly hooks?: Hooks | undefined;
   readonly changes: Changes;
   readonly compaction: Compaction;
   readonly loop: LoopGuard;
@@ -73,6 +81,10 @@ type Progress = {
   /** The answer so far, for a turn that ends before it is complete. */
   text: string;
   usage: Figures;
+  /** A call of the model's may have written. */
+  mayHaveWritten: boolean;
+  /** The hooks on the end of the turn have run. */
+  hasToldStop: boolean;
   /** Settles when the current stream or calls have ended, or were abandoned. */
   work: Promise<unknown>;
 };
@@ -90,6 +102,7 @@ export async function* runTurn(
   try {
     yield { type: "turn.start", turn: number };
     const outcome = yield* worked(turn, parent);
+    yield* tellTurnEnd(turn, { opening, outcome }, parent);
     yield* events.drain();
     yield* await turn.changes.collect(parent);
     recorded = recordEnd(turn, outcome, parent);
@@ -124,7 +137,7 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
   foreseeRequest(turn);
   let working = false;
   while (true) {
-    yield* accept(turn, turn.inbox.take());
+    yield* accept(turn, turn.inbox.take(), signal);
     yield* renewCatalog(turn, signal);
     yield* compaction.prepare(turn, signal);
     const spent = limitReached(ledger);
@@ -171,9 +184,9 @@ async function* confirm(
 ): AsyncGenerator<Event, AnswerJudgement | undefined> {
   const { inbox, judge, events } = turn;
   const late = yield* events.until(unlessAborted(inbox.takeLast(), signal));
-  yield* accept(turn, late);
+  yield* accept(turn, late, signal);
   if (late.length === 0) {
-    const judgement = end.kind === "answer" ? yield* verify(turn, end, signal) : end;
+    const judgement = end.kind === "answer" ? yield* approve(turn, end, signal) : end;
     if (judgement.kind !== "answer" || inbox.isEmpty) return judgement;
   }
   judge.takeBack();
@@ -182,29 +195,41 @@ async function* confirm(
   return undefined;
 }
 
-/** The user and the model are told which tools came and went. */
-async function* renewCatalog(
-  { catalog, session, environment }: Turn,
-  signal: AbortSignal,
-): AsyncGenerator<Event, void> {
-  const change = await unlessAborted(catalog.advance(), signal);
-  if (change === undefined) return;
-  const { added, removed, problem } = change;
-  if (problem !== undefined) yield { type: "notice", level: "warn", code: "tools", message: problem };
-  if (added.length + removed.length === 0) return;
-  const message = [
-    ...(added.length > 0 ? [`New tools can be used: ${added.join(", ")}`] : []),
-    ...(removed.length > 0 ? [`Tools that cannot be used any more: ${removed.join(", ")}`] : []),
-  ].join(". ");
-  const changes = environment();
-  session.append(...(changes === undefined ? [] : [changes]), { kind: "note", text: `[koda: ${message}]` });
-  yield { type: "notice", level: "info", code: "tools", message };
+type Answer = Extract<AnswerJudgement, { kind: "answer" }>;
+
+/** The user's hooks may send the model on once. Then the user's check has the last word, on what hooks wrote too. */
+async function* approve(turn: Turn, answer: Answer, signal: AbortSignal): AsyncGenerator<Event, AnswerJudgement> {
+  const { progress, session, judge } = turn;
+  if (!progress.hasToldStop) {
+    progress.hasToldStop = true;
+    progress.text = answer.text;
+    const { denied, context } = yield* runHooks(turn, { on: "stop", last_message: answer.text }, signal);
+    if (context !== undefined) session.append(hookNote("stop", context));
+    if (denied !== undefined) {
+      judge.takeBack();
+      return { kind: "again", note: `${hookNote("stop", denied.reason).text}\n\n${endAgain}` };
+    }
+  }
+  return yield* verify(turn, answer, signal);
 }
 
-/** New input becomes a part of the history. */
-function* accept({ session }: Turn, inputs: readonly Prompt[]): Generator<Event> {
+const endAgain = "Go on with the task, then end it again with your whole final answer: it replaces the last one.";
+
+/** New input becomes a part of the history, unless a hook denies it. */
+async function* accept(turn: Turn, inputs: readonly Prompt[], signal: AbortSignal): AsyncGenerator<Event> {
+  const { session } = turn;
   for (const parts of inputs) {
-    session.append({ kind: "user", parts });
+    const { denied, context } = yield* runHooks(turn, { on: "prompt", prompt: textOfParts(parts) }, signal);
+    if (denied !== undefined) {
+      yield {
+        type: "notice",
+        level: "warn",
+        code: "hook",
+        message: `New input was not added, denied by the ${denied.rule}`,
+      };
+      continue;
+    }
+    session.append({ kind: "user", parts }, ...(context === undefined ? [] : [hookNote("prompt", context)]));
     yield { type: "notice", level: "info", code: "input", message: "New input was added to the conversation" };
   }
 }
@@ -220,6 +245,24 @@ function answered({ text, output, incomplete }: Extract<AnswerJudgement, { kind:
 function defect(error: unknown): Event {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { type: "notice", level: "error", code: "internal", message };
+}
+
+type TurnOver = { opening: readonly Item[]; outcome: Outcome };
+
+/** The files that these hooks write are changes of the turn. */
+async function* tellTurnEnd(turn: Turn, { opening, outcome }: TurnOver, parent: AbortSignal): AsyncGenerator<Event> {
+  if (turn.hooks?.has("turn.end") !== true) return;
+  const { parts = [] } = opening.find((item) => item.kind === "user") ?? {};
+  const said = { input: textOfParts(parts), last_message: outcome.text };
+  const ended =
+    outcome.status === "done"
+      ? { reason: "complete" }
+      : { reason: reason[outcome.status], error: shownError(outcome.error) };
+  yield* runEndHooks(turn, { on: "turn.end", ...said, ...ended }, parent);
+}
+
+function shownError({ code, message }: Failure): Pick<Failure, "code" | "message"> {
+  return { code, message };
 }
 
 const reason = { failed: "error", limit: "limit", cancelled: "cancelled" } as const;

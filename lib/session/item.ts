@@ -47,6 +47,9 @@ const connection = isRecordOf(
 /** An instruction file as it was told to the model. */
 const instruction = isRecordOf({ path: isString, hash: isString });
 
+/** A skill as it was told to the model. */
+const skill = isRecordOf({ name: isString, hash: isString });
+
 /** The environment of a turn. A resumed session compares it with today's and tells the model only the differences. */
 const environment = isRecordOf(
   {
@@ -62,10 +65,14 @@ const environment = isRecordOf(
     granted,
     /** Absent in sessions of earlier versions of koda. */
     instructions: isListOf(instruction),
+    skills: isListOf(skill),
     /** Absent when no provider was asked: for the demo and for a replay. */
     connection,
   },
 );
+
+/** A skill whose instructions were loaded, and the only tools that it allows, if it says so. */
+const activeSkill = isRecordOf({ name: isString }, { allowed: isListOf(isString) });
 
 /** Items by their places in the log. */
 const seqs = isListOf(isNumber);
@@ -81,8 +88,8 @@ export const itemChecks = {
   /** The model's environment: `text` is sent as a user message, `facts` is for comparison. */
   environment: isRecordOf({ text: isString, facts: environment }),
   user: isRecordOf({ parts: shown }),
-  /** The engine's own words to the model, sent as a user message: a nudge, a repair request. */
-  note: isRecordOf({ text: isString }),
+  /** The engine's own words to the model, sent as a user message: a nudge, a repair request, a skill's instructions. */
+  note: isRecordOf({ text: isString }, { skill: activeSkill }),
   assistant: isRecordOf(
     {
       parts: isListOf(isEither(text, thinking, call)),
@@ -139,6 +146,9 @@ export type Item = ItemOf<ItemKind>;
 type Flat<T> = { [K in keyof T]: T[K] };
 
 export type ConnectionFacts = Flat<TypeOf<typeof connection>>;
+export type ActiveSkill = Flat<TypeOf<typeof activeSkill>>;
+/** With its instructions. */
+export type SkillText = ActiveSkill & { readonly text: string };
 export type EnvironmentFacts = Flat<TypeOf<typeof environment>>;
 
 /** An item in the log, `at` in milliseconds. Turns count from 1; items before the first turn have turn 0. */

@@ -1,7 +1,7 @@
 import type { Message } from "../model/message.ts";
 import { ContextSize } from "./contextsize.ts";
 import { History } from "./history.ts";
-import type { ItemOf, LoggedItem } from "./item.ts";
+import type { ActiveSkill, ItemOf, LoggedItem } from "./item.ts";
 import { withoutImages } from "./removedimages.ts";
 import { trimmed } from "./trimmed.ts";
 
@@ -69,12 +69,19 @@ export class Replay {
     this.#size.add(item);
     if (item.kind === "environment") this.#latest.environment = item;
     else if (item.kind === "todo") this.#latest.todo = item;
+    else if (item.kind === "note" && item.skill !== undefined) this.#latest.skill = { seq: item.seq, ...item.skill };
     else if (item.kind === "turn_start" || item.kind === "turn_end") this.#latest.turn = item;
   }
 }
 
 /** The last items of some kinds. */
-type Latest = { environment?: ItemOf<"environment">; todo?: ItemOf<"todo">; turn?: ItemOf<"turn_start" | "turn_end"> };
+type Latest = {
+  environment?: ItemOf<"environment">;
+  todo?: ItemOf<"todo">;
+  turn?: ItemOf<"turn_start" | "turn_end">;
+  /** The skill that was loaded last, and the place of its instructions. */
+  skill?: ActiveSkill & { seq: number };
+};
 
 /** The items with one more; in place unless that is a marker, which changes what came before it. */
 function applied(items: LoggedItem[], item: LoggedItem): LoggedItem[] {

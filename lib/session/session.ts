@@ -2,7 +2,7 @@ import { KodaError } from "../errors.ts";
 import type { Message } from "../model/message.ts";
 import type { Database } from "./database.ts";
 import { createFileLog, type FileLog } from "./files.ts";
-import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
+import type { ActiveSkill, EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 import { Lease } from "./lease.ts";
 import {
   appendItems,
@@ -81,9 +81,20 @@ export class Session implements AsyncDisposable {
     return this.#info;
   }
 
+  /** A new session or fork without items of its own, of which nothing is kept. */
+  get isEmpty(): boolean {
+    return this.#isNew && this.#info.length === this.#lengthAtStart;
+  }
+
   /** The environment that was recorded last. */
   get environment(): EnvironmentFacts | undefined {
     return this.#replay.latest.environment?.facts;
+  }
+
+  /** The skill that was loaded last, if that was after this place in the log. */
+  skillSince(seq: number): ActiveSkill | undefined {
+    const { skill } = this.#replay.latest;
+    return skill !== undefined && skill.seq > seq ? skill : undefined;
   }
 
   get todo(): TodoList {
@@ -175,8 +186,7 @@ export class Session implements AsyncDisposable {
     this.#closed = true;
     try {
       // Unless another process has taken it meanwhile, and has perhaps added to it.
-      if (this.#isNew && this.#isMade && this.#info.length === this.#lengthAtStart)
-        this.#write(() => deleteSession(this.#db, this.id));
+      if (this.isEmpty && this.#isMade) this.#write(() => deleteSession(this.#db, this.id));
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
     }

@@ -4,6 +4,7 @@ import type { ImagePart, TextPart } from "../model/message.ts";
 import type { JsonSchema } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import type { FileLog } from "../session/files.ts";
+import type { SkillText } from "../session/item.ts";
 import type { OutputStore } from "../session/outputs.ts";
 import type { Recall } from "../session/recall.ts";
 import type { TodoList } from "../session/todo.ts";
@@ -27,6 +28,8 @@ export type ToolResult = {
   output?: string;
   /** Set when the tool itself refused on a rule, as the gate would have: counted as denied, not as failed. */
   denied?: string;
+  /** The skill that it loaded: the model reads its text after the result. */
+  skill?: SkillText;
 };
 
 /** Everything that one call may use, the conversation's parts among it; tools hold no state of their own. */

@@ -72,7 +72,7 @@ test("a link within the repository is followed", async () => {
 const unusable: [what: string, put: (path: string, place: Place) => void, problem: string][] = [
   ["a named pipe", (path) => Bun.spawnSync(["mkfifo", path]), "it is a named pipe, not a file"],
   ["a directory", (path) => mkdirSync(path), "it is a directory, not a file"],
-  ["bytes that are no text", (path) => writeFileSync(path, new Uint8Array([0x61, 0xff])), "it is not UTF-8"],
+  ["bytes that are no text", (path) => writeFileSync(path, new Uint8Array([0x61, 0, 0xff])), "it is not text"],
   ["a link to nothing", (path) => symlinkSync("nowhere", path), "it is a broken symbolic link"],
   ["a link to itself", (path) => symlinkSync("AGENTS.md", path), "too many levels of symbolic links"],
   [
@@ -105,6 +105,18 @@ test("beyond 32 KiB in all they are cut on a whole character, with a notice that
       (path) => `The instructions "${join(place.project, path)}" are cut: all together may have 32 KiB`,
     ),
   );
+});
+
+test("bytes that are not UTF-8 are replaced, with a notice that names the file", async () => {
+  await using place = placeWithGit();
+  const path = place.write("AGENTS.md", Buffer.from("Run the tests of the caf\u00e9.", "latin1"));
+  const { blocks, notices } = loadInstructions({ cwd: place.project });
+  expect(blocks.map(({ text }) => text)).toEqual(["Run the tests of the caf\uFFFD."]);
+  expect(notices).toEqual([expect.stringContaining(`The instructions "${path}" are not UTF-8`)]);
+
+  place.write("AGENTS.md", new Uint8Array(32 * 1024).fill(0xe9));
+  const { text = "" } = loadInstructions({ cwd: place.project }).blocks[0] ?? {};
+  expect([Buffer.byteLength(text), new Set(text)]).toEqual([32 * 1024 - 2, new Set("\uFFFD")]);
 });
 
 test("what just fits is not cut", async () => {

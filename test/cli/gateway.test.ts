@@ -204,6 +204,19 @@ test("a project that is trusted sets its provider, but still runs no program", a
   );
 });
 
+test("a session with a trusted project's provider needs that trust again, and says so", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("One."), say("Two.")]);
+  const corp = { base_url: server.url };
+  place.write(".koda/config.json", JSON.stringify({ model: "corp/scripted", providers: { corp } }));
+  const trusted = await koda(place, ["exec", "--trust-project", "hello"]);
+  expect([trusted.exit, trusted.stdout]).toEqual([0, "One.\n"]);
+  const without = await koda(place, ["exec", "--last", "again"]);
+  expect([without.exit, server.requests.length]).toEqual([2, 1]);
+  expect(without.stderr).toContain("pass --trust-project to use the project's own providers");
+  expect((await koda(place, ["exec", "--last", "--trust-project", "again"])).stdout).toBe("Two.\n");
+});
+
 test("commands see no variable that a header is made of, even when it is asked for", async () => {
   await using place = makePlace();
   await using server = await startModelServer([call("Bash", { command: "env" }), say("Done.")]);

@@ -24,6 +24,9 @@ test("where a run would begin everything is well, and exit 0", async () => {
   expect(ok).toBe(true);
   expect(checks.map(({ name }) => name)).toEqual([
     "configuration",
+    "instructions",
+    "skills",
+    "prompts",
     "database",
     "model",
     "sandbox",
@@ -99,6 +102,35 @@ test("what the project asked for and did not get is a warning", async () => {
   expect(checks.filter(({ status, name }) => status === "warn" && name === "configuration")).toMatchObject([
     { message: 'Ignored "model" in .koda/config.json: without --trust-project a project can only tighten settings' },
   ]);
+});
+
+test("instructions, skills and prompts are listed with scope, path and mistakes", async () => {
+  const skill = (name: string) => `---\nname: ${name}\ndescription: d\n---\n`;
+  await using place = makePlace({
+    "AGENTS.md": "Be brief.",
+    ".agents/skills/good/SKILL.md": skill("good"),
+    ".agents/skills/bad/SKILL.md": skill("worse"),
+    ".koda/prompts/review.md": "Review.",
+    ".koda/prompts/empty.md": "",
+  });
+  const at = (path: string) => join(place.project, path);
+  const flags = ["doctor", "--json", "--trust-project"];
+  const { checks } = JSON.parse((await kodaFromSource(place, flags, key)).stdout) as { checks: DoctorCheck[] };
+  const wanted = ["instructions", "skills", "prompts"];
+  const good = { name: "good", scope: "project" as const, path: at(".agents/skills/good/SKILL.md") };
+  const review = { name: "review", scope: "project" as const, path: at(".koda/prompts/review.md") };
+  expect(checks.filter(({ name }) => wanted.includes(name))).toEqual([
+    { name: "instructions", status: "ok", message: at("AGENTS.md") },
+    { name: "skills", status: "ok", message: `good (project: ${good.path})`, files: [good] },
+    { name: "skills", status: "warn", message: expect.stringContaining('".agents/skills/bad/SKILL.md" is not loaded') },
+    { name: "prompts", status: "ok", message: `review (project: ${review.path})`, files: [review] },
+    { name: "prompts", status: "warn", message: expect.stringContaining('".koda/prompts/empty.md" cannot be used') },
+  ]);
+
+  const { find } = await diagnose(place, key);
+  expect(find("skills")).toEqual({ name: "skills", status: "ok", message: "none", files: [] });
+  const { stdout } = await kodaFromSource(place, ["doctor"], key);
+  expect(stdout).toContain("Ignored .agents/skills/good: it needs --trust-project");
 });
 
 test("with --trust-project the checks are those of a run with it", async () => {

@@ -54,6 +54,7 @@ test("without any file the defaults hold, and say so", async () => {
     sandbox: { write: [], read: [], hide: [], allowGit: false, passEnv: [] },
     egress: { mode: "allowlist", allow: [], deny: [] },
     mcp: { expose: "tools", servers: new Map() },
+    hooks: [],
   });
   expect(new Set(origins.values())).toEqual(new Set(["default"]));
   expect(project.skipped).toEqual([]);
@@ -81,6 +82,8 @@ test("every key of a file arrives, in the program's own names and units", async 
           "enabled": false, "enabled_tools": ["read"], "disabled_tools": ["write"], "start_timeout": "1s", "call_timeout": "2m" },
         "web": { "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer \${WEB_TOKEN}" },
           "headers_command": ["vault"] } } },
+      "hooks": [{ "on": "tool.before", "match": "Bash|Write", "command": "./check.sh", "timeout": "5s", "required": true },
+        { "on": "turn.end", "command": "notify" }],
     }`,
   });
   expect(config).toEqual({
@@ -167,6 +170,10 @@ test("every key of a file arrives, in the program's own names and units", async 
         ],
       ]),
     },
+    hooks: [
+      { on: "tool.before", match: /^(?:Bash|Write)$/u, command: "./check.sh", timeoutMs: 5_000, required: true },
+      { on: "turn.end", command: "notify", timeoutMs: 60_000, required: false },
+    ],
   });
   expect(origins.get("providers.corp.models.big.price.cached")).toBe(`user ${userFile(place)}`);
 });

@@ -1,4 +1,7 @@
+import { noPrompts } from "../../lib/agents/prompts.ts";
+import { noSkills } from "../../lib/agents/skills.ts";
 import { Mailbox } from "../../lib/async/mailbox.ts";
+import type { HookConfig } from "../../lib/config/config.ts";
 import { loadConfig } from "../../lib/config/load.ts";
 import type { Overrides } from "../../lib/config/overrides.ts";
 import { Conversation } from "../../lib/conversation/conversation.ts";
@@ -8,6 +11,7 @@ import { wantedOf } from "../../lib/conversation/allowance.ts";
 import { openWorkspace } from "../../lib/conversation/workspace.ts";
 import { assertSandbox } from "../../lib/conversation/workspace/confinement.ts";
 import type { Event } from "../../lib/engine/event.ts";
+import { openHooks } from "../../lib/hooks/hooks.ts";
 import { openLedger } from "../../lib/engine/ledger.ts";
 import type { Model, ModelEvent } from "../../lib/model/model.ts";
 import type { ItemOf } from "../../lib/session/item.ts";
@@ -60,6 +64,7 @@ export type Scene = {
   maxTurns?: number;
   /** In place of the wait before calls that may write. */
   before?: (signal: AbortSignal) => Promise<void>;
+  hooks?: readonly HookConfig[];
   /** The environment item of the first turn. */
   environment?: ItemOf<"environment">;
 };
@@ -86,7 +91,9 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     reaper: host.reaper,
     stop: host.signal,
   });
-  if (scene.before !== undefined) workspace.repositories.before = scene.before;
+  // Without a sandbox all workspaces share one guard.
+  const { before = workspace.repositories.before } = scene;
+  Object.assign(workspace, { repositories: { ...workspace.repositories, before } });
   const session = host.store(database).create({ cwd: root, model: "m", provider, mode });
   return new Conversation({
     host,
@@ -115,13 +122,17 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
       tools: [],
       mcp: [],
       instructions: [],
+      skills: [],
       skipped: [],
       limits: {},
     },
     environment: () => (session.environment === undefined ? scene.environment : undefined),
     settings,
+    skills: noSkills,
+    prompts: noPrompts,
     own: { look: () => {}, has: () => false },
     watchKey: () => undefined,
+    hooks: scene.hooks && openHooks(scene.hooks, { tools: [], warn: () => {} }),
     resume: null,
   });
 }

@@ -64,6 +64,7 @@ export const started: Event = {
   tools: ["Bash", "Read"],
   mcp: [],
   instructions: ["AGENTS.md"],
+  skills: [],
   skipped: [],
   limits: { max_turns: 200 },
 };

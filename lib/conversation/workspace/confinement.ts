@@ -31,6 +31,8 @@ export type Confinement = Detected &
 export type ConfinementOptions = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
+  /** Of the user's own skills: readable, also in a hidden place. */
+  skillDirectories?: readonly string[];
   /** Records every attempt of a command to connect. */
   connections: Pick<ConnectionLog, "add" | "addRefusedCall" | "addFailure">;
 };
@@ -87,7 +89,7 @@ type Policies = { policyFor: (privateTmp: boolean) => Policy; unclear: SettingsC
 
 /** The policy with and without a private `/tmp`; its paths are resolved once for both. */
 function policiesOf(
-  { settings, allowance }: ConfinementOptions,
+  { settings, allowance, skillDirectories: skills = [] }: ConfinementOptions,
   { path: tmp, settings: directory }: Temporary,
 ): Policies {
   const resolve = cachedRealPaths();
@@ -101,6 +103,7 @@ function policiesOf(
     ...allowance,
     // ssh reaches its proxy through this very program.
     read: [...allowance.read, process.execPath, ...mounted],
+    skills,
     automounts,
     tmp,
     network: allowance.egress.mode,

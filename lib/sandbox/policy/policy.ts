@@ -84,6 +84,8 @@ export type Grants = {
   readonly write: readonly string[];
   /** `--allow-read`: what may be read though it is hidden by default. Goes through `resolve`. */
   readonly read: readonly string[];
+  /** Directories of the user's skills: readable, also where koda keeps its own state. Go through `resolve`. */
+  readonly skills?: readonly string[];
   /** `--deny-read`: hidden too. Goes through `resolve`. */
   readonly hide: readonly string[];
   /** koda's own state, which is hidden, and the user's configuration, never written. Go through `resolve`. */
@@ -115,7 +117,8 @@ export function policyOf(grants: Grants): Policy {
   const configFile = present(grants.configDirectory).map(configFileIn);
   const hide = unique([...denied, ...all([...configFile, ...hiddenByDefault(grants), ...(grants.automounts ?? [])])]);
   // Writable paths are readable, but for those that the user hides by name.
-  const read = [...all([...grants.read, ...shownByDefault]), ...grants.write].filter((path) => !isOneOf(path, denied));
+  const opened = [...grants.read, ...(grants.skills ?? []), ...shownByDefault];
+  const read = [...all(opened), ...grants.write].filter((path) => !isOneOf(path, denied));
   refuseState([root, ...grants.write, ...all(grants.read)], state);
   refuseHiddenRoot(root, { hide, show: read, denied });
 

@@ -1,0 +1,57 @@
+import { loadInstructions } from "../lib/agents/instructions.ts";
+import type { DefinitionFile, DefinitionRequest } from "../lib/agents/places.ts";
+import { findPrompts, loadPrompt } from "../lib/agents/prompts.ts";
+import { findSkills } from "../lib/agents/skills.ts";
+import { describeSkipped } from "../lib/config/describe.ts";
+import { configDirectory } from "../lib/config/paths.ts";
+import { ProjectTrust } from "../lib/config/trust.ts";
+import type { CheckResult } from "./checks.ts";
+import type { CurrentProject } from "./project.ts";
+
+/** A file that a run here would use, for `koda doctor --json`. */
+export type UsedFile = { readonly name: string; readonly scope: "project" | "user"; readonly path: string };
+
+/** The instructions of a run here, and what is wrong with others. */
+export function checkInstructions({ root }: CurrentProject): CheckResult[] {
+  const { blocks, notices } = loadInstructions({ cwd: root });
+  const paths = blocks.map(({ path }) => path);
+  return [{ status: "ok", message: paths.join("\n") || "none" }, ...notices.map(warning)];
+}
+
+export function checkSkills(project: CurrentProject): CheckResult[] {
+  const request = requestOf(project);
+  const { byName, notices } = findSkills(request);
+  return [used([...byName].map(([name, { file }]) => fileOf(name, file))), ...problemsOf(request, notices)];
+}
+
+/** Prompts are read when they are used, so each is tried here. */
+export function checkPrompts(project: CurrentProject): CheckResult[] {
+  const request = requestOf(project);
+  const { byName, notices } = findPrompts(request);
+  const tried = [...byName].map(([name, file]) => ({ name, file, loaded: loadPrompt(file) }));
+  const broken = tried.flatMap(({ loaded }) => ("problem" in loaded ? [loaded.problem] : []));
+  const usable = tried.filter(({ loaded }) => "text" in loaded);
+  return [used(usable.map(({ name, file }) => fileOf(name, file))), ...problemsOf(request, [...notices, ...broken])];
+}
+
+function requestOf(project: CurrentProject): DefinitionRequest {
+  const trust = new ProjectTrust(project.isTrusted);
+  return { ...project, configDirectory: configDirectory(project), trust, hide: [] };
+}
+
+function fileOf(name: string, { scope, path }: DefinitionFile): UsedFile {
+  return { name, scope, path };
+}
+
+function used(files: readonly UsedFile[]): CheckResult {
+  const lines = files.map(({ name, scope, path }) => `${name} (${scope}: ${path})`);
+  return { status: "ok", message: lines.join("\n") || "none", files };
+}
+
+function problemsOf({ trust }: DefinitionRequest, notices: readonly string[]): CheckResult[] {
+  return [...notices, ...trust.skipped.map(describeSkipped)].map(warning);
+}
+
+function warning(message: string): CheckResult {
+  return { status: "warn", message };
+}

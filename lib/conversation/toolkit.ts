@@ -1,0 +1,62 @@
+import { type Instructions, loadInstructions, noInstructions } from "../agents/instructions.ts";
+import type { Skills } from "../agents/skills.ts";
+import type { EditDialect } from "../config/config.ts";
+import type { Event } from "../engine/event.ts";
+import type { Servers } from "../mcp/servers.ts";
+import type { ModelInfo } from "../model/model.ts";
+import type { Policy } from "../sandbox/policy/policy.ts";
+import { isHidden } from "../sandbox/policy/reach.ts";
+import type { Allowance } from "./allowance.ts";
+import { Catalogs } from "./catalogs.ts";
+import { skillsFrom, sourceOf } from "./definitions.ts";
+import { offeredByServers, openServers, withServers } from "./servers.ts";
+import type { Settings } from "./settings.ts";
+import { toolsOf } from "./tools.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** The tools of a conversation, and the texts that the model is given about them and about the project. */
+type Toolkit = AsyncDisposable & {
+  readonly catalog: Catalogs;
+  readonly servers: Servers | undefined;
+  /** Those that the model can load. */
+  readonly skills: Skills;
+  readonly instructions: Instructions;
+  /** The instructions with the words of the servers that are there by now. */
+  told(): Instructions;
+};
+
+type Place = {
+  settings: Settings;
+  workspace: Workspace;
+  allowance: Allowance;
+  info: ModelInfo;
+  edit: EditDialect;
+  skills: Skills;
+  post: (event: Event) => void;
+};
+
+/** Settles when the first request may be sent. */
+export async function openToolkit(place: Place, signal: AbortSignal): Promise<Toolkit> {
+  const { settings, workspace, info, edit, skills, post } = place;
+  const instructions = instructionsFor(settings, workspace.policy);
+  for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
+  await using held = new AsyncDisposableStack();
+  const servers = held.use(await openServers(place, signal));
+  const withoutCommands = workspace.backend.filesystem === "no commands";
+  const builtIn = toolsOf(settings, { edit, withoutCommands, skills: sourceOf(skills, info) });
+  const choose = (tools: Parameters<typeof offeredByServers>[0]) => offeredByServers(tools, settings);
+  const catalog = await Catalogs.open({ builtIn, servers, choose });
+  const opened = held.move();
+  return {
+    catalog,
+    servers,
+    skills: skillsFrom(catalog.current.tools, skills),
+    instructions,
+    told: () => withServers(instructions, servers),
+    [Symbol.asyncDispose]: async () => opened.disposeAsync(),
+  };
+}
+
+function instructionsFor({ bare, root }: Settings, policy: Policy): Instructions {
+  return bare ? noInstructions : loadInstructions({ cwd: root, isHidden: (real) => isHidden(real, policy) });
+}

@@ -1,0 +1,106 @@
+import { afterGrace } from "../async/aftergrace.ts";
+import type { HookMoment } from "../config/config.ts";
+import { KodaError } from "../errors.ts";
+import type { Changes } from "./changes.ts";
+import { runGuarded } from "./dispatch.ts";
+import type { Event } from "./event.ts";
+import type { Failure, Outcome } from "./outcome.ts";
+import type { Turn } from "./turn.ts";
+
+/** The occasion of a hook, with the fields that its input has for it. */
+export type HookOccasion =
+  | { on: "session.start"; source: "startup" | "resume" | "fork" }
+  /** `turn` where it has not begun. */
+  | { on: "prompt"; prompt: string; turn?: number }
+  | { on: "tool.before"; tool: string; call: string; input: unknown; writes: readonly string[] | undefined }
+  | {
+      on: "tool.after";
+      tool: string;
+      call: string;
+      input: unknown;
+      writes: readonly string[] | undefined;
+      result: { ok: boolean; text: string; exit_code?: number };
+    }
+  | { on: "stop"; last_message: string }
+  | { on: "turn.end"; input: string; last_message: string; reason: string; error?: Pick<Failure, "code" | "message"> }
+  | { on: "session.end"; status: Outcome["status"]; last_message: string };
+
+/** The answer of all hooks of an occasion together: a denial of any of them wins. */
+export type HookVerdict = {
+  /** `rule` names the hook that denied, for `tool.end`; `reason` is for the model. */
+  denied?: { rule: string; reason: string };
+  /** The arguments of a call, as hooks have rewritten them. */
+  rewritten?: { input: unknown };
+  /** For the model, with the next request. */
+  context?: string;
+};
+
+/** The things that hooks need of a turn. */
+export type HookGround = Pick<Turn, "session" | "events" | "contextOf" | "waits" | "watchKey">;
+
+/** The user's hooks, as far as the engine knows them. */
+export type Hooks = {
+  /** False when none would run. */
+  has(on: HookMoment, tool?: string): boolean;
+  /** Runs the hooks of an occasion, one after the other. */
+  run(occasion: HookOccasion, ground: HookGround, signal: AbortSignal): Promise<HookVerdict>;
+  /** The verdict when they cannot run at all. */
+  fail(occasion: HookOccasion, ground: HookGround, problem: string): HookVerdict;
+};
+
+type GuardedGround = HookGround &
+  Pick<Turn, "repositories"> & {
+    hooks?: Hooks | undefined;
+    changes: Pick<Changes, "watch">;
+    progress: Pick<Turn["progress"], "work">;
+  };
+
+/** Runs the hooks of an occasion that is no call, guarded like a command: they may write. */
+export async function* runHooks(
+  ground: GuardedGround,
+  occasion: HookOccasion,
+  signal: AbortSignal,
+): AsyncGenerator<Event, HookVerdict> {
+  const { hooks, events } = ground;
+  if (hooks?.has(occasion.on) !== true) return {};
+  try {
+    return yield* runGuarded(ground, running(hooks, { ground, occasion }, signal), signal);
+  } catch (error) {
+    // Another run has commands in the project.
+    if (!(error instanceof KodaError) || error.code !== "busy") throw error;
+    const verdict = hooks.fail(occasion, ground, error.message);
+    yield* events.drain();
+    return verdict;
+  }
+}
+
+/** The time that hooks on an end have when everything has been stopped. */
+const graceMs = 2_000;
+
+/** The hooks on the end of a turn or session. They change nothing about it, however they end. */
+export async function* runEndHooks(
+  ground: GuardedGround,
+  occasion: HookOccasion,
+  stop: AbortSignal,
+): AsyncGenerator<Event, void> {
+  try {
+    yield* runHooks(ground, occasion, stop.aborted ? afterGrace(stop, graceMs) : stop);
+  } catch (error) {
+    if (!(error instanceof KodaError)) throw error;
+    const message = `Not every hook on ${occasion.on} ran to its end: ${error.message}`;
+    yield { type: "notice", level: "warn", code: "hook", message };
+  }
+  yield* ground.events.drain();
+}
+
+type Running = { ground: GuardedGround; occasion: HookOccasion };
+
+async function* running(
+  hooks: Hooks,
+  { ground, occasion }: Running,
+  signal: AbortSignal,
+): AsyncGenerator<Event, HookVerdict> {
+  const work = hooks.run(occasion, ground, signal);
+  ground.progress.work = Promise.allSettled([work]);
+  return yield* ground.events.until(work);
+}

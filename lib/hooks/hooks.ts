@@ -1,0 +1,117 @@
+import type { HookConfig, HookMoment } from "../config/config.ts";
+import type { HookGround, HookOccasion, Hooks, HookVerdict } from "../engine/hooks.ts";
+import { shortened } from "../session/graphemes.ts";
+import { isEnding } from "./decision.ts";
+import { faultOfMatch, matches } from "./match.ts";
+import { type HookEnd, runHook } from "./run.ts";
+
+type HooksOptions = {
+  /** The names of all tools that there are. */
+  tools: readonly string[];
+  warn: (message: string) => void;
+};
+
+/** The hooks of a conversation, in the order of the configuration. */
+export function openHooks(configured: readonly HookConfig[], { tools, warn }: HooksOptions): Hooks {
+  for (const hook of configured) {
+    const fault = faultOfMatch(hook, tools);
+    if (fault !== undefined) warn(`The ${nameOf(hook)} may not run when it should: ${fault}`);
+  }
+  let count = 0;
+  const hooksOn = (on: HookMoment, tool?: string) =>
+    configured.filter((hook) => hook.on === on && (tool === undefined || matches(hook, tool)));
+  const hooksOf = (occasion: HookOccasion) => hooksOn(occasion.on, "tool" in occasion ? occasion.tool : undefined);
+
+  return {
+    has: (on, tool) => hooksOn(on, tool).length > 0,
+
+    async run(occasion, ground, signal) {
+      const tally = new Tally(occasion, ground);
+      // koda itself is what waits.
+      using _ = ground.waits();
+      for (const hook of hooksOf(occasion)) {
+        const { shell, policy, variables } = ground.contextOf(`hook-${++count}`);
+        const surroundings = { shell, policy, env: variables() };
+        tally.add(hook, await runHook(hook, tally.input(), surroundings, signal));
+      }
+      return tally.verdict;
+    },
+
+    fail(occasion, ground, problem) {
+      const tally = new Tally(occasion, ground);
+      for (const hook of hooksOf(occasion)) tally.add(hook, { failed: problem });
+      return tally.verdict;
+    },
+  };
+}
+
+const mostReason = 4_000;
+const mostContext = 16_000;
+
+/** The answers of the hooks of one occasion. All of them run, and a denial of any of them wins. */
+class Tally {
+  readonly #occasion: HookOccasion;
+  readonly #ground: HookGround;
+  readonly #denials: { rule: string; reason: string }[] = [];
+  readonly #context: string[] = [];
+  #rewritten: { input: unknown } | undefined;
+
+  constructor(occasion: HookOccasion, ground: HookGround) {
+    this.#occasion = occasion;
+    this.#ground = ground;
+  }
+
+  /** The input of the next hook: it sees a call's arguments as those before it have rewritten them. */
+  input(): object {
+    const { on, ...fields } = this.#occasion;
+    const { session, contextOf } = this.#ground;
+    const about = { hook: on, session: session.id, turn: session.info.turns, cwd: contextOf("hook").policy.root };
+    // The paths were those of the arguments before.
+    return { ...about, ...fields, ...(this.#rewritten && { ...this.#rewritten, writes: undefined }) };
+  }
+
+  add(hook: HookConfig, end: HookEnd): void {
+    if (end.leftBehind) this.#post("info", `Processes that the ${nameOf(hook)} left running were stopped`);
+    if ("failed" in end) return this.#fail(hook, end.failed);
+    const exposure = this.#ground.watchKey(nameOf(hook), `${end.denied ?? ""}${end.context ?? ""}`);
+    if (exposure !== undefined) this.#ground.events.post(exposure);
+    if (end.denied !== undefined) this.#deny(hook, end.denied.trim() || "it gave no reason");
+    if (end.context !== undefined) this.#context.push(shortened(end.context, mostContext));
+    if (end.rewritten !== undefined) this.#rewritten = end.rewritten;
+  }
+
+  get verdict(): HookVerdict {
+    const [first] = this.#denials;
+    const reason = this.#denials.map((denial) => denial.reason).join("\n");
+    return {
+      ...(first !== undefined && { denied: { rule: first.rule, reason } }),
+      ...(this.#rewritten !== undefined && { rewritten: this.#rewritten }),
+      ...(this.#context.length > 0 && { context: this.#context.join("\n\n") }),
+    };
+  }
+
+  #fail(hook: HookConfig, problem: string): void {
+    const { on, required } = hook;
+    this.#post(required ? "error" : "warn", `The ${nameOf(hook)} failed: ${problem}`);
+    if (required && !isEnding(on)) this.#deny(hook, `it is required, and failed: ${problem}`);
+  }
+
+  #deny(hook: HookConfig, said: string): void {
+    const reason = shortened(said, mostReason);
+    this.#denials.push({ rule: `hook "${shortened(hook.command, mostOfRule)}": ${reason}`, reason });
+    // The end of a call has the rule itself, and a denied start the error.
+    if (hook.on === "tool.after" || hook.on === "stop") this.#post("info", `Denied by the ${nameOf(hook)}: ${reason}`);
+  }
+
+  #post(level: "info" | "warn" | "error", message: string): void {
+    this.#ground.events.post({ type: "notice", level, code: "hook", message });
+  }
+}
+
+/** In a narrow terminal a rule is cut, and the reason has to be seen. */
+const mostOfRule = 30;
+const mostOfName = 100;
+
+function nameOf({ on, command }: HookConfig): string {
+  return `hook "${shortened(command, mostOfName)}" (${on})`;
+}

@@ -1,0 +1,50 @@
+import { forEachChild, parse, type SyntaxNode } from "./command/parse.ts";
+import { expand, expandArguments } from "./command/words.ts";
+
+/**
+ * Does every command of a shell line match one of these patterns: `git:*` (git with any arguments), `npm run *`,
+ * `git status`? Only what is literal can match. A line that sets variables for a command, or writes to files by itself,
+ * matches nothing: both make something else of a command that is allowed.
+ */
+export function matchesPatterns(line: string, patterns: readonly string[], home: string): boolean {
+  const script = parse(line);
+  if (script.errors !== undefined && script.errors.length > 0) return false;
+  const nodes: SyntaxNode[] = [script];
+  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+    if (!isHarmless(node) || (node.type === "Command" && !matches(node, patterns, home))) return false;
+    forEachChild(node, (child) => void nodes.push(child));
+  }
+  return true;
+}
+
+type CommandNode = Extract<SyntaxNode, { type: "Command" }>;
+
+function matches({ name, args, prefix }: CommandNode, patterns: readonly string[], home: string): boolean {
+  if (name === undefined || prefix.some(({ type }) => type === "Assignment")) return false;
+  const command = [...expand(name, home), ...expandArguments(args, home)].join(" ");
+  return patterns.some((pattern) => matchesPattern(command, pattern));
+}
+
+/** Output may go nowhere, or where another output goes. */
+function isHarmless(node: SyntaxNode): boolean {
+  if (node.type === "Assignment" || node.type === "Function" || node.type === "Coproc") return false;
+  if (node.type !== "Redirect" || node.operator === "<" || node.operator === "<&") return true;
+  const target = node.target?.value ?? "";
+  return target === "/dev/null" || (node.operator === ">&" && /^\d+$/.test(target));
+}
+
+/** `*` is any text, `:*` at the end any arguments or none. No regular expression: many stars would take it forever. */
+function matchesPattern(command: string, pattern: string): boolean {
+  if (pattern.endsWith(":*")) return `${command} `.startsWith(`${pattern.slice(0, -2)} `);
+  const [start = "", ...parts] = pattern.split("*");
+  const end = parts.pop();
+  if (end === undefined) return command === pattern;
+  if (!command.startsWith(start)) return false;
+  let at = start.length;
+  for (const part of parts) {
+    const found = command.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return command.endsWith(end) && command.length - end.length >= at;
+}
