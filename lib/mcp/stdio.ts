@@ -79,7 +79,8 @@ export class StdioTransport implements Transport {
   /** Hands a message on, if the line is one that is of use. */
   #take(line: Buffer): boolean {
     if (line.length === 0) return false;
-    const { value } = line[0] === brace ? readJson(line.toString()) : {};
+    const { value, problem, isNested = false } = line[0] === brace ? readJson(line.toString()) : {};
+    if (isNested) throw new Error(`it sent a message that cannot be read: ${problem}`);
     if (!isRecord(value)) {
       // A program may print what is no message: that belongs to its log.
       this.#log.add(line);

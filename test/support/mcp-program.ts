@@ -18,6 +18,8 @@ export type McpPlan = {
   prompts?: Readonly<Record<string, string>>;
   /** Every message that comes in is written to this file. */
   log?: string;
+  /** Each start adds a byte to this file. */
+  starts?: string;
   /** Printed before anything else, as it is. */
   noise?: string;
   /** Exits at once with this code, after `noise` on stderr. */
@@ -38,6 +40,10 @@ export type McpTool = {
   inputSchema?: unknown;
   outputSchema?: unknown;
   annotations?: unknown;
+  /** The length of its description, in place of one. */
+  wordy?: number;
+  /** The levels of its schema, in place of one. */
+  deep?: number;
   /** The result as it is sent. `$env`, `$cwd`, `$args`: the text is replaced by these. */
   result?: unknown;
   does?: keyof typeof deeds;
@@ -131,6 +137,8 @@ function listTools(cursor: string | undefined): unknown {
   const all = [...tools, ...more].map((tool) => ({
     inputSchema: { type: "object" },
     ...tool,
+    ...(tool.wordy !== undefined && { description: "x".repeat(tool.wordy) }),
+    ...(tool.deep !== undefined && { inputSchema: nestedSchema(tool.deep) }),
     result: undefined,
     does: undefined,
   }));
@@ -139,6 +147,12 @@ function listTools(cursor: string | undefined): unknown {
   const from = Number(cursor ?? 0);
   const next = from + plan.page;
   return { tools: all.slice(from, next), ...(next < all.length && { nextCursor: String(next) }) };
+}
+
+function nestedSchema(levels: number): unknown {
+  let schema: unknown = { type: "object" };
+  for (let level = 1; level < levels; level++) schema = { type: "object", properties: { a: schema } };
+  return schema;
 }
 
 /** Reads and answers between two pieces. */
@@ -193,6 +207,7 @@ async function answer(method: string, params: Params, id: unknown): Promise<unkn
   }
 }
 
+if (plan.starts !== undefined) appendFileSync(plan.starts, ".");
 if (plan.exits !== undefined) {
   process.stderr.write(plan.noise ?? "");
   process.exit(plan.exits);
