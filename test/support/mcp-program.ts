@@ -20,6 +20,8 @@ export type McpPlan = {
   log?: string;
   /** Each start adds a byte to this file. */
   starts?: string;
+  /** A command that it runs before it answers. */
+  begins?: string;
   /** Printed before anything else, as it is. */
   noise?: string;
   /** Exits at once with this code, after `noise` on stderr. */
@@ -207,6 +209,7 @@ async function answer(method: string, params: Params, id: unknown): Promise<unkn
   }
 }
 
+if (plan.begins !== undefined) await Bun.spawn(["sh", "-c", plan.begins]).exited;
 if (plan.starts !== undefined) appendFileSync(plan.starts, ".");
 if (plan.exits !== undefined) {
   process.stderr.write(plan.noise ?? "");
