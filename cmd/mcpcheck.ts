@@ -1,7 +1,7 @@
 import { SerialQueue } from "../lib/async/serialqueue.ts";
 import type { McpServerConfig } from "../lib/config/config.ts";
 import { type Allowance, wantedOf } from "../lib/conversation/allowance.ts";
-import { definitionsFor, directoriesOf, serversIn } from "../lib/conversation/definitions.ts";
+import { definitionsFor, directoriesOf } from "../lib/conversation/definitions.ts";
 import { hiddenProgram } from "../lib/conversation/hiddenprogram.ts";
 import { startServers } from "../lib/conversation/servers.ts";
 import { assertSandbox } from "../lib/conversation/workspace/confinement.ts";
@@ -40,7 +40,7 @@ export async function checkServers(options: CheckOptions, stopper: Stopper): Pro
   const definitions = definitionsFor(settings, allowance);
   const warnings = settings.loaded.project.skipped.map(describeSkipped);
   await printNote(...[...warnings, ...definitions.plugins.notices].map((text) => `koda: warning: ${text}`));
-  const configs = chosen(serversIn(settings, definitions.plugins), options.name);
+  const configs = chosen(definitions.servers, options.name);
   const checking = { configs, settings, allowance, definitionDirectories: directoriesOf(definitions) };
   const checked = configs.size === 0 ? [] : await check(checking, stopper);
   if (options.json) await print(asJson(checked));

@@ -14,16 +14,31 @@ import type { Allowance } from "./allowance.ts";
 import type { TurnRequest } from "./conversation.ts";
 import type { Settings } from "./settings.ts";
 
-type Definitions = { skills: Skills; prompts: Prompts; plugins: Plugins };
+export type Definitions = {
+  skills: Skills;
+  prompts: Prompts;
+  plugins: Plugins;
+  /** The MCP servers of plugins, and of the configuration, which counts where both have one by that name. */
+  servers: ReadonlyMap<string, McpServerConfig>;
+  /** Those of the configuration, and after them those of plugins. */
+  hooks: readonly HookConfig[];
+};
 
 type Ground = Pick<Settings, "bare" | "loaded" | "root" | "home" | "configDirectory">;
 
-/** The skills and prompts of a run: the user's, and those of a project that is trusted. */
+/** The definitions of a run: the user's, and those of a project that is trusted. */
 export function definitionsFor(settings: Ground, { hide }: Pick<Allowance, "hide">): Definitions {
-  if (settings.bare) return { skills: noSkills, prompts: noPrompts, plugins: noPlugins };
-  const request = { ...settings, trust: settings.loaded.project, hide };
-  const plugins = findPlugins(request);
-  return { skills: findSkills({ ...request, plugins: plugins.list }), prompts: findPrompts(request), plugins };
+  const { loaded, bare } = settings;
+  const request = { ...settings, trust: loaded.project, hide };
+  const plugins = bare ? noPlugins : findPlugins(request);
+  const servers = plugins.list.flatMap(({ name, server }) => (server === undefined ? [] : [[name, server] as const]));
+  return {
+    skills: bare ? noSkills : findSkills({ ...request, plugins: plugins.list }),
+    prompts: bare ? noPrompts : findPrompts(request),
+    plugins,
+    servers: new Map([...servers, ...loaded.config.mcp.servers]),
+    hooks: [...loaded.config.hooks, ...plugins.list.flatMap(({ hooks }) => hooks)],
+  };
 }
 
 /** The skills that the model can load by itself: none where it may not use the tool. */
@@ -50,19 +65,6 @@ export function directoriesOf({ skills: { byName }, plugins }: Definitions): rea
   const skills = [...byName.values()].map(({ file: { scope, place } }) => ({ scope, directory: place }));
   const users = [...skills, ...plugins.list].filter(({ scope }) => scope === "user");
   return [...new Set(users.map(({ directory }) => directory))];
-}
-
-/** The hooks of the configuration, and after them those of plugins. */
-export function hooksIn({ loaded: { config } }: Settings, { plugins }: Definitions): readonly HookConfig[] {
-  return [...config.hooks, ...plugins.list.flatMap(({ hooks }) => hooks)];
-}
-
-type Servers = ReadonlyMap<string, McpServerConfig>;
-
-/** The servers of plugins, and of the configuration, which counts where both have one by that name. */
-export function serversIn({ loaded: { config } }: Pick<Settings, "loaded">, { list }: Plugins): Servers {
-  const ofPlugins = list.flatMap(({ name, server }) => (server === undefined ? [] : [[name, server] as const]));
-  return new Map([...ofPlugins, ...config.mcp.servers]);
 }
 
 /** The instructions with the texts of plugins before and after them. */

@@ -23,11 +23,11 @@ import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
+import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
-import { serverVariables } from "./servers.ts";
 import { startEvent } from "./start.ts";
-import { definitionNotices, definitionsFor, directoriesOf, hooksIn, serversIn } from "./definitions.ts";
+import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
 import { openToolkit } from "./toolkit.ts";
 import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
@@ -57,19 +57,13 @@ export async function openConversation(
 
   const connect = (recorded: Recorded | undefined) =>
     connectionFor(settings, { traffic: host.traffic, track, recorded, soon, post, signal });
-  const { session, connected } = await openConnected(host.store(settings.database), { settings, connect }, signal);
-  held.use(session);
-  const { model, info, facts: connection } = connected;
+  const store = host.store(settings.database);
+  const { session, connected } = await openConnected(store, { settings, connect, held }, signal);
+  const { model, info, facts: connection, edit } = connected;
 
-  const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
-  const definitions = definitionsFor(settings, allowance);
-  const keyVariables = [...connected.keyVariables, ...serverVariables(serversIn(settings, definitions.plugins))];
-  for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
-  const accept = (confinement: Confinement) =>
-    assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
-  const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
-  const workspace = held.use(await openWorkspace({ ...options, definitionDirectories: directoriesOf(definitions) }));
-  const place = { settings, workspace, allowance, info, edit: connected.edit, ...definitions, post };
+  const opening = { host, session, settings, connected, wanted, post };
+  const { allowance, definitions, workspace } = await openGround(opening, held);
+  const place = { settings, workspace, allowance, info, edit, definitions, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
@@ -94,15 +88,38 @@ export async function openConversation(
       plugins: definitions.plugins,
     }),
     environment: () => environmentItem(session, { ...facts, instructions: toolkit.told(), allowance, info }),
-    ...definitions,
+    skills: definitions.skills,
+    prompts: definitions.prompts,
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
-    hooks: await hooksOf(hooksIn(settings, definitions), post),
+    hooks: await hooksOf(definitions.hooks, post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
   return conversation;
+}
+
+type Opening = {
+  host: Host;
+  session: Session;
+  settings: Settings;
+  connected: Awaited<ReturnType<typeof connectionFor>>;
+  wanted: Allowance;
+  post: (event: Event) => void;
+};
+
+/** The permissions and definitions of the conversation, and the workspace that is made by them. */
+async function openGround({ host, session, settings, connected, wanted, post }: Opening, held: AsyncDisposableStack) {
+  const { allowance, notices } = compareWithRecord(session, { wanted, settings, info: connected.info });
+  const definitions = definitionsFor(settings, allowance);
+  for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
+  const keyVariables = [...connected.keyVariables, ...serverVariables(definitions.servers)];
+  const accept = (confinement: Confinement) =>
+    assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
+  const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
+  const workspace = held.use(await openWorkspace({ ...options, definitionDirectories: directoriesOf(definitions) }));
+  return { allowance, definitions, workspace };
 }
 
 type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };
@@ -119,18 +136,15 @@ type Connect = (recorded: Recorded | undefined) => ReturnType<typeof connectionF
 /** The session, and its model, which is found first: a missing key is told before a session is waited for. */
 async function openConnected(
   store: Store,
-  { settings, connect }: { settings: Settings; connect: Connect },
+  { settings, connect, held }: { settings: Settings; connect: Connect; held: AsyncDisposableStack },
   signal: AbortSignal,
 ) {
   const recorded = recordedIn(store, settings.session, settings.root);
   const connected = await connect(recorded);
-  await using held = new AsyncDisposableStack();
   const session = held.use(await openSession(store, { settings, recorded, info: connected.info }, signal));
   // Another process may have changed it while it was waited for.
   const isCurrent = Bun.deepEquals(session.environment, recorded?.environment);
-  const result = { session, connected: isCurrent ? connected : await connect(session) };
-  held.move();
-  return result;
+  return { session, connected: isCurrent ? connected : await connect(session) };
 }
 
 /** Finds mistakes in the flags and the configuration before a model is looked for. */

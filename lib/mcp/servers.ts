@@ -91,11 +91,11 @@ export class Servers implements AsyncDisposable {
   }
 
   async offer(): Promise<Offer> {
-    while (this.#composed?.generation !== this.#generation) {
-      const generation = this.#generation;
-      this.#composed = { generation, offer: await this.#compose() };
-    }
-    return this.#composed.offer;
+    const generation = this.#generation;
+    if (this.#composed?.generation === generation) return this.#composed.offer;
+    const offer = await this.#compose();
+    this.#composed = { generation, offer };
+    return offer;
   }
 
   async #compose(): Promise<Offer> {
