@@ -4,6 +4,7 @@ import type { Env } from "../config/paths.ts";
 import type { WayOut } from "../egress/wayout.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { sanitize } from "../model/errorbody.ts";
+import { shortened } from "../session/graphemes.ts";
 import { isNamedSecret } from "../shell/env.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { OpenOptions } from "../shell/shell.ts";
@@ -49,7 +50,7 @@ export async function open(name: string, config: McpServerConfig, opening: Openi
   const expansion = expansionFor(name, opening.env);
   const { transport, faultOf } = await transportTo(name, { config, expansion }, opening, held);
   const { secrets } = expansion;
-  const describe = (error: unknown) => sanitize(faultOf() ?? messageOf(error), secrets.texts);
+  const describe = (error: unknown) => shortened(secrets.hide(faultOf() ?? messageOf(error)), longestError);
   const client = newClient({ version, root, onListChanged });
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
@@ -64,7 +65,7 @@ export async function open(name: string, config: McpServerConfig, opening: Openi
     if (error instanceof KodaError) throw new KodaError(error.code, sanitize(error.message, secrets.texts));
     // Then its fault is known.
     await transport.close();
-    throw new Error(describe(error), { cause: error });
+    throw new Error(sanitize(describe(error), secrets.texts), { cause: error });
   }
   const closing = held.move();
   return {
@@ -74,6 +75,9 @@ export async function open(name: string, config: McpServerConfig, opening: Openi
     close: async () => closing.disposeAsync(),
   };
 }
+
+/** The model reads it, and may learn from it how to call the tool. */
+const longestError = 4_000;
 
 type Way = { transport: Transport; faultOf: () => string | undefined };
 

@@ -52,7 +52,10 @@ export class StdioTransport implements Transport {
     if (++this.#unsent > mostUnsent) void this.#program?.stop();
     const isTaken = await this.#program?.stdin.write(`${JSON.stringify(message)}\n`);
     this.#unsent--;
-    if (isTaken !== true) throw new Error(this.fault ?? "the program reads no more");
+    if (isTaken === true) return;
+    // One that reads no more is usually about to exit, which says more.
+    if (this.#reading !== undefined) await within(exitMs, this.#reading);
+    throw new Error(this.fault ?? "the program reads no more");
   }
 
   async close(): Promise<void> {

@@ -210,6 +210,20 @@ test("an address that is none, or that another name of this machine leads to", a
   expect(named.server).toEqual({ name: "web", status: "connected" });
 });
 
+test("the model reads the whole of an error that says how to call a tool", async () => {
+  await using place = makePlace();
+  const message = `${"expected a number, ".repeat(100)}at the end`;
+  const fails = (_: Request, body: string) => {
+    if (!body.includes("tools/call")) return undefined;
+    const { id } = JSON.parse(body);
+    return Response.json({ jsonrpc: "2.0", id, error: { code: -32602, message } });
+  };
+  using server = startMcpHttp({ first: fails });
+  const { result, sent } = await run(place, { url: server.url });
+  expect(result).toMatchObject({ ok: false });
+  expect(sent).toContain(message);
+});
+
 test("a server that has forgotten the session is connected to again", async () => {
   await using place = makePlace();
   let calls = 0;
