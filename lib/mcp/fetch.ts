@@ -35,14 +35,10 @@ export function serverFetch(egress: WayOut, headers: ServerHeaders): ServerFetch
     const url = parseUrl(String(given));
     if ("fault" in url) throw new Error(url.fault);
     const response = await ask(url, init);
-    if (response.status !== 401) return response;
+    if (response.status !== 401 || headers.renew === undefined) return response;
     await response.body?.cancel();
-    if (headers.renew === undefined) throw new Error(unauthorized);
     await headers.renew();
-    const renewed = await ask(url, init);
-    if (renewed.status !== 401) return renewed;
-    await renewed.body?.cancel();
-    throw new Error(unauthorized);
+    return await ask(url, init);
   };
   return Object.assign(fetch, {
     [Symbol.dispose]() {
@@ -50,9 +46,6 @@ export function serverFetch(egress: WayOut, headers: ServerHeaders): ServerFetch
     },
   });
 }
-
-const unauthorized =
-  "it wants other credentials (401): put a token into the headers of its configuration; koda does not sign in with a browser";
 
 /** Connects where the rules allow it; judged again for each new connection. */
 class CheckedAgent extends Agent {

@@ -7,7 +7,7 @@ import { KodaError, messageOf } from "../errors.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
-import { type Client, httpTransport, newClient, type Transport } from "./client.ts";
+import { type Client, httpTransport, isHandshakeRefusal, newClient, type Transport } from "./client.ts";
 import { serverFetch } from "./fetch.ts";
 import { StdioTransport } from "./stdio.ts";
 
@@ -38,11 +38,21 @@ export type Link = {
 
 type Opening = Surroundings & { signal: AbortSignal; onListChanged: () => void };
 
+/** Most servers know the handshake of 2025, and those that exit at an unknown request would exit at that of 2026. */
 export async function open(name: string, config: McpServerConfig, opening: Opening): Promise<Link> {
-  const { version, root, signal, onListChanged } = opening;
+  try {
+    return await connect(name, config, opening);
+  } catch (error) {
+    if (!(error instanceof Error) || !isHandshakeRefusal(error.cause)) throw error;
+    return await connect(name, config, { ...opening, negotiates: true });
+  }
+}
+
+async function connect(name: string, config: McpServerConfig, opening: Opening & { negotiates?: true }): Promise<Link> {
+  const { signal } = opening;
   await using held = new AsyncDisposableStack();
   const { transport, faultOf } = await transportTo(name, config.transport, opening, held);
-  const client = newClient({ version, root, onListChanged });
+  const client = newClient(opening);
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
   client.onclose = () => resolve(faultOf() ?? "the connection was closed");

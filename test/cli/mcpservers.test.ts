@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, exec, type Line, using } from "../support/koda.ts";
-import { packaged, startEverything } from "../support/mcp-packages.ts";
+import { modern, packaged, startEverything, startModern } from "../support/mcp-packages.ts";
 import { call, say } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { asNobody, isRoot, nobody } from "../support/nobody.ts";
@@ -97,7 +97,7 @@ describe.each(rows)("servers from npm over stdio, in the tier $tier as $user", (
   });
 });
 
-test("everything does the same over HTTP, where the network's rules allow it", async () => {
+test("everything does the same over HTTP", async () => {
   await using place = makePlace();
   await using server = await startEverything(place);
   configure(place, { mcp: { servers: { all: { url: server.url } } } });
@@ -105,12 +105,36 @@ test("everything does the same over HTTP, where the network's rules allow it", a
   const { events, end } = await exec(place, model, ["--allow-net", server.authority, "go"]);
   expectEverything(events);
   expect(end.status).toBe("done");
+});
 
-  await using refused = await startModelServer([say("Done.")]);
-  const without = await exec(place, refused, ["go"]);
-  expect(without.events[0]).toMatchObject({
-    mcp: [{ name: "all", status: "failed", error: expect.stringContaining(server.authority) }],
-  });
+test("a server that knows only the protocol of 2026 is served, and its changes are heard", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { new: modern() } } });
+  await using model = await startModelServer([
+    call("new__echo", { text: "hello" }),
+    call("new__grow"),
+    call("Bash", { command: "sleep 0.5" }),
+    call("new__grown"),
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(model.requests[0]?.raw).toContain("Be brief.");
+  expect(results(events).map(([, ok, summary]) => [ok, summary])).toEqual([
+    [true, "hello"],
+    [true, "grows"],
+    [true, expect.anything()],
+    [true, "grown"],
+  ]);
+});
+
+test("a server that knows only the protocol of 2026 is served over HTTP", async () => {
+  await using place = makePlace();
+  await using server = await startModern(place);
+  configure(place, { mcp: { servers: { new: { url: server.url } } } });
+  await using model = await startModelServer([call("new__echo", { text: "hello" }), say("Done.")]);
+  const { events } = await exec(place, model, ["--allow-net", server.authority, "go"]);
+  expect(model.requests[0]?.raw).toContain("Be brief.");
+  expect(results(events)).toEqual([["new__echo", true, "hello"]]);
 });
 
 const everythingScript = [
