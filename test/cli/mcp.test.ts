@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { exec, type Line } from "../support/koda.ts";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { exec, type Line, using } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { configure, makePlace } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 const results = (events: readonly Line[]) => events.filter((event) => event.type === "tool.end");
 const startOf = (events: readonly Line[]) => {
@@ -250,4 +251,20 @@ test("flags choose among the tools of servers, and a name that none has is an er
   expect(await offered("--allow-tool", "Read")).toEqual([]);
   expect(await offered("--deny-tool", "s__c")).toContain('--deny-tool: unknown tool "s__c"');
   expect(await offered("--deny-tool", "x__c")).toContain('--deny-tool: no MCP server has the tool "x__c"');
+});
+
+test("not one module for MCP is loaded without a server", async () => {
+  await using place = makePlace();
+  const modules = join(place.home, "modules");
+  const load = async () => {
+    await using model = await startModelServer([say("Done.")]);
+    const argv = ["--preload", resolve("test/support/modules-program.ts"), resolve("cmd/main.ts"), "exec"];
+    const ran = await runIn(place, [process.execPath, ...argv, ...using(model), "go"], { env: { MODULES: modules } });
+    expect(ran).toMatchObject({ exit: 0, stdout: "Done.\n" });
+    const paths = readFileSync(modules, "utf8").split("\n");
+    return paths.filter((path) => /\/lib\/mcp\/|@modelcontextprotocol|cfworker/.test(path)).length;
+  };
+  expect(await load()).toBe(0);
+  configure(place, { mcp: { servers: { s: serverOf({}) } } });
+  expect(await load()).toBeGreaterThan(10);
 });
