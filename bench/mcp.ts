@@ -57,6 +57,7 @@ function configOf(plan: McpPlan): McpServerConfig {
   return {
     enabled: true,
     required: false,
+    isProjects: false,
     enabledTools: undefined,
     disabledTools: [],
     startTimeoutMs: 10_000,
@@ -72,6 +73,7 @@ function surroundingsOf(shell: Shell): ConstructorParameters<typeof Server>[2] {
     env: {},
     start: (line, options) => shell.open(line, options),
     egress: { rules: rulesOf(), onRequest: () => {} },
+    writable: [],
     mayStart: async () => {},
     onChange: () => {},
     warn: () => {},

@@ -26,6 +26,7 @@ const benches = {
   resume: () => import("./resume.ts"),
   turns: () => import("./turns.ts"),
   mcp: () => import("./mcp.ts"),
+  classify: () => import("./classify.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);

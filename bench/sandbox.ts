@@ -76,6 +76,7 @@ async function openTiers(place: Place, floors: string): Promise<AsyncDisposable 
       gitPlaces: [],
       copies: [],
       allowGit: false,
+      allowConfig: false,
       network: "allowlist",
       resolve: realPaths,
     });

@@ -113,6 +113,7 @@ const access = {
     "allow-read": { ...repeated(value.path), about: "Make a hidden path readable, such as ~/.ssh" },
     "deny-read": { ...repeated(value.path), about: "Hide one more path" },
     "allow-git": { about: "Let commands commit in the project's repository; its hooks and settings stay protected" },
+    "allow-config": { about: "Let the run change files that tell other tools what to run, such as .vscode and .envrc" },
   }),
   ...egress,
   ...grouped("Trust", {
@@ -216,8 +217,18 @@ const cassette = grouped("Record and replay", {
   "replay-loose": { about: "Only report a request that differs from the recorded one" },
 });
 
+/** For every command that reads the configuration of MCP servers. */
+export const serverFiles = grouped("General", {
+  "mcp-config": {
+    value: value.file,
+    many: true,
+    about: "Use the MCP servers of FILE, which has the format of .mcp.json",
+  },
+});
+
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
+  ...serverFiles,
   bare: { about: "Ignore the configuration, instructions, skills and prompts of the user and the project" },
 });
 

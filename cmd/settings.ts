@@ -23,6 +23,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       write: options.allowWrite.flatMap((path) => realPaths(resolve(root, path))),
       read: options.allowRead.flatMap((path) => realPaths(resolve(root, path))),
       allowGit: options.allowGit,
+      allowConfig: options.allowConfig,
       net: loaded.origins.get("egress.mode")?.startsWith("flag") ?? false,
       allowNet: options.allowNet,
     },

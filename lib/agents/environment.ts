@@ -105,6 +105,7 @@ const usual: Record<string, string> = {
   "also readable": "nothing",
   "also hidden": "nothing",
   commits: "commands cannot commit",
+  "settings of other tools": "commands cannot change them",
   network: "allowlist",
   "also reachable": "nothing",
   "not reachable": "nothing",
@@ -120,6 +121,10 @@ function linesOf({ cwd, date, mode, sandbox, writable, granted }: EnvironmentFac
     "also readable": listed(granted?.read),
     "also hidden": listed(granted?.hide),
     commits: granted?.allowGit === true ? "commands can commit in the project's own repository" : usual.commits,
+    "settings of other tools":
+      granted?.allowConfig === true
+        ? "what they run may be changed (.vscode, .envrc)"
+        : usual["settings of other tools"],
     network: granted?.egress?.mode ?? usual.network,
     "also reachable": listed(granted?.egress?.allow),
     "not reachable": listed(granted?.egress?.deny),

@@ -14,7 +14,9 @@ export type SkillFile = {
 export function parseSkill(text: string, entry: string): SkillFile | { problem: string } {
   const parsed = parseFrontMatter(text);
   if ("problem" in parsed) return parsed;
-  const { name, description, "allowed-tools": tools = null } = parsed.fields;
+  const { name, description, "allowed-tools": given, allowed_tools: misspelt } = parsed.fields;
+  // A limit that is written in another way still is one.
+  const tools = given ?? misspelt ?? null;
   if (name !== entry) return { problem: `"name" is ${excerpt(name)}, expected ${excerpt(entry)} like its directory` };
   if (!isSkillName(entry)) return { problem: `"name" is ${excerpt(name)}, expected ${nameRule}` };
 

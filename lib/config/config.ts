@@ -30,6 +30,8 @@ export type Config = {
     readonly hide: readonly string[];
     /** Commands may commit. */
     readonly allowGit: boolean;
+    /** Files that tell other tools what to run may be changed. */
+    readonly allowConfig: boolean;
     /** Names of additional environment variables for commands. */
     readonly passEnv: readonly string[];
   };
@@ -117,6 +119,8 @@ type McpExposure = (typeof mcpExposures)[number];
 
 /** An MCP server. `${VAR}` and `${VAR:-default}` in its texts are replaced when it is started. */
 export type McpServerConfig = {
+  /** It comes from a file that lies in the project, not from the user. */
+  readonly isProjects: boolean;
   readonly transport: McpTransport;
   /** A run fails without it. */
   readonly required: boolean;

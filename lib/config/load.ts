@@ -7,6 +7,7 @@ import { formatPath } from "./keypath.ts";
 import { applyEnvironment, applyFlags, applySet, type Overrides } from "./overrides.ts";
 import { projectConfigFile, projectConfigName, userConfigFile, type UserEnvironment } from "./paths.ts";
 import { keys, typedKeys, type KeyName } from "./schema.ts";
+import { applyProjectServers, applyServersFile, forgetServers } from "./serverfiles.ts";
 import { ProjectTrust } from "./trust.ts";
 
 type ConfigRequest = UserEnvironment & {
@@ -18,6 +19,8 @@ type ConfigRequest = UserEnvironment & {
   readonly isTrusted: boolean;
   /** The `KEY=VALUE` of every `--config`. */
   readonly sets: readonly string[];
+  /** The files of every `--mcp-config`, absolute. */
+  readonly mcpFiles?: readonly string[];
   /** The values of other flags. */
   readonly overrides: Overrides;
 };
@@ -27,6 +30,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   const effective = defaultValues();
   const project = new ProjectTrust(request.isTrusted);
   if (!request.bare) await applyFiles(effective, request, project);
+  for (const file of request.mcpFiles ?? []) await applyServersFile(effective, file, project);
   applyEnvironment(effective, request.env);
   for (const set of request.sets) applySet(effective, set);
   applyFlags(effective, request.overrides);
@@ -50,8 +54,8 @@ async function applyFiles(effective: EffectiveValues, request: ConfigRequest, tr
   const projectFile = projectConfigFile(request.root);
   if (userFile !== undefined) setEntries(effective, await readConfigFile(userFile, userFile), `user ${userFile}`);
   // KODA_HOME may be the project's .koda; the file is the user's then.
-  if (projectFile === userFile) return;
-  applyProject(effective, await readConfigFile(projectFile, projectConfigName), trust);
+  if (projectFile !== userFile) applyProject(effective, await readConfigFile(projectFile, projectConfigName), trust);
+  await applyProjectServers(effective, request.root, trust);
 }
 
 /**
@@ -60,6 +64,7 @@ async function applyFiles(effective: EffectiveValues, request: ConfigRequest, tr
  */
 function applyProject(effective: EffectiveValues, entries: readonly ConfigEntry[], trust: ProjectTrust): void {
   const origin = `project ${projectConfigName}` as const;
+  if (trust.isTrusted) forgetServers(effective, entries);
   for (const entry of entries) {
     if (keys[entry.key].type.denies) appendEntry(effective, entry, origin);
     else if (isNeverOfProject(entry)) trust.skip(`${projectConfigName}: ${nameOfSkipped(entry, trust)}`);

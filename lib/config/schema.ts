@@ -99,6 +99,11 @@ export const keys = {
   "sandbox.read": row(t.stringList, [], "Hidden paths to make readable, such as `~/.npmrc`; also `--allow-read`."),
   "sandbox.hide": row(t.denyList, [], "More paths to hide; also `--deny-read`."),
   "sandbox.allow_git": row(t.trueOrFalse, false, "Whether commands may commit; also `--allow-git`."),
+  "sandbox.allow_config": row(
+    t.trueOrFalse,
+    false,
+    "Whether files that tell other tools what to run may be changed; also `--allow-config`.",
+  ),
   "sandbox.pass_env": row(t.variableNames, [], "More environment variables for commands; also `--allow-env`."),
 
   "mcp.expose": {
@@ -114,10 +119,13 @@ export const keys = {
   "mcp.servers.*.cwd": ofUser(t.nonEmptyString, "The directory that the program starts in; the project when absent."),
   "mcp.servers.*.url": ofUser(t.serverUrl, "The URL of a server that speaks streamable HTTP."),
   "mcp.servers.*.headers.*": ofUser(t.headerValue, "A header for each request; `${VAR}` is replaced by that variable."),
-  "mcp.servers.*.headers_command": ofUser(
-    t.argumentVector,
-    "The program that prints headers as a JSON object, run without a shell; run again after a 401.",
-  ),
+  "mcp.servers.*.headers_command": {
+    ...ofUser(
+      t.argumentVector,
+      "The program that prints headers as a JSON object, run without a shell; run again after a 401; never of a project.",
+    ),
+    ofProject: "never",
+  },
   "mcp.servers.*.required": ofUser(t.trueOrFalse, "Whether a run fails when the server does not start; false."),
   "mcp.servers.*.enabled": ofUser(t.trueOrFalse, "Whether the server is used; true."),
   "mcp.servers.*.enabled_tools": ofUser(

@@ -14,6 +14,7 @@ export type Allowance = {
   /** Paths that are hidden in addition to the default. */
   hide: readonly string[];
   allowGit: boolean;
+  allowConfig: boolean;
   egress: EgressConfig;
 };
 
@@ -26,6 +27,7 @@ export function wantedOf({ mode, sandbox, egress }: Config): Allowance {
     read: real(sandbox.read),
     hide: real(sandbox.hide),
     allowGit: sandbox.allowGit,
+    allowConfig: sandbox.allowConfig,
     egress,
   };
 }

@@ -9,7 +9,7 @@ type CatalogParts = {
   builtIn: readonly Tool[];
   servers: Servers | undefined;
   /** The tools of servers that may be used, as they are offered. */
-  choose: (tools: readonly Tool[]) => readonly Tool[];
+  choose: (offer: Offer) => readonly Tool[];
 };
 
 /** The catalog of a conversation. It changes only between requests, when the tools of a server come or go. */
@@ -55,7 +55,7 @@ export class Catalogs {
 
   #compose(offer: Offer | undefined): Catalog {
     const { builtIn, choose } = this.#parts;
-    return catalogOf([...builtIn, ...choose(offer?.tools ?? [])]);
+    return catalogOf([...builtIn, ...(offer === undefined ? [] : choose(offer))]);
   }
 }
 

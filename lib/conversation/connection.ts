@@ -27,6 +27,7 @@ import {
   isModelFlag,
   isNamedByFlag,
   providersFor,
+  withIgnored,
   withoutKey,
   withRecordedWire,
 } from "./endpoint.ts";
@@ -152,7 +153,7 @@ async function resolve(settings: Settings, { recorded, traffic, signal }: Circum
     return played === undefined ? withRecordedWire(resolved, settings, recorded) : resolved;
   } catch (error) {
     const isKey = error instanceof KodaError && error.code === "credentials";
-    throw isKey && isFromSession ? withoutKey(recorded, error) : error;
+    throw isKey && isFromSession ? withoutKey(recorded, error) : withIgnored(error, settings);
   }
 }
 

@@ -29,6 +29,7 @@ import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import { finishName } from "../tools/finish.ts";
 import type { Claim } from "../trust/claim.ts";
+import { executableChanges } from "../worktree/executable.ts";
 import type { Host } from "./host.ts";
 import type { RunPatch } from "./runpatch.ts";
 import { Inbox } from "./inbox.ts";
@@ -96,9 +97,9 @@ export class Conversation implements AsyncDisposable {
     this.parts = parts;
     this.#lengthAtStart = parts.session.info.length;
     this.#hands = parts.workspace.open();
-    this.#compaction = new Compaction(parts.settings.loaded.config.compaction);
-    parts.host.add(this);
-    const { patch, workspace, events, host } = parts;
+    const { patch, workspace, events, host, settings } = parts;
+    this.#compaction = new Compaction({ ...settings.loaded.config.compaction, now: () => host.traffic.now });
+    host.add(this);
     if (patch === undefined) return;
     workspace.atRest = async () => {
       for (const notice of await patch.take(host.signal)) events.post(notice);
@@ -169,13 +170,14 @@ export class Conversation implements AsyncDisposable {
 
   /** The totals of all turns so far. */
   get totals(): Omit<Totals, "durationMs"> {
-    const { ledger, session, stance, resume } = this.parts;
+    const { ledger, session, stance, workspace, resume } = this.parts;
     const cost = costOf(ledger, stance.info.price);
     return {
       session: session.id,
       usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
       tools: ledger.calls,
       filesChanged: this.#changed.size,
+      executableChanges: executableChanges([...this.#changed, ...workspace.repositories.changedConfig()]),
       ...this.#verified(),
       mcp: this.#missing,
       resume: session.isEmpty ? null : resume,

@@ -45,8 +45,7 @@ export function assertConfigured(recorded: Recorded, { loaded, env }: Settings):
   if (isDemo(provider) || providersOf(loaded.config.providers, env).some(({ name }) => name === provider)) return;
   const before = recorded.environment?.connection;
   const stay = flagsFor(before?.endpoint ?? "URL", before?.keyVariable);
-  const isIgnored = loaded.project.skipped.includes(`${projectConfigName}: providers`);
-  const trust = isIgnored ? "--trust-project to use the project's own providers, " : "";
+  const trust = ignoresProviders(loaded) ? "--trust-project to use the project's own providers, " : "";
   const other = "or name another model with -m PROVIDER/MODEL";
   if (isUnnamed(recorded))
     throw new KodaError(
@@ -58,6 +57,18 @@ export function assertConfigured(recorded: Recorded, { loaded, env }: Settings):
     `Session "${id}" used ${provider}/${model}, and the provider "${provider}" is not configured any more: ` +
       `add providers.${provider} to the configuration, pass ${trust}${stay}, ${other}`,
   );
+}
+
+function ignoresProviders({ project }: Settings["loaded"]): boolean {
+  return project.skipped.includes(`${projectConfigName}: providers`);
+}
+
+/** The same error. A start that fails shows nothing else of what was ignored. */
+export function withIgnored(error: unknown, { loaded }: Pick<Settings, "loaded">): unknown {
+  const isAboutModel = error instanceof KodaError && ["credentials", "config", "usage"].includes(error.code);
+  if (!isAboutModel || !ignoresProviders(loaded)) return error;
+  const hint = `The project's own providers were ignored: --trust-project uses those of ${projectConfigName}`;
+  return new KodaError(error.code, `${error.message}\n${hint}`, { cause: error });
 }
 
 /** The same error, with the session and the key that it had. */

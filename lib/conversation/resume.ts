@@ -10,6 +10,7 @@ export type Explicit = {
   write: readonly string[];
   read: readonly string[];
   allowGit: boolean;
+  allowConfig: boolean;
   net: boolean;
   allowNet: readonly string[];
 };
@@ -31,6 +32,7 @@ export function keepToRecord(
   const read = within(wanted.read, [...recorded.read, ...explicit.read]);
   const forgotten = recorded.hide.filter((path) => !wanted.hide.includes(path) && !explicit.read.includes(path));
   const allowGit = wanted.allowGit && (recorded.allowGit || explicit.allowGit);
+  const allowConfig = wanted.allowConfig && (recorded.allowConfig || explicit.allowConfig);
 
   const { egress, kept: keptEgress } = keepEgress(recorded.egress, wanted.egress, explicit);
 
@@ -40,6 +42,8 @@ export function keepToRecord(
     ...read.refused.map((path) => `"${path}" was not readable in this session: pass --allow-read to allow it`),
     ...forgotten.map((path) => `"${path}" was hidden in this session and stays hidden: pass --allow-read to allow it`),
     allowGit !== wanted.allowGit && "Commands could not commit in this session: pass --allow-git to allow it",
+    allowConfig !== wanted.allowConfig &&
+      "Files that other tools run were protected in this session: pass --allow-config to allow changes",
     ...keptEgress,
   ];
   return {
@@ -49,6 +53,7 @@ export function keepToRecord(
       read: read.allowed,
       hide: [...wanted.hide, ...forgotten],
       allowGit,
+      allowConfig,
       egress,
     },
     notices: kept.filter((message) => message !== false).map(notice),
@@ -57,7 +62,8 @@ export function keepToRecord(
 
 /** Sessions of earlier versions have no record of later permissions. */
 function recordOf({ mode, writable, granted }: EnvironmentFacts): Allowance {
-  return { mode, egress: plainEgress, ...(granted ?? { write: writable, read: [], hide: [], allowGit: false }) };
+  const rights = granted ?? { write: writable, read: [], hide: [], allowGit: false };
+  return { mode, egress: plainEgress, allowConfig: false, ...rights };
 }
 
 const plainEgress: EgressConfig = { mode: "allowlist", allow: [], deny: [] };

@@ -9,12 +9,13 @@ import type { EventOf } from "./event.ts";
 import { judgeCall, tellHooks } from "./judge.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Repetition } from "./loop.ts";
-import type { Prepared } from "./prepare.ts";
+import { nameOfTool, type Prepared } from "./prepare.ts";
 import type { Turn } from "./turn.ts";
 
 /** One call: the verdict, `tool.start`, the tool, the result in the log, `tool.end`. Every call passes here. */
 export async function perform(turn: Turn, asked: Prepared, signal: AbortSignal): Promise<void> {
-  const { id, tool } = asked.call;
+  const { id } = asked.call;
+  const tool = nameOfTool(asked);
   const { todo } = turn.session;
   const listBefore = todo.items;
 
@@ -104,7 +105,7 @@ function finish(turn: Turn, call: Prepared, { result, durationMs, list }: Finish
   );
   count(ledger, result);
   events.post(endOf(call, result, durationMs));
-  const exposure = turn.watchKey(call.call.tool, resultText(result));
+  const exposure = turn.watchKey(nameOfTool(call), resultText(result));
   if (exposure !== undefined) events.post(exposure);
   if (list !== undefined) events.post({ type: "todo", items: [...list] });
 }
@@ -147,12 +148,12 @@ function itemOf(prepared: Prepared, result: ToolResult, durationMs: number) {
   };
 }
 
-function endOf({ call }: Prepared, result: ToolResult, durationMs: number): EventOf<"tool.end"> {
+function endOf(call: Prepared, result: ToolResult, durationMs: number): EventOf<"tool.end"> {
   const { ok, denied, exitCode, signal, timedOut, hint, output } = result;
   return {
     type: "tool.end",
-    id: call.id,
-    tool: call.tool,
+    id: call.call.id,
+    tool: nameOfTool(call),
     ok,
     ...(denied !== undefined && { denied }),
     ...(exitCode !== undefined && { exit_code: exitCode }),

@@ -16,10 +16,13 @@ const mostFailures = 3;
 /** A conversation is compacted again when it has grown by this share of the window. */
 const growthShare = 0.1;
 
+type CompactionOptions = { auto: boolean; at: number; now: () => number };
+
 /** Keeps a conversation within the model's window. Lives as long as the conversation. */
 export class Compaction {
   readonly #share: number;
   readonly #isAutomatic: boolean;
+  readonly #now: () => number;
   /** Known once a request was refused for its length: the window may be smaller than the model's description says. */
   #mostTokens = Infinity;
   /** The size below which another compaction would not help. */
@@ -29,14 +32,15 @@ export class Compaction {
   /** The request that was refused for its length is made again, once. */
   #isRetry = false;
 
-  constructor({ auto, at }: { auto: boolean; at: number }) {
+  constructor({ auto, at, now }: CompactionOptions) {
     this.#isAutomatic = auto;
+    this.#now = now;
     this.#share = Math.min(at, mostShare);
   }
 
   /** Compacts before a request that would nearly fill the window. */
   async *prepare(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, void> {
-    if (this.#isFirst && this.#isAutomatic) yield* leaveOutStale(turn);
+    if (this.#isFirst && this.#isAutomatic) yield* leaveOutStale(turn, this.#now());
     this.#isFirst = false;
     const tokens = contextTokens(turn);
     const isFull = tokens >= this.#windowOf(turn) * this.#share && tokens >= this.#leastTokens;
@@ -126,11 +130,11 @@ export class Compaction {
   }
 }
 
-function* leaveOutStale(turn: Turn): Generator<Event, void> {
+function* leaveOutStale(turn: Turn, now: number): Generator<Event, void> {
   const { session } = turn;
   const results = staleResults(
     session.items().filter(({ turn: number }) => number < session.info.turns),
-    Date.now(),
+    now,
   );
   if (results.length === 0) return;
   const before = contextTokens(turn);

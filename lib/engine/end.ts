@@ -1,6 +1,7 @@
 import type { KodaError } from "../errors.ts";
 import type { EventOf } from "./event.ts";
 import { noUsage } from "../model/usage.ts";
+import type { ExecutableChange } from "../worktree/executable.ts";
 import { exitOf, type Outcome, outcomeOfFailure } from "./outcome.ts";
 
 type End = EventOf<"end">;
@@ -10,6 +11,7 @@ export type Totals = {
   usage: End["usage"];
   tools: End["tools"];
   filesChanged: number;
+  executableChanges: readonly ExecutableChange[];
   verify?: NonNullable<End["verify"]>;
   /** MCP servers that never came. */
   mcp?: readonly NonNullable<End["mcp"]>[number][];
@@ -21,7 +23,7 @@ export type Totals = {
 /** The totals of a run that failed before it had a session. */
 export function noTotals(): Omit<Totals, "durationMs"> {
   const tools = { ok: 0, failed: 0, denied: 0 };
-  return { session: null, usage: noUsage, tools, filesChanged: 0, resume: null };
+  return { session: null, usage: noUsage, tools, filesChanged: 0, executableChanges: [], resume: null };
 }
 
 /**
@@ -29,7 +31,7 @@ export function noTotals(): Omit<Totals, "durationMs"> {
  * decides it.
  */
 export function endEvent(outcome: Outcome, totals: Totals): End {
-  const { tools, filesChanged, durationMs, mcp = [], ...rest } = totals;
+  const { tools, filesChanged, executableChanges, durationMs, mcp = [], ...rest } = totals;
   return {
     type: "end",
     ...statusOf(outcome),
@@ -39,6 +41,7 @@ export function endEvent(outcome: Outcome, totals: Totals): End {
     ...("incomplete" in outcome && { incomplete: [...(outcome.incomplete ?? [])] }),
     tools: { ...tools },
     files_changed: filesChanged,
+    executable_changes: [...executableChanges],
     ...(mcp.length > 0 && { mcp: [...mcp] }),
     duration_ms: Math.round(durationMs),
   };

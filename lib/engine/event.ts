@@ -4,6 +4,7 @@ import { modes, networks, wires } from "../config/config.ts";
 import { exitByCode } from "../errors.ts";
 import { todoStates } from "../session/todo.ts";
 import { effects } from "../trust/claim.ts";
+import { executableKinds } from "../worktree/executable.ts";
 
 /**
  * The events that `--output jsonl` prints: the one source of both the types and the JSON Schema of
@@ -76,6 +77,8 @@ const start = z.strictObject({
   instructions: z.array(z.string()),
   /** The names of the skills that the model can load. */
   skills: z.array(z.string()),
+  /** A plugin's revision differs when any of its files has changed. */
+  plugins: z.array(z.strictObject({ name: z.string(), version: z.string(), revision: z.string() })),
   /** Settings and files of the project that were ignored. */
   skipped: z.array(z.string()),
   limits: z.record(z.string(), z.number()),
@@ -243,6 +246,8 @@ const end = z.strictObject({
   usage: z.strictObject({ ...figures.shape, cost_usd: z.number().nonnegative().optional() }),
   tools: z.strictObject({ ok: count, failed: count, denied: count }),
   files_changed: count,
+  /** Changed files that other programs run or obey: settings of editors and agents, hooks, workflows of CI services. */
+  executable_changes: z.array(z.strictObject({ path: z.string(), kind: z.enum(executableKinds) })),
   /** The MCP servers that were not connected at any time of the run; absent when there are none. */
   mcp: z.array(server).optional(),
   /** The outcome of `--verify`: 0 attempts when the turn ended without an answer to verify. */

@@ -4,7 +4,7 @@ import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
 import { hookNote } from "./hooknote.ts";
 import type { HookVerdict } from "./hooks.ts";
-import { prepare, type Prepared } from "./prepare.ts";
+import { nameOfTool, prepare, type Prepared } from "./prepare.ts";
 import { skillRule } from "./skillrule.ts";
 import type { Turn } from "./turn.ts";
 
@@ -24,18 +24,16 @@ export async function judgeCall(turn: Turn, call: Prepared, signal: AbortSignal)
     return { call, refusal: { ...failed(`Denied by the user's hook: ${denied.reason}`), denied: denied.rule } };
   if (rewritten === undefined) return { call };
   const text = JSON.stringify(rewritten.input);
-  const changed = await prepare(
-    { ...call.call, arguments: text },
-    turn.catalog.current.tools,
-    turn.contextOf(call.call.id),
-  );
+  const tools = "tool" in call ? [call.tool] : [];
+  const asked = { ...call.call, tool: nameOfTool(call), arguments: text };
+  const changed = { ...(await prepare(asked, tools, turn.contextOf(call.call.id))), call: call.call };
   const again = await refusalOf(turn, changed, signal);
   return { call: changed, ...(again !== undefined && { refusal: again }) };
 }
 
 /** The hooks after a call that has run. They cannot undo it: a denial is told to the model, as their context is. */
 export async function tellHooks(turn: Turn, call: Prepared, result: ToolResult, signal: AbortSignal): Promise<void> {
-  if (turn.hooks?.has("tool.after", call.call.tool) !== true) return;
+  if (turn.hooks?.has("tool.after", nameOfTool(call)) !== true) return;
   const { ok, exitCode } = result;
   const told = { ok, text: resultText(result), ...(exitCode !== undefined && { exit_code: exitCode }) };
   const facts = factsOf(call);
@@ -52,17 +50,20 @@ export async function tellHooks(turn: Turn, call: Prepared, result: ToolResult, 
 }
 
 /** True for a call that a hook wants to see. Hooks may write, so such a call runs alone and under guard. */
-export function isHooked({ hooks }: Pick<Turn, "hooks">, { call: { tool } }: Prepared): boolean {
+export function isHooked({ hooks }: Pick<Turn, "hooks">, call: Prepared): boolean {
+  const tool = nameOfTool(call);
   return hooks !== undefined && (hooks.has("tool.before", tool) || hooks.has("tool.after", tool));
 }
 
 async function askHooks(turn: Turn, call: Prepared, signal: AbortSignal): Promise<HookVerdict> {
-  if (turn.hooks?.has("tool.before", call.call.tool) !== true) return {};
+  if (turn.hooks?.has("tool.before", nameOfTool(call)) !== true) return {};
   return await turn.hooks.run({ on: "tool.before", ...factsOf(call) }, turn, signal);
 }
 
-function factsOf({ call, input, claim }: Prepared) {
-  return { tool: call.tool, call: call.id, input, writes: claim.writes === "unknown" ? undefined : claim.writes };
+function factsOf(prepared: Prepared) {
+  const { call, input, claim } = prepared;
+  const writes = claim.writes === "unknown" ? undefined : claim.writes;
+  return { tool: nameOfTool(prepared), call: call.id, input, writes };
 }
 
 /** The result of a call that must not run; undefined when it may. */

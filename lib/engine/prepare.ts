@@ -8,6 +8,11 @@ import { describeProblems, problemsOf } from "./schema.ts";
 /** A call with its tool, its decoded arguments and its claim; or the mistake in it. */
 export type Prepared = { call: CallPart; input: unknown; claim: Claim } & ({ tool: Tool } | { mistake: string });
 
+/** The name of the tool that runs: where one passes calls on, the one behind it. */
+export function nameOfTool(call: Prepared): string {
+  return "tool" in call ? call.tool.name : call.call.tool;
+}
+
 const harmless: Claim = { effect: "read", writes: [] };
 
 /** Decodes a call. The gate never sees arguments that do not match the tool's schema. */

@@ -57,12 +57,16 @@ export function isHandshakeRefusal(error: unknown): boolean {
 
 /** Streamable HTTP with a fetch of our own. */
 export function httpTransport(url: string, fetch: FetchLike): Transport {
-  const transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
-  let take: Transport["onmessage"];
+  return new StreamableHTTPClientTransport(new URL(url), { fetch });
+}
+
+/** The transport, whose messages are changed before anybody sees them. */
+export function changing(transport: Transport, change: <T extends JSONRPCMessage>(message: T) => T): Transport {
+  let take = transport.onmessage;
   Object.defineProperty(transport, "onmessage", {
     get: () => take,
     set: (given: Transport["onmessage"]) => {
-      take = given && ((message, extra) => given(withoutNull(message), extra));
+      take = given && ((message, extra) => given(change(message), extra));
     },
   });
   return transport;

@@ -4,7 +4,7 @@ import type { McpServerConfig } from "../config/config.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
 import type { CallToolResult, Client, Progress } from "./client.ts";
-import { definitionsOf, type Definitions } from "./definitions.ts";
+import { definitionsOf, type Offering } from "./definitions.ts";
 import type { Link, Surroundings } from "./link.ts";
 
 type State =
@@ -30,7 +30,7 @@ export class Server implements AsyncDisposable {
   readonly #running: Promise<void>;
   readonly #firstAttempt = Promise.withResolvers<void>();
   #state: State = { status: "connecting" };
-  #definitions: Definitions | undefined;
+  #definitions: Offering | undefined;
   #link: Link | undefined;
   #isStale = false;
 
@@ -49,7 +49,7 @@ export class Server implements AsyncDisposable {
   }
 
   /** Undefined until it has been connected once. */
-  get definitions(): Definitions | undefined {
+  get definitions(): Offering | undefined {
     return this.#definitions;
   }
 

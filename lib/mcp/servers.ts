@@ -4,6 +4,7 @@ import { KodaError } from "../errors.ts";
 import type { Tool } from "../tools/tool.ts";
 import { unlessAborted } from "../async/unlessaborted.ts";
 import type { Surroundings } from "./link.ts";
+import { listedTools } from "./listed.ts";
 import { resourceTools } from "./resources.ts";
 import { Server } from "./server.ts";
 import { serverTools } from "./tool.ts";
@@ -11,7 +12,11 @@ import { serverTools } from "./tool.ts";
 export type ServerStatus = { name: string; status: "connected" | "connecting" | "failed" | "disabled"; error?: string };
 
 /** The tools of all servers at one time: the same object until something has changed. */
-export type Offer = { tools: readonly Tool[] };
+export type Offer = {
+  tools: readonly Tool[];
+  /** Puts such tools behind two that list and call them. */
+  listed: (tools: readonly Tool[]) => readonly Tool[];
+};
 
 /** The MCP servers of a conversation. They are started at once; closing them stops all of them. */
 export class Servers implements AsyncDisposable {
@@ -46,6 +51,21 @@ export class Servers implements AsyncDisposable {
     );
     if (missing.length > 0)
       throw new KodaError("config", `required MCP servers failed to initialize: ${missing.sort().join("; ")}`);
+  }
+
+  /** Settles when each server is there or has failed once. */
+  async attempted(signal: AbortSignal): Promise<void> {
+    await unlessAborted(Promise.all(this.#servers.map(({ attempted }) => attempted)), signal);
+  }
+
+  /** The number of tools that each server offers. */
+  async toolCounts(): Promise<ReadonlyMap<string, number>> {
+    // It tells what is wrong with the others.
+    await this.offer();
+    const counts = this.#servers.map(
+      async (server) => [server.name, (await serverTools(server)).tools.length] as const,
+    );
+    return new Map(await Promise.all(counts));
   }
 
   get statuses(): readonly ServerStatus[] {
@@ -87,7 +107,7 @@ export class Servers implements AsyncDisposable {
       if (faults.length > 0)
         this.#tell(`Some tools of the MCP server "${server.name}" are not offered: ${faults.slice(0, 5).join("; ")}`);
     }
-    return { tools: [...tools, ...resourceTools(known)] };
+    return { tools: [...tools, ...resourceTools(known)], listed: listedTools };
   }
 
   #tell(message: string): void {

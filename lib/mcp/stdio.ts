@@ -118,4 +118,4 @@ const mostUnsent = 1_000;
 const newline = 10;
 const lineEnd = Buffer.from("\n");
 const brace = "{".charCodeAt(0);
-const exitMs = 100;
+const exitMs = 1_000;

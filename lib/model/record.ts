@@ -25,6 +25,7 @@ export type Track = {
  * nothing. Traffic that cannot be written ends the run: the user asked for it.
  */
 export class Recorder {
+  readonly startedAt: number = Date.now();
   readonly #file: string;
   readonly #place: OutputPlace;
   readonly #cwd: string | undefined;
@@ -42,7 +43,8 @@ export class Recorder {
     this.#cwd = header.cwd;
     this.#fd = this.#try(() => openAtOnce(this.#place));
     const { version, ...recorded } = header;
-    this.#waiting.push(this.#lineOf({ koda_cassette: 1, version, recorded_at: new Date().toISOString(), ...recorded }));
+    const recordedAt = new Date(this.startedAt).toISOString();
+    this.#waiting.push(this.#lineOf({ koda_cassette: 1, version, recorded_at: recordedAt, ...recorded }));
     if (this.#fd !== undefined) this.#flush();
   }
 

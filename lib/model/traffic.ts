@@ -41,6 +41,12 @@ export class Traffic implements Disposable {
     return this.#replayed;
   }
 
+  /** The present, by which a replay does what its recording did. */
+  get now(): number {
+    const recordedAt = Date.parse(this.replayed?.header.recorded_at ?? "");
+    return Number.isNaN(recordedAt) ? (this.#recorder?.startedAt ?? Date.now()) : recordedAt;
+  }
+
   /** The fetch of one conversation. */
   open({ header, script, writable, onDivergence, soon, ...track }: Line): Fetch {
     const fetch = this.#source({ script, onDivergence, soon, ...track });

@@ -3,7 +3,7 @@ import type { Database } from "./database.ts";
 import { linesOfOutput } from "./lines.ts";
 import type { ItemRow } from "./log.ts";
 import { recordingOf, type RecordingRow } from "./outputs.ts";
-import { type IndexText, longestWord, TextPreparation } from "./terms.ts";
+import { type IndexText, isNumberOrHash, longestWord, TextPreparation } from "./terms.ts";
 
 /** The text of an item; throws for an item that this koda cannot read. */
 export type TextOf = (item: ItemRow) => string;
@@ -12,7 +12,11 @@ export type TextOf = (item: ItemRow) => string;
  * Adds to the full-text index whatever was recorded since the last search, in one session or in all. Texts are read and
  * prepared between transactions, which are short, so that processes that record meanwhile never wait for long.
  */
-export function updateIndex(db: Database, { session, textOf }: { session?: string; textOf: TextOf }): void {
+export function updateIndex(db: Database, unindexed: { session?: string; textOf: TextOf }): void {
+  db.writeMuch(() => addUnindexed(db, unindexed));
+}
+
+function addUnindexed(db: Database, { session, textOf }: { session?: string; textOf: TextOf }): void {
   const preparation = new TextPreparation();
   const isComplete = hasAllWords(db);
   let batch: Addition[] = [];
@@ -136,8 +140,12 @@ function addTexts(db: Database, batch: readonly Addition[]): void {
 
 /** The empty word says that the list is complete: it is not when a process was killed between texts and their words. */
 function addWords(db: Database, words: readonly string[], isComplete: boolean): void {
-  const sorted = JSON.stringify(words.toSorted());
-  db.run("INSERT OR IGNORE INTO word (text) SELECT value FROM json_each(?)", [sorted]);
+  const { sorted = [], unsorted = [] } = Object.groupBy(words, (word) =>
+    isNumberOrHash(word) ? "unsorted" : "sorted",
+  );
+  const values = "(text) SELECT value FROM json_each(?)";
+  db.run(`INSERT OR IGNORE INTO word ${values}`, [JSON.stringify(sorted.toSorted())]);
+  db.run(`INSERT INTO unsorted_word ${values}`, [JSON.stringify(unsorted)]);
   db.run(isComplete ? "INSERT OR IGNORE INTO word (text) VALUES ('')" : "DELETE FROM word WHERE text = ''");
 }
 
@@ -149,7 +157,8 @@ function hasAllWords(db: Database): boolean {
 export function wordsWith(db: Database, part: string): string[] {
   if (!hasAllWords(db)) restoreWords(db);
   const rows = db.all<{ text: string }>(
-    `SELECT text FROM word WHERE instr(text, ?1) > 0 ORDER BY instr(text, ?1) > 1, length(text), text LIMIT ${mostWords}`,
+    `SELECT DISTINCT text FROM (SELECT text FROM word UNION ALL SELECT text FROM unsorted_word)
+       WHERE instr(text, ?1) > 0 ORDER BY instr(text, ?1) > 1, length(text), text LIMIT ${mostWords}`,
     [part],
   );
   return rows.map(({ text }) => text);
@@ -159,7 +168,7 @@ const mostWords = 200;
 
 /** To be called when texts were deleted. */
 export function forgetWords(db: Database): void {
-  db.run("DELETE FROM word");
+  db.script("DELETE FROM word; DELETE FROM unsorted_word");
 }
 
 function restoreWords(db: Database): void {

@@ -29,7 +29,10 @@ const usage = isRecordOf(
 /** Permissions of a run beyond its mode, by real paths. Sessions of earlier versions of koda have no record of them. */
 const granted = isRecordOf(
   { write: isListOf(isString), read: isListOf(isString), hide: isListOf(isString), allowGit: isBoolean },
-  { egress: isRecordOf({ mode: isOneOf(...networks), allow: isListOf(isString), deny: isListOf(isString) }) },
+  {
+    allowConfig: isBoolean,
+    egress: isRecordOf({ mode: isOneOf(...networks), allow: isListOf(isString), deny: isListOf(isString) }),
+  },
 );
 
 /** The address and settings of requests, without a password or key: a resumed session keeps to them. */

@@ -10,8 +10,8 @@ const applicationId = 0x6b6f6461;
  * A fork shares the items of its parent: `item` and `output` are places in one session's log, `content` and `recording`
  * are the data, kept as long as a place refers to it. `search` has content by its id and recordings by their negated
  * id. It is filled when something is searched, so that recording never waits for it: it has the first `indexed` items
- * of a session, and those of the later ones that a fork shares. `word` has the words of the index, so that a search can
- * find a part of one.
+ * of a session, and those of the later ones that a fork shares. `word` and `unsorted_word` have the words of the index,
+ * so that a search can find a part of one.
  *
  * Each index is one more page to write with every new item, so lists, which are rare and short, have none.
  */
@@ -151,6 +151,8 @@ const migrations: readonly string[] = [
   INSERT INTO search (search, rank) VALUES ('automerge', 16);
   INSERT INTO search (search, rank) VALUES ('crisismerge', 32);
   `,
+  // Numbers and hashes, which are most of a log's new words: in order they would change every page of their table.
+  "CREATE TABLE unsorted_word (text TEXT NOT NULL) STRICT",
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */

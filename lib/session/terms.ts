@@ -15,6 +15,13 @@ const humps = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
 /** Longer ones are encoded data: they have no parts and nobody looks for a part of them. */
 export const longestWord = 40;
 
+const numberOrHash = /^(?=[a-f]*\d)[\da-f]{4,}$/;
+
+/** Numbers and hashes: most of a log's new words, and seldom in it again later. */
+export function isNumberOrHash(word: string): boolean {
+  return numberOrHash.test(word);
+}
+
 /** A text for the index: as it is read, and the parts of its names (`parse` and `Config` of `parseConfig`). */
 export type IndexText = { text: string; parts: string };
 

@@ -5,6 +5,7 @@ import type { Policy } from "../sandbox/policy/policy.ts";
 import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
 import { hiddenFrom, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath } from "../sandbox/policy/seen.ts";
+import { isToolConfigName } from "../sandbox/policy/toolconfig.ts";
 import { byDesign } from "./bydesign.ts";
 
 export type FailedCommand = {
@@ -90,10 +91,9 @@ const program = /^\/[^\s:]+: (?=.*[/'"])/;
 function pathsIn(whole: string): string[] {
   const line = whole.replace(isRedirection, "").replace(program, "");
   const quoted = [...line.matchAll(/['"`‘]([^'"`’]+)['"`’]/g)].map(([, path = ""]) => path);
-  const words = [...line.matchAll(/(?:^|[\s=(])((?:\.{0,2}\/|\.git\b|\.koda\b)[^\s:,;'"`)]*)/g)].map(
-    ([, path = ""]) => path,
-  );
-  return [...quoted, ...words].filter((path) => path.includes("/") || protectedName(path) !== undefined);
+  const words = [...line.matchAll(/(?:^|[\s=(])((?:[\w@.-]*\/|\.\w)[^\s:,;'"`)]*)/g)].map(([, path = ""]) => path);
+  const isNamed = (path: string) => protectedName(path) !== undefined || isToolConfigName(path);
+  return [...quoted, ...words].filter((path) => path.includes("/") || isNamed(path));
 }
 
 function whyHidden(real: string, policy: Policy): string | undefined {
@@ -120,6 +120,8 @@ function whyUnwritable(real: string, policy: Policy): string | undefined {
       return protectedName(real) === ".git" ? whyGit(real, policy) : whyOutside(real, policy);
     case "protected":
       return refusal.name === ".git" ? whyGit(real, policy) : `sandbox: ${refusal.name} is read-only, by design`;
+    case "config":
+      return `sandbox: ${real} is protected, since other programs run what is in ${basename(refusal.path)} (--allow-config allows changes)`;
     case "readonly":
       return `sandbox: ${real} is read-only in this run`;
     case "owner":

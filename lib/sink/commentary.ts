@@ -1,4 +1,5 @@
 import type { EventOf } from "../engine/event.ts";
+import { isAnswer } from "./answer.ts";
 
 /**
  * Text of the model that is not the answer: text before a call, of a failed attempt, of a rejected reply. Where stdout
@@ -12,7 +13,6 @@ export class Commentary {
   #taken = 0;
   readonly #hasSchema: boolean;
 
-  /** With a schema, the last reply of a failed run is not an answer. */
   constructor(hasSchema: boolean) {
     this.#hasSchema = hasSchema;
   }
@@ -43,9 +43,10 @@ export class Commentary {
   }
 
   /** Text that neither the answer nor anything before has shown. */
-  atEnd({ status, text }: EventOf<"end">): string {
-    const isAnswered = status === "done" || (!this.#hasSchema && this.#replies.length > 0 && this.#current === "");
-    if (isAnswered) this.#replies = this.#replies.filter((reply) => !text.includes(reply.trim()));
+  atEnd(end: EventOf<"end">): string {
+    const isWhole = this.#replies.length > 0 && this.#current === "";
+    const isAnswered = isAnswer(end, { isWhole, hasSchema: this.#hasSchema });
+    if (isAnswered) this.#replies = this.#replies.filter((reply) => !end.text.includes(reply.trim()));
     return this.#take(isAnswered ? "" : this.#current.slice(this.#taken));
   }
 

@@ -9,7 +9,7 @@ import { LineWriter } from "./lines.ts";
 import type { Activity, Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
 import { inline, openPaint, type Paint } from "./style.ts";
-import { banner, errorLine, summary, warnings } from "./summary.ts";
+import { banner, errorLine, executableLine, summary, warnings } from "./summary.ts";
 import { verificationEnd, verificationId, verificationStart } from "./verification.ts";
 
 type ProgressOptions = Pick<
@@ -201,6 +201,8 @@ class Progress {
       const message = `The MCP server "${name}" was never connected${error === undefined ? "" : `: ${error}`}`;
       await this.#lines.line(noticeLine("warn", message, this.#paint));
     }
+    const executable = executableLine(event);
+    if (executable !== undefined) await this.#lines.line(noticeLine("warn", executable, this.#paint));
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
     // Continuing a complete turn needs a prompt.

@@ -50,6 +50,17 @@ export function summary(end: End, paint: Paint): string {
   return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
 }
 
+const mostExecutable = 5;
+
+/** The changed files that somebody should look at before other programs run them; undefined when there are none. */
+export function executableLine({ executable_changes: changes }: End): string | undefined {
+  if (changes.length === 0) return undefined;
+  const some = changes.slice(0, mostExecutable).map(({ path }) => inline(path));
+  const rest = changes.length - some.length;
+  const more = rest > 0 ? ` and ${counted(rest, "more file")}` : "";
+  return `Review before other programs run them: ${some.join(", ")}${more}`;
+}
+
 export function errorLine({ message, retry_at: retryAt }: NonNullable<End["error"]>, paint: Paint): string {
   const retry = retryAt === undefined ? "" : ` (try again at ${retryAt})`;
   return `${paint.red("koda:")} ${visibleMessage(message)}${retry}`;

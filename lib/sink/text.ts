@@ -1,4 +1,5 @@
 import { visible as visibleText } from "../visible.ts";
+import { isAnswer } from "./answer.ts";
 import type { Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
 
@@ -11,16 +12,17 @@ export function textWriter(screen: Screen, options: TextOptions): EventWriter {
   return options.live ? liveWriter(screen, visible) : answerWriter(screen, visible, options);
 }
 
-/**
- * Writes only the answer, at the end: until then a call, a retry or another reply may follow. The complete last reply
- * of a failed run counts as an answer, unless it has to match a schema; a reply that was cut off does not.
- */
-function answerWriter(screen: Screen, visible: (text: string) => string, { hasSchema }: TextOptions): EventWriter {
+/** Writes only the answer, at the end: until then a call, a retry or another reply may follow. */
+function answerWriter(
+  screen: Screen,
+  visible: (text: string) => string,
+  { hasSchema = false }: TextOptions,
+): EventWriter {
   let isWhole = false;
   return (event) => {
     if (event.type === "text.done") isWhole = event.text.trim() !== "";
     if (event.type === "text.delta" || event.type === "tool.start" || event.type === "retry") isWhole = false;
-    const isAnswered = event.type === "end" && (event.status === "done" || (isWhole && !hasSchema));
+    const isAnswered = event.type === "end" && isAnswer(event, { isWhole, hasSchema });
     return isAnswered ? screen.toStdout(visible(endingInNewline(event.text))) : undefined;
   };
 }

@@ -1,18 +1,10 @@
-import { forEachChild, parse, type Command, type Redirection, type SyntaxNode } from "./command/parse.ts";
+import { forEachChild, parse, type Redirection, type SyntaxNode } from "./command/parse.ts";
 import type { Claim } from "./claim.ts";
 import { deeper, worsen, type Judgement } from "./command/judgement.ts";
 import { holdsSubstitution, judgeLine, steers } from "./command/line.ts";
 import { judgeWrites, type CommandSurroundings } from "./command/paths.ts";
-import {
-  expand,
-  expandArguments,
-  expandValue,
-  inputFrom,
-  isLiteral,
-  printed,
-  printedInside,
-  withoutGuess,
-} from "./command/words.ts";
+import { keepsNothing } from "./command/table.ts";
+import { expand, expandArgument, standardInput, isLiteral, printed, withoutGuess, wordsIn } from "./command/words.ts";
 
 /** Linux takes no longer argument, so a longer command cannot even be started. */
 const longest = 128 * 1024;
@@ -28,7 +20,6 @@ export function classifyCommand(command: string, around: CommandSurroundings): C
   const judgement: Judgement = {
     around,
     effect: "read",
-    outside: undefined,
     places: [around.root],
     aliases: new Map(),
     budget: 50_000,
@@ -47,25 +38,26 @@ function readScript(text: string, input: string | undefined, judgement: Judgemen
   // The shell runs what stands before a mistake, and may read the rest in another way than the parser did.
   const isMistaken = script.errors !== undefined && script.errors.length > 0;
   if (isMistaken || !isLiteral(text)) worsen(judgement, "write");
-  walk(script, input, judgement);
+  walk(script, judgement, input);
 }
 
-/** Comes to every simple command below a node, through lists, loops, functions, subshells and substitutions. */
-function walk(node: SyntaxNode, input: string | undefined, judgement: Judgement): void {
+/** Comes to every simple command below a node, at any depth; words may be values, which arithmetic evaluates. */
+function walk(node: SyntaxNode, judgement: Judgement, input?: string, areValues = false): void {
   if (judgement.budget-- <= 0) return worsen(judgement, "write");
   const { home } = judgement.around;
   let given = input;
+  let areInside = areValues && node.type !== "CompoundList" && node.type !== "Word";
   switch (node.type) {
     case "Pipeline":
       for (const command of node.commands) {
-        walk(command, given, judgement);
+        walk(command, judgement, given, areInside);
         given = printed(command, home, given);
       }
       return;
     case "Command":
     case "Redirected":
-      given = inputFrom(node.redirects, home) ?? input;
-      if (node.type === "Command") judgeCommand(node, given, judgement);
+      given = standardInput(node, home) ?? input;
+      if (node.type === "Command") judgeLine(wordsIn(node, home), given, judgement);
       break;
     case "Redirect":
       judgeRedirection(node, judgement);
@@ -74,7 +66,13 @@ function walk(node: SyntaxNode, input: string | undefined, judgement: Judgement)
     case "TestCommand":
     case "For":
     case "Select":
-      if (changesMeaning(node, home)) worsen(judgement, "write");
+      areInside = true;
+      if (node.type === "Assignment" && expandArgument(node, home).some(steers)) worsen(judgement, "write");
+      if ((node.type === "For" || node.type === "Select") && steers(node.name.value)) worsen(judgement, "write");
+      break;
+    case "Word":
+      // Arithmetic runs the substitutions in a quoted text when it meets that as an index.
+      if (areValues && expand(node, home).some(holdsSubstitution)) worsen(judgement, "write");
       break;
     case "Transform":
       // `${x@P}` runs the substitutions that the variable's value holds.
@@ -82,28 +80,7 @@ function walk(node: SyntaxNode, input: string | undefined, judgement: Judgement)
       break;
     default:
   }
-  forEachChild(node, (child) => walk(child, given, judgement));
-}
-
-function judgeCommand({ name, args }: Command, input: string | undefined, judgement: Judgement): void {
-  if (name === undefined) return;
-  const { home } = judgement.around;
-  const fed = args.map((arg) => printedInside(arg, home)).find((text) => text !== undefined);
-  judgeLine([...expand(name, home), ...expandArguments(args, home)], fed ?? input, judgement);
-}
-
-/** Sets a variable that steers programs, or has quoted text that arithmetic would run when it meets it as an index. */
-function changesMeaning(node: SyntaxNode, home: string): boolean {
-  if (node.type === "CompoundList") return false;
-  if (node.type === "Word") return expand(node, home).some(holdsSubstitution);
-  if (node.type === "Assignment" && expandValue(node.value, home).some((text) => steers(`${node.name}=${text}`)))
-    return true;
-  if ((node.type === "For" || node.type === "Select") && steers(node.name.value)) return true;
-  let isFound = false;
-  forEachChild(node, (child) => {
-    isFound ||= changesMeaning(child, home);
-  });
-  return isFound;
+  forEachChild(node, (child) => walk(child, judgement, given, areInside));
 }
 
 /** Writing to a file, whatever the command is. Bash opens connections for some names, which are in no directory. */
@@ -111,9 +88,9 @@ function judgeRedirection(redirection: Extract<Redirection, { type: "Redirect" }
   const { operator, target } = redirection;
   for (const word of target === undefined ? [] : expand(target, judgement.around.home)) {
     if (/^\/dev\/(tcp|udp)\//.test(word)) worsen(judgement, "remote");
-    // `>&2` and `>&-` are about open files; these devices keep nothing.
+    // `>&2` and `>&-` are about open files.
     if (operator === "<" || operator === "<&" || (operator === ">&" && /^(\d+-?|-)$/.test(word))) continue;
-    if (/^\/dev\/(null|zero|full|stdin|stdout|stderr|tty|fd\/\d+)$/.test(word)) continue;
+    if (keepsNothing.test(word)) continue;
     worsen(judgement, "write");
     judgeWrites([word], judgement);
   }

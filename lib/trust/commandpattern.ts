@@ -1,5 +1,5 @@
 import { forEachChild, parse, type SyntaxNode } from "./command/parse.ts";
-import { expand, expandArguments } from "./command/words.ts";
+import { wordsIn } from "./command/words.ts";
 
 /**
  * Does every command of a shell line match one of these patterns: `git:*` (git with any arguments), `npm run *`,
@@ -19,9 +19,9 @@ export function matchesPatterns(line: string, patterns: readonly string[], home:
 
 type CommandNode = Extract<SyntaxNode, { type: "Command" }>;
 
-function matches({ name, args, prefix }: CommandNode, patterns: readonly string[], home: string): boolean {
-  if (name === undefined || prefix.some(({ type }) => type === "Assignment")) return false;
-  const command = [...expand(name, home), ...expandArguments(args, home)].join(" ");
+function matches(node: CommandNode, patterns: readonly string[], home: string): boolean {
+  if (node.name === undefined || node.prefix.some(({ type }) => type === "Assignment")) return false;
+  const command = wordsIn(node, home).join(" ");
   return patterns.some((pattern) => matchesPattern(command, pattern));
 }
 

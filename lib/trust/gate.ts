@@ -57,6 +57,9 @@ export function namesServerTool(name: string): boolean {
   return /^[A-Za-z0-9_-]+?__./.test(name);
 }
 
+/** The tools that stand for those of all servers. */
+const ofServers: readonly string[] = ["McpList", "McpRead", "McpTools", "McpCall"];
+
 /** True when a name of a flag stands for this tool. */
 export function standsFor(name: string, tool: string): boolean {
   return name === tool || (name.endsWith("__*") && tool.startsWith(name.slice(0, -1)));
@@ -69,8 +72,13 @@ export function denialText(rule: string): string {
 
 function toolRule(tool: string, { allow = [], deny = [] }: ToolChoice): string | undefined {
   if (deny.some((name) => standsFor(name, tool))) return `tool ${tool} is not allowed (--deny-tool)`;
-  const isListed = allow.length === 0 || allow.some((name) => standsFor(name, tool));
+  const isListed = allow.length === 0 || allow.some((name) => standsFor(name, tool)) || isListing(tool, allow);
   return isListed ? undefined : `tool ${tool} is not allowed (--allow-tool)`;
+}
+
+/** A tool of a server that may be used can be looked for. */
+function isListing(tool: string, allow: readonly string[]): boolean {
+  return tool === "McpTools" && allow.some((name) => namesServerTool(name) || ofServers.includes(name));
 }
 
 /** The matrix of effect and mode. What is asked about in every mode is named by itself, the rest by the mode. */
@@ -99,7 +107,7 @@ function runsCommands(tool: string): boolean {
 }
 
 function mustExist(flag: string, name: string, names: readonly string[]): void {
-  if (names.includes(name) || namesServerTool(name)) return;
+  if (names.includes(name) || namesServerTool(name) || ofServers.includes(name)) return;
   const meant = nearest(name, names);
   const hint = meant === undefined ? `the tools are ${names.join(", ")}` : `did you mean "${meant}"?`;
   throw new KodaError("usage", `${flag}: unknown tool "${name}" (${hint})`);

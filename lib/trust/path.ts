@@ -3,7 +3,7 @@ import { folded, isBelow } from "../files/path.ts";
 import { lookUp, followPath, type FileKind, type Walk } from "../files/walk.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { ownerRefusal, whoseIs } from "../sandbox/policy/owner.ts";
-import { isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
+import { configAt, isHidden, protectedName, writeRefusal } from "../sandbox/policy/reach.ts";
 import { hostPath, seenPath } from "../sandbox/policy/seen.ts";
 import { lookAsSeen } from "./seen.ts";
 
@@ -98,6 +98,8 @@ export function whyUnwritable(real: string, policy: Policy): string | undefined 
       return `"${shown}" is outside the writable directories`;
     case "protected":
       return `"${shown}" is protected: ${refusal.name} is read-only`;
+    case "config":
+      return whyConfig(real, refusal.path, policy);
     case "readonly":
       return `"${shown}" is read-only`;
     case "kernel":
@@ -109,8 +111,15 @@ export function whyUnwritable(real: string, policy: Policy): string | undefined 
   }
 }
 
+function whyConfig(real: string, config: string, policy: Policy): string {
+  const [shown, name] = [real, config].map((path) => shownPath(path, policy));
+  return `"${shown}" is protected: other programs run what "${name}" says (--allow-config allows changes)`;
+}
+
 /** A `.git` that is a symlink protects what it points to: git would run the hooks it finds there. */
 function whyLinkProtected(followed: readonly string[], policy: Policy): string | undefined {
+  const config = policy.allowConfig ? undefined : followed.find((path) => configAt(path, policy) === path);
+  if (config !== undefined) return whyConfig(config, config, policy);
   const link = followed.find(
     (path) => protectedName(basename(path)) !== undefined && policy.write.some((root) => isBelow(path, root)),
   );

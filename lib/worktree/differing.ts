@@ -1,12 +1,13 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, lstatSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { unlessRefused } from "../errors.ts";
 import { runGit } from "../git/program.ts";
 import { isDirectory } from "./directories.ts";
-import { indexEntries, printedNames } from "./gitindex.ts";
+import { indexEntries, printedNames, unwatchedNames } from "./gitindex.ts";
 import { type FrozenRepository, insideTree } from "./repository.ts";
 
 export type Differing = {
-  /** Everything that is not as the frozen index has it: changed, deleted, or not in it. Relative to `base`. */
+  /** Everything that may not be as the frozen index has it: changed, deleted, or not in it. Relative to `base`. */
   files: readonly string[];
   /** Directories that are repositories of their own. */
   nested: readonly string[];
@@ -19,22 +20,28 @@ export async function differing(
   signal: AbortSignal,
   { all = false } = {},
 ): Promise<Differing> {
-  const list = async (...kinds: string[]) =>
-    printedNames(await runGit(insideTree(repository, signal), ["ls-files", "-z", ...kinds]));
+  const print = (...kinds: string[]) => runGit(insideTree(repository, signal), ["ls-files", "-z", ...kinds]);
+  const list = async (...kinds: string[]) => printedNames(await print(...kinds));
+  const tracked = async () => {
+    // On all processors, but with those that were only touched. Comparing the contents of many is left to git.
+    const touched = printedNames(await runGit(insideTree(repository, signal), touchedNames));
+    return touched.length <= mostTouched ? touched : await list("-m", "-d");
+  };
   const untracked = async () => {
     const shown = all ? await list("-o", "--exclude-standard", "--directory") : [];
     const directories = directoriesIn(shown);
     // The files in them are not shown. Without any, which is common, all files are.
     const files = all && directories.length === 0 ? shown : await list("-o", "--exclude-standard");
-    return { files, directories };
+    repository.unwatched ??= unwatchedNames(await print("-v"));
+    return { files, directories, unwatched: presentIn(repository.base, repository.unwatched) };
   };
-  // Each looks at the whole tree, on its own processor.
-  const [changed, { files, directories }] = await bothEnded(list("-m", "-d"), untracked());
+  // Each looks at the whole tree, on a processor of its own.
+  const [changed, { files, directories, unwatched }] = await bothEnded(tracked(), untracked());
   // Nor is a directory shown that has taken the place of a file of the index.
   const isHidden = (path: string) => isDirectory(join(repository.base, path));
   const isPart = all && directories.length === 0 && changed.some(isHidden);
   const others = isPart ? await list("-o", "--exclude-standard") : files;
-  const paths = [...new Set([...changed, ...others])];
+  const paths = [...new Set([...changed, ...others, ...unwatched])];
   return {
     files: paths.filter((path) => !path.endsWith("/")),
     nested: [...directoriesIn(paths), ...(await submodules(repository, signal))],
@@ -42,8 +49,24 @@ export async function differing(
   };
 }
 
+/** git does not start another in submodules: their own configuration would be obeyed. */
+const touchedNames = ["diff-files", "-z", "--name-only", "--relative", "--ignore-submodules=dirty"];
+const mostTouched = 1000;
+
 function directoriesIn(paths: readonly string[]): string[] {
   return paths.flatMap((path) => (path.endsWith("/") ? path.slice(0, -1) : []));
+}
+
+/** Those that are there now: of a sparse checkout most are not, with their directories. */
+function presentIn(base: string, paths: readonly string[]): string[] {
+  const directories = new Map<string, boolean>();
+  const isThere = (path: string) => unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
+  return paths.filter((path) => {
+    const directory = join(base, dirname(path));
+    const isIn = directories.get(directory) ?? isDirectory(directory);
+    directories.set(directory, isIn);
+    return isIn && isThere(join(base, path));
+  });
 }
 
 /** Nothing of the other runs any more when one has failed. */

@@ -17,11 +17,14 @@ function prefixOf({ base, top }: FrozenRepository): string {
   return base === top ? "" : `${relative(top, base)}/`;
 }
 
-type IndexEntry = { mode: string; hash: string; size: number };
+type IndexEntry = { mode: string; hash: string; size: number; isWatched: boolean };
+
+/** Flags of files at which git does not look: "assume unchanged" and "skip worktree". */
+const unwatchedFlags = 0x4000_8000;
 
 /**
- * The entries of the frozen index: some, or all. `--debug` adds the size that the file had; in case that it ever looks
- * different the size is taken to be right.
+ * The entries of the frozen index: some, or all. `--debug` adds the size that the file had, and flags; in case that it
+ * ever looks different the size is taken to be right.
  */
 export async function indexEntries(
   repository: FrozenRepository,
@@ -34,10 +37,12 @@ export async function indexEntries(
   const some = names.join().length < mostNamed ? ["--", ...names] : [];
   const printed = await runGit(awayFrom(repository, signal), ["ls-files", "-z", "-s", "--debug", ...some]);
   const entries = new Map<string, IndexEntry>();
-  const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?size: (\d+)\tflags: \w+\n)?/gy;
-  for (const [, mode = "", hash = "", path = "", size = "0"] of new TextDecoder().decode(printed).matchAll(entry)) {
+  const entry = /(\d{6}) ([0-9a-f]{40,64}) \d\t([^\0]*)\0(?:[^\0]*?size: (\d+)\tflags: (\w+)\n)?/gy;
+  const text = new TextDecoder().decode(printed);
+  for (const [, mode = "", hash = "", path = "", size = "0", flags = "0"] of text.matchAll(entry)) {
+    const isWatched = (Number.parseInt(flags, 16) & unwatchedFlags) === 0;
     if (path.startsWith(prefix) && isReadable(path))
-      entries.set(path.slice(prefix.length), { mode, hash, size: Number(size) });
+      entries.set(path.slice(prefix.length), { mode, hash, size: Number(size), isWatched });
   }
   return entries;
 }
@@ -52,6 +57,17 @@ export function printedNames(printed: Uint8Array): string[] {
     .filter((part) => part !== "" && isReadable(part));
 }
 
+/** Of the names that git printed with `-z` and `-v`: those with a flag that keeps git from looking at the file. */
+export function unwatchedNames(printed: Uint8Array): string[] {
+  const names: Uint8Array[] = [];
+  for (let at = 0, end = 0; (end = printed.indexOf(0, at)) >= 0; at = end + 1)
+    if (printed[at] !== watchedTag) names.push(printed.subarray(at + 2, end + 1));
+  return printedNames(Buffer.concat(names));
+}
+
+/** "H": in the index, and neither assumed to be unchanged nor skipped nor in a conflict. */
+const watchedTag = 0x48;
+
 /** A name that is not UTF-8 leads to no file: what looks deleted is not. */
 function isReadable(name: string): boolean {
   return !name.includes("\uFFFD");
@@ -59,7 +75,10 @@ function isReadable(name: string): boolean {
 
 type Wanted = { paths: readonly string[]; copies: Copies };
 
-/** Files as the frozen index has them; those that it does not have are not in the result. */
+/**
+ * Files as the frozen index has them. Those that it does not have are not in the result, nor those at which git does
+ * not look: they may not have been as it has them.
+ */
 export async function indexedFiles(
   repository: FrozenRepository,
   { paths, copies }: Wanted,
@@ -68,7 +87,7 @@ export async function indexedFiles(
   const entries = await indexEntries(repository, signal, paths);
   const wanted = paths.flatMap((path) => {
     const entry = entries.get(path);
-    return entry === undefined || !isMode(entry.mode) ? [] : [{ ...entry, path }];
+    return entry?.isWatched !== true || !isMode(entry.mode) ? [] : [{ ...entry, path }];
   });
   const small = wanted.filter(({ size }) => size <= largestCopy);
   const contents = new Map<string, Content | undefined>();

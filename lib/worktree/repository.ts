@@ -27,6 +27,8 @@ export type FrozenRepository = {
   git: Git;
   /** koda's own git directory. */
   directory: string;
+  /** The files at which git does not look, once they are known. */
+  unwatched?: readonly string[];
 };
 
 type FreezeOptions = {

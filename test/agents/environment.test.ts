@@ -57,11 +57,15 @@ test("what nobody granted goes without saying, until it is otherwise", () => {
   expect(text).toBe(describeEnvironment(before, noInstructions));
   expect(told(before, { ...before, granted })).toBeUndefined();
 
-  const more = { ...before, granted: { ...granted, read: ["/a", "/b"], hide: ["/c"], allowGit: true } };
+  const more = {
+    ...before,
+    granted: { ...granted, read: ["/a", "/b"], hide: ["/c"], allowGit: true, allowConfig: true },
+  };
   const lines = [
     "also readable: /a, /b",
     "also hidden: /c",
     "commits: commands can commit in the project's own repository",
+    "settings of other tools: what they run may be changed (.vscode, .envrc)",
   ];
   for (const line of lines) {
     expect(describeEnvironment(more, noInstructions)).toContain(`\n${line}\n`);
@@ -71,7 +75,12 @@ test("what nobody granted goes without saying, until it is otherwise", () => {
     told(more, { ...before, granted })
       ?.split("\n")
       .slice(2, -1),
-  ).toEqual(["also readable: nothing", "also hidden: nothing", "commits: commands cannot commit"]);
+  ).toEqual([
+    "also readable: nothing",
+    "also hidden: nothing",
+    "commits: commands cannot commit",
+    "settings of other tools: commands cannot change them",
+  ]);
 });
 
 const changes: [change: Partial<EnvironmentFacts>, lines: string[]][] = [

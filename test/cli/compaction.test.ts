@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { exec } from "../support/koda.ts";
+import { exec, koda } from "../support/koda.ts";
 import { call, type Entry, problem, reply, say } from "../support/model-reply.ts";
 import { type ModelRequestSeen, type Script, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -153,8 +154,37 @@ test("old results that can be had again are left out when a session is resumed l
   expect(results[0]?.text).toContain("RecallContext with turn 1");
 });
 
-/** Makes everything that was recorded older. */
-function letPass({ home }: Place, minutes: number): void {
+test("a fork is replayed with the old results that its recording sent, however much later", async () => {
+  await using place = makePlace(book(8));
+  await using server = await startModelServer((_, index) => (index < 9 ? readPages(8)(index) : say("Again.")));
+  const { session } = (await exec(place, server, ["Count the words."])).end;
+  const tapes = ["soon", "later"].map((name) => join(place.home, name));
+  for (const tape of tapes) {
+    const recorded = await exec(place, server, ["--fork", session ?? "", "--record", tape, "And again."]);
+    expect(recorded.end).toMatchObject({ exit: 0, text: "Again." });
+    letPass(place, 10, tapes);
+  }
+  for (const [index, tape] of tapes.entries()) {
+    const { exit, stdout } = await koda(place, [
+      "exec",
+      "--fork",
+      session ?? "",
+      "--replay",
+      tape,
+      "--json",
+      "And again.",
+    ]);
+    expect([exit, stdout.includes('"kind":"micro"')]).toEqual([0, index === 1]);
+  }
+});
+
+/** Makes everything that was recorded older, in the database and in cassettes. */
+function letPass({ home }: Place, minutes: number, tapes: readonly string[] = []): void {
+  const earlier = (date: string) => new Date(Date.parse(date) - minutes * 60_000).toISOString();
+  for (const tape of tapes.filter(existsSync)) {
+    const text = readFileSync(tape, "utf8");
+    writeFileSync(tape, text.replace(/(?<="recorded_at":")[^"]+/, earlier));
+  }
   using db = new Database(join(home, ".local/share/koda/koda.db"));
   db.run("UPDATE item SET at = at - ?", [minutes * 60_000]);
 }

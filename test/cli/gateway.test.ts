@@ -204,11 +204,14 @@ test("a project that is trusted sets its provider, but still runs no program", a
   );
 });
 
-test("a session with a trusted project's provider needs that trust again, and says so", async () => {
+test("a run and a session with a project's provider need trust in the project, and say so", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("One."), say("Two.")]);
   const corp = { base_url: server.url };
   place.write(".koda/config.json", JSON.stringify({ model: "corp/scripted", providers: { corp } }));
+  const untrusted = await koda(place, ["exec", "-m", "corp/scripted", "hello"]);
+  expect([untrusted.exit, server.requests.length]).toEqual([2, 0]);
+  expect(untrusted.stderr).toContain("--trust-project uses those of .koda/config.json");
   const trusted = await koda(place, ["exec", "--trust-project", "hello"]);
   expect([trusted.exit, trusted.stdout]).toEqual([0, "One.\n"]);
   const without = await koda(place, ["exec", "--last", "again"]);

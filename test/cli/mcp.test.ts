@@ -268,3 +268,35 @@ test("not one module for MCP is loaded without a server", async () => {
   configure(place, { mcp: { servers: { s: serverOf({}) } } });
   expect(await load()).toBeGreaterThan(10);
 });
+
+test("with expose list two tools stand for many, and what they call is judged as itself", async () => {
+  await using place = makePlace();
+  const tools = [
+    { name: "echo", description: "Says it again.", does: "echo", inputSchema: { type: "object", required: ["a"] } },
+    { name: "drop", annotations: { destructiveHint: true } },
+    ...Array.from({ length: 90 }, (_, n) => ({ name: `t${n}`, description: `Does ${n}.` })),
+  ] as const;
+  configure(place, { mcp: { expose: "list", servers: { s: serverOf({ tools }) } } });
+  await using model = await startModelServer([
+    [call("McpTools"), call("McpTools", { tool: "s__echo" })],
+    call("McpCall", { tool: "s__echo", arguments: { a: 1 } }),
+    call("McpCall", { tool: "s__echo", arguments: {} }),
+    call("McpCall", { tool: "s__drop" }),
+    call("McpCall", { tool: "s__echp" }),
+    call("McpCall", { tool: "s__t1" }),
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["--deny-tool", "s__t1", "go"]);
+  const mcp = startOf(events).tools.filter((name) => name.startsWith("Mcp") || name.includes("__"));
+  expect(mcp).toEqual(["McpTools", "McpCall"]);
+  const names = results(events).map(({ tool }) => tool);
+  expect(names.slice(2)).toEqual(["s__echo", "McpCall", "s__drop", "McpCall", "McpCall"]);
+  const texts = results(events).map(({ summary }) => summary);
+  expect(texts[0]).toStartWith("s__echo: Says it again.\ns__drop: \ns__t0: Does 0.\ns__t2");
+  expect(texts[1]).toContain('"required":["a"]');
+  expect(texts[2]).toBe('{"a":1}');
+  expect(texts[3]).toContain("The arguments of s__echo do not match its schema");
+  expect(texts[4]).toStartWith("Denied: destructive: the MCP server");
+  expect(texts[5]).toContain('No MCP server has the tool "s__echp" (did you mean s__echo?)');
+  expect(texts[6]).toContain('No MCP server has the tool "s__t1"');
+});

@@ -102,7 +102,7 @@ test("everything does the same over HTTP", async () => {
   await using server = await startEverything(place);
   configure(place, { mcp: { servers: { all: { url: server.url } } } });
   await using model = await startModelServer([...everythingScript, say("Done.")]);
-  const { events, end } = await exec(place, model, ["--allow-net", server.authority, "go"]);
+  const { events, end } = await exec(place, model, ["go"]);
   expectEverything(events);
   expect(end.status).toBe("done");
 });
@@ -132,7 +132,7 @@ test("a server that knows only the protocol of 2026 is served over HTTP", async 
   await using server = await startModern(place);
   configure(place, { mcp: { servers: { new: { url: server.url } } } });
   await using model = await startModelServer([call("new__echo", { text: "hello" }), say("Done.")]);
-  const { events } = await exec(place, model, ["--allow-net", server.authority, "go"]);
+  const { events } = await exec(place, model, ["go"]);
   expect(model.requests[0]?.raw).toContain("Be brief.");
   expect(results(events)).toEqual([["new__echo", true, "hello"]]);
 });

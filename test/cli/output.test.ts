@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
 import { binary, checkLines, exec, koda, start, using } from "../support/koda.ts";
-import { call, reply, say, status, wait } from "../support/model-reply.ts";
+import { call, type Entry, problem, reply, say, status, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { asNobody, letEveryoneIn } from "../support/nobody.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -359,6 +359,38 @@ test("an answer that does not match the schema is not on stdout, but people can 
   const limited = await koda(place, ["exec", ...using(server), "--max-turns", "1", ...flags]);
   expect([limited.exit, limited.stdout]).toEqual([5, ""]);
 });
+
+const rejected: [name: string, replies: Entry[], flags: string[], exit: number][] = [
+  ["by the user's check", [say("One."), say("Two.")], ["--verify", "false", "--verify-attempts", "2"], 8],
+  ["by the user's check, before the limit", [say("Two.")], ["--verify", "false", "--max-turns", "1"], 5],
+  ["since it is only a promise", [say("I'll fix it. Two. Now I'll write it."), problem(400, "No.")], [], 1],
+  ["since Finish was not called", [say("Two."), say("Two."), say("Two.")], ["--finish", "required"], 3],
+  ["since it was cut off too often", Array.from({ length: 4 }, () => reply(say("Two."), { finish: "length" })), [], 5],
+];
+
+for (const [name, replies, flags, exit] of rejected)
+  test(`a reply that was rejected ${name} is not on stdout, but people can read it`, async () => {
+    // Not below /tmp, which is another one for commands.
+    await using place = makePlace({}, "/var/tmp");
+    await using server = await startModelServer(replies);
+    const ran = await koda(place, ["exec", ...using(server), ...flags, "Do it."]);
+    expect([ran.exit, ran.stdout]).toEqual([exit, ""]);
+    expect(ran.stderr).toContain("Two.");
+  });
+
+const accepted: [name: string, flags: string[], exit: number][] = [
+  ["with an outcome of --fail-on", ["--fail-on", "no-change"], 3],
+  ["at its limit of requests", ["--max-turns", "2"], 5],
+  ["without a place for -o", ["--verify", "rm -r out", "-o", "out/answer.md"], 11],
+];
+
+for (const [name, flags, exit] of accepted)
+  test(`stdout has the answer of a run that ends ${name}`, async () => {
+    await using place = makePlace({ "out/old.md": "" }, "/var/tmp");
+    await using server = await startModelServer([call("Read", { path: "out/old.md" }), say("Two.")]);
+    const ran = await koda(place, ["exec", ...using(server), ...flags, "Do it."]);
+    expect([ran.exit, ran.stdout]).toEqual([exit, "Two.\n"]);
+  });
 
 test("colours and spinners stay out of a pipe", async () => {
   await using place = makePlace();

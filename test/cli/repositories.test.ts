@@ -78,20 +78,20 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
 
   test("the paths that the user's configuration of git names stay as they are, there or not", async () => {
     await using place = makePlace({
-      ".husky/_/pre-commit": "mine\n",
+      ".githooks/_/pre-commit": "mine\n",
       "tools/clean.sh": "mine\n",
       more: "[user]\n",
       src: "",
     });
     runGit(place.project, place.env, ["init", "-q"]);
     for (const [key, value] of [
-      ["core.hooksPath", ".husky/_"],
+      ["core.hooksPath", ".githooks/_"],
       ["include.path", "../more"],
       ["filter.x.clean", "sh 'tools/clean.sh' %f"],
     ])
       runGit(place.project, place.env, ["config", key ?? "", value ?? ""]);
     writeFileSync(join(place.home, ".gitconfig"), '[includeIf "gitdir:/"]\n\tpath = ../project/missing\n');
-    const written = [".husky/_/pre-commit", ".husky/_/post-commit", "tools/clean.sh", "more", "missing", "src"];
+    const written = [".githooks/_/pre-commit", ".githooks/_/post-commit", "tools/clean.sh", "more", "missing", "src"];
     const ran = await run(place, written.map((path) => `echo changed > ${path}`).join("; "));
     const now = written.map((path) => {
       const file = join(place.project, path);
@@ -101,20 +101,55 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(notices(ran)).toHaveLength(4);
   });
 
+  test("so do the files that an interpreter would load for a word of it", async () => {
+    const commands = {
+      "tools/x.js": "node tools/x",
+      "tools/x": "node tools/x",
+      "tools/dir/index.js": "node --no-warnings tools/dir %f",
+      "tools/dir.mjs": "node --no-warnings tools/dir %f",
+      "tools/early.js": "node -r ./tools/early tools/x",
+      "tools/r.rb": "/usr/bin/env ruby tools/r",
+      "pkg/mod.py": "python3 -m pkg.mod",
+      "pkg/__init__.py": "python3 -m pkg.mod",
+      "installed.py": '"/usr/bin/python3" -m installed',
+      "node_modules/.bin/runs": "npx runs %f",
+      "tools/run": "bash -c 'tools/run \"$1\"'",
+      "tools/top": "$(git rev-parse --show-toplevel)/tools/top",
+      "tools/here": '"$PWD"/tools/here',
+      "tools/in": "cd tools && sh ./in",
+      script: "sh script",
+    };
+    const plain = ["tools/y.js", "tools/dir/other.js", "x.js", "pkg/other.py", "node_modules/.bin/other", "cat.js"];
+    const there = Object.keys(commands).filter((path) => !/dir.mjs|installed|runs|tools\/x$/.test(path));
+    await using place = makePlace(Object.fromEntries([...there, ...plain].map((path) => [path, "mine\n"])));
+    runGit(place.project, place.env, ["init", "-q"]);
+    for (const [index, command] of [...Object.values(commands), "sh -c 'cat %f'"].entries())
+      runGit(place.project, place.env, ["config", `filter.f${index}.clean`, command]);
+    const lay = (path: string) => `mkdir -p ${dirname(path)}; echo changed > ${path}`;
+    const ran = await run(place, [...Object.keys(commands), ...plain].map(lay).join("; "));
+    const changed = [...Object.keys(commands), ...plain].filter((path) => {
+      const file = join(place.project, path);
+      return existsSync(file) && readFileSync(file, "utf8") !== "mine\n";
+    });
+    expect(changed).toEqual(plain);
+    expect(there.filter((path) => !existsSync(join(place.project, path)))).toEqual([]);
+    expect(notices(ran)).toHaveLength(Object.keys(commands).length);
+  });
+
   test("what a hook or the repository around the project leads to stays as it is", async () => {
     await using place = makePlace({
       "scripts/pre-commit": "mine\n",
-      "app/.husky/_/h": "mine\n",
+      "app/.githooks/_/h": "mine\n",
       "app/clean.sh": "mine\n",
     });
     runGit(place.project, place.env, ["init", "-q"]);
-    runGit(place.project, place.env, ["config", "core.hooksPath", "app/.husky/_"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", "app/.githooks/_"]);
     runGit(place.project, place.env, ["config", "filter.x.clean", "sh app/clean.sh"]);
     symlinkSync("../../scripts/pre-commit", join(place.project, ".git/hooks/pre-commit"));
     const app = { ...place, project: join(place.project, "app") };
     for (const [where, path] of [
       [place, "scripts/pre-commit"],
-      [app, ".husky/_/h"],
+      [app, ".githooks/_/h"],
       [app, "clean.sh"],
     ] as const) {
       const ran = await run(where, `echo changed > ${path}; echo changed > plain`);
@@ -172,8 +207,8 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     runGit(place.project, place.env, ["init", "-q"]);
     runGit(place.project, place.env, ["commit", "-q", "--allow-empty", "-m", "one"]);
     runGit(place.project, place.env, ["worktree", "add", "-q", "tree"]);
-    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
-    const ran = await run(place, "mkdir -p x/.husky; echo > x/.husky/pre-commit; ln tree/.git x/.git");
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".githooks"]);
+    const ran = await run(place, "mkdir -p x/.githooks; echo > x/.githooks/pre-commit; ln tree/.git x/.git");
     expect(existsSync(join(place.project, "tree/.git"))).toBe(true);
     expect(existsSync(join(place.project, "x/.git"))).toBe(false);
     const told = [
@@ -193,13 +228,13 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
   });
 
   test("what the project's own configuration names is nothing for another work tree of it", async () => {
-    await using place = makePlace({ ".husky/pre-commit": "mine\n" });
+    await using place = makePlace({ ".githooks/pre-commit": "mine\n" });
     runGit(place.project, place.env, ["init", "-q"]);
-    runGit(place.project, place.env, ["config", "core.hooksPath", ".husky"]);
+    runGit(place.project, place.env, ["config", "core.hooksPath", ".githooks"]);
     const ran = await run(
       place,
       "for each in evil own plain; do mkdir $each; echo gitdir: ../.git > $each/.git; done",
-      "cp -r .husky evil; cp -r .husky own; echo evil >> evil/.husky/pre-commit",
+      "cp -r .githooks evil; cp -r .githooks own; echo evil >> evil/.githooks/pre-commit",
     );
     expect(notices(ran).sort()).toEqual([
       ...["evil", "own", "plain"].map((path) => expect.stringContaining(`A command made "${path}/.git"`)),
@@ -294,6 +329,48 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     expect(notices(ran)).toHaveLength(2);
   });
 
+  test("what Mercurial and Jujutsu would run stays as it is, wherever it lies", async () => {
+    const files = [".hg/hgrc", "sub/.hg/hgrc", "sub/.jj/repo/config.toml", "sub/hgrc", "sub/repo/config.toml"];
+    await using place = makePlace(Object.fromEntries(files.map((path) => [path, "mine\n"])));
+    const write = call("Write", { path: "sub/.hg/hgrc", content: "changed\n" });
+    const ran = await run(place, files.map((path) => `echo changed > ${path}`).join("; "), write);
+    const now = files.map((path) => readFileSync(join(place.project, path), "utf8").trim());
+    expect(now).toEqual(["mine", "mine", "mine", "changed", "changed"]);
+    expect(outcomes(ran)).toEqual([true, false]);
+    expect(notices(ran)).toHaveLength(name === "landlock" ? 3 : 0);
+  });
+
+  test("new repositories of Mercurial and Jujutsu are judged like those of git", async () => {
+    const harmless = [
+      "mkdir -p one/.hg/store; echo > one/.hg/requires",
+      "printf '# mine\\n[paths]\\ndefault = https://a@hg.example.com/x\\n[ui]\\n' > one/.hg/hgrc",
+      "mkdir -p two/.jj/repo/store two/.jj/working_copy; echo '/*' > two/.jj/.gitignore",
+      `printf '[revset-aliases]\\n"trunk()" = "main@origin"\\n' > two/.jj/repo/config.toml`,
+      "mkdir -p three/.jj/repo/store; git init -q --bare three/.jj/repo/store/git",
+    ];
+    const traps = {
+      "a/.hg": "mkdir -p a/.hg; printf '[hooks]\\npre-status = evil\\n' > a/.hg/hgrc",
+      "b/.hg": "mkdir -p b/.hg; printf '[paths]\\n%%include ../evil\\n' > b/.hg/hgrc",
+      "c/.hg": "mkdir -p c/.hg; printf '[ui]\\nssh = /evil\\n' > c/.hg/hgrc",
+      "d/.hg": "mkdir -p d/.hg; echo ../../other > d/.hg/sharedpath",
+      "e/.hg": "mkdir -p e/dir; ln -s dir e/.hg; printf '[hooks]\\npre-status = evil\\n' > e/dir/hgrc",
+      "f/.hg": "mkdir -p f/.hg; printf '[paths]\\ndefault = ssh://-oProxyCommand=evil/x\\n' > f/.hg/hgrc",
+      "g/.hg": "mkdir -p g/.hg; printf '# a\\r[hooks]\\rpre-status = evil\\n' > g/.hg/hgrc",
+      "h/.jj": "mkdir -p h/.jj/repo; printf '[ui]\\npager = \"evil\"\\n' > h/.jj/repo/config.toml",
+      "i/.jj": "mkdir i/.jj -p; echo ../../other > i/.jj/repo",
+      "j/.jj": "git init -q --bare j/.jj/repo/store/git; git -C j/.jj/repo/store/git config core.sshCommand evil",
+    };
+    await using place = makePlace();
+    const ran = await run(place, [...harmless, ...Object.values(traps)].join("\n"));
+    expect(notices(ran).sort()).toEqual([
+      ...["one/.hg", "three/.jj", "two/.jj"].map((path) => expect.stringContaining(`A command made "${path}"`)),
+      ...Object.keys(traps).map((path) => expect.stringContaining(`Quarantined "${path}"`)),
+    ]);
+    const isLeft = (path: string) => existsSync(join(place.project, path));
+    expect(Object.keys(traps).filter(isLeft)).toEqual([]);
+    expect(["one/.hg/hgrc", "two/.jj/repo/config.toml", "three/.jj/repo/store/git/config"].every(isLeft)).toBe(true);
+  });
+
   test("a protected directory that is not called .git is closed to file tools too", async () => {
     await using place = makePlace({ "plain/config": "mine\n" });
     runGit(place.project, place.env, ["init", "-q", "--bare", "store"]);
@@ -330,4 +407,33 @@ describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
     lay("later/.git");
     expect(notices(await run(place, "true"))).toEqual([]);
   });
+});
+
+test("second names that a killed run left lead nowhere, and nothing is changed by them", async () => {
+  await using place = makePlace({ "tools/clean": "mine\n", "plain/a": "mine\n" });
+  for (const args of [
+    ["init", "-q"],
+    ["config", "filter.x.clean", "tools/clean"],
+    ["commit", "-q", "--allow-empty", "-m", "one"],
+    ["worktree", "add", "-q", "tree"],
+  ])
+    runGit(place.project, place.env, args);
+  const guarded = [".git/config", "tools/clean"].map((path) => join(place.project, path));
+  const before = guarded.map((path) => readFileSync(path, "utf8"));
+  const links = "mkdir x; ln tree/.git x/.git; ln .git/config one; ln tools/clean two; ln plain/a three";
+  await using server = await startModelServer([call("Bash", { command: `${links}; echo > begun; exec sleep 60` })]);
+  const inDocker = [programWithout(asInDocker, dirname(place.project)), binary, "exec", ...using(server), "hi"];
+  const child = spawnIn(place, inDocker);
+  await until(() => existsSync(join(place.project, "begun")));
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(guarded.map((path) => statSync(path).nlink)).toEqual([2, 2]);
+
+  const write = call("Bash", { command: "for each in one two three; do echo changed > $each; done" });
+  await using next = await startModelServer([write, say("Done.")]);
+  const { stdout } = await finished(spawnIn(place, [binary, "exec", "--json", ...using(next), "hi"]));
+  expect(guarded.map((path) => readFileSync(path, "utf8"))).toEqual(before);
+  expect(readFileSync(join(place.project, "plain/a"), "utf8")).toBe("changed\n");
+  expect(stdout).toContain("A command changed protected files in");
+  expect(stdout).toContain('A command made \\"x/.git\\", a repository');
 });

@@ -184,7 +184,7 @@ test("what the project's own configuration may not say is named", async () => {
   expect({ exit, stderr }).toEqual({
     exit: 0,
     stderr:
-      'koda: warning: Ignored "egress.mode" in .koda/config.json: project configuration can only tighten settings\n',
+      'koda: warning: Ignored "egress.mode" in .koda/config.json: without --trust-project a project can only tighten settings\n',
   });
 });
 

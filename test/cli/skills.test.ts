@@ -68,6 +68,13 @@ describe("the model is told of", () => {
     expect(server.requests.map(({ raw }) => raw.includes("Skill"))).toEqual([false, false]);
   });
 
+  test("those of the home that one works in, as the user's", async () => {
+    await using place = makePlace({ ".agents/skills/deploy/SKILL.md": skill("deploy") });
+    await using server = await startModelServer([say("Done.")]);
+    const { events } = await exec(place, server, ["hello"], { env: { HOME: place.project } });
+    expect(startOf(events)).toMatchObject({ skills: ["deploy"], skipped: [] });
+  });
+
   test("a project's skill in place of the user's of that name", async () => {
     await using place = makePlace({ ".claude/skills/deploy/SKILL.md": skill("deploy", { about: "The project's." }) });
     await using server = await startModelServer([say("Done.")]);
@@ -145,6 +152,21 @@ test("a skill that the prompt names is loaded at once, and text that is piped in
 });
 
 describe("allowed-tools", () => {
+  const spellings = [
+    "allowed-tools: [Read]",
+    'allowed-tools: "Read, Grep"',
+    "allowed_tools: Read",
+    'allowed-tools: ""',
+  ];
+
+  test.each(spellings)("as %s deny a command", async (line) => {
+    await using place = makePlace();
+    keep(place, ".agents/skills/look/SKILL.md", skill("look", { fields: `${line}\n` }));
+    await using server = await startModelServer([call("Bash", { command: "true" }), say("Done.")]);
+    const { end } = await exec(place, server, ["$look"]);
+    expect(end.tools).toEqual({ ok: 0, failed: 0, denied: 1 });
+  });
+
   const fields = "allowed-tools: Read Bash(echo:*)\n";
 
   test("are enforced, while the tools that are offered stay the same", async () => {
@@ -152,7 +174,7 @@ describe("allowed-tools", () => {
     keep(place, ".agents/skills/look/SKILL.md", skill("look", { fields }));
     keep(place, ".agents/skills/free/SKILL.md", skill("free"));
     await using server = await startModelServer([
-      call("Skill", { name: "look" }),
+      [call("Skill", { name: "look" }), call("Write", { path: "b.txt", content: "b" })],
       [
         call("Write", { path: "b.txt", content: "b" }),
         call("Bash", { command: "echo hi" }),
@@ -169,6 +191,7 @@ describe("allowed-tools", () => {
     expect(endsOf(events).map((event) => event.denied)).toEqual([
       undefined,
       denied,
+      denied,
       undefined,
       denied,
       denied,
@@ -176,7 +199,7 @@ describe("allowed-tools", () => {
       undefined,
       undefined,
     ]);
-    expect(end.tools).toEqual({ ok: 5, failed: 0, denied: 3 });
+    expect(end.tools).toEqual({ ok: 5, failed: 0, denied: 4 });
     const bodies = server.requests.map(({ raw }) => JSON.parse(raw) as { tools: unknown });
     for (const { tools } of bodies) expect(tools).toEqual(bodies[0]?.tools);
     const texts = server.requests.map(({ lines }) => lines.map(({ text }) => text));

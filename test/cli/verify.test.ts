@@ -166,7 +166,7 @@ test("an answer that never passed is not left in the file of -o, and a run with 
   const recorded = await exec(place, server, [...flags, "--record", "../run.tape"]);
   expect([recorded.exit, existsSync(join(place.project, "answer.md"))]).toEqual([8, false]);
   const replayed = await koda(place, ["exec", "--replay", "../run.tape", ...flags]);
-  expect([replayed.exit, replayed.stdout]).toEqual([8, "Done.\n"]);
+  expect([replayed.exit, replayed.stdout]).toEqual([8, ""]);
   expect(server.requests).toHaveLength(2);
 });
 

@@ -42,6 +42,7 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
   [["--allow-read", "~/.npmrc", "--allow-read=a,b"], { allowRead: ["~/.npmrc", "a", "b"] }],
   [["--deny-read=a,b", "--deny-read", "c"], { denyRead: ["a", "b", "c"] }],
   [["--allow-git"], { allowGit: true }],
+  [["--allow-config"], { allowConfig: true }],
   [
     ["--allow-net", "a.example", "--allow-host=*.b.example,c.example:22"],
     { allowNet: ["a.example", "*.b.example", "c.example:22"] },
@@ -109,10 +110,13 @@ describe("koda exec takes", () => {
 
 test("what is not given is absent, so that the environment and the configuration can say it", () => {
   const switches =
-    "allowGit noSandbox trustProject last ephemeral stream printSchema quiet verbose replayLoose bare".split(" ");
-  const lists = "image allowWrite allowRead denyRead allowNet denyNet allowEnv allowTool denyTool failOn config".split(
-    " ",
-  );
+    "allowGit allowConfig noSandbox trustProject last ephemeral stream printSchema quiet verbose replayLoose bare".split(
+      " ",
+    );
+  const lists =
+    "image allowWrite allowRead denyRead allowNet denyNet allowEnv allowTool denyTool failOn config mcpConfig".split(
+      " ",
+    );
   expect(nothing).toEqual({
     ...Object.fromEntries(switches.map((name) => [name, false])),
     ...Object.fromEntries(lists.map((name) => [name, []])),

@@ -51,7 +51,7 @@ test("without any file the defaults hold, and say so", async () => {
       maxCommandTimeMs: 300_000,
     },
     compaction: { auto: true, at: 0.85 },
-    sandbox: { write: [], read: [], hide: [], allowGit: false, passEnv: [] },
+    sandbox: { write: [], read: [], hide: [], allowGit: false, allowConfig: false, passEnv: [] },
     egress: { mode: "allowlist", allow: [], deny: [] },
     mcp: { expose: "tools", servers: new Map() },
     hooks: [],
@@ -75,7 +75,7 @@ test("every key of a file arrives, in the program's own names and units", async 
         "timeout": "10m", "idle_timeout": "1.5s", "max_command_time": "2h" },
       "compaction": { "auto": false, "at": 0.5 },
       "sandbox": { "write": ["~/notes", "/srv/data", "build", "/srv/data"], "pass_env": ["CC"],
-        "read": ["~/.npmrc"], "hide": ["private", "/srv/secret"], "allow_git": true },
+        "read": ["~/.npmrc"], "hide": ["private", "/srv/secret"], "allow_git": true, "allow_config": true },
       "egress": { "mode": "open", "allow": ["*.example.com", "git.example.com:22"], "deny": ["x.example.com"] },
       "mcp": { "expose": "list", "servers": {
         "files": { "command": "npx", "args": ["-y", ""], "env": { "TOKEN": "\${FILES_TOKEN}" }, "cwd": "sub", "required": true,
@@ -127,6 +127,7 @@ test("every key of a file arrives, in the program's own names and units", async 
       read: [join(place.home, ".npmrc")],
       hide: [join(place.project, "private"), "/srv/secret"],
       allowGit: true,
+      allowConfig: true,
       passEnv: ["CC"],
     },
     egress: { mode: "open", allow: ["*.example.com", "git.example.com:22"], deny: ["x.example.com"] },
@@ -136,6 +137,7 @@ test("every key of a file arrives, in the program's own names and units", async 
         [
           "files",
           {
+            isProjects: false,
             transport: {
               kind: "stdio",
               command: "npx",
@@ -154,6 +156,7 @@ test("every key of a file arrives, in the program's own names and units", async 
         [
           "web",
           {
+            isProjects: false,
             transport: {
               kind: "http",
               url: "https://mcp.example.com/mcp",
@@ -232,6 +235,7 @@ const narrowings: [what: string, key: string, user: unknown, project: unknown, v
   ["nothing of what is hidden", "sandbox.read", ["/a", "/b"], ["/b"]],
   ["no commits", "sandbox.allow_git", true, false],
   ["no commits, as before", "sandbox.allow_git", undefined, false],
+  ["no change of what tools run", "sandbox.allow_config", true, false],
   ["one more hidden path", "sandbox.hide", ["/a"], ["/b"], ["/a", "/b"]],
   ["the hidden paths, but to none", "sandbox.hide", ["/a"], [], ["/a"]],
   ["a stricter network", "egress.mode", undefined, "none"],
@@ -255,6 +259,7 @@ const widenings: [what: string, key: string, user: unknown, project: unknown, va
   ["one more variable", "sandbox.pass_env", ["A"], ["A", "AWS_SECRET_KEY"]],
   ["one more thing to read", "sandbox.read", undefined, ["~/.ssh"], []],
   ["commits", "sandbox.allow_git", undefined, true, false],
+  ["changes of what tools run", "sandbox.allow_config", undefined, true, false],
   ["a wider network", "egress.mode", undefined, "open", "allowlist"],
   ["any network, where there is none", "egress.mode", "none", "allowlist"],
   ["one more host", "egress.allow", ["a.example"], ["a.example", "evil.example"]],
@@ -337,7 +342,7 @@ const refused: [content: unknown, problem: string][] = [
   [{ limits: { max_turn: 1 } }, 'unknown key "max_turn" in "limits" (did you mean "max_turns"?)'],
   [
     { sandbox: { zzzzzz: 1 } },
-    'unknown key "zzzzzz" in "sandbox" (the keys there are write, read, hide, allow_git, pass_env)',
+    'unknown key "zzzzzz" in "sandbox" (the keys there are write, read, hide, allow_git, allow_config, pass_env)',
   ],
   [{ providers: { corp: { baseurl: "x" } } }, 'unknown key "baseurl" in "providers.corp" (did you mean "base_url"?)'],
   [

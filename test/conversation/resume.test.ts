@@ -4,8 +4,24 @@ import { type Explicit, keepToRecord } from "../../lib/conversation/resume.ts";
 import { facts } from "../support/sessions.ts";
 
 const plain = { mode: "allowlist", allow: [], deny: [] } as const;
-const narrow: Allowance = { mode: "auto", write: [], read: [], hide: [], allowGit: false, egress: plain };
-const silent: Explicit = { mode: false, write: [], read: [], allowGit: false, net: false, allowNet: [] };
+const narrow: Allowance = {
+  mode: "auto",
+  write: [],
+  read: [],
+  hide: [],
+  allowGit: false,
+  allowConfig: false,
+  egress: plain,
+};
+const silent: Explicit = {
+  mode: false,
+  write: [],
+  read: [],
+  allowGit: false,
+  allowConfig: false,
+  net: false,
+  allowNet: [],
+};
 
 const resumed = (record: Partial<Allowance>, wanted: Partial<Allowance>, explicit: Partial<Explicit> = {}) => {
   const { mode, ...granted } = { ...narrow, ...record };
@@ -21,6 +37,7 @@ const wider: [wanted: Partial<Allowance>, explicit: Partial<Explicit>, flag: str
   [{ write: ["/data"] }, { write: ["/data"] }, "--allow-write"],
   [{ read: ["/home/me/.npmrc"] }, { read: ["/home/me/.npmrc"] }, "--allow-read"],
   [{ allowGit: true }, { allowGit: true }, "--allow-git"],
+  [{ allowConfig: true }, { allowConfig: true }, "--allow-config"],
   [{ egress: { ...plain, mode: "open" } }, { net: true }, "--net"],
   [{ egress: { ...plain, allow: ["a.example"] } }, { allowNet: ["a.example"] }, "--allow-net"],
 ];
@@ -68,14 +85,16 @@ test("a session that an earlier koda kept was granted its writable roots and no 
     read: ["/home/me/.npmrc"],
     hide: ["/a"],
     allowGit: true,
+    allowConfig: true,
     egress: plain,
   };
   const { allowance, notices } = keepToRecord(earlier, wanted, silent);
   expect(allowance).toEqual({ ...narrow, write: ["/srv"], hide: ["/a"] });
-  expect(notices).toHaveLength(3);
+  expect(notices).toHaveLength(4);
 });
 
 test("a new session is granted what is asked for", () => {
-  const wanted: Allowance = { mode: "auto", write: ["/data"], read: ["/x"], hide: [], allowGit: true, egress: plain };
+  const rights = { allowGit: true, allowConfig: true, egress: plain };
+  const wanted: Allowance = { mode: "auto", write: ["/data"], read: ["/x"], hide: [], ...rights };
   expect(keepToRecord(undefined, wanted, silent)).toEqual({ allowance: wanted, notices: [] });
 });

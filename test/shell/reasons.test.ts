@@ -14,6 +14,7 @@ const policy: Policy = {
   show: [],
   copies: [],
   allowGit: false,
+  allowConfig: false,
   network: "allowlist",
   limits: {},
 };
@@ -174,6 +175,24 @@ test("with --allow-git only what git would run stays read-only", () => {
   expect(on("/code/.git/hooks/post-commit")).toBe("sandbox: post-commit of .git stays read-only, by design");
   expect(on("/code/.git/config")).toBe("sandbox: config of .git stays read-only, by design");
   expect(on("/code/sub/.git/index.lock")).toBe(other("/code/sub"));
+});
+
+test("what other programs run is named with the flag, by the names that programs give it", () => {
+  const config = (path: string, name: string) =>
+    `sandbox: ${path} is protected, since other programs run what is in ${name} (--allow-config allows changes)`;
+  for (const [line, path, name] of [
+    ["bash: line 1: .vscode/tasks.json: Read-only file system", "/code/.vscode/tasks.json", ".vscode"],
+    ["bash: line 1: .envrc: Read-only file system", "/code/.envrc", ".envrc"],
+    ["rm: cannot remove '.mcp.json': Device or resource busy", "/code/.mcp.json", ".mcp.json"],
+    [
+      "error: unable to unlink old 'app/.claude/settings.json': Read-only file system",
+      "/code/app/.claude/settings.json",
+      ".claude",
+    ],
+  ] as const) {
+    expect(explained(line)).toBe(config(path, name));
+    expect(explained(line, { rules: { allowConfig: true } })).toBeUndefined();
+  }
 });
 
 test("in mode plan the mode is named, since no flag opens the project", () => {

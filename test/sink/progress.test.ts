@@ -43,6 +43,15 @@ const run: readonly Event[] = [
   finished("Good.", { tools: { ok: 1, failed: 1, denied: 0 }, files_changed: 1 }),
 ];
 
+test("files that other programs run are named before the last line", async () => {
+  const changes = Array.from({ length: 7 }, (_, index) => ({ path: `.zed/${index}\n`, kind: "config" as const }));
+  const { stderr } = await sinkRun([finished("Good.", { executable_changes: changes })]);
+  expect(stderr).toContain(
+    "! Review before other programs run them: .zed/0 , .zed/1 , .zed/2 , .zed/3 , .zed/4  and 2 more files\n✓ done",
+  );
+  expect((await sinkRun([finished("Good.")])).stderr).not.toContain("Review");
+});
+
 describe("a run for people", () => {
   test("reads from its surroundings to its end", async () => {
     expect((await sinkRun(run)).stderr).toBe(`koda 0.1.0 · corp/big · mode auto · sandbox none · /src/app

@@ -41,13 +41,11 @@ export async function startModern(place: Place): Promise<HttpServer> {
   return serverAt(Number(new TextDecoder().decode(value)), child);
 }
 
-type HttpServer = AsyncDisposable & { authority: string; url: string };
+type HttpServer = AsyncDisposable & { url: string };
 
 function serverAt(port: number, child: Running): HttpServer {
-  const authority = `127.0.0.1:${port}`;
   return {
-    authority,
-    url: `http://${authority}/mcp`,
+    url: `http://127.0.0.1:${port}/mcp`,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;

@@ -17,6 +17,7 @@ export function policyOf({ home, project }: Pick<Place, "home" | "project">, rul
     show: [],
     copies: [],
     allowGit: false,
+    allowConfig: false,
     network: "allowlist",
     limits: {},
     ...rules,

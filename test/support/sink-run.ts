@@ -65,6 +65,7 @@ export const started: Event = {
   mcp: [],
   instructions: ["AGENTS.md"],
   skills: [],
+  plugins: [],
   skipped: [],
   limits: { max_turns: 200 },
 };
@@ -109,6 +110,7 @@ export function finished(text: string, changes: Partial<Omit<Extract<Event, { ty
     usage: { input: 12_345, cached: 10_000, output: 678, reasoning: null },
     tools: { ok: 0, failed: 0, denied: 0 },
     files_changed: 0,
+    executable_changes: [],
     duration_ms: 12_345,
     resume: "koda exec --resume 0199",
     ...changes,

@@ -170,6 +170,7 @@ function grantsIn({ home, project }: Place): Wanted["grants"] {
     gitPlaces: [],
     copies: [],
     allowGit: false,
+    allowConfig: false,
     network: "allowlist",
   };
 }

@@ -443,6 +443,7 @@ const confined: Record<string, Row[]> = {
     ["docker compose down", "write"],
     ["dropdb x", "destructive: dropdb"],
     ["psql -c 'DROP  DATABASE x'", "destructive: psql -c …"],
+    ["echo 'drop database x' | psql", "destructive: psql drop database x"],
     ["redis-cli FLUSHALL", "destructive: redis-cli FLUSHALL"],
     ["mkfs.ext4 /dev/sda1", "destructive: mkfs.ext4"],
     ["reboot", "destructive: reboot"],
@@ -494,6 +495,13 @@ const unconfined: Row[] = [
   ["ls > /etc/hosts", "write outside /etc/hosts"],
   ["ls > /home/u/project-two", "write outside /home/u/project-two"],
   ["ls > .git/config", "write outside /home/u/proj/.git/config is read-only"],
+  [
+    "ls > .vscode/tasks.json",
+    "write outside other programs run what is in /home/u/proj/.vscode/tasks.json (--allow-config allows changes)",
+  ],
+  ["rm -r .vscode", "write outside other programs run what is in /home/u/proj/.vscode (--allow-config allows changes)"],
+  ["ls > node_modules/a/.envrc", "write"],
+  ["ls > /run/koda/.envrc", "write"],
   ["ls > vendor/locked/a", "write outside /home/u/proj/vendor/locked/a is read-only"],
   ["ls > /dev/sda", "destructive: writing to the device /dev/sda"],
   ["cat a > /dev/nvme0n1p1", "destructive: writing to the device /dev/nvme0n1p1"],
@@ -576,6 +584,11 @@ for (const [title, rows] of Object.entries(confined)) {
 describe("without a sandbox", () => {
   test.each(unconfined)("%j: %s", (command, expected) => {
     expect(shown(classifyCommand(command, { ...surroundings, confined: false }))).toBe(expected);
+  });
+
+  test("with --allow-config what other programs run may be written", () => {
+    const open = { ...surroundings, confined: false, allowConfig: true };
+    expect(shown(classifyCommand("ls > .vscode/tasks.json", open))).toBe("write");
   });
 
   test("and none of it is asked about in a sandbox", () => {

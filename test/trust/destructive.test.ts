@@ -127,6 +127,8 @@ const posing = [
   "git --foo status rm",
   "git -c alias.status='!rm a' status",
   "git config --unset user.name",
+  "git config --unset user.name -l",
+  "git config user.name -l",
   "env PATH=. ls",
   "for PATH in ./bin; do ls; done",
   "read PATH <<< ./bin; ls",

@@ -249,6 +249,29 @@ describe("repositories of every kind", () => {
     expect(summary(await snapshot.changes(live))).toEqual(["a.txt update +1 -1", "b.txt add +1 -0"]);
   });
 
+  test.each(["--assume-unchanged", "--skip-worktree"])(
+    "one with files at which git does not look: %s",
+    async (flag) => {
+      const names = ["changed", "gone", "same", "made", "back"];
+      await using ground = makeRepository(Object.fromEntries(names.map((name) => [`part/${name}`, "a\n"])));
+      ground.git("update-index", flag, ...names.map((name) => `part/${name}`));
+      ground.write("part/changed", "mine\n");
+      for (const name of ["made", "back"]) ground.remove(`part/${name}`);
+      const diff = await ground.changedBy(() => {
+        ground.write("part/changed", "mine\nyours\n");
+        ground.remove("part/gone");
+        ground.write("part/made", "b\n");
+        ground.write("part/back", "a\n");
+      });
+      expect(summary(diff)).toEqual([
+        "part/back add +1 -0",
+        "part/changed update +1 -0",
+        "part/gone delete +0 -1",
+        "part/made add +1 -0",
+      ]);
+    },
+  );
+
   test("one in the middle of a merge", async () => {
     await using ground = makeRepository({ "a.txt": "a\n" });
     ground.git("switch", "-q", "-c", "other");
@@ -310,7 +333,9 @@ describe("repositories of every kind", () => {
     const diff = await ground.changedBy(() => ground.write("a.txt", "b\n"));
     expect(summary(diff)).toEqual(["a.txt update +1 -1"]);
     expect(diff.notes).toHaveLength(1);
-    expect(diff.notes[0]).toStartWith(`The repository in "${ground.root}" is watched without git: git ls-files failed`);
+    expect(diff.notes[0]).toStartWith(
+      `The repository in "${ground.root}" is watched without git: git diff-files failed`,
+    );
   });
 
   function takeAt(ground: Ground, root: string) {

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { accountHomes } from "../../config/account.ts";
 import { KodaError } from "../../errors.ts";
@@ -32,7 +31,7 @@ export type ConfinementOptions = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
   /** Of the user's own skills: readable, also in a hidden place. */
-  skillDirectories?: readonly string[];
+  definitionDirectories?: readonly string[];
   /** Records every attempt of a command to connect. */
   connections: Pick<ConnectionLog, "add" | "addRefusedCall" | "addFailure">;
 };
@@ -89,7 +88,7 @@ type Policies = { policyFor: (privateTmp: boolean) => Policy; unclear: SettingsC
 
 /** The policy with and without a private `/tmp`; its paths are resolved once for both. */
 function policiesOf(
-  { settings, allowance, skillDirectories: skills = [] }: ConfinementOptions,
+  { settings, allowance, definitionDirectories: skills = [] }: ConfinementOptions,
   { path: tmp, settings: directory }: Temporary,
 ): Policies {
   const resolve = cachedRealPaths();
@@ -107,7 +106,7 @@ function policiesOf(
     automounts,
     tmp,
     network: allowance.egress.mode,
-    gitPlaces: [...leadsTo(join(settings.root, ".git")), ...otherRepositories(settings.root)],
+    gitPlaces: leadsTo(join(settings.root, ".git")),
     keep: [...ownProgram(settings), ...gitConfiguration(settings.env)],
     // Commands that run as root could otherwise read the other homes.
     otherHomes: isOthers && process.getuid?.() === 0 ? accountHomes().filter(holdsSecrets) : [],
@@ -115,11 +114,6 @@ function policiesOf(
     resolve,
   };
   return { policyFor: (privateTmp) => policyOf({ ...shared, privateTmp }), unclear };
-}
-
-/** Jujutsu and Mercurial run what stands in theirs, as git does. */
-function otherRepositories(root: string): string[] {
-  return [".jj", ".hg"].map((name) => join(root, name)).filter((path) => existsSync(path));
 }
 
 /** The program that runs, and the links by which the user's next command finds it. */

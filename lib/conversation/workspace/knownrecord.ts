@@ -36,18 +36,18 @@ export class KnownRecord implements Disposable {
   }
 
   /** Was it there before the commands of every killed run, or did it come after all of them? */
-  isKnown({ path, identity }: Pick<FoundRepository, "path" | "identity">): boolean {
+  isKnown(found: FoundRepository): boolean {
     return this.#left.every(
       ({ record }) =>
         record === undefined ||
-        !record.roots.some((root) => isBelow(path, root)) ||
-        record.known.has(identity) ||
-        bornMs(identity) > record.diedMs + slackMs,
+        !record.roots.some((root) => isBelow(found.path, root)) ||
+        record.known.has(keyOf(found)) ||
+        bornMs(found.identity) > record.diedMs + slackMs,
     );
   }
 
   write(roots: readonly string[], found: readonly FoundRepository[]): void {
-    writeSync(this.#file, JSON.stringify({ roots, known: found.map(({ identity }) => identity) }), 0);
+    writeSync(this.#file, JSON.stringify({ roots, known: found.map(keyOf) }), 0);
   }
 
   /** A sign of life. */
@@ -66,6 +66,11 @@ export class KnownRecord implements Disposable {
     unlessRefused(() => unlinkSync(this.#path));
     closeSync(this.#file);
   }
+}
+
+/** By another name, a hard link, a file leads git elsewhere. */
+function keyOf({ identity, kind, path }: FoundRepository): string {
+  return kind === "directory" ? identity : `${identity} ${path}`;
 }
 
 /** A living run holds a lock on its record. */

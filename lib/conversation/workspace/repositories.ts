@@ -10,6 +10,8 @@ export type Repositories = RepositoryGuard & {
   begin(): Promise<unknown>;
   /** Called when everything has stopped. */
   last(): Promise<readonly Notice[]>;
+  /** After that: the changed files that tell other tools what to run, also those that git ignores. */
+  changedConfig(): readonly string[];
 };
 
 /** Without a sandbox a command can tamper with any file anyway. */
@@ -18,11 +20,13 @@ const unguarded: Repositories = {
   before: async () => {},
   after: async () => [],
   last: async () => [],
+  changedConfig: () => [],
 };
 
 export function guardRepositories(options: WatchOptions): Repositories {
   if (options.backend.filesystem === "open") return unguarded;
   let watch: Promise<RepositoryWatch> | undefined;
+  let changedConfig: readonly string[] = [];
   // It is much, and no request waits for it.
   const load = async () => new (await import("./repositorywatch.ts")).RepositoryWatch(options);
   const loaded = () => (watch ??= load());
@@ -30,7 +34,13 @@ export function guardRepositories(options: WatchOptions): Repositories {
     begin: async () => (await loaded()).begin(),
     before: async (signal) => (await loaded()).before(signal),
     after: async () => (await loaded()).after(),
-    last: async () => (await watch)?.last() ?? [],
+    async last() {
+      const opened = await watch;
+      const notices = (await opened?.last()) ?? [];
+      changedConfig = opened?.changedConfig ?? [];
+      return notices;
+    },
+    changedConfig: () => changedConfig,
   };
 }
 

@@ -9,7 +9,9 @@ import { unlessRefused } from "../../errors.ts";
 import { isBelow } from "../../files/path.ts";
 import type { Backend } from "../../sandbox/backend.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
-import { isHidden } from "../../sandbox/policy/reach.ts";
+import { configAt, isHidden } from "../../sandbox/policy/reach.ts";
+import { shownPath } from "../../trust/path.ts";
+import { changedFiles, type ConfigFiles, listConfigFiles } from "../../trust/repositories/configfiles.ts";
 import { describeFinding, levelOf, type RepositoryFinding } from "../../trust/repositories/finding.ts";
 import { Guard } from "../../trust/repositories/guard.ts";
 import { gitConfigurations, pathsNamedByGit } from "../../trust/repositories/named.ts";
@@ -32,7 +34,14 @@ export type WatchOptions = {
   isBusy: () => boolean;
 };
 
-type Watched = { paths: ProtectedPaths; guard: Guard; newcomers: NewRepositories; record: KnownRecord | undefined };
+type Watched = {
+  paths: ProtectedPaths;
+  guard: Guard;
+  newcomers: NewRepositories;
+  record: KnownRecord | undefined;
+  /** Of other tools, before any command. */
+  config: ConfigFiles;
+};
 
 /** New repositories are judged at least this often while a command runs, for the prompts and editors of the user. */
 const patrolMs = 1_000;
@@ -58,11 +67,17 @@ export class RepositoryWatch implements RepositoryGuard {
   #patrol: Promise<void> | undefined;
   #isUsed = false;
   #isUnfinished = false;
+  #changedConfig: readonly string[] = [];
 
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#limit = afterGrace(options.stop, graceMs);
     this.#open = openRepository(options.policy);
+  }
+
+  /** Known when everything has stopped. */
+  get changedConfig(): readonly string[] {
+    return this.#changedConfig.map((path) => shownPath(path, this.#options.policy));
   }
 
   begin(): Promise<Watched> {
@@ -72,7 +87,10 @@ export class RepositoryWatch implements RepositoryGuard {
   async before(signal: AbortSignal): Promise<void> {
     const watched = await unlessAborted(this.begin(), signal);
     this.#isUsed = true;
-    if (this.#options.isBusy() || !watched.paths.areInPlace()) await this.#look(watched);
+    const isBusy = this.#calls > 0 || this.#options.isBusy();
+    const isInPlace = watched.paths.areInPlace();
+    if (!isBusy && !isInPlace) await watched.paths.lookAfterUser(this.#limit);
+    if (this.#options.isBusy() || !isInPlace) await this.#look(watched);
     this.#findings.push(...(await watched.guard.begin(signal)));
     watched.record?.touch();
     this.#calls++;
@@ -98,6 +116,8 @@ export class RepositoryWatch implements RepositoryGuard {
     await this.#patrol;
     this.#findings.push(...(await watched.guard.restore()));
     await this.#look(watched);
+    const { paths, config } = watched;
+    this.#changedConfig = changedFiles(config, listConfigFiles(paths.configs));
     // The next run judges what this one could not.
     if (!this.#isUnfinished) watched.record?.[Symbol.dispose]();
     return this.#notices();
@@ -109,7 +129,11 @@ export class RepositoryWatch implements RepositoryGuard {
     const place = ownPlace(policy, dataDirectory, { lasting: true });
     const quarantine = join(place, "koda-quarantine");
     const record = this.#record();
-    const found = { except: [quarantine], ...(record && { isKnown: record.isKnown.bind(record) }) };
+    const found = {
+      except: [quarantine],
+      config: { isConfig: (path: string) => configAt(path, policy) === path, isOpen: policy.allowConfig },
+      ...(record && { isKnown: record.isKnown.bind(record) }),
+    };
     const paths = await ProtectedPaths.find(policy.write, this.#life.signal, found);
     const lasting = policy.write.filter((root) => root !== policy.tmp);
     record?.write(lasting, paths.known);
@@ -127,8 +151,12 @@ export class RepositoryWatch implements RepositoryGuard {
       named,
       ...(record && { alone }),
     });
-    const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record };
-    if (record?.isNeeded(lasting) === true) await this.#look(watched);
+    const config = listConfigFiles(paths.configs);
+    const watched = { paths, guard, newcomers: new NewRepositories(paths, options), record, config };
+    if (record?.isNeeded(lasting) === true) {
+      this.#findings.push(...(await guard.separate(this.#life.signal)));
+      await this.#look(watched);
+    }
     record?.settle(lasting);
     return watched;
   }
@@ -169,7 +197,9 @@ export class RepositoryWatch implements RepositoryGuard {
   #protect(paths: ProtectedPaths): void {
     const open = this.#open;
     const all = open === undefined ? paths.paths : [...outside(paths.paths, open), ...guardedParts(open)];
-    this.#options.policy.repositories.paths = all.filter(isThere);
+    const { repositories } = this.#options.policy;
+    repositories.paths = all.filter(isThere);
+    repositories.config = paths.entries.filter(({ form }) => form === "config").map(({ path }) => path);
   }
 
   #notices(): readonly Notice[] {

@@ -30,6 +30,7 @@ export function compose(parent: Policy, child: Policy): Policy {
     copies: parent.copies.filter(({ at }) => child.copies.some((copy) => copy.at === at)),
     // It opens the `.git` of the root, which is not the same one in another root.
     allowGit: parent.allowGit && child.allowGit && parent.root === child.root,
+    allowConfig: parent.allowConfig && child.allowConfig,
     network: stricter(parent.network, child.network),
     limits: lowest(parent.limits, child.limits),
     ...(parent.owners && { owners: parent.owners }),

@@ -35,6 +35,8 @@ export type Policy = {
   readonly copies: readonly SettingsCopy[];
   /** Commands may commit: the root's own `.git` is writable, but for what git would run. */
   readonly allowGit: boolean;
+  /** Files that tell other tools what to run may be changed. */
+  readonly allowConfig: boolean;
   readonly network: Network;
   readonly limits: ResourceLimits;
   /**
@@ -45,7 +47,11 @@ export type Policy = {
 };
 
 /** They are looked for while the run already begins, and again later: every policy of a run has the same list. */
-type RepositoryPaths = { paths: readonly string[] };
+type RepositoryPaths = {
+  paths: readonly string[];
+  /** Those of them that tell other tools what to run. */
+  config?: readonly string[];
+};
 
 /** A copy of a tool's settings without the credentials in them; the file itself is hidden. */
 export type SettingsCopy = {
@@ -98,6 +104,7 @@ export type Grants = {
   /** Copies of settings; one counts where the file is hidden by default, and not when the user hides or shows it. */
   readonly copies: readonly SettingsCopy[];
   readonly allowGit: boolean;
+  readonly allowConfig: boolean;
   readonly network: Network;
   /** Overrides single standard limits. */
   readonly limits?: ResourceLimits;
@@ -109,7 +116,7 @@ const standardLimits: ResourceLimits = { processes: 8192 };
 
 /** The policy of a run, from what it was granted; throws where the project itself would be hidden. */
 export function policyOf(grants: Grants): Policy {
-  const { mode, root, home, tmp, privateTmp, allowGit, network, limits, resolve } = grants;
+  const { mode, root, home, tmp, privateTmp, allowGit, allowConfig, network, limits, resolve } = grants;
   const all = (paths: readonly string[]) => unique(paths.flatMap(resolve));
   const state = all(present(grants.dataDirectory));
   const denied = unique([...state, ...all(grants.hide)]);
@@ -144,6 +151,7 @@ export function policyOf(grants: Grants): Policy {
       ({ at }) => !isInFolded(at, denied) && isHiddenBy(at, { hide: hide.map(folded), show: read, write }),
     ),
     allowGit,
+    allowConfig,
     network,
     limits: { ...standardLimits, ...limits },
   };

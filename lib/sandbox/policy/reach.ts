@@ -1,5 +1,6 @@
 import { folded, isBelow } from "../../files/path.ts";
 import type { Policy } from "./policy.ts";
+import { isHarmlessEntry, toolConfigIn } from "./toolconfig.ts";
 
 /**
  * The verdict of a policy on one real path: file tools and `compose` ask here, so both mean the same by the same lists.
@@ -19,6 +20,8 @@ export function isHiddenBy(real: string, { hide, show, write }: Pick<Policy, "hi
 export type WriteRefusal =
   | { kind: "outside" | "readonly" | "kernel" }
   | { kind: "protected"; name: string }
+  /** Of the file or directory that tells other tools what to run. */
+  | { kind: "config"; path: string }
   /** Of a directory of another user's, which `--allow-write` opens if it is not itself a root. */
   | { kind: "owner"; directory: string; owner: number; canOpen: boolean };
 
@@ -28,10 +31,31 @@ export function writeRefusal(real: string, policy: Policy): WriteRefusal | undef
   if (roots.length === 0) return { kind: "outside" };
   const name = roots.map((root) => protectedName(real.slice(root.length))).find((found) => found !== undefined);
   if (name !== undefined) return { kind: "protected", name };
+  const config = configAbove(real, policy);
+  if (config !== undefined) return { kind: "config", path: config };
   const isReadonly = deepestAbove(folded(real), refusalsOf(policy).readonly) !== nowhere;
   if (isReadonly || deepestAbove(real, policy.repositories.paths) !== nowhere) return { kind: "readonly" };
   // In a project at `/` these lie in a writable root, and writing there changes the machine.
   return isInKernelTree(real) && !roots.some(isInKernelTree) ? { kind: "kernel" } : undefined;
+}
+
+/** The configuration of another tool that keeps a path from being written, by its name or because it was found. */
+function configAbove(real: string, policy: Policy): string | undefined {
+  if (policy.allowConfig) return undefined;
+  const named = configAt(real, policy);
+  const [entry = ""] = named === undefined ? [] : real.slice(named.length + 1).split("/");
+  if (named !== undefined && !isHarmlessEntry(named, entry)) return named;
+  return policy.repositories.config?.find((path) => isBelow(real, path));
+}
+
+/** The configuration of another tool that a path names or leads through: in no directory of the run's own. */
+export function configAt(real: string, { write, tmp }: Pick<Policy, "write" | "tmp">): string | undefined {
+  if (isBelow(real, tmp)) return undefined;
+  for (const root of write) {
+    const inside = isBelow(real, root) ? toolConfigIn(real.slice(root.length)) : undefined;
+    if (inside !== undefined) return root + inside;
+  }
+  return undefined;
 }
 
 /** Every sandbox replaces these, whatever the host has there. */

@@ -1,12 +1,12 @@
-import { effects, type Claim } from "../claim.ts";
+import { effects, type Effect } from "../claim.ts";
 import type { CommandSurroundings } from "./paths.ts";
 
 /** The worst that any command of a script does, as far as it was read. */
 export type Judgement = {
   readonly around: CommandSurroundings;
-  effect: Claim["effect"];
+  effect: Effect;
   reason?: string;
-  outside: string | undefined;
+  outside?: string | undefined;
   /** The directories that commands may be in, where nothing confines them; undefined when that may be any. */
   places: readonly string[] | undefined;
   readonly aliases: Map<string, string>;
@@ -17,10 +17,8 @@ export type Judgement = {
   readonly read: (text: string, input?: string) => void;
 };
 
-/** Takes note of an effect: one of `effects`, from a row of the table as well. */
-export function worsen(judgement: Judgement, effect: string, reason?: string): void {
-  const index = effects.findIndex((one) => one === effect);
-  judgement.effect = effects[Math.max(index, effects.indexOf(judgement.effect))] ?? "destructive";
+export function worsen(judgement: Judgement, effect: Effect, reason?: string): void {
+  if (effects.indexOf(effect) > effects.indexOf(judgement.effect)) judgement.effect = effect;
   if (reason !== undefined) judgement.reason ??= reason;
 }
 

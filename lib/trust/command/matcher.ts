@@ -1,61 +1,49 @@
+import { effects } from "../claim.ts";
 import { readArguments, type Arguments } from "./options.ts";
 import { patterns, table, valued } from "./table.ts";
 import { shownWord, withoutGuess } from "./words.ts";
 
 type OptionSpec = { readonly shown: string; readonly name: string; readonly value: RegExp };
-type Operand = RegExp | "**" | "$";
-type Row = Readonly<{ effect: string; isText: boolean; words: Operand[]; wants: OptionSpec[][]; lacks: OptionSpec[] }>;
-type TableName = keyof typeof table;
+type Row = ReturnType<typeof rowOf>;
 
-/** One command as the table sees it. */
-export type Invocation = Arguments & { readonly program: string };
+/** One command as the table sees it, and text for a shell in the values of its options. */
+export type Invocation = Arguments & { readonly program: string; readonly scripts: readonly string[] };
 
 export function lineOf(program: string, args: readonly string[]): Invocation {
   const literal = args.map(withoutGuess);
-  const isGuess = literal.some((arg, index) => arg !== args[index]);
-  const { takes = none } = valuedBy.get(program)?.[0]?.() ?? {};
+  const takes: ReadonlyMap<string, boolean> = valuedBy.get(program)?.[0]?.() ?? new Map();
   const read = readArguments(literal, takes);
-  return { program, ...read, unclear: isGuess || read.unclear };
+  const scripts = read.options.flatMap(({ name, value }) => (takes.get(name) === true ? (value ?? []) : []));
+  return { program, ...read, unclear: read.unclear || literal.some((arg, index) => arg !== args[index]), scripts };
 }
 
-/** Text for a shell in the values of options. */
-export function scriptsIn({ program, options }: Invocation): readonly string[] {
-  const { scripts = none } = valuedBy.get(program)?.[0]?.() ?? {};
-  return options.flatMap(({ name, value }) => (value !== undefined && scripts.has(name) ? [value] : []));
-}
+/** The first row of a table that a command matches, and how many of its operands that takes. */
+type Match = { readonly row: Row; readonly length: number };
 
-const none: ReadonlySet<string> = new Set();
-
-type Match = Pick<Row, "effect" | "isText"> & { readonly starts: readonly number[] };
-
-/**
- * The first row of a table that a command matches: its effect (for a destructive one: the rule, in the command's words)
- * and where in the arguments that goes on.
- */
-export function matchIn(name: TableName, line: Invocation): Match | undefined {
+export function matchIn(name: keyof typeof table, line: Invocation): Match | undefined {
   const rows = rowsIn.get(name);
   // `mkfs.ext4` is a kind of mkfs; what reads has to have its own name.
   const own = rows?.get(line.program) ?? (name === "reading" ? [] : rows?.get(line.program.replace(/\..*$/s, "")));
   for (const read of own ?? []) {
     const row = read();
     if (row.wants.length > 0 && line.options.length === 0) continue;
-    const length = lengthOf(row.words, line, name === "reading");
+    const length = lengthOf(row, line, name === "reading");
     if (length === undefined) continue;
     const before = name === "running" ? (line.operands[length]?.at ?? Infinity) : Infinity;
-    const has = (spec: OptionSpec, isWhole: boolean) => hasOption(line, spec, { before, isWhole });
+    const has = (spec: OptionSpec, isWhole: boolean) =>
+      line.options.some((option) => option.at < before && isMeant(option, spec, isWhole));
     if (!row.wants.every((specs) => specs.some((spec) => has(spec, name === "reading")))) continue;
-    if (name === "reading" && line.unclear && row.lacks.length + row.words.length > 0) continue;
+    if (name === "reading" && line.unclear && (row.isEnd || row.lacks.length + row.words.length > 0)) continue;
     // A rehearsal has to be beyond doubt: its option in full, and not taken back.
     const isDestructive = name === "destructive";
     if (row.lacks.some((spec) => has(spec, isDestructive) && !(isDestructive && isTakenBack(line, spec)))) continue;
-    const effect = isDestructive ? ruleOf(line, row, length) : row.effect;
-    return { effect, isText: row.isText, starts: startsOf(line, length) };
+    return { row, length };
   }
   return undefined;
 }
 
 /** The places in the arguments where that goes on: one more for each operand that may be the value of an option. */
-function startsOf({ operands }: Invocation, length: number): readonly number[] {
+export function startsOf({ operands }: Invocation, { length }: Match): readonly number[] {
   let last = length;
   return operands.flatMap(({ at, loose }, index) => {
     const isStart = index >= length && index <= last;
@@ -64,16 +52,11 @@ function startsOf({ operands }: Invocation, length: number): readonly number[] {
   });
 }
 
-type Seeking = { before: number; isWhole: boolean };
-
-function hasOption({ options }: Invocation, spec: OptionSpec, { before, isWhole }: Seeking): boolean {
-  const isNamed = (written: string) => {
-    if (spec.name.endsWith("*")) return written.startsWith(spec.name.slice(0, -1));
-    // GNU programs take any beginning of a long option for it.
-    const isBeginning = !isWhole && written.length > 3 && written.startsWith("--") && spec.name.startsWith(written);
-    return written === spec.name || isBeginning;
-  };
-  return options.some(({ name, at, value = "" }) => at < before && isNamed(name) && spec.value.test(value));
+function isMeant({ name, value = "" }: Arguments["options"][number], spec: OptionSpec, isWhole: boolean): boolean {
+  // GNU programs take any beginning of a long option for it.
+  const isBeginning = !isWhole && name.length > 3 && name.startsWith("--") && spec.name.startsWith(name);
+  const isOne = spec.name.endsWith("*") ? name.startsWith(spec.name.slice(0, -1)) : name === spec.name || isBeginning;
+  return isOne && spec.value.test(value);
 }
 
 function isTakenBack({ options }: Invocation, spec: OptionSpec): boolean {
@@ -85,15 +68,14 @@ function isTakenBack({ options }: Invocation, spec: OptionSpec): boolean {
  * How many operands the patterns take up; undefined when they do not fit. A loose operand may be left out, and to be
  * sure of what is read there must be none.
  */
-function lengthOf(words: readonly Operand[], { operands }: Invocation, isSure: boolean): number | undefined {
+function lengthOf({ words, isEnd }: Row, { operands }: Invocation, isSure: boolean): number | undefined {
   // Bit n is set while the first n patterns fit.
   const whole = 1 << words.length;
-  const mayLeaveOut = !isSure && words.at(-1) !== "$";
   let states = 1;
   for (const [index, { text, loose }] of operands.entries()) {
-    if ((states & whole) !== 0) return index;
+    if ((states & whole) !== 0 && !isEnd) return index;
     if (loose && isSure) return undefined;
-    let next = loose && mayLeaveOut ? states : 0;
+    let next = loose && !isEnd ? states : 0;
     for (let at = 0; at < words.length; at++) {
       if ((states & (1 << at)) === 0) continue;
       const isMany = words[at] === "**";
@@ -104,15 +86,14 @@ function lengthOf(words: readonly Operand[], { operands }: Invocation, isSure: b
     if (next === 0) return undefined;
     states = next;
   }
-  const isWhole = (states & whole) !== 0 || (words.at(-1) === "$" && (states & (whole >> 1)) !== 0);
-  return isWhole ? operands.length : undefined;
+  return (states & whole) === 0 ? undefined : operands.length;
 }
 
-function ruleOf({ program, operands }: Invocation, { words, wants }: Row, length: number): string {
-  const named = operands.slice(0, words.includes("$") && words.length === 1 ? 0 : length);
-  const shown = named.map(({ text }) => text.slice(0, 60));
+/** The row in the command's own words. */
+export function ruleOf({ program, operands }: Invocation, { row, length }: Match): string {
+  const shown = operands.slice(0, length).map(({ text }) => text.slice(0, 60));
   const short = shown.length > 4 ? [...shown.slice(0, 1), "…", ...shown.slice(-1)] : shown;
-  return [program, ...short, ...wants.map(([first]) => first?.shown ?? "")].map(shownWord).join(" ");
+  return [program, ...short, ...row.wants.map(([first]) => first?.shown ?? "")].map(shownWord).join(" ");
 }
 
 /** The entries of each program in a text. A run has few, and its first command waits: one is read when it is needed. */
@@ -127,24 +108,23 @@ function indexed<T>(text: string, read: (words: readonly string[]) => T): Readon
   return index;
 }
 
-const valuedBy = indexed(valued, (words) => ({
-  takes: new Set(words.map((word) => word.replace("$", ""))),
-  scripts: new Set(words.flatMap((word) => (word.startsWith("$") ? [word.slice(1)] : []))),
-}));
+/** Of options with a value, whether that is text for a shell. */
+const valuedBy = indexed(valued, (all) => new Map(all.map((each) => [each.replace("$", ""), each.startsWith("$")])));
 
 const rowsIn: ReadonlyMap<string, ReturnType<typeof indexed<Row>>> = new Map(
-  Object.entries(table).map(([name, text]) => [name, indexed(text, (words) => rowOf(name, words))]),
+  Object.entries(table).map(([name, text]) => [name, indexed(text, rowOf)]),
 );
 
-function rowOf(name: string, tokens: readonly string[]): Row {
+function rowOf(tokens: readonly string[]) {
   const specs = (token: string) => token.replace(/^!/, "").split("|").map(optionSpec);
-  const effect = tokens.find((token) => /^:(write|remote)$/.test(token))?.slice(1);
   return {
-    effect: effect ?? (name === "running" ? "read" : name),
+    effect: effects.find((effect) => tokens.includes(`:${effect}`)) ?? "read",
     isText: tokens.includes(":text"),
+    sets: tokens.includes(":sets"),
     words: tokens
-      .filter((token) => !/^!?-|^:\w/.test(token))
-      .map((token) => (token === "**" || token === "$" ? token : patternOf(token, "s"))),
+      .filter((token) => !/^!?-|^:\w|^\$$/.test(token))
+      .map((token) => (token === "**" ? token : patternOf(token, "s"))),
+    isEnd: tokens.includes("$"),
     wants: tokens.filter((token) => token.startsWith("-")).map(specs),
     lacks: tokens.filter((token) => token.startsWith("!")).flatMap(specs),
   };
@@ -159,9 +139,6 @@ function optionSpec(text: string): OptionSpec {
 function patternOf(word: string, flags: string): RegExp {
   const named = patterns[/^<(\w+)>$/.exec(word)?.[1] ?? ""];
   if (named !== undefined) return named;
-  const source = word
-    .replaceAll(/[.+()[\]$]/g, String.raw`\$&`)
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".");
+  const source = word.replaceAll(/[.+()[\]$?]/g, (one) => (one === "?" ? "." : `\\${one}`)).replaceAll("*", ".*");
   return new RegExp(`^(${source})$`, flags);
 }

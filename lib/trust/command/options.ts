@@ -9,14 +9,14 @@ export type Arguments = {
   readonly unclear: boolean;
 };
 
-type Option = { readonly name: string; readonly at: number; readonly value?: string };
+type Option = { readonly name: string; readonly at: number; value?: string | undefined };
 
 /** Options of so many programs that nobody would take the next word for their value. */
 const flags =
   /^(-[qvyPnlErzagi0]+|--(quiet|verbose|silent|yes|debug|json|locked|offline|frozen|global|all|bare|posix|no-[a-z-]+))$/;
 
 /** Reads a program's arguments the way most programs do; `takes` are the options that have a value. */
-export function readArguments(args: readonly string[], takes: ReadonlySet<string>): Arguments {
+export function readArguments(args: readonly string[], takes: ReadonlyMap<string, unknown>): Arguments {
   const operands: { text: string; at: number; loose: boolean }[] = [];
   const options: Option[] = [];
   const end = args.indexOf("--") === -1 ? args.length : args.indexOf("--");
@@ -32,30 +32,29 @@ export function readArguments(args: readonly string[], takes: ReadonlySet<string
       continue;
     }
     const found = optionsIn(arg, at, takes);
-    const last = found.pop();
-    unclear ||= [...found, last].some((option) => option !== undefined && !isLiteral(option.name));
+    const last = found.at(-1);
+    const isTaking = last !== undefined && takes.has(last.name) && last.value === undefined;
+    if (isTaking) last.value = args[++at];
+    loose = !isTaking && last?.value === undefined && !flags.test(arg);
+    unclear ||= found.some(({ name }) => !isLiteral(name));
     options.push(...found);
-    if (last === undefined) continue;
-    const isTaking = takes.has(last.name) && last.value === undefined;
-    const value = isTaking ? args[++at] : last.value;
-    options.push(value === undefined ? last : { ...last, value });
-    loose = !isTaking && last.value === undefined && !flags.test(arg);
   }
   return { operands, options, unclear };
 }
 
-function optionsIn(arg: string, at: number, takes: ReadonlySet<string>): Option[] {
+function optionsIn(arg: string, at: number, takes: ReadonlyMap<string, unknown>): Option[] {
   const equals = arg.indexOf("=");
-  const start = equals === -1 ? arg : arg.slice(0, equals);
-  const whole: Option = equals === -1 ? { name: arg, at } : { name: start, at, value: arg.slice(equals + 1) };
-  if (arg.startsWith("--") || takes.has(start)) return [whole];
+  const name = equals === -1 ? arg : arg.slice(0, equals);
+  const whole: Option = { name, at, value: equals === -1 ? undefined : arg.slice(equals + 1) };
+  if (arg.startsWith("--") || takes.has(name)) return [whole];
   // Some programs have long options with one dash, so `-chdir=x` is kept whole as well.
   const found: Option[] = arg.length > 2 ? [whole] : [];
   for (let index = 1; index < arg.length; index++) {
-    const name = `-${arg[index]}`;
-    const rest = arg.slice(index + 1).replace(/^=/, "");
-    if (takes.has(name)) return [...found, rest === "" ? { name, at } : { name, at, value: rest }];
-    found.push({ name, at });
+    const letter = `-${arg[index]}`;
+    const isTaking = takes.has(letter);
+    const rest = isTaking ? arg.slice(index + 1).replace(/^=/, "") : "";
+    found.push({ name: letter, at, value: rest === "" ? undefined : rest });
+    if (isTaking) break;
   }
   return found;
 }

@@ -1,2 +1,2 @@
 export { forEachChild, parse } from "unbash";
-export type { ArrayValue, Command, Redirection, SyntaxNode, Word, WordPart } from "unbash";
+export type { Command, Redirection, SyntaxNode, Word, WordPart } from "unbash";

@@ -1,22 +1,20 @@
 import { forEachChild } from "./parse.ts";
-import type { ArrayValue, Command, Redirection, SyntaxNode, Word, WordPart } from "./parse.ts";
+import type { Command, SyntaxNode, Word, WordPart } from "./parse.ts";
 
-/* A word is a text in which marks stand for what is not literal; a script may have such characters itself, and is then
- * taken for less literal than it is. */
+/* A word is a text in which marks stand for what is not literal: characters that no text has. A script that has them
+ * nevertheless is taken for less literal than it is. */
 
 /** Any text, or none: the value of a variable, what a program prints. */
-export const anything = "\0";
+export const anything = "\ufdd0";
 /** Text that is neither an option nor a path of its own: a number, or the name of a file that matched a pattern. */
-export const something = "\x01";
+export const something = "\ufdd1";
 /** Nothing: the text before it is a guess, such as what `$(echo …)` prints. */
-const guessed = "\x02";
+const guessed = "\ufdd2";
 
-// oxlint-disable-next-line no-control-regex
-export const markAt = (text: string): number => text.search(/[\0\x01\x02]/);
+export const markAt = (text: string): number => text.search(/[\ufdd0-\ufdd2]/);
 export const isLiteral = (text: string): boolean => markAt(text) === -1;
 export const withoutGuess = (text: string): string => (text.includes(guessed) ? text.replaceAll(guessed, "") : text);
-// oxlint-disable-next-line no-control-regex
-export const shownWord = (text: string): string => withoutGuess(text).replace(/[\0\x01]+/g, "…");
+export const shownWord = (text: string): string => withoutGuess(text).replace(/[\ufdd0\ufdd1]+/g, "…");
 
 /** The words that a word becomes, its alternatives among them. */
 export function expand(word: Word, home: string): readonly string[] {
@@ -25,22 +23,22 @@ export function expand(word: Word, home: string): readonly string[] {
   return /^(Command|Parameter)Expansion$/.test(word.parts[0]?.type ?? "") ? texts.flatMap(fields) : texts;
 }
 
-/** The arguments of a command; those of `export` and its like may be assignments. */
-export function expandArguments(args: Command["args"], home: string): readonly string[] {
-  return args.flatMap((arg) =>
-    arg.type === "Word" ? expand(arg, home) : expandValue(arg.value, home).map((text) => `${arg.name}=${text}`),
-  );
+/** The words of a simple command: its program and its arguments. */
+export function wordsIn({ name, args }: Command, home: string): readonly string[] {
+  return [...(name === undefined ? [] : expand(name, home)), ...args.flatMap((arg) => expandArgument(arg, home))];
 }
 
-export function expandValue(value: Word | ArrayValue, home: string): readonly string[] {
-  return value.type === "Word" ? expand(value, home) : value.elements.flatMap((one) => expand(one, home));
+/** The arguments of `export` and its like may be assignments. */
+export function expandArgument(arg: Command["args"][number], home: string): readonly string[] {
+  if (arg.type === "Word") return expand(arg, home);
+  const values = arg.value.type === "Word" ? [arg.value] : arg.value.elements;
+  return values.flatMap((value) => expand(value, home)).map((text) => `${arg.name}=${text}`);
 }
 
 /** The words in a text; a guess makes a guess of each. */
 export function fields(text: string): readonly string[] {
   const end = text.includes(guessed) ? guessed : "";
-  const words = withoutGuess(text).split(/[ \t\n]+/);
-  return words.filter((field) => field !== "").map((field) => field + end);
+  return (withoutGuess(text).match(/[^ \t\n]+/g) ?? []).map((field) => field + end);
 }
 
 /** Beyond this, words stand for too much to look at each. */
@@ -112,9 +110,9 @@ export function printed(node: SyntaxNode, home: string, input?: string): string 
   if (node.type === "Pipeline")
     return node.commands.reduce<string | undefined>((text, command) => printed(command, home, text), input);
   if (node.type === "Word" || node.type === "Function") return undefined;
-  const isFed = node.type === "Redirected" || node.type === "Command";
-  const given = (isFed ? inputFrom(node.redirects, home) : undefined) ?? input;
-  if (node.type === "Command") return printedBy(node, home, given);
+  const given =
+    (node.type === "Redirected" || node.type === "Command" ? standardInput(node, home) : undefined) ?? input;
+  if (node.type === "Command") return printedBy(wordsIn(node, home), given);
   const texts: string[] = [];
   forEachChild(node, (child) => {
     const text = printed(child, home, given);
@@ -123,23 +121,21 @@ export function printed(node: SyntaxNode, home: string, input?: string): string 
   return texts.length === 0 ? undefined : texts.join("\n");
 }
 
-/** Text that redirections bring in: here-documents, here-strings, and the output of `<(…)`. */
-export function inputFrom(redirections: readonly Redirection[], home: string): string | undefined {
-  const last = redirections.findLast(({ operator }) => operator.startsWith("<"));
+/** Text that a command is given: the output of `<(…)`, here-documents and here-strings. */
+export function standardInput(node: Extract<SyntaxNode, { redirects: unknown }>, home: string): string | undefined {
+  const last = node.redirects.findLast(({ operator }) => operator.startsWith("<"));
+  const target = last?.type === "HereDoc" ? undefined : last?.target;
+  const args = node.type === "Command" ? node.args : [];
+  for (const word of target === undefined ? args : [...args, target]) {
+    const part = word.type === "Word" ? word.parts?.[0] : undefined;
+    const text = part?.type === "ProcessSubstitution" && part.script ? printed(part.script, home) : undefined;
+    if (text !== undefined) return text;
+  }
   if (last?.type === "HereDoc") return last.body.text;
-  if (last?.type === "HereString") return last.target && expand(last.target, home)[0];
-  return printedInside(last?.target, home);
+  return last?.type === "HereString" && target !== undefined ? expand(target, home)[0] : undefined;
 }
 
-/** Text that a process substitution prints. */
-export function printedInside(word: SyntaxNode | undefined, home: string): string | undefined {
-  const part = word?.type === "Word" ? word.parts?.[0] : undefined;
-  return part?.type === "ProcessSubstitution" && part.script !== undefined ? printed(part.script, home) : undefined;
-}
-
-function printedBy({ name, args }: Command, home: string, input: string | undefined): string | undefined {
-  const [program = ""] = name === undefined ? [] : expand(name, home);
-  const words = expandArguments(args, home);
+function printedBy([program, ...words]: readonly string[], input: string | undefined): string | undefined {
   const operands = words.filter((word) => !/^-\w+$/.test(word));
   if (program === "echo") {
     const text = words.slice(words.findIndex((word) => !/^-[neE]+$/.test(word))).join(" ");

@@ -65,7 +65,7 @@ function isHarmless(name: string, kind: Entry["kind"]): boolean {
   return kind === "file" && harmlessFile.test(name.replace(/\.lock$/, ""));
 }
 
-function unknownEntry(name: string): Danger {
+export function unknownEntry(name: string): Danger {
   return { part: name, reason: `${JSON.stringify(name)} in it is not known to be harmless` };
 }
 

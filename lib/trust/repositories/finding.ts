@@ -1,4 +1,5 @@
 import { counted } from "../../counted.ts";
+import { toolConfigIn } from "../../sandbox/policy/toolconfig.ts";
 import { type Naming, shownPath } from "../path.ts";
 
 /** A command's doing to a repository, reported once, to people and to the model. */
@@ -6,6 +7,12 @@ export type RepositoryFinding = { path: string } & (
   | {
       /** A repository has appeared that does no harm. */
       kind: "new";
+    }
+  | {
+      /** Settings by which other tools run something came with a new directory. */
+      kind: "config";
+      /** How many more came at the same time. */
+      others: number;
     }
   | {
       /** Something that git or koda would have obeyed was moved out of the way. */
@@ -34,19 +41,23 @@ export type RepositoryFinding = { path: string } & (
 export function levelOf({ kind, ...finding }: RepositoryFinding): "info" | "warn" | "error" {
   if (kind === "failed") return "error";
   if ("lost" in finding && finding.lost.length > 0) return "error";
-  return kind === "new" ? "info" : "warn";
+  return kind === "new" || kind === "config" ? "info" : "warn";
 }
 
+type Told = Naming & { allowConfig?: boolean };
+
 /** One line for people and the model. */
-export function describeFinding(finding: RepositoryFinding, naming: Naming): string {
+export function describeFinding(finding: RepositoryFinding, naming: Told): string {
   const path = `"${shortened(oneLine(shownPath(finding.path, naming)))}"`;
   switch (finding.kind) {
     case "new":
       return `A command made ${path}, a repository; nothing in it runs by itself.`;
+    case "config":
+      return `A command made ${andMore(path, finding.others)}: look there before you open it with other programs, which run what they find.`;
     case "quarantined":
       return `Quarantined ${path}, made by a command: ${reasonIn(finding)}. It is now in "${oneLine(finding.movedTo)}".`;
     case "restored":
-      return `A command changed protected files in ${path}: ${outcomes(finding)}${because(finding)}.`;
+      return `A command changed protected files in ${path}: ${outcomes(finding)}${because(finding)}.${whyConfig(finding, naming)}`;
     case "failed":
       return `Inspect ${path} before running git there: ${reasonIn(finding)}. koda ${finding.problem}${because(finding)}.`;
     default:
@@ -54,8 +65,18 @@ export function describeFinding(finding: RepositoryFinding, naming: Naming): str
   }
 }
 
+function andMore(path: string, others: number): string {
+  if (others === 0) return `${path} in a new directory`;
+  return `${path} and ${counted(others, "more entry", "more entries")} of the kind in new directories`;
+}
+
 function outcomes({ parts, lost }: { parts: readonly string[]; lost: readonly string[] }): string {
   return [list("restored ", parts), list("could not restore ", lost)].filter((text) => text !== "").join("; ");
+}
+
+function whyConfig({ path }: RepositoryFinding, naming: Told): string {
+  if (naming.allowConfig === true || toolConfigIn(shownPath(path, naming)) === undefined) return "";
+  return " Other programs run what it says (--allow-config allows changes).";
 }
 
 function because({ error }: { error?: string }): string {

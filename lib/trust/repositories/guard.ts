@@ -10,28 +10,30 @@ import type { HeldEntry } from "../../files/save.ts";
 import type { RepositoryFinding } from "./finding.ts";
 import { makeReadable, makeWritable } from "./blind.ts";
 import { identityAt, statsAt } from "./identity.ts";
-import { isLock, missingObjects, objectsIn, remember, rememberPlace, type Memory } from "./memory.ts";
+import { isLock, type Memory, missingObjects, objectsIn, remember, rememberPlace, withOneName } from "./memory.ts";
 import type { RepositoryOptions } from "./newrepositories.ts";
 import { guardedParts } from "./parts.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
 import { findByIdentity } from "./renamed.ts";
 
+/** Mounts hold what is protected, but for symlinks and for what is not there yet, which no mount can. */
+type Mounted = { isMounted?: boolean };
+
 /**
  * Of the repository that is open only what git would run is guarded; what commands added is moved to the quarantine.
  */
-type GuardOptions = RepositoryOptions & {
-  /** Mounts hold what is protected, but for symlinks and for what is not there yet, which no mount can. */
-  isMounted?: boolean;
-  /** Other paths that are to stay as they are, there or not. */
-  also?: readonly string[];
-  /** The same, by where the repositories are now. */
-  named?: () => readonly string[];
-  /** Does a command run that began earlier and goes on beside the calls? */
-  isBusy?: () => boolean;
-  /** Resolves when no other run's commands could change what is guarded, until it is disposed. */
-  alone?: (signal: AbortSignal) => Promise<Disposable>;
-};
+type GuardOptions = RepositoryOptions &
+  Mounted & {
+    /** Other paths that are to stay as they are, there or not. */
+    also?: readonly string[];
+    /** The same, by where the repositories are now. */
+    named?: () => readonly string[];
+    /** Does a command run that began earlier and goes on beside the calls? */
+    isBusy?: () => boolean;
+    /** Resolves when no other run's commands could change what is guarded, until it is disposed. */
+    alone?: (signal: AbortSignal) => Promise<Disposable>;
+  };
 
 /**
  * Holds protected paths where no mount can: remembers what they were before a command, and restores them after it.
@@ -63,6 +65,17 @@ export class Guard {
     });
   }
 
+  /** Takes second names from files, by which commands could go on changing them: of a killed run nobody did. */
+  separate(signal: AbortSignal): Promise<readonly RepositoryFinding[]> {
+    return this.#queue.run(async () => {
+      const watches = await this.#remember(signal, { isMounted: false });
+      this.#watches = watches.map((each) => ({ ...each, memory: withOneName(each.memory) }));
+      const findings = await this.#restore();
+      this.#watches = [];
+      return findings;
+    });
+  }
+
   /** After a command, and everything that it started. */
   end(): Promise<readonly RepositoryFinding[]> {
     return this.#queue.run(async () => {
@@ -76,8 +89,8 @@ export class Guard {
     return this.#queue.run(async () => (this.#running > 0 || this.#isDirty ? this.#restore() : []));
   }
 
-  async #remember(signal: AbortSignal): Promise<readonly Watch[]> {
-    const { open, isMounted = false, also = [], named, alone } = this.#options;
+  async #remember(signal: AbortSignal, { isMounted = false }: Mounted = this.#options): Promise<readonly Watch[]> {
+    const { open, also = [], named, alone } = this.#options;
     const whole = this.#paths.entries
       .filter(({ path, kind }) => !this.#isOpen(path) && (!isMounted || kind === "symlink"))
       .map(({ path }) => path);
@@ -95,7 +108,9 @@ export class Guard {
       watches.push({ ...watched, isNamed: others.includes(path) });
     }
     failed.move();
-    return watches;
+    // A directory in another's place is moved back, before something is made again there.
+    const isDirectory = ({ kind }: Watch) => kind === "directory";
+    return [...watches.filter(isDirectory), ...watches.filter((one) => !isDirectory(one))];
   }
 
   #isOpen(path: string): boolean {
@@ -132,7 +147,9 @@ export class Guard {
     const path = join(directory.path, name);
     const identity = identityAt(path);
     if (identity === undefined) return;
-    if (this.#paths.isKnown(identity)) throw new Unrestorable({ kind: "refused", reason: `"${path}" was moved there` });
+    const isDirectory = directory.look(name)?.isDirectory() === true;
+    if (isDirectory && this.#paths.isKnown(identity))
+      throw new Unrestorable({ kind: "refused", reason: `"${path}" was moved there` });
     const suspect = { path, identity, reason: "it was not there before" };
     const moved = moveToQuarantine(suspect, this.#options.quarantine);
     if (moved.kind === "failed") throw new Unrestorable({ kind: "refused", reason: moved.error ?? moved.problem });

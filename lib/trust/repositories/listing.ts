@@ -53,7 +53,9 @@ function sorted(path: string, entries: readonly Dirent[]): Pick<Listing, "direct
   for (const entry of entries) {
     const form = formOfName(entry.name);
     if (form !== undefined) marks.push({ path: join(path, entry.name), form });
-    else if (mayBeDirectory(entry) && !isOdd(entry.name)) directories.push(join(path, entry.name));
+    // There may be repositories in what belongs to other tools, as their work trees.
+    const isClosed = form !== undefined && form !== "config";
+    if (!isClosed && mayBeDirectory(entry) && !isOdd(entry.name)) directories.push(join(path, entry.name));
   }
   if (isLaidOutBare(entries.map(({ name }) => name))) marks.push({ path, form: "bare" });
   return { directories, marks, odd };

@@ -36,7 +36,8 @@ async function add({ parent, path }: Place, entries: Map<string, Entry>, work: R
 
     using directory = parent.child(basename(path));
     await yieldToEventLoop();
-    const only = entries.has(join(dirname(path), "HEAD")) ? partly.get(basename(path)) : undefined;
+    const isGits = entries.has(join(dirname(path), "HEAD"));
+    const only = isGits ? partly.get(basename(path)) : othersHistory.test(path) ? [] : undefined;
     entries.set(path, { ...entry, isOpen: only !== undefined });
     for (const name of only ?? directory.names())
       if (!isLock(directory, name)) await add({ parent: directory, path: join(path, name) }, entries, work);
@@ -59,6 +60,9 @@ const partly = new Map([
   ["lfs", []],
 ]);
 
+/** The same for Mercurial and Jujutsu. */
+const othersHistory = /^(\.hg\/(store|w?cache)|\.jj\/repo\/(index|op_store))$/i;
+
 /** git's own locks come and go with what the user does at the same time, and nothing reads what is in them. */
 export function isLock(directory: HeldDirectory, name: string): boolean {
   return name.endsWith(".lock") && directory.look(name)?.isFile() === true;
@@ -77,6 +81,11 @@ function withContent(entry: PresentEntry, { at, path, last, room }: Remembering 
     return before;
   const bytes = bytesAt(at, entry);
   return { ...looked, content: { length: bytes.length, read: () => bytes } };
+}
+
+/** As if no file had had a second name. */
+export function withOneName(memory: Memory): Memory {
+  return new Map([...memory].map(([path, entry]) => [path, entry.kind === "file" ? { ...entry, links: 1 } : entry]));
 }
 
 /** A directory that must stay where it is, whatever happens in it. */

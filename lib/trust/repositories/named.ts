@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { unlessRefused } from "../../errors.ts";
 import { ancestors, isBelow } from "../../files/path.ts";
@@ -7,6 +7,7 @@ import { followPath } from "../../files/walk.ts";
 import { gitPlaces, leadsTo } from "../../git/places.ts";
 import { parseConfig, type GitSetting } from "./config.ts";
 import { whySettingDangerous } from "./keys.ts";
+import { filesLoadedBy } from "./loaded.ts";
 import { innerRepositories } from "./parts.ts";
 import { isInside, textAt } from "./pointers.ts";
 import type { FoundRepository } from "./tree.ts";
@@ -150,21 +151,9 @@ function pathsIn(setting: GitSetting, { top, file, home }: Base): string[] {
   if (whySettingDangerous(setting, { gitDirectory: dirname(file), roots: [] }) === undefined) return [];
   const base = isInclude(setting) ? dirname(file) : top;
   const isPath = isInclude(setting) || directorySettings.has(`${section}.${variable}`);
-  const absolute = (word: string) => {
-    const path = word.replace(/^~(?=\/)/, home);
-    return isAbsolute(path) ? path : join(base, path);
-  };
-  if (isPath) return [absolute(value)];
-  // Of the words of a command those that name a file, or may name one that appears; a directory may be anything to it.
-  const words = value.replace(/^!/, "").split(/[\s'"=;|&()]+/);
-  return words
-    .filter((word) => word !== "")
-    .filter((word) => isFile(absolute(word)) || (word.includes("/") && !existsSync(absolute(word))))
-    .map(absolute);
+  if (!isPath) return [...filesLoadedBy(value, base, home)];
+  const path = value.replace(/^~(?=\/)/, home);
+  return [isAbsolute(path) ? path : join(base, path)];
 }
 
 const directorySettings: ReadonlySet<string> = new Set(["core.hookspath", "init.templatedir"]);
-
-function isFile(path: string): boolean {
-  return unlessRefused(() => statSync(path).isFile()) ?? false;
-}

@@ -10,11 +10,13 @@ import { leadsTo } from "../../git/places.ts";
 import { areSame } from "./same.ts";
 import { dangersIn, judgeRepository } from "./judge.ts";
 import { guardedParts } from "./parts.ts";
+import { gitInside, whyOtherDangerous } from "./otherkinds.ts";
 import type { ProtectedPaths } from "./protected.ts";
 import { moveToQuarantine } from "./quarantine.ts";
 import { identityAt } from "./identity.ts";
 import { makeReadable, renameOdd } from "./blind.ts";
 import type { FoundRepository } from "./tree.ts";
+import { isHarmlessEntry } from "../../sandbox/policy/toolconfig.ts";
 
 export type RepositoryOptions = {
   /** The directory that dangerous entries are moved to: out of every command's reach, best on the same file system. */
@@ -74,7 +76,7 @@ export class NewRepositories {
       findings.push(...this.#receive(found, { isJudged: index < mostArrivals, isGlance, git, templates }));
       await yieldToEventLoop(signal);
     }
-    return findings.filter((finding) => this.#isUnreported(finding));
+    return withOneOfConfig(findings.filter((finding) => this.#isUnreported(finding)));
   }
 
   /** Directories that commands made so that koda cannot look into them, and what is in those, are made readable. */
@@ -113,16 +115,26 @@ export class NewRepositories {
   #receive(found: FoundRepository, { isJudged, isGlance, git, templates }: Reception): readonly RepositoryFinding[] {
     // It may have been in something that was moved away just now.
     if (identityAt(found.path) !== found.identity) return [];
+    if (found.form === "config") return this.#receiveConfig(found);
     const { roots, known } = this.#paths;
     const trusted = new Set(known.map(({ path }) => path));
-    const judge = () => (isJudged ? judgeRepository(found.path, { roots, trusted, templates }) : tooMany);
-    const reason = found.form === "koda" ? settings : (judge() ?? whyUsers(found, { git, trusted }));
+    const judge = (path: string) => judgeRepository(path, { roots, trusted, templates });
+    const reason = isJudged ? whyDangerous(found, { git, trusted, judge }) : tooMany;
     if (reason === undefined) return [{ kind: "new", path: found.path }];
-    if (isGlance && unfinished.test(reason) && !this.#suspects.has(found.identity)) {
+    const isUnfinished = found.form === "other" || unfinished.test(reason);
+    if (isGlance && isUnfinished && !this.#suspects.has(found.identity)) {
       this.#suspects.add(found.identity);
       return [];
     }
     return this.#quarantine(this.#leastOf(found), reason);
+  }
+
+  /** A new directory may have come with all that is in it, as a clone does: there it is for the user to look at. */
+  #receiveConfig({ path, kind }: FoundRepository): readonly RepositoryFinding[] {
+    if (kind === "directory" && isHarmlessConfig(path)) return [];
+    return this.#paths.isOld(dirname(path))
+      ? this.#quarantine(path, otherTools)
+      : [{ kind: "config", path, others: 0 }];
   }
 
   /** A directory of the user's that was made to look like a repository stays, without what makes it look so. */
@@ -159,6 +171,14 @@ export class NewRepositories {
 const noConfigurations: GitConfigurations = { home: "/", files: [] };
 
 type Known = { git: ReadConfigurations; trusted: ReadonlySet<string> };
+type Judging = Known & { judge: (path: string) => string | undefined };
+
+function whyDangerous(found: FoundRepository, { judge, ...known }: Judging): string | undefined {
+  if (found.form === "koda") return settings;
+  if (found.form !== "other") return judge(found.path) ?? whyUsers(found, known);
+  const inner = gitInside(found.path);
+  return whyOtherDangerous(found.path) ?? (inner === undefined ? undefined : judge(inner));
+}
 
 /**
  * Why the user's own configuration makes it dangerous, as with a relative path of hooks for all repositories. A work
@@ -173,6 +193,22 @@ function whyUsers({ path, form }: FoundRepository, { git, trusted }: Known): str
 }
 
 type OpenDanger = { path: string; reason: string };
+
+const otherTools = "other programs would run what it says (--allow-config allows changes)";
+
+/** A clone of many packages is reported once. */
+function withOneOfConfig(findings: readonly RepositoryFinding[]): readonly RepositoryFinding[] {
+  const isConfig = ({ kind }: RepositoryFinding) => kind === "config";
+  const first = findings.find(isConfig);
+  if (first?.kind !== "config") return findings;
+  const rest = findings.filter((finding) => !isConfig(finding));
+  return [...rest, { ...first, others: findings.length - rest.length - 1 }];
+}
+
+/** Has it only entries that no tool would run? Not known of one that cannot be read. */
+function isHarmlessConfig(path: string): boolean {
+  return unlessRefused(() => readdirSync(path))?.every((name) => isHarmlessEntry(path, name)) ?? false;
+}
 
 const settings = "koda would take settings from it at its next start";
 

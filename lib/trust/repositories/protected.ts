@@ -1,10 +1,12 @@
 import { dirname } from "node:path";
 import { isBelow } from "../../files/path.ts";
 import { isInside } from "./pointers.ts";
-import { RepositoryTree, type FoundRepository, type TreeLook } from "./tree.ts";
+import { RepositoryTree, type FoundRepository, type ConfigRules, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
 
 type IsKnown = (found: FoundRepository) => boolean;
+
+type FindOptions = { except?: readonly string[]; isKnown?: IsKnown; config?: ConfigRules };
 
 /**
  * The paths below the writable roots that decide which code git and koda will run, as they were when the run began:
@@ -15,13 +17,13 @@ export class ProtectedPaths {
   readonly #tree: RepositoryTree;
   /** By identities, with the paths: files and symlinks get a second one by a hard link. */
   readonly #places: Map<string, ReadonlySet<string>>;
-  readonly #directories: ReadonlySet<string>;
+  readonly #first: Pick<TreeLook, "directories" | "places">;
   #last: TreeLook;
 
   private constructor(tree: RepositoryTree, first: TreeLook, isKnown: IsKnown) {
     this.#tree = tree;
     this.#places = placesOf(first.found.filter(isKnown));
-    this.#directories = first.directories;
+    this.#first = first;
     this.#last = first;
   }
 
@@ -32,9 +34,9 @@ export class ProtectedPaths {
   static async find(
     roots: readonly string[],
     signal: AbortSignal,
-    { except = [], isKnown = () => true }: { except?: readonly string[]; isKnown?: IsKnown } = {},
+    { except = [], isKnown = () => true, config }: FindOptions = {},
   ): Promise<ProtectedPaths> {
-    const tree = new RepositoryTree(roots, except);
+    const tree = new RepositoryTree(roots, except, config);
     return new ProtectedPaths(tree, await tree.look(signal), isKnown);
   }
 
@@ -78,6 +80,11 @@ export class ProtectedPaths {
     return ![...places].some((place) => identityAt(place) === identity);
   }
 
+  /** Everything that tells other tools what to run, protected or not. */
+  get configs(): readonly string[] {
+    return this.#last.configs;
+  }
+
   /** Directories that could not be looked into, where anything may be. */
   get unreadable(): readonly string[] {
     return this.#last.unreadable;
@@ -99,7 +106,12 @@ export class ProtectedPaths {
 
   /** Was this directory there at the beginning, whatever it is now? */
   wasThere(identity: string): boolean {
-    return this.#directories.has(identity);
+    return this.#first.directories.has(identity);
+  }
+
+  /** Is this directory one of those, or in the place of one? */
+  isOld(path: string): boolean {
+    return this.#first.places.has(path) || this.wasThere(identityAt(path) ?? "");
   }
 
   /** Takes what lies at a path, and in it, for what was there at the beginning: it was restored. */
@@ -120,6 +132,16 @@ export class ProtectedPaths {
   /** Looks again. */
   async look(signal: AbortSignal): Promise<void> {
     this.#last = await this.#tree.look(signal);
+  }
+
+  /** The same while no command runs: an editor may have saved a file by putting another one in its place. */
+  async lookAfterUser(signal: AbortSignal): Promise<void> {
+    const before = this.known.filter(({ form }) => form === "config");
+    await this.look(signal);
+    const there = new Set(this.#last.found.map(({ identity }) => identity));
+    const gone = new Set(before.filter(({ identity }) => !there.has(identity)).map(({ path }) => path));
+    for (const { path, form, identity } of this.appeared)
+      if (form === "config" && gone.has(path)) this.#places.set(identity, new Set([path]));
   }
 }
 

@@ -1,7 +1,11 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import { kindOf } from "../../files/walk.ts";
 import { leadsTo } from "../../git/places.ts";
+import { isHarmlessEntry } from "../../sandbox/policy/toolconfig.ts";
 import { identityOf, statsAt } from "./identity.ts";
 import { listDirectory, type Listing, type RepositoryMark } from "./listing.ts";
 import type { Form } from "./names.ts";
@@ -24,9 +28,15 @@ export type TreeLook = {
   unreadable: readonly string[];
   /** Directories whose names are not UTF-8, which are not looked into either. */
   odd: readonly Buffer[];
-  /** The identities of those that could. */
+  /** The identities of those that could, and their paths. */
   directories: ReadonlySet<string>;
+  places: Pick<ReadonlyMap<string, unknown>, "has">;
+  /** Everything that tells other tools what to run, protected or not. */
+  configs: readonly string[];
 };
+
+/** Does a path tell other tools what to run? Unless it is open, that stays as it is. */
+export type ConfigRules = { isConfig: (path: string) => boolean; isOpen: boolean };
 
 /**
  * Finds the repositories below some directories, again and again: the second look asks of each directory only whether
@@ -36,11 +46,17 @@ export class RepositoryTree {
   readonly roots: readonly string[];
   /** Directories that are not looked into. */
   readonly except: readonly string[];
+  readonly #config: ConfigRules;
   #listings: ReadonlyMap<string, Listing> = new Map();
 
-  constructor(roots: readonly string[], except: readonly string[]) {
+  constructor(
+    roots: readonly string[],
+    except: readonly string[],
+    config: ConfigRules = { isConfig: () => false, isOpen: false },
+  ) {
     this.roots = roots;
     this.except = except;
+    this.#config = config;
   }
 
   async look(signal: AbortSignal): Promise<TreeLook> {
@@ -61,10 +77,14 @@ export class RepositoryTree {
     }
     this.#listings = listings;
     const all = [...listings.values()];
-    const marks = all.flatMap((listing) => listing.marks);
+    const { isConfig, isOpen } = this.#config;
+    const every = all.flatMap((listing) => listing.marks);
+    const configs = every.flatMap(({ path, form }) => (form === "config" && isConfig(path) ? path : []));
+    const kept = new Set(isOpen ? [] : configs);
+    const marks = every.filter(({ path, form }) => form !== "config" || kept.has(path));
     const directories = new Set(all.map(({ identity }) => identity));
     const odd = all.flatMap((listing) => listing.odd);
-    return { found: withTargets(marks, this.roots), unreadable, odd, directories };
+    return { found: withTargets(marks, this.roots), unreadable, odd, directories, places: listings, configs };
   }
 }
 
@@ -81,14 +101,28 @@ function withTargets(marks: readonly RepositoryMark[], roots: readonly string[])
     if (found !== undefined) marked.set(path, found);
   }
   const targets = new Map<string, FoundRepository>();
-  for (const { path: start, form, identity } of marked.values()) {
-    const goals = leadsTo(start).filter((path) => isInside(path, roots) && !marked.has(path));
+  for (const { path: start, form, kind, identity } of marked.values()) {
+    const ways = form === "config" ? configLinks(start, kind) : [start];
+    // To protect a root would protect the whole project.
+    const isTooMuch = (path: string) => form === "config" && roots.some((root) => isBelow(root, path));
+    const goals = ways
+      .flatMap(leadsTo)
+      .filter((path) => isInside(path, roots) && !marked.has(path) && !isTooMuch(path));
     for (const path of goals) {
-      const target = targets.get(path) ?? foundAt(path, form === "koda" ? "koda" : "target");
+      const target = targets.get(path) ?? foundAt(path, form === "koda" || form === "config" ? form : "target");
       if (target !== undefined) targets.set(path, { ...target, from: [...target.from, identity] });
     }
   }
   return [...marked.values(), ...targets.values()];
+}
+
+/** The symlinks by which the configuration of a tool leads elsewhere: itself, or entries of it. */
+function configLinks(path: string, kind: FoundRepository["kind"]): readonly string[] {
+  if (kind !== "directory") return kind === "symlink" ? [path] : [];
+  const entries = unlessRefused(() => readdirSync(path, { withFileTypes: true })) ?? [];
+  return entries
+    .filter((entry) => entry.isSymbolicLink() && !isHarmlessEntry(path, entry.name))
+    .map(({ name }) => join(path, name));
 }
 
 function foundAt(path: string, form: Form): FoundRepository | undefined {

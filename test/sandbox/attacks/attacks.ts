@@ -10,6 +10,7 @@ import { processes } from "./processes.ts";
 import { repositories } from "./repositories.ts";
 import { setid } from "./setid.ts";
 import { sockets } from "./sockets.ts";
+import { toolConfig, unbornToolConfig } from "./toolconfig.ts";
 import { unborn } from "./unborn.ts";
 
 /** Everything that has been thought of, by what it is aimed at. */
@@ -22,6 +23,8 @@ export const attacks: readonly Table[] = [
   hidden,
   repositories,
   unborn,
+  toolConfig,
+  unbornToolConfig,
   sockets,
   devices,
   setid,

@@ -42,7 +42,7 @@ const leftByGuards: Record<string, readonly string[]> = {
   "nothing at all": ["project/.git/objects/pack"],
 };
 
-const guarded = /\.git and \.koda are not held/;
+const guarded = /\.git, \.koda .* are not held/;
 const refusal =
   /Read-only file system|Device or resource busy|read-only|Invalid cross-device link|inter-device move failed|Unable to create/;
 

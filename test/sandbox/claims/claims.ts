@@ -86,6 +86,8 @@ const obeyed: readonly [that: string, run: string, says: RegExp, exit: number, c
     1,
     ".koda/settings.json",
   ],
+  ["an editor is told to run nothing", "echo x > .vscode/tasks.json", readOnly, 1, ".vscode/tasks.json"],
+  ["nor is a shell", "rm -f .envrc", busy, 1, ".envrc"],
 ];
 
 const repositories: readonly Attempt[] = [

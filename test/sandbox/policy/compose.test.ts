@@ -35,6 +35,7 @@ function anyPolicy(of = names): Policy {
     copies: [],
     repositories: { paths: [] },
     allowGit: random() < 0.5,
+    allowConfig: random() < 0.5,
     network: oneOf(["none", "allowlist", "open"] as const),
     limits: limits(),
   };

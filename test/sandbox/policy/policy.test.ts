@@ -19,6 +19,7 @@ const plain: Grants = {
   gitPlaces: [],
   copies: [],
   allowGit: false,
+  allowConfig: false,
   network: "allowlist",
   resolve: (path) => [path],
 };

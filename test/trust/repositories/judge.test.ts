@@ -349,7 +349,7 @@ test("more files than can be looked through are dangerous", async () => {
   await using place = makeRepository({ "refs/x": directory });
   for (let number = 0; number < 20_001; number++) writeFileSync(join(place.gitDirectory, `refs/x/${number}`), "");
   expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toContain("more files than");
-});
+}, 30_000);
 
 describe("a .git that leads elsewhere", () => {
   const cases: [title: string, files: Files, reason: RegExp | undefined][] = [

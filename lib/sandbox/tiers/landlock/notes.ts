@@ -1,7 +1,7 @@
 /** Known gaps of this tier, in words for people. */
 export const gaps: readonly string[] = [
   "modes, times and extended attributes of your files elsewhere can be changed",
-  ".git and .koda are not held: what changes in them is undone after the command",
+  ".git, .koda and what other tools run are not held: what changes in them is undone after the command",
   "names and sizes of hidden files can be seen, and what they hold by another name (a hard link)",
   "commands cannot run servers over TCP, only at unix sockets in the project; in most containers not even there",
   "other processes can be seen, and yours be given fewer processors",
