@@ -3,6 +3,8 @@ import {
   Client,
   type FetchLike,
   type JSONRPCMessage,
+  ProtocolError,
+  SdkHttpError,
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
@@ -25,15 +27,18 @@ type ClientOptions = {
   root: string;
   /** One of the server's lists is not what it was. */
   onListChanged: () => void;
+  /** Asks for the server's versions first, as the protocol of 2026 has it. */
+  negotiates?: true;
 };
 
 /** A client with koda's answers to what a server may ask. */
-export function newClient({ version, root, onListChanged }: ClientOptions): Client {
+export function newClient({ version, root, onListChanged, negotiates }: ClientOptions): Client {
   const changed = { autoRefresh: false, debounceMs: 50, onChanged: onListChanged };
   const client = new Client(
     { name: "koda", version },
     {
       capabilities: { roots: {}, elicitation: { form: {} } },
+      ...(negotiates && { versionNegotiation: { mode: "auto" } }),
       jsonSchemaValidator: new CfWorkerJsonSchemaValidator(),
       listChanged: { tools: changed, resources: changed, prompts: changed },
     },
@@ -42,6 +47,12 @@ export function newClient({ version, root, onListChanged }: ClientOptions): Clie
   // No one is there to be asked.
   client.setRequestHandler("elicitation/create", () => ({ action: "decline" }));
   return client;
+}
+
+/** The server has answered that it does not know the handshake, or nothing that the handshake allows. */
+export function isHandshakeRefusal(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
+  return error instanceof ProtocolError;
 }
 
 /** Streamable HTTP with a fetch of our own. */

@@ -9,7 +9,15 @@ import { isNamedSecret } from "../shell/env.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
-import { changing, type Client, httpTransport, newClient, type Transport, withoutNull } from "./client.ts";
+import {
+  changing,
+  type Client,
+  httpTransport,
+  isHandshakeRefusal,
+  newClient,
+  type Transport,
+  withoutNull,
+} from "./client.ts";
 import { type Expansion, expansionFor } from "./expansion.ts";
 import { forgotten, serverFetch } from "./fetch.ts";
 import { serverHeaders } from "./headers.ts";
@@ -44,14 +52,24 @@ export type Link = {
 
 type Opening = Surroundings & { signal: AbortSignal; onListChanged: () => void };
 
+/** Most servers know the handshake of 2025, and those that exit at an unknown request would exit at that of 2026. */
 export async function open(name: string, config: McpServerConfig, opening: Opening): Promise<Link> {
-  const { version, root, signal, onListChanged } = opening;
+  try {
+    return await connect(name, config, opening);
+  } catch (error) {
+    if (!(error instanceof Error) || !isHandshakeRefusal(error.cause)) throw error;
+    return await connect(name, config, { ...opening, negotiates: true });
+  }
+}
+
+async function connect(name: string, config: McpServerConfig, opening: Opening & { negotiates?: true }): Promise<Link> {
+  const { signal } = opening;
   await using held = new AsyncDisposableStack();
   const expansion = expansionFor(name, opening.env);
   const { transport, faultOf } = await transportTo(name, { config, expansion }, opening, held);
   const { secrets } = expansion;
   const describe = (error: unknown) => shortened(secrets.hide(faultOf() ?? messageOf(error)), longestError);
-  const client = newClient({ version, root, onListChanged });
+  const client = newClient(opening);
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
   client.onclose = () => resolve(describe("the connection was closed"));

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, exec, type Line, using } from "../support/koda.ts";
-import { packaged, startEverything } from "../support/mcp-packages.ts";
+import { modern, packaged, startEverything, startModern } from "../support/mcp-packages.ts";
 import { call, say } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { asNobody, isRoot, nobody } from "../support/nobody.ts";
@@ -107,10 +107,40 @@ test("everything does the same over HTTP, unless the network's rules deny it", a
   expect(end.status).toBe("done");
 
   await using refused = await startModelServer([say("Done.")]);
-  const denied = await exec(place, refused, ["--deny-net", server.authority, "go"]);
+  const denied = await exec(place, refused, ["--deny-net", new URL(server.url).host, "go"]);
   expect(denied.events[0]).toMatchObject({
-    mcp: [{ name: "all", status: "failed", error: expect.stringContaining(server.authority) }],
+    mcp: [{ name: "all", status: "failed", error: expect.stringContaining(new URL(server.url).host) }],
   });
+});
+
+test("a server that knows only the protocol of 2026 is served, and its changes are heard", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { new: modern() } } });
+  await using model = await startModelServer([
+    call("new__echo", { text: "hello" }),
+    call("new__grow"),
+    call("Bash", { command: "sleep 1" }),
+    call("new__grown"),
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(model.requests[0]?.raw).toContain("Be brief.");
+  expect(results(events).map(([, ok, summary]) => [ok, summary])).toEqual([
+    [true, "hello"],
+    [true, "grows"],
+    [true, expect.anything()],
+    [true, "grown"],
+  ]);
+});
+
+test("a server that knows only the protocol of 2026 is served over HTTP", async () => {
+  await using place = makePlace();
+  await using server = await startModern(place);
+  configure(place, { mcp: { servers: { new: { url: server.url } } } });
+  await using model = await startModelServer([call("new__echo", { text: "hello" }), say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(model.requests[0]?.raw).toContain("Be brief.");
+  expect(results(events)).toEqual([["new__echo", true, "hello"]]);
 });
 
 const everythingScript = [

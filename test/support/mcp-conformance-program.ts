@@ -17,10 +17,8 @@ const calls: Readonly<Record<string, ReturnType<typeof call>>> = {
 
 await using place = makePlace();
 configure(place, { mcp: { servers: { suite: { url, required: true } } } });
-const { host, port } = new URL(url);
-const allowed = [`--allow-net=${host}`, `--allow-net=127.0.0.1:${port}`];
 const wanted = calls[scenario];
 await using model = await startModelServer([...(wanted === undefined ? [] : [wanted]), say("Done.")]);
-const { stdout, exit, end } = await exec(place, model, [...allowed, "go"]);
+const { stdout, exit, end } = await exec(place, model, ["go"]);
 console.log(stdout);
 process.exitCode = end.tools.failed > 0 ? 1 : (exit ?? 1);
