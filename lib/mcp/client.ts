@@ -71,10 +71,3 @@ export function changing(transport: Transport, change: <T extends JSONRPCMessage
   });
   return transport;
 }
-
-/** Some servers send `null` for no structured content, which the library refuses together with the content. */
-export function withoutNull<T extends JSONRPCMessage>(message: T): T {
-  if (!("result" in message) || message.result.structuredContent !== null) return message;
-  const { structuredContent: _none, ...result } = message.result;
-  return { ...message, result };
-}

@@ -38,7 +38,7 @@ export type McpPlan = {
 
 export type McpTool = {
   name: string;
-  description?: string;
+  description?: string | null;
   inputSchema?: unknown;
   outputSchema?: unknown;
   annotations?: unknown;
