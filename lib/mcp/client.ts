@@ -17,9 +17,12 @@ export type {
   FetchLike,
   JSONRPCMessage,
   Progress,
+  RequestOptions,
   Tool as ToolDefinition,
   Transport,
 } from "@modelcontextprotocol/client";
+
+export { specTypeSchemas } from "@modelcontextprotocol/client";
 
 type ClientOptions = {
   version: string;

@@ -114,6 +114,21 @@ test("a call that ignores its cancellation is given up, and its program is gone 
   expect(processesNaming(log)).toEqual([]);
 }, 15_000);
 
+test("a task that takes too long is cancelled", async () => {
+  await using place = makePlace();
+  const log = join(place.project, "log");
+  const tools = [{ name: "endless", execution: { taskSupport: "required" } }];
+  configure(place, { mcp: { servers: { s: serverOf({ log, tools }, { call_timeout: "300ms" }) } } });
+  const isCancelled = "until grep -q tasks/cancel log; do sleep 0.05; done";
+  await using model = await startModelServer([
+    call("s__endless"),
+    call("Bash", { command: isCancelled }),
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(results(events)).toMatchObject([{ ok: false, summary: expect.stringContaining("timed out") }, { ok: true }]);
+});
+
 test("a server that dies in a call is there again for a later one, with the same tools", async () => {
   await using place = makePlace();
   const tools = (["die", "echo"] as const).map((does) => ({ name: does, does, annotations: reading }));
