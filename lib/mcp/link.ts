@@ -9,18 +9,11 @@ import { isNamedSecret } from "../shell/env.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
-import {
-  changing,
-  type Client,
-  httpTransport,
-  isHandshakeRefusal,
-  newClient,
-  type Transport,
-  withoutNull,
-} from "./client.ts";
+import { changing, type Client, httpTransport, isHandshakeRefusal, newClient, type Transport } from "./client.ts";
 import { type Expansion, expansionFor } from "./expansion.ts";
 import { forgotten, serverFetch } from "./fetch.ts";
 import { serverHeaders } from "./headers.ts";
+import { lenient } from "./lenient.ts";
 import { StdioTransport } from "./stdio.ts";
 
 /** All that servers share: the way to start programs and to reach hosts, and who hears of them. */
@@ -76,7 +69,7 @@ async function connect(name: string, config: McpServerConfig, opening: Opening &
   held.defer(async () => client.close());
   try {
     await client.connect(
-      changing(transport, (message) => secrets.mask(withoutNull(message))),
+      changing(transport, (message) => secrets.mask(lenient(message))),
       { signal, timeout: config.startTimeoutMs },
     );
   } catch (error) {

@@ -3,7 +3,7 @@ import { isRecord, readJson } from "../config/json.ts";
 import { messageOf } from "../errors.ts";
 import type { Take } from "../shell/drain.ts";
 import type { PipedProgram } from "../shell/piped.ts";
-import { type JSONRPCMessage, type Transport, withoutNull } from "./client.ts";
+import type { JSONRPCMessage, Transport } from "./client.ts";
 import { mostMessageBytes } from "./limits.ts";
 import { messageBytes, pace, type Rest } from "./pace.ts";
 import { serverLog } from "./serverlog.ts";
@@ -96,7 +96,7 @@ export class StdioTransport implements Transport {
     }
     if (value.method === "notifications/message") return false;
     // The library checks each message that it is given.
-    this.onmessage?.(withoutNull(value as JSONRPCMessage));
+    this.onmessage?.(value as JSONRPCMessage);
     return true;
   }
 }
