@@ -1,3 +1,5 @@
+import { realpathSync } from "node:fs";
+import { unlessRefused } from "../errors.ts";
 import { assemble } from "./assemble.ts";
 import type { LoadedConfig } from "./config.ts";
 import { readConfigFile } from "./configfile.ts";
@@ -49,9 +51,14 @@ async function applyFiles(effective: EffectiveValues, request: ConfigRequest, tr
   const userFile = userConfigFile(request);
   const projectFile = projectConfigFile(request.root);
   if (userFile !== undefined) setEntries(effective, await readConfigFile(userFile, userFile), `user ${userFile}`);
-  // KODA_HOME may be the project's .koda; the file is the user's then.
-  if (projectFile === userFile) return;
-  applyProject(effective, await readConfigFile(projectFile, projectConfigName), trust);
+  // KODA_HOME may be the project's .koda, or that a link to it; the file is the user's then.
+  if (userFile !== undefined && realPathOf(projectFile) === realPathOf(userFile)) return;
+  const entries = await readConfigFile(projectFile, projectConfigName, { within: request.root });
+  applyProject(effective, entries, trust);
+}
+
+function realPathOf(path: string): string {
+  return unlessRefused(() => realpathSync(path)) ?? path;
 }
 
 /**
