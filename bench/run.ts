@@ -26,6 +26,7 @@ const benches = {
   sessions: () => import("./sessions.ts"),
   resume: () => import("./resume.ts"),
   turns: () => import("./turns.ts"),
+  mcp: () => import("./mcp.ts"),
   classify: () => import("./classify.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 

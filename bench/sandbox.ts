@@ -174,7 +174,7 @@ async function connectTimes(opened: readonly OpenTier[], floors: string): Promis
   let printed = "";
   const decoder = new TextDecoder();
   const { ended } = tier.shell.start([program], {
-    stdout: (bytes) => (printed += decoder.decode(bytes)),
+    stdout: (bytes) => void (printed += decoder.decode(bytes)),
     stderr: () => {},
   });
   await ended;

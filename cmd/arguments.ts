@@ -55,7 +55,7 @@ type Given = { written: string; text: string };
 type Scan = { given: Map<string, Given[]>; words: string[]; literalFrom: number };
 
 function scan(command: NamedCommand, argv: readonly string[]): Scan {
-  const takesCommandLine = Object.values(command.positionals).some(({ line }) => line);
+  const lineAt = Object.values(command.positionals).findIndex(({ line }) => line);
   const given = new Map<string, Given[]>();
   const words: string[] = [];
   let literalFrom = Infinity;
@@ -68,8 +68,8 @@ function scan(command: NamedCommand, argv: readonly string[]): Scan {
     }
     if (!word.startsWith("-") || word === "-") {
       words.push(word);
-      if (!takesCommandLine) continue;
-      words.push(...unambiguous(command, word, rest));
+      if (lineAt < 0 || words.length <= lineAt) continue;
+      words.push(...unambiguous(command, words, rest));
       break;
     }
     for (const { written, attached } of flagsIn(command, word, rest[0])) {
@@ -88,11 +88,12 @@ function scan(command: NamedCommand, argv: readonly string[]): Scan {
 }
 
 /** Without `--`, a flag after the program may be meant for either. */
-function unambiguous({ name }: NamedCommand, program: string, rest: readonly string[]): readonly string[] {
+function unambiguous({ name }: NamedCommand, words: readonly string[], rest: readonly string[]): readonly string[] {
   const flag = rest.find((word) => word.startsWith("-") && word !== "-");
   if (flag === undefined) return rest;
-  const line = [program, ...rest.filter((word) => word !== "--")].join(" ");
-  throw usageError(name, `"${flag}" is ambiguous: put -- before the command: koda ${name} -- ${line}`);
+  const [start, program] = [["koda", name, ...words.slice(0, -1)], words.at(-1)];
+  const line = [...start, "--", program, ...rest.filter((word) => word !== "--")].join(" ");
+  throw usageError(name, `"${flag}" is ambiguous: put -- before the command: ${line}`);
 }
 
 type WrittenFlag = { written: string; attached?: string };
@@ -127,7 +128,7 @@ function splitAtEquals(word: string): WrittenFlag {
 function flagNamed({ name, flags, runsModel }: NamedCommand, written: string, value: string | undefined): string {
   const flag = spellings(flags).get(written);
   if (flag !== undefined) return flag;
-  const answer = runsModel ? answerForWord(written, value) : undefined;
+  const answer = answerForWord(runsModel ? written : `${name} ${written}`, value);
   if (answer !== undefined) throw usageError(name, `Unknown flag "${written}": ${answer}`);
   const candidates = Object.keys(flags).map((flag) => `--${flag}`);
   const harmless = candidates.filter((flag) => !widens(flag) || written.startsWith(flag.slice(0, 4)));
@@ -212,7 +213,7 @@ function positionalValues(command: NamedCommand, words: readonly string[]): Map<
     const word = words[index];
     if (word !== undefined) {
       const decoded = decode(command, value.placeholder, value, word);
-      if (line) return values.set(positional, [decoded, ...words.slice(1)]);
+      if (line) return values.set(positional, [decoded, ...words.slice(index + 1)]);
       values.set(positional, decoded);
     } else if (!optional) {
       const usage = `koda ${name} ${line ? "-- " : ""}${value.placeholder}`;

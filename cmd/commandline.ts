@@ -27,6 +27,10 @@ function handlers(signals: () => Stopper): Handlers {
     "session fork": async (options) => (await import("./rollback.ts")).forkSession(options),
     "session rm": async (options) => (await import("./session.ts")).removeSession(options),
     "session prune": async (options) => (await import("./session.ts")).pruneSessions(options),
+    "mcp add": async (options) => (await import("./mcp.ts")).addServer(options),
+    "mcp list": async (options) => (await import("./mcp.ts")).listServers(options),
+    "mcp remove": async (options) => (await import("./mcp.ts")).removeServer(options),
+    "mcp check": async (options, stopper = signals()) => (await import("./mcpcheck.ts")).checkServers(options, stopper),
     sandbox: async (options, stopper = signals()) => (await import("./sandbox.ts")).sandbox(options, stopper),
     proxy: async (options, stopper = signals()) => (await import("./proxy.ts")).proxy(options, stopper),
     models: async (options, stopper = options.provider === undefined ? undefined : signals()) =>

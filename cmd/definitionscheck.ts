@@ -1,5 +1,6 @@
 import { loadInstructions } from "../lib/agents/instructions.ts";
 import type { DefinitionFile, DefinitionRequest } from "../lib/agents/places.ts";
+import { findPlugins } from "../lib/agents/plugins.ts";
 import { findPrompts, loadPrompt } from "../lib/agents/prompts.ts";
 import { findSkills } from "../lib/agents/skills.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
@@ -20,8 +21,16 @@ export function checkInstructions({ root }: CurrentProject): CheckResult[] {
 
 export function checkSkills(project: CurrentProject): CheckResult[] {
   const request = requestOf(project);
-  const { byName, notices } = findSkills(request);
+  const { list: plugins } = findPlugins({ ...request, trust: new ProjectTrust(project.isTrusted) });
+  const { byName, notices } = findSkills({ ...request, plugins });
   return [used([...byName].map(([name, { file }]) => fileOf(name, file))), ...problemsOf(request, notices)];
+}
+
+export function checkPlugins(project: CurrentProject): CheckResult[] {
+  const request = requestOf(project);
+  const { list, notices } = findPlugins(request);
+  const files = list.map(({ name, scope, directory }) => ({ name, scope, path: directory }));
+  return [used(files), ...problemsOf(request, notices)];
 }
 
 /** Prompts are read when they are used, so each is tried here. */

@@ -217,8 +217,18 @@ const cassette = grouped("Record and replay", {
   "replay-loose": { about: "Only report a request that differs from the recorded one" },
 });
 
+/** For every command that reads the configuration of MCP servers. */
+export const serverFiles = grouped("General", {
+  "mcp-config": {
+    value: value.file,
+    many: true,
+    about: "Use the MCP servers of FILE, which has the format of .mcp.json",
+  },
+});
+
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
+  ...serverFiles,
   bare: { about: "Ignore the configuration, instructions, skills and prompts of the user and the project" },
 });
 

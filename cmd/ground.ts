@@ -10,7 +10,7 @@ import type { Settings } from "../lib/conversation/settings.ts";
 import type { CommandOptions } from "./options.ts";
 
 /** Flags for the project and the policy of commands. */
-type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json">;
+type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json"> & { readonly mcpConfig?: readonly string[] };
 
 /** Settings of every command, whether a model or the user runs it. */
 type Ground = Pick<
@@ -23,8 +23,9 @@ export async function groundOf(options: PolicyOptions, overrides: Overrides = {}
   const places = { env: process.env, home: homedir() };
   const root = rootOf(options.cd);
   const { bare, trustProject: isTrusted, config: sets } = options;
+  const mcpFiles = options.mcpConfig?.map((file) => resolve(file)) ?? [];
   const all = { ...policyOf(options), ...overrides };
-  const loaded = await loadConfig({ ...places, root, bare, isTrusted, sets, overrides: all });
+  const loaded = await loadConfig({ ...places, root, bare, isTrusted, sets, mcpFiles, overrides: all });
   return {
     root,
     ...places,

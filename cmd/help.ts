@@ -81,7 +81,11 @@ function commandPage(name: CommandName, width: number): string[] {
 function usage(name: CommandName, { positionals, flags }: CommandSpec): string {
   const all = Object.values(positionals);
   const line = all.find((place) => place.line);
-  if (line !== undefined) return `koda ${name} [FLAGS] -- ${line.value.placeholder} [ARGS]`;
+  if (line !== undefined) {
+    const before = all.filter((place) => place !== line).map(({ value }) => value.placeholder);
+    const whole = `-- ${line.value.placeholder} [ARGS]`;
+    return ["koda", name, ...before, "[FLAGS]", line.optional ? `[${whole}]` : whole].join(" ");
+  }
   const places = all.map(({ value, optional }) => (optional ? `[${value.placeholder}]` : value.placeholder));
   const required = Object.entries(flags).flatMap(([flag, { required, value }]) =>
     required ? [`--${flag} ${value?.placeholder ?? ""}`] : [],

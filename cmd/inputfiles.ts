@@ -4,17 +4,25 @@ import { KodaError, unlessRefused } from "../lib/errors.ts";
 import { realPaths } from "../lib/files/real.ts";
 import type { ExecOptions } from "./options.ts";
 
-type Files = Pick<ExecOptions, "file" | "image" | "outputSchema" | "replay" | "record" | "outputLastMessage" | "patch">;
+type Files = Pick<
+  ExecOptions,
+  "file" | "image" | "mcpConfig" | "outputSchema" | "replay" | "record" | "outputLastMessage" | "patch"
+>;
 
 /** A file that the command line names, with its flag. */
 type Named = readonly [flag: string, path: string];
 
 /** Refuses to write a file that is also read, since a failed run removes the file of -o, and to write one twice. */
-export function refuseOverwriting({ file, image, outputSchema, replay, record, outputLastMessage, patch }: Files) {
-  const read = named({ "-f": file, "--output-schema": outputSchema, "--replay": replay });
+export function refuseOverwriting(files: Files) {
+  const { file, image, mcpConfig, outputSchema, replay, record, outputLastMessage, patch } = files;
+  const repeated = { "-i": image, "--mcp-config": mcpConfig };
+  const read = [
+    ...named({ "-f": file, "--output-schema": outputSchema, "--replay": replay }),
+    ...Object.entries(repeated).flatMap(([flag, paths]) => paths.map((path): Named => [flag, path])),
+  ];
   const written = named({ "--patch": patch, "-o": outputLastMessage, "--record": record });
   for (const [output, path] of written)
-    for (const [input, other] of [...read, ...image.map((image) => ["-i", image] as const)])
+    for (const [input, other] of read)
       if (isSameFile(path, other))
         throw new KodaError(
           "usage",

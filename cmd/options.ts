@@ -40,7 +40,11 @@ type Positionals<P extends CommandSpec["positionals"]> = {
   [K in keyof P as P[K] extends { optional: true } ? never : K]: P[K] extends { line: true }
     ? readonly [ValueOf<P[K]>, ...string[]]
     : ValueOf<P[K]>;
-} & { [K in keyof P as P[K] extends { optional: true } ? K : never]?: ValueOf<P[K]> };
+} & {
+  [K in keyof P as P[K] extends { optional: true } ? K : never]?: P[K] extends { line: true }
+    ? readonly [ValueOf<P[K]>, ...string[]]
+    : ValueOf<P[K]>;
+};
 
 /** `maxTurns` for `max-turns`. */
 export function propertyOf(flag: string): string {

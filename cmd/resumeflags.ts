@@ -11,13 +11,14 @@ import { type ExecOptions, propertyOf } from "./options.ts";
  * to be. The session keeps the model and its settings; limits and output are up to each command line.
  */
 export function resumeFlags(options: ExecOptions): string[] {
-  const { baseUrl, cd, config, outputSchema } = options;
+  const { baseUrl, cd, config, mcpConfig, outputSchema } = options;
   const repeated = {
     ...options,
     ...(baseUrl !== undefined && { baseUrl: withoutSecrets(baseUrl) }),
     // The line may be run in another directory.
     ...(cd !== undefined && { cd: rootOf(cd) }),
     ...(outputSchema !== undefined && { outputSchema: resolve(outputSchema) }),
+    mcpConfig: mcpConfig.map((file) => resolve(file)),
     config: config.filter((set) => isPrintable(set) && !set.startsWith("limits.")),
   };
   return Object.entries(runFlags)
@@ -29,6 +30,7 @@ const others: readonly string[] = [
   "base-url",
   "api-key-env",
   "config",
+  "mcp-config",
   "bare",
   "verify",
   "verify-attempts",

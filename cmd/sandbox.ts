@@ -1,20 +1,16 @@
 import { SerialQueue } from "../lib/async/serialqueue.ts";
-import type { Config } from "../lib/config/config.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
 import { type Confinement, isMissing, sandboxMissing } from "../lib/conversation/workspace/confinement.ts";
 import { openWorkspace, type Workspace } from "../lib/conversation/workspace.ts";
-import type { Event } from "../lib/engine/event.ts";
-import { providersOf } from "../lib/model/configured.ts";
-import { secretVariables } from "../lib/model/headers.ts";
 import { inMemory } from "../lib/session/database.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
-import { describeEgress } from "../lib/sink/egress.ts";
 import { groundOf } from "./ground.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { report } from "./print.ts";
+import { keyVariables, linesOf } from "./sandboxed.ts";
 import type { Stopper } from "./signals.ts";
 import { isTerminal } from "./terminal.ts";
 
@@ -45,12 +41,6 @@ export async function sandbox(options: SandboxOptions, stopper: Stopper): Promis
     // Closing the workspace posts the last notices.
     await lines.run(async () => {});
   }
-}
-
-/** A variable that other programs use too is the user's to pass on, unless it is configured for a provider. */
-function keyVariables({ providers }: Config): string[] {
-  const rows = providersOf(providers, process.env);
-  return rows.filter(({ name, sharedKey }) => !sharedKey || providers.has(name)).flatMap(secretVariables);
 }
 
 /** A signal before the command starts ends koda; later ones are passed on to the command. */
@@ -96,12 +86,4 @@ function enforced({ backend, policy, missed, gaps }: Confinement): unknown {
   const { root, tmp, write, readonly, hide, show, allowGit, allowConfig } = policy;
   const places = { root, tmp, write, readonly, hide, show, allow_git: allowGit, allow_config: allowConfig };
   return { backend: name, filesystem, network, ...places, missed, notes: gaps };
-}
-
-/** Lines about refused connections and notices. */
-function linesOf(event: Event): string[] {
-  if (event.type === "egress") return event.verdict === "allowed" ? [] : [`koda: ${describeEgress(event)}`];
-  if (event.type !== "notice") return [];
-  const weight = { info: "", warn: "warning: ", error: "error: " }[event.level];
-  return [`koda: ${weight}${event.message}`];
 }

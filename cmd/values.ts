@@ -1,4 +1,4 @@
-import { httpUrl, variableName } from "../lib/config/types.ts";
+import { httpUrl, serverUrl, variableName } from "../lib/config/types.ts";
 import { longestTimeoutMs, parseDuration } from "../lib/config/units.ts";
 
 /** The type of a flag's value or of an argument: its name in the help, the texts it accepts, its completions. */
@@ -20,7 +20,7 @@ export type ArgumentType<T> = {
 };
 
 /** Completions that only koda knows: shells get them from `koda __complete KIND`. */
-export const dynamicCompletions = ["models", "providers", "sessions", "tools"] as const;
+export const dynamicCompletions = ["models", "providers", "sessions", "tools", "servers"] as const;
 export type DynamicCompletion = (typeof dynamicCompletions)[number];
 
 export function text(placeholder: string): ArgumentType<string> {
@@ -87,7 +87,33 @@ export const setting: ArgumentType<string> = {
   secret: true,
 };
 
+/** The name of an MCP server that there is, or of a new one; lib/config checks it. */
+export const server: ArgumentType<string> = { ...text("NAME"), completes: "servers" };
+export const newServer: ArgumentType<string> = text("NAME");
+/** The value may be a secret. */
+export const assignment: ArgumentType<Named> = {
+  ...pair("NAME=VALUE", /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s),
+  expected: "NAME=VALUE, as in TOKEN=${FILES_TOKEN}",
+};
+/** As it is on the wire, or with an equals sign. */
+export const header: ArgumentType<Named> = {
+  ...pair("NAME=VALUE", /^([^\s=:]+)(?:=|:\s*)(.+)$/s),
+  expected: "NAME=VALUE, as in Authorization=Bearer ${WEB_TOKEN}",
+};
+
+type Named = { readonly name: string; readonly text: string };
+
+function pair(placeholder: string, pattern: RegExp) {
+  const read = (given: string): Named | undefined => {
+    const [whole, name = "", text = ""] = pattern.exec(given) ?? [];
+    return whole === undefined ? undefined : { name, text };
+  };
+  return { placeholder, read, secret: true } as const;
+}
+
 export const url: ArgumentType<string> = { placeholder: "URL", ...httpUrl };
+/** `${VAR}` in it is replaced later. */
+export const serverAddress: ArgumentType<string> = { placeholder: "URL", ...serverUrl };
 export const variable: ArgumentType<string> = { placeholder: "NAME", ...variableName };
 
 /** IPv6 addresses are in brackets, as in a URL. */

@@ -60,9 +60,9 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   agents: ["config", "files", "session"],
   session: ["config", "model", "shell", "system"],
   // Of egress the proxies that fetch obeys; of shell the processes of a key's program, and which variables are secret.
-  model: ["async", "config", "egress", "files", "shell", "system"],
+  model: ["config", "egress", "files", "shell", "system"],
   trust: ["async", "config", "files", "git", "sandbox"],
-  shell: ["async", "egress", "files", "sandbox", "system"],
+  shell: ["async", "config", "egress", "files", "sandbox", "system"],
   sandbox: ["config", "egress", "files", "system"],
   egress: ["async", "config", "system"],
   config: ["files"],

@@ -36,7 +36,10 @@ function completeFunction(): string {
     path="\${COMP_WORDS[1]}"
     place=2
     case "$path" in
-${[...families(), ...lines()].join("\n")}
+${families().join("\n")}
+    esac
+    case "$path" in
+${lines().join("\n")}
     esac
   fi
   case "$path:$flag" in
@@ -91,7 +94,7 @@ function lines(): string[] {
     .filter(({ line }) => line)
     .map(
       ({ path }) =>
-        `      ${path}) for ((line = 2; line < COMP_CWORD; line++)); do
+        `      ${shellQuoted(path)}) for ((line = place; line < COMP_CWORD; line++)); do
         [[ \${COMP_WORDS[line]} == -- ]] && path="${path} --" place=$((line + 1)) && break
       done ;;`,
     );
@@ -126,9 +129,9 @@ function flagCase({ path, flags }: Node): string {
 
 function wordCases({ path, words, positionals, line }: Node): string[] {
   if (line) {
-    const program = positionals.map((value) => generate(value)).join("");
+    const program = positionals.slice(-1).map(generate).join("");
     return [
-      `    ${shellQuoted(`${path}:0`)}|${shellQuoted(`${path} --:0`)}) ${program} ;;`,
+      `    ${shellQuoted(`${path}:${positionals.length - 1}`)}|${shellQuoted(`${path} --:0`)}) ${program} ;;`,
       `    ${shellQuoted(`${path} --`)}:*) compgen -f -- "$3" ;;`,
     ];
   }

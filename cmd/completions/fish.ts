@@ -47,7 +47,9 @@ function linesOf({ path, words, flags, positionals, line }: Node): string[] {
     ...words.map(({ word, about }) => `complete -c koda ${after} -a ${word} -d ${fishQuoted(about)}`),
     ...Object.entries(flags).map(([name, flag]) => `complete -c koda ${inside} ${flagOf(name, flag)}`),
     ...(line ? [`complete -c koda ${behind} -F -a '(__fish_complete_command)'`] : []),
-    ...positionals.flatMap((value) => (action(value) === "" ? [] : [`complete -c koda ${after} ${action(value)}`])),
+    ...(line ? positionals.slice(0, 1) : positionals).flatMap((value) =>
+      action(value) === "" ? [] : [`complete -c koda ${after} ${action(value)}`],
+    ),
   ];
 }
 

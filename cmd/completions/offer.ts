@@ -31,6 +31,7 @@ const sources: Readonly<Record<DynamicCompletion, () => Promise<readonly Offer[]
   providers,
   sessions,
   tools,
+  servers,
 };
 
 /** The models of every provider that is configured or has a key. */
@@ -70,4 +71,10 @@ async function tools(): Promise<Offer[]> {
   const { builtInTools } = await import("../../lib/tools/registry.ts");
   const { skillName } = await import("../../lib/tools/skill.ts");
   return [...builtInTools.map(({ name }) => name), skillName].map((name) => [name, ""]);
+}
+
+/** Those of the user's configuration. */
+async function servers(): Promise<Offer[]> {
+  const { config } = await projectConfig(currentProject({ trustProject: false }));
+  return [...config.mcp.servers.keys()].map((name) => [name, ""]);
 }

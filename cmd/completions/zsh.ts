@@ -56,7 +56,10 @@ ${isHelp ? "" : `  case $words[1] in\n${calls.join("\n")}\n  esac\n`}}`;
 
 function leaf({ path, flags, positionals, line }: Node): string {
   const specs = [
-    ...positionals.map((value) => `'${line ? "(-)" : ""}:${escaped(value.placeholder)}:${action(value)}'`),
+    ...positionals.map(
+      (value, at) =>
+        `'${line && at === positionals.length - 1 ? "(-)" : ""}:${escaped(value.placeholder)}:${action(value)}'`,
+    ),
     ...(line ? [`'*::ARGS:_normal'`] : []),
     ...Object.entries(flags).map(flagSpec),
   ];

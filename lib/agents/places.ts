@@ -17,9 +17,11 @@ export type DefinitionRequest = {
   readonly trust: ProjectTrust;
   /** Real paths that are hidden from the run by name. */
   readonly hide: readonly string[];
+  /** The plugins, which may have skills. */
+  readonly plugins?: readonly { readonly scope: "project" | "user"; readonly directory: string }[];
 };
 
-type DefinitionKind = "skills" | "prompts";
+type DefinitionKind = "skills" | "prompts" | "plugins";
 
 /** A directory of definitions; `shown` is its path in messages. */
 type Place = { readonly scope: "project" | "user"; readonly path: string; readonly shown: string };
@@ -33,6 +35,8 @@ export type DefinitionFile = {
   /** Real, as its directory, unless there is a problem. The file may be a link to one in another directory. */
   readonly path: string;
   readonly directory: string;
+  /** That of all definitions beside it, where its own is no link to another place. */
+  readonly place: string;
   readonly problem?: string;
 };
 
@@ -63,15 +67,17 @@ export function findDefinitions(
 }
 
 /** Directories of the project that agents share, and koda's own. */
-const sharedDirectories = { skills: [".koda", ".agents", ".claude"], prompts: [".koda"] } as const;
+const sharedDirectories = { skills: [".koda", ".agents", ".claude"], prompts: [".koda"], plugins: [".koda"] } as const;
 
 /** A directory that is both, as when one works in the home, is the user's. */
-function placesOf(kind: DefinitionKind, { root, home, configDirectory }: DefinitionRequest): Place[] {
+function placesOf(kind: DefinitionKind, { root, home, configDirectory, plugins = [] }: DefinitionRequest): Place[] {
   const inHome = kind === "skills" && home !== "" ? sharedDirectories.skills.map((name) => join(home, name)) : [];
   const own = configDirectory === undefined ? inHome : [configDirectory, ...inHome];
   const users = own.flatMap((directory) => placeAt("user", join(directory, kind)));
   const projects = sharedDirectories[kind].flatMap((name) => placeAt("project", join(root, name, kind), root));
-  const places = [...projects.filter(({ path }) => !users.some((user) => user.path === path)), ...users];
+  const added =
+    kind !== "skills" ? [] : plugins.flatMap(({ scope, directory }) => placeAt(scope, join(directory, kind)));
+  const places = [...projects.filter(({ path }) => !users.some((user) => user.path === path)), ...users, ...added];
   return places.filter(({ path }, index) => places.findIndex((place) => place.path === path) === index);
 }
 
@@ -126,7 +132,9 @@ function fileAt(place: Place, entry: string, { file, request: { root, hide } }: 
   const given = join(place.path, file);
   const path = unlessRefused(() => realpathSync(given));
   const directory = unlessRefused(() => realpathSync(dirname(given))) ?? dirname(given);
-  const found = { scope, entry, shown: visibleLine(join(place.shown, file)), path: path ?? given, directory };
+  const shown = visibleLine(join(place.shown, file));
+  const beside = isBelow(directory, place.path) ? place.path : directory;
+  const found = { scope, entry, shown, path: path ?? given, directory, place: beside };
   if (path === undefined) return { ...found, problem: whyUnreadable(given) };
   const isOutside = !isBelow(path, root) || !isBelow(directory, root);
   if (scope === "project" && isOutside) return { ...found, problem: linkOut };

@@ -1,7 +1,10 @@
 import { join, resolve } from "node:path";
 import { KodaError } from "../errors.ts";
-import type { Config, McpServerConfig, McpTransport, ModelConfig, ProviderConfig } from "./config.ts";
-import type { EffectiveValues } from "./effective.ts";
+import { isBelow } from "../files/path.ts";
+import { realPaths } from "../files/real.ts";
+import type { Config, McpServerConfig, McpTransport, ModelConfig, Origin, ProviderConfig } from "./config.ts";
+import { type EffectiveValues, setEntries } from "./effective.ts";
+import type { ConfigEntry } from "./entries.ts";
 import { formatPath, type KeyPath } from "./keypath.ts";
 import { typedKeys, type KeyName, type PlainKeyName, type Values } from "./schema.ts";
 
@@ -42,7 +45,7 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       allow: [...new Set(value("egress.allow"))],
       deny: [...new Set(value("egress.deny"))],
     },
-    mcp: { expose: value("mcp.expose"), servers: serversIn(effective) },
+    mcp: { expose: value("mcp.expose"), servers: serversIn(effective, bases) },
     hooks: value("hooks"),
   };
 }
@@ -103,12 +106,24 @@ function priceAt(effective: EffectiveValues, path: KeyPath): ModelConfig["price"
   );
 }
 
-function serversIn(effective: EffectiveValues): ReadonlyMap<string, McpServerConfig> {
+function serversIn(effective: EffectiveValues, bases: Bases): ReadonlyMap<string, McpServerConfig> {
   const names = namesAt(effective, ["mcp", "servers"]);
-  return new Map(names.map((name) => [name, serverAt(effective, ["mcp", "servers", name])]));
+  return new Map(names.map((name) => [name, serverAt(effective, ["mcp", "servers", name], bases)]));
 }
 
-function serverAt(effective: EffectiveValues, path: KeyPath): McpServerConfig {
+/** A server that is not in the configuration, from its checked entries. */
+export function serverOfEntries(name: string, entries: readonly ConfigEntry[], isProjects: boolean): McpServerConfig {
+  const effective: EffectiveValues = new Map();
+  setEntries(effective, entries, "default");
+  return { ...serverFields(effective, ["mcp", "servers", name]), isProjects };
+}
+
+function serverAt(effective: EffectiveValues, path: KeyPath, { root }: Bases): McpServerConfig {
+  const origins = ["command", "url"].map((name) => effective.get(formatPath([...path, name]))?.origin ?? "default");
+  return { ...serverFields(effective, path), isProjects: origins.some((origin) => isInProject(origin, root)) };
+}
+
+function serverFields(effective: EffectiveValues, path: KeyPath): Omit<McpServerConfig, "isProjects"> {
   return {
     transport: transportAt(effective, path),
     required: valueAt(effective, "mcp.servers.*.required", [...path, "required"]) ?? false,
@@ -118,6 +133,13 @@ function serverAt(effective: EffectiveValues, path: KeyPath): McpServerConfig {
     startTimeoutMs: valueAt(effective, "mcp.servers.*.start_timeout", [...path, "start_timeout"]) ?? 30_000,
     callTimeoutMs: valueAt(effective, "mcp.servers.*.call_timeout", [...path, "call_timeout"]) ?? 120_000,
   };
+}
+
+/** A file of `--mcp-config` that lies in the project can be changed by commands, like the project's own. */
+function isInProject(origin: Origin, root: string): boolean {
+  const [, file] = /^flag --mcp-config (.*)$/s.exec(origin) ?? [];
+  if (file === undefined) return origin.startsWith("project ");
+  return realPaths(file).some((path) => isBelow(path, root));
 }
 
 function transportAt(effective: EffectiveValues, path: KeyPath): McpTransport {

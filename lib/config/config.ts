@@ -119,6 +119,8 @@ type McpExposure = (typeof mcpExposures)[number];
 
 /** An MCP server. `${VAR}` and `${VAR:-default}` in its texts are replaced when it is started. */
 export type McpServerConfig = {
+  /** It comes from a file that lies in the project, not from the user. */
+  readonly isProjects: boolean;
   readonly transport: McpTransport;
   /** A run fails without it. */
   readonly required: boolean;

@@ -13,20 +13,34 @@ const largestFile = 1024 * 1024;
  * private file, and a message about a bad value would show a part of it.
  */
 export async function readConfigFile(file: string, name: string, { within = "/" } = {}): Promise<ConfigEntry[]> {
-  const fail: MakeError = (problem) => new KodaError("config", `Cannot read config "${name}": ${problem}`);
+  const fail = configFault(name);
   const real = unlessRefused(() => realpathSync(file));
   if (real !== undefined && !isBelow(real, within)) throw fail("it is a link out of the project");
-  const bytes = readRegularFile(real ?? file, largestFile + 1, { isReal: real !== undefined });
-  if (bytes === undefined) return [];
+  const text = readConfigText(real ?? file, fail, { isReal: real !== undefined });
+  return text === undefined ? [] : entriesIn(await parseConfigText(text, fail), fail);
+}
+
+/** Makes errors about a file that messages call `name`. */
+export function configFault(name: string): MakeError {
+  return (problem) => new KodaError("config", `Cannot read config "${name}": ${problem}`);
+}
+
+/** The text of a file, undefined when it does not exist. With `isReal` no symlink is followed. */
+export function readConfigText(file: string, fail: MakeError, options?: { isReal: boolean }): string | undefined {
+  const bytes = readRegularFile(file, largestFile + 1, options);
+  if (bytes === undefined) return undefined;
   if ("problem" in bytes) throw fail(bytes.problem);
   if (bytes.length > largestFile) throw fail("it is larger than 1 MiB");
 
   const text = decodeUtf8(bytes);
   if (text === undefined) throw fail("it is not UTF-8");
+  return text;
+}
 
+export async function parseConfigText(text: string, fail: MakeError): Promise<unknown> {
   // Most runs have no file to parse and never load the parser.
   const { parseJsonc } = await import("./jsonc.ts");
   const parsed = parseJsonc(text);
   if (!parsed.ok) throw fail(parsed.problem);
-  return entriesIn(parsed.value, fail);
+  return parsed.value;
 }

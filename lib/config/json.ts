@@ -39,7 +39,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
-type JsonText = { value: unknown; problem?: never } | { value?: never; problem: string };
+type JsonText =
+  | { value: unknown; problem?: never; isNested?: never }
+  /** `isNested`: it is JSON, but nested too deeply. */
+  | { value?: never; problem: string; isNested: boolean };
 
 /**
  * The value of a JSON text, or the problem with it. What walks through a value later (a schema's check, writing it as
@@ -49,9 +52,9 @@ export function readJson(text: string): JsonText {
   try {
     const value: unknown = JSON.parse(text);
     const problem = depthFault(value, text);
-    return problem === undefined ? { value } : { problem };
+    return problem === undefined ? { value } : { problem, isNested: true };
   } catch (error) {
-    return { problem: String(error) };
+    return { problem: String(error), isNested: false };
   }
 }
 

@@ -1,4 +1,4 @@
-import { parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
+import { applyEdits, modify, parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 
 /** `problem` begins with line and column: `3:14: expected a comma`. */
 type ParsedJsonc = { ok: true; value: unknown } | { ok: false; problem: string };
@@ -39,6 +39,17 @@ function valueOf(node: Node, duplicates: Duplicate[]): unknown {
     object[key] = valueOf(value, duplicates);
   }
   return object;
+}
+
+/** The text with another value at a path, or without one; everything else in it stays as it is. */
+export function withValue(text: string, path: readonly string[], value: unknown): string {
+  const [, indent = "  "] = /^([ \t]+)"/m.exec(text) ?? [];
+  const formattingOptions = {
+    insertSpaces: !indent.startsWith("\t"),
+    tabSize: indent.length,
+    eol: text.includes("\r\n") ? "\r\n" : "\n",
+  };
+  return applyEdits(text, modify(text, [...path], value, { formattingOptions }));
 }
 
 function problemAt(text: string, offset: number, problem: string): ParsedJsonc {

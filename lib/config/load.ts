@@ -9,6 +9,7 @@ import { formatPath } from "./keypath.ts";
 import { applyEnvironment, applyFlags, applySet, type Overrides } from "./overrides.ts";
 import { projectConfigFile, projectConfigName, userConfigFile, type UserEnvironment } from "./paths.ts";
 import { keys, typedKeys, type KeyName } from "./schema.ts";
+import { applyProjectServers, applyServersFile, forgetServers } from "./serverfiles.ts";
 import { ProjectTrust } from "./trust.ts";
 
 type ConfigRequest = UserEnvironment & {
@@ -20,6 +21,8 @@ type ConfigRequest = UserEnvironment & {
   readonly isTrusted: boolean;
   /** The `KEY=VALUE` of every `--config`. */
   readonly sets: readonly string[];
+  /** The files of every `--mcp-config`, absolute. */
+  readonly mcpFiles?: readonly string[];
   /** The values of other flags. */
   readonly overrides: Overrides;
 };
@@ -29,6 +32,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   const effective = defaultValues();
   const project = new ProjectTrust(request.isTrusted);
   if (!request.bare) await applyFiles(effective, request, project);
+  for (const file of request.mcpFiles ?? []) await applyServersFile(effective, file, project);
   applyEnvironment(effective, request.env);
   for (const set of request.sets) applySet(effective, set);
   applyFlags(effective, request.overrides);
@@ -52,9 +56,10 @@ async function applyFiles(effective: EffectiveValues, request: ConfigRequest, tr
   const projectFile = projectConfigFile(request.root);
   if (userFile !== undefined) setEntries(effective, await readConfigFile(userFile, userFile), `user ${userFile}`);
   // KODA_HOME may be the project's .koda, or that a link to it; the file is the user's then.
-  if (userFile !== undefined && realPathOf(projectFile) === realPathOf(userFile)) return;
-  const entries = await readConfigFile(projectFile, projectConfigName, { within: request.root });
-  applyProject(effective, entries, trust);
+  const isOwn = userFile !== undefined && realPathOf(projectFile) === realPathOf(userFile);
+  const within = request.root;
+  if (!isOwn) applyProject(effective, await readConfigFile(projectFile, projectConfigName, { within }), trust);
+  await applyProjectServers(effective, request.root, trust);
 }
 
 function realPathOf(path: string): string {
@@ -67,6 +72,7 @@ function realPathOf(path: string): string {
  */
 function applyProject(effective: EffectiveValues, entries: readonly ConfigEntry[], trust: ProjectTrust): void {
   const origin = `project ${projectConfigName}` as const;
+  if (trust.isTrusted) forgetServers(effective, entries);
   for (const entry of entries) {
     if (keys[entry.key].type.denies) appendEntry(effective, entry, origin);
     else if (isNeverOfProject(entry)) trust.skip(`${projectConfigName}: ${nameOfSkipped(entry, trust)}`);

@@ -47,6 +47,9 @@ export function configFileIn(directory: string): string {
 /** Relative to the project's root, and what messages call it. */
 export const projectConfigName = ".koda/config.json";
 
+/** The project's MCP servers, in the format of other programs. */
+export const projectServersName = ".mcp.json";
+
 export function projectConfigFile(root: string): string {
   return join(root, projectConfigName);
 }

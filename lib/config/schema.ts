@@ -113,16 +113,22 @@ export const keys = {
     ),
     default: "tools",
   },
-  "mcp.servers.*.command": ofUser(t.nonEmptyString, "The program of the server, which runs in the sandbox."),
+  "mcp.servers.*.command": ofUser(
+    t.nonEmptyString,
+    "The program of the server, which runs in the sandbox: [mcp.md](mcp.md).",
+  ),
   "mcp.servers.*.args": ofUser(t.texts, "The arguments of the program."),
   "mcp.servers.*.env.*": ofUser(t.secretText, "A variable of the program; `${VAR}` is replaced by that variable."),
   "mcp.servers.*.cwd": ofUser(t.nonEmptyString, "The directory that the program starts in; the project when absent."),
   "mcp.servers.*.url": ofUser(t.serverUrl, "The URL of a server that speaks streamable HTTP."),
   "mcp.servers.*.headers.*": ofUser(t.headerValue, "A header for each request; `${VAR}` is replaced by that variable."),
-  "mcp.servers.*.headers_command": ofUser(
-    t.argumentVector,
-    "The program that prints headers as a JSON object, run without a shell; run again after a 401.",
-  ),
+  "mcp.servers.*.headers_command": {
+    ...ofUser(
+      t.argumentVector,
+      "The program that prints headers as a JSON object, run without a shell; run again after a 401; never of a project.",
+    ),
+    ofProject: "never",
+  },
   "mcp.servers.*.required": ofUser(t.trueOrFalse, "Whether a run fails when the server does not start; false."),
   "mcp.servers.*.enabled": ofUser(t.trueOrFalse, "Whether the server is used; true."),
   "mcp.servers.*.enabled_tools": ofUser(

@@ -1,5 +1,9 @@
+import type { Instructions } from "../agents/instructions.ts";
+import { findPlugins, noPlugins, type Plugins } from "../agents/plugins.ts";
 import { expandPrompt, findPrompts, noPrompts, type Prompts } from "../agents/prompts.ts";
 import { findSkills, loadSkill, noSkills, type Skills } from "../agents/skills.ts";
+import type { HookConfig, McpServerConfig } from "../config/config.ts";
+import type { PluginPrompt } from "../config/pluginfile.ts";
 import type { Events, Notice } from "../engine/event.ts";
 import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
@@ -10,13 +14,31 @@ import type { Allowance } from "./allowance.ts";
 import type { TurnRequest } from "./conversation.ts";
 import type { Settings } from "./settings.ts";
 
-type Definitions = { skills: Skills; prompts: Prompts };
+export type Definitions = {
+  skills: Skills;
+  prompts: Prompts;
+  plugins: Plugins;
+  /** The MCP servers of plugins, and of the configuration, which counts where both have one by that name. */
+  servers: ReadonlyMap<string, McpServerConfig>;
+  /** Those of the configuration, and after them those of plugins. */
+  hooks: readonly HookConfig[];
+};
 
-/** The skills and prompts of a run: the user's, and those of a project that is trusted. */
-export function definitionsFor(settings: Settings, { hide }: Pick<Allowance, "hide">): Definitions {
-  if (settings.bare) return { skills: noSkills, prompts: noPrompts };
-  const request = { ...settings, trust: settings.loaded.project, hide };
-  return { skills: findSkills(request), prompts: findPrompts(request) };
+type Ground = Pick<Settings, "bare" | "loaded" | "root" | "home" | "configDirectory">;
+
+/** The definitions of a run: the user's, and those of a project that is trusted. */
+export function definitionsFor(settings: Ground, { hide }: Pick<Allowance, "hide">): Definitions {
+  const { loaded, bare } = settings;
+  const request = { ...settings, trust: loaded.project, hide };
+  const plugins = bare ? noPlugins : findPlugins(request);
+  const servers = plugins.list.flatMap(({ name, server }) => (server === undefined ? [] : [[name, server] as const]));
+  return {
+    skills: bare ? noSkills : findSkills({ ...request, plugins: plugins.list }),
+    prompts: bare ? noPrompts : findPrompts(request),
+    plugins,
+    servers: new Map([...servers, ...loaded.config.mcp.servers]),
+    hooks: [...loaded.config.hooks, ...plugins.list.flatMap(({ hooks }) => hooks)],
+  };
 }
 
 /** The skills that the model can load by itself: none where it may not use the tool. */
@@ -35,20 +57,34 @@ export function sourceOf({ byName }: Skills, { contextWindow }: Pick<ModelInfo, 
   };
 }
 
-/** The directories of the user's own skills: the model reads what lies beside their instructions. */
-export function directoriesOf({ byName }: Skills): readonly string[] {
-  const skills = [...byName.values()].filter(({ file }) => file.scope === "user");
-  return skills.map(({ file }) => file.directory);
+/**
+ * The directories with the user's own skills: the model reads what lies beside their instructions. Not one for each
+ * skill, since in a hidden place each would be a mount for every command.
+ */
+export function directoriesOf({ skills: { byName }, plugins }: Definitions): readonly string[] {
+  const skills = [...byName.values()].map(({ file: { scope, place } }) => ({ scope, directory: place }));
+  const users = [...skills, ...plugins.list].filter(({ scope }) => scope === "user");
+  return [...new Set(users.map(({ directory }) => directory))];
+}
+
+/** The instructions with the texts of plugins before and after them. */
+export function withPlugins(instructions: Instructions, { list }: Plugins): Instructions {
+  const blocksOf = (slot: PluginPrompt["slot"]) =>
+    list
+      .flatMap(({ name, prompt }) => (prompt?.slot === slot ? [{ ...prompt, path: `plugin:${name}` }] : []))
+      .sort((a, b) => b.priority - a.priority)
+      .map(({ path, text }) => ({ path, text }));
+  return { ...instructions, blocks: [...blocksOf("before"), ...instructions.blocks, ...blocksOf("after")] };
 }
 
 const mostNotices = 20;
 
 /** A directory of broken skills would bury everything else. */
-export function definitionNotices({ skills, prompts }: Definitions): Notice[] {
-  return [...noticesFor("skill", skills), ...noticesFor("prompt", prompts)];
+export function definitionNotices({ skills, prompts, plugins }: Definitions): Notice[] {
+  return [...noticesFor("skill", skills), ...noticesFor("prompt", prompts), ...noticesFor("plugin", plugins)];
 }
 
-function noticesFor(code: "skill" | "prompt", { notices }: Skills | Prompts): Notice[] {
+function noticesFor(code: "skill" | "prompt" | "plugin", { notices }: Skills | Prompts | Plugins): Notice[] {
   const more = notices.length - mostNotices;
   const rest = more > 0 ? [`${more} more notices about ${code}s: koda doctor lists them`] : [];
   const messages = [...notices.slice(0, mostNotices), ...rest];

@@ -1,6 +1,7 @@
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
+import type { HookConfig } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
@@ -24,6 +25,7 @@ import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
+import { serverVariables } from "./servers.ts";
 import { startEvent } from "./start.ts";
 import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
 import { openToolkit } from "./toolkit.ts";
@@ -55,18 +57,13 @@ export async function openConversation(
 
   const connect = (recorded: Recorded | undefined) =>
     connectionFor(settings, { traffic: host.traffic, track, recorded, soon, post, signal });
-  const { session, connected } = await openConnected(host.store(settings.database), { settings, connect }, signal);
-  held.use(session);
-  const { model, info, facts: connection, keyVariables } = connected;
+  const store = host.store(settings.database);
+  const { session, connected } = await openConnected(store, { settings, connect, held }, signal);
+  const { model, info, facts: connection, edit } = connected;
 
-  const { allowance, notices } = compareWithRecord(session, { wanted, settings, info });
-  const { skills, prompts } = definitionsFor(settings, allowance);
-  for (const notice of [...notices, ...definitionNotices({ skills, prompts })]) post(notice);
-  const accept = (confinement: Confinement) =>
-    assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
-  const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
-  const workspace = held.use(await openWorkspace({ ...options, skillDirectories: directoriesOf(skills) }));
-  const place = { settings, workspace, allowance, info, edit: connected.edit, skills, post };
+  const opening = { host, session, settings, connected, wanted, post };
+  const { allowance, definitions, workspace } = await openGround(opening, held);
+  const place = { settings, workspace, allowance, info, edit, definitions, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
@@ -88,18 +85,41 @@ export async function openConversation(
       isReplay: host.traffic.replayed !== undefined,
       instructions: toolkit.instructions,
       servers: servers?.statuses ?? [],
+      plugins: definitions.plugins,
     }),
     environment: () => environmentItem(session, { ...facts, instructions: toolkit.told(), allowance, info }),
-    skills,
-    prompts,
+    skills: definitions.skills,
+    prompts: definitions.prompts,
     settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
-    hooks: await hooksOf(settings, post),
+    hooks: await hooksOf(definitions.hooks, post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
   return conversation;
+}
+
+type Opening = {
+  host: Host;
+  session: Session;
+  settings: Settings;
+  connected: Awaited<ReturnType<typeof connectionFor>>;
+  wanted: Allowance;
+  post: (event: Event) => void;
+};
+
+/** The permissions and definitions of the conversation, and the workspace that is made by them. */
+async function openGround({ host, session, settings, connected, wanted, post }: Opening, held: AsyncDisposableStack) {
+  const { allowance, notices } = compareWithRecord(session, { wanted, settings, info: connected.info });
+  const definitions = definitionsFor(settings, allowance);
+  for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
+  const keyVariables = [...connected.keyVariables, ...serverVariables(definitions.servers)];
+  const accept = (confinement: Confinement) =>
+    assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
+  const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
+  const workspace = held.use(await openWorkspace({ ...options, definitionDirectories: directoriesOf(definitions) }));
+  return { allowance, definitions, workspace };
 }
 
 type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };
@@ -116,18 +136,15 @@ type Connect = (recorded: Recorded | undefined) => ReturnType<typeof connectionF
 /** The session, and its model, which is found first: a missing key is told before a session is waited for. */
 async function openConnected(
   store: Store,
-  { settings, connect }: { settings: Settings; connect: Connect },
+  { settings, connect, held }: { settings: Settings; connect: Connect; held: AsyncDisposableStack },
   signal: AbortSignal,
 ) {
   const recorded = recordedIn(store, settings.session, settings.root);
   const connected = await connect(recorded);
-  await using held = new AsyncDisposableStack();
   const session = held.use(await openSession(store, { settings, recorded, info: connected.info }, signal));
   // Another process may have changed it while it was waited for.
   const isCurrent = Bun.deepEquals(session.environment, recorded?.environment);
-  const result = { session, connected: isCurrent ? connected : await connect(session) };
-  held.move();
-  return result;
+  return { session, connected: isCurrent ? connected : await connect(session) };
 }
 
 /** Finds mistakes in the flags and the configuration before a model is looked for. */
@@ -138,10 +155,10 @@ function assertUsable(settings: Settings): void {
 }
 
 /** Most runs have none, and load nothing for them. */
-async function hooksOf({ loaded: { config } }: Settings, post: (event: Event) => void): Promise<Hooks | undefined> {
-  if (config.hooks.length === 0) return undefined;
+async function hooksOf(hooks: readonly HookConfig[], post: (event: Event) => void): Promise<Hooks | undefined> {
+  if (hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
-  return openHooks(config.hooks, {
+  return openHooks(hooks, {
     tools: [...builtInTools.map(({ name }) => name), skillName, finishName],
     warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
   });

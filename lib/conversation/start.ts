@@ -3,6 +3,7 @@ import type { Skills } from "../agents/skills.ts";
 import type { EventOf } from "../engine/event.ts";
 import type { ModelSettings } from "../model/model.ts";
 import type { ConnectionFacts } from "../session/item.ts";
+import type { Plugins } from "../agents/plugins.ts";
 import type { ServerStatus } from "../mcp/servers.ts";
 import type { Session } from "../session/session.ts";
 import type { Settings } from "./settings.ts";
@@ -19,6 +20,7 @@ type Facts = {
   effort: ModelSettings["reasoningEffort"];
   isReplay: boolean;
   servers: readonly ServerStatus[];
+  plugins: Plugins;
   instructions: Instructions;
   /** Those that the model can load. */
   skills: Skills;
@@ -26,7 +28,8 @@ type Facts = {
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills, servers } = facts;
+  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills, servers, plugins } =
+    facts;
   const { info, catalog, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
@@ -68,6 +71,7 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     mcp: servers.map((server) => ({ ...server })),
     instructions: instructions.blocks.map(({ path }) => path),
     skills: [...skills.byName.keys()],
+    plugins: plugins.list.map(({ name, version, revision }) => ({ name, version, revision })),
     skipped: [...settings.loaded.project.skipped],
     limits: givenOnly(limits),
   };

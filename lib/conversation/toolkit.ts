@@ -8,7 +8,7 @@ import type { Policy } from "../sandbox/policy/policy.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import type { Allowance } from "./allowance.ts";
 import { Catalogs } from "./catalogs.ts";
-import { skillsFrom, sourceOf } from "./definitions.ts";
+import { type Definitions, skillsFrom, sourceOf, withPlugins } from "./definitions.ts";
 import { offeredByServers, openServers, withServers } from "./servers.ts";
 import type { Settings } from "./settings.ts";
 import { toolsOf } from "./tools.ts";
@@ -31,17 +31,18 @@ type Place = {
   allowance: Allowance;
   info: ModelInfo;
   edit: EditDialect;
-  skills: Skills;
+  definitions: Definitions;
   post: (event: Event) => void;
 };
 
 /** Settles when the first request may be sent. */
 export async function openToolkit(place: Place, signal: AbortSignal): Promise<Toolkit> {
-  const { settings, workspace, info, edit, skills, post } = place;
-  const instructions = instructionsFor(settings, workspace.policy);
+  const { settings, workspace, info, edit, definitions, post } = place;
+  const { skills, plugins } = definitions;
+  const instructions = withPlugins(instructionsFor(settings, workspace.policy), plugins);
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
   await using held = new AsyncDisposableStack();
-  const servers = held.use(await openServers(place, signal));
+  const servers = held.use(await openServers(definitions.servers, place, signal));
   const withoutCommands = workspace.backend.filesystem === "no commands";
   const builtIn = toolsOf(settings, { edit, withoutCommands, skills: sourceOf(skills, info) });
   const catalog = await Catalogs.open({ builtIn, servers, choose: (offer) => offeredByServers(offer, settings) });

@@ -8,12 +8,11 @@ import { builtInTools } from "../tools/registry.ts";
 import { skillName, type SkillSource, skillTool } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
 import { writeTool } from "../tools/write.ts";
-import { namesServerTool, offeredTools } from "../trust/gate.ts";
+import { offeredTools } from "../trust/gate.ts";
 import type { Settings } from "./settings.ts";
 
 type Wanted = Pick<Settings, "tools" | "requiresFinish" | "answerSchema"> & {
   model: Pick<Settings["model"], "edit">;
-  loaded: { config: { mcp: Pick<Settings["loaded"]["config"]["mcp"], "servers"> } };
 };
 
 type Offer = { edit?: EditDialect; withoutCommands?: boolean; skills?: SkillSource };
@@ -29,7 +28,6 @@ export function toolsOf(
   const { requiresFinish, answerSchema, tools } = settings;
   if (requiresFinish && tools.deny.includes(finishName))
     throw new KodaError("usage", `--deny-tool ${finishName} cannot be used with --finish required, which needs it`);
-  assertServers(settings);
   const known = [...builtInTools, skillTool(skills), ...(requiresFinish ? [finishTool(answerSchema)] : [])];
   const offered = offeredTools(known, toolChoice(settings), withoutCommands);
   if (settings.model.edit === "patch" && canEdit(offered) && !mayPatch(settings)) throw patchNotAllowed();
@@ -38,18 +36,6 @@ export function toolsOf(
 }
 
 const noSource: SkillSource = { names: [], load: () => ({ problem: "There are no skills" }) };
-
-/** Tools of a server are known later; the server itself is known now. */
-function assertServers({ tools: { allow, deny }, loaded }: Wanted): void {
-  const { servers } = loaded.config.mcp;
-  const names = [...servers.keys()];
-  for (const [flag, tools] of [["--allow-tool", allow] as const, ["--deny-tool", deny] as const])
-    for (const tool of tools.filter(namesServerTool)) {
-      if (names.some((name) => tool.startsWith(`${name}__`))) continue;
-      const hint = names.length === 0 ? "no server is configured" : `the servers are ${names.join(", ")}`;
-      throw new KodaError("usage", `${flag}: no MCP server has the tool "${tool}" (${hint})`);
-    }
-}
 
 /**
  * The tools that the flags name. The editing tools go by either name, since the model decides which one it is;

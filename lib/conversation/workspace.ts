@@ -19,7 +19,7 @@ import { guardRepositories, type Repositories, whyGitStaysClosed } from "./works
 type WorkspaceOptions = {
   settings: Pick<Settings, "env" | "loaded" | "dataDirectory">;
   connections: ConnectionLog;
-  /** Variables that may hold a provider's key. */
+  /** Variables that may hold the key of a provider or of an MCP server. */
   keyVariables: readonly string[];
   post: (event: Event) => void;
   reaper: Reaper | undefined;
@@ -30,18 +30,18 @@ type WorkspaceOptions = {
 type OpenOptions = Omit<WorkspaceOptions, "settings" | "connections"> & {
   settings: ConfinementOptions["settings"] & Pick<Settings, "loaded" | "database">;
   allowance: Allowance;
-  skillDirectories?: ConfinementOptions["skillDirectories"];
+  definitionDirectories?: ConfinementOptions["definitionDirectories"];
   /** Called before anything can run; it throws when this confinement will not do. */
   accept: (confinement: Confinement) => void | Promise<void>;
 };
 
 /** The workspace in the strongest sandbox that works here. */
 export async function openWorkspace(open: OpenOptions): Promise<Workspace> {
-  const { settings, allowance, accept, skillDirectories = [], ...options } = open;
+  const { settings, allowance, accept, definitionDirectories = [], ...options } = open;
   const keeps = settings.database === inMemory ? undefined : settings.dataDirectory;
   const connections = new ConnectionLog(keeps, options.post);
   await using held = new AsyncDisposableStack();
-  const confinement = held.use(await openConfinement({ settings, allowance, skillDirectories, connections }));
+  const confinement = held.use(await openConfinement({ settings, allowance, definitionDirectories, connections }));
   await accept(confinement);
   const workspace = new Workspace(confinement, { settings, connections, ...options });
   held.move();
@@ -180,7 +180,7 @@ function variablesFor(
 ): Record<string, string> {
   const tmp = policy.privateTmp ? hostTmp : policy.tmp;
   const { passEnv } = loaded.config.sandbox;
-  const { env: variables, notes } = childEnv(env, { pass: passEnv, tmp, providerKeys: keyVariables });
+  const { env: variables, notes } = childEnv(env, { pass: passEnv, tmp, keys: keyVariables });
   for (const message of notes) post({ type: "notice", level: "warn", code: "environment", message });
 
   // A confined command cannot reach the user's own proxies, and must not see their passwords.

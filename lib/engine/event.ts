@@ -77,6 +77,8 @@ const start = z.strictObject({
   instructions: z.array(z.string()),
   /** The names of the skills that the model can load. */
   skills: z.array(z.string()),
+  /** A plugin's revision differs when any of its files has changed. */
+  plugins: z.array(z.strictObject({ name: z.string(), version: z.string(), revision: z.string() })),
   /** Settings and files of the project that were ignored. */
   skipped: z.array(z.string()),
   limits: z.record(z.string(), z.number()),

@@ -3,6 +3,8 @@ import {
   Client,
   type FetchLike,
   type JSONRPCMessage,
+  ProtocolError,
+  SdkHttpError,
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
@@ -25,15 +27,18 @@ type ClientOptions = {
   root: string;
   /** One of the server's lists is not what it was. */
   onListChanged: () => void;
+  /** Asks for the server's versions first, as the protocol of 2026 has it. */
+  negotiates?: true;
 };
 
 /** A client with koda's answers to what a server may ask. */
-export function newClient({ version, root, onListChanged }: ClientOptions): Client {
+export function newClient({ version, root, onListChanged, negotiates }: ClientOptions): Client {
   const changed = { autoRefresh: false, debounceMs: 50, onChanged: onListChanged };
   const client = new Client(
     { name: "koda", version },
     {
       capabilities: { roots: {}, elicitation: { form: {} } },
+      ...(negotiates && { versionNegotiation: { mode: "auto" } }),
       jsonSchemaValidator: new CfWorkerJsonSchemaValidator(),
       listChanged: { tools: changed, resources: changed, prompts: changed },
     },
@@ -44,14 +49,24 @@ export function newClient({ version, root, onListChanged }: ClientOptions): Clie
   return client;
 }
 
+/** The server has answered that it does not know the handshake, or nothing that the handshake allows. */
+export function isHandshakeRefusal(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
+  return error instanceof ProtocolError;
+}
+
 /** Streamable HTTP with a fetch of our own. */
 export function httpTransport(url: string, fetch: FetchLike): Transport {
-  const transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
-  let take: Transport["onmessage"];
+  return new StreamableHTTPClientTransport(new URL(url), { fetch });
+}
+
+/** The transport, whose messages are changed before anybody sees them. */
+export function changing(transport: Transport, change: <T extends JSONRPCMessage>(message: T) => T): Transport {
+  let take = transport.onmessage;
   Object.defineProperty(transport, "onmessage", {
     get: () => take,
     set: (given: Transport["onmessage"]) => {
-      take = given && ((message, extra) => given(withoutNull(message), extra));
+      take = given && ((message, extra) => given(change(message), extra));
     },
   });
   return transport;

@@ -1,7 +1,7 @@
 import type { Client, ToolDefinition } from "./client.ts";
 
 /** All that a server offers. It is kept while the server cannot be reached. */
-export type Definitions = {
+export type Offering = {
   readonly tools: readonly ToolDefinition[];
   readonly instructions: string | undefined;
   readonly hasResources: boolean;
@@ -11,7 +11,7 @@ export type Definitions = {
 type Asking = { signal: AbortSignal; timeout: number };
 
 /** Asks a connected server for all of it, page after page. */
-export async function definitionsOf(client: Client, asking: Asking): Promise<Definitions> {
+export async function definitionsOf(client: Client, asking: Asking): Promise<Offering> {
   const { tools: hasTools, resources, prompts } = client.getServerCapabilities() ?? {};
   const tools =
     hasTools === undefined ? [] : (await client.listTools(undefined, { ...asking, cacheMode: "refresh" })).tools;

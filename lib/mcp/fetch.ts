@@ -1,16 +1,17 @@
 import { Agent, type IncomingMessage, request } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WayOut } from "../egress/wayout.ts";
+import { KodaError } from "../errors.ts";
 import { connectForUrl } from "../tools/web/connect.ts";
-import { parseUrl, type WebUrl } from "../tools/web/url.ts";
+import { FetchFailure } from "../tools/web/failure.ts";
+import { formatUrl, hostOf, parseUrl, resolveReference, type WebUrl } from "../tools/web/url.ts";
 import type { FetchLike } from "./client.ts";
+import type { ServerHeaders } from "./headers.ts";
 import { mostMessageBytes } from "./limits.ts";
+import { reaching } from "./reach.ts";
 
-/** Headers for each request; `renew` is called once after a 401. */
-type ServerHeaders = {
-  current(): Promise<Readonly<Record<string, string>>>;
-  renew?(): Promise<void>;
-};
+/** The user has named the server, not a file of the project. */
+type ServerReach = { egress: WayOut; isUsers: boolean };
 
 type ServerFetch = FetchLike & Disposable;
 
@@ -18,11 +19,11 @@ type ServerFetch = FetchLike & Disposable;
  * A fetch for one server, over connections that the rules for the network allow and that are kept between requests.
  * The platform's fetch looks names up by itself, after they were judged.
  */
-export function serverFetch(egress: WayOut, headers: ServerHeaders): ServerFetch {
+export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHeaders): ServerFetch {
   const agents = new Map<string, Agent>();
   const agentFor = (url: WebUrl) => {
     const key = `${url.scheme}://${url.target.host.text}:${url.target.port}`;
-    const agent = agents.get(key) ?? new CheckedAgent(url, egress);
+    const agent = agents.get(key) ?? new CheckedAgent(url, isUsers ? reaching(url.target, egress) : egress);
     agents.set(key, agent);
     return agent;
   };
@@ -31,20 +32,48 @@ export function serverFetch(egress: WayOut, headers: ServerHeaders): ServerFetch
     for (const [name, value] of Object.entries(await headers.current())) own.set(name, value);
     return await exchange(url, { ...init, headers: own }, agentFor(url));
   };
-  const fetch = async (given: string | URL, init: RequestInit = {}) => {
-    const url = parseUrl(String(given));
-    if ("fault" in url) throw new Error(url.fault);
+  const signedIn = async (url: WebUrl, init: RequestInit) => {
     const response = await ask(url, init);
     if (response.status !== 401 || headers.renew === undefined) return response;
     await response.body?.cancel();
     await headers.renew();
     return await ask(url, init);
   };
+  const fetch = async (given: string | URL, init: RequestInit = {}) => {
+    let url = serverUrl(String(given));
+    for (let redirects = 0; ; redirects++) {
+      const response = await signedIn(url, init);
+      if (response.status === 401) throw new KodaError("config", headers.refusal);
+      const next = redirectOf(response, url);
+      if (next === undefined) return response;
+      await response.body?.cancel();
+      if (redirects === mostRedirects) throw new Error(`it redirects more than ${mostRedirects} times`);
+      url = next;
+    }
+  };
   return Object.assign(fetch, {
     [Symbol.dispose]() {
       for (const agent of agents.values()) agent.destroy();
     },
   });
+}
+
+function serverUrl(text: string): WebUrl {
+  const url = parseUrl(text);
+  if ("fault" in url) throw new KodaError("config", url.fault);
+  return url;
+}
+
+const mostRedirects = 5;
+
+/** Only within the same origin, since the headers are for this server, and only where the request stays the same. */
+function redirectOf({ status, headers }: Response, from: WebUrl): WebUrl | undefined {
+  const location = headers.get("location");
+  if (![301, 302, 303, 307, 308].includes(status) || location === null) return undefined;
+  const to = serverUrl(resolveReference(location, from));
+  if (to.scheme === from.scheme && hostOf(to) === hostOf(from) && status >= 307) return to;
+  const [address = ""] = formatUrl(to).split("?");
+  throw new KodaError("config", `it redirects to "${address}" (HTTP ${status}): put that address into its "url"`);
 }
 
 /** Connects where the rules allow it; judged again for each new connection. */
@@ -68,8 +97,9 @@ class CheckedAgent extends Agent {
       const { socket } = await connectForUrl(this.#url, this.#egress, options);
       done(null, socket);
     } catch (error) {
+      const isDenied = error instanceof FetchFailure && error.denied;
       // The type wants a socket beside the error.
-      (done as (error: unknown) => void)(error);
+      (done as (error: unknown) => void)(isDenied ? new KodaError("config", error.message) : error);
     }
   }
 }

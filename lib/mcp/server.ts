@@ -4,7 +4,7 @@ import type { McpServerConfig } from "../config/config.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
 import type { CallToolResult, Client, Progress } from "./client.ts";
-import { definitionsOf, type Definitions } from "./definitions.ts";
+import { definitionsOf, type Offering } from "./definitions.ts";
 import type { Link, Surroundings } from "./link.ts";
 
 type State =
@@ -30,7 +30,7 @@ export class Server implements AsyncDisposable {
   readonly #running: Promise<void>;
   readonly #firstAttempt = Promise.withResolvers<void>();
   #state: State = { status: "connecting" };
-  #definitions: Definitions | undefined;
+  #definitions: Offering | undefined;
   #link: Link | undefined;
   #isStale = false;
 
@@ -49,7 +49,7 @@ export class Server implements AsyncDisposable {
   }
 
   /** Undefined until it has been connected once. */
-  get definitions(): Definitions | undefined {
+  get definitions(): Offering | undefined {
     return this.#definitions;
   }
 
@@ -88,8 +88,11 @@ export class Server implements AsyncDisposable {
   async #run(): Promise<void> {
     const { signal } = this.#life;
     for (let restMs = firstRestMs; !signal.aborted; restMs = Math.min(restMs * 2, longestRestMs)) {
-      const fault = await this.#connect(signal, () => (restMs = firstRestMs));
+      const start = performance.now();
+      const fault = await this.#connect(signal);
       if (signal.aborted) return;
+      // One that connects and exits at once is not started again and again without a rest.
+      if (performance.now() - start >= longestRestMs) restMs = firstRestMs;
       this.#become({ status: "failed", error: fault.message });
       this.#firstAttempt.resolve();
       if (fault.isFinal) return;
@@ -98,7 +101,7 @@ export class Server implements AsyncDisposable {
   }
 
   /** Connects, and stays until the connection ends: the reason. */
-  async #connect(signal: AbortSignal, connected: () => void): Promise<{ message: string; isFinal: boolean }> {
+  async #connect(signal: AbortSignal): Promise<{ message: string; isFinal: boolean }> {
     let link: Link | undefined;
     try {
       const { open } = await import("./link.ts");
@@ -110,7 +113,6 @@ export class Server implements AsyncDisposable {
       const timeout = this.config.startTimeoutMs;
       this.#definitions = await definitionsOf(link.client, { signal, timeout });
       this.#link = link;
-      connected();
       this.#become({ status: "connected" });
       this.#firstAttempt.resolve();
       return { message: await unlessAborted(link.ended, signal), isFinal: false };

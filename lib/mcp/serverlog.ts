@@ -6,7 +6,9 @@ export function serverLog() {
   let text = "";
   return {
     add(bytes: Uint8Array): void {
-      text = (text + decoder.decode(bytes, { stream: true })).slice(-mostCharacters);
+      text += decoder.decode(bytes.subarray(-mostCharacters), { stream: true });
+      // Not each time: a copy of all of it for each line would be garbage faster than it is collected.
+      if (text.length > 8 * mostCharacters) text = text.slice(-mostCharacters);
     },
     /** The last lines as one. */
     last(): string {

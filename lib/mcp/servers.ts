@@ -14,6 +14,8 @@ export type ServerStatus = { name: string; status: "connected" | "connecting" | 
 /** The tools of all servers at one time: the same object until something has changed. */
 export type Offer = {
   tools: readonly Tool[];
+  /** The number of tools of each server. */
+  counts: ReadonlyMap<string, number>;
   /** Puts such tools behind two that list and call them. */
   listed: (tools: readonly Tool[]) => readonly Tool[];
 };
@@ -53,6 +55,11 @@ export class Servers implements AsyncDisposable {
       throw new KodaError("config", `required MCP servers failed to initialize: ${missing.sort().join("; ")}`);
   }
 
+  /** Settles when each server is there or has failed once. */
+  async attempted(signal: AbortSignal): Promise<void> {
+    await unlessAborted(Promise.all(this.#servers.map(({ attempted }) => attempted)), signal);
+  }
+
   get statuses(): readonly ServerStatus[] {
     return this.#servers.map(({ name, state }) => ({ name, ...state }));
   }
@@ -76,23 +83,25 @@ export class Servers implements AsyncDisposable {
   }
 
   async offer(): Promise<Offer> {
-    while (this.#composed?.generation !== this.#generation) {
-      const generation = this.#generation;
-      this.#composed = { generation, offer: await this.#compose() };
-    }
-    return this.#composed.offer;
+    const generation = this.#generation;
+    if (this.#composed?.generation === generation) return this.#composed.offer;
+    const offer = await this.#compose();
+    this.#composed = { generation, offer };
+    return offer;
   }
 
   async #compose(): Promise<Offer> {
     const known = this.#servers.filter(({ definitions }) => definitions !== undefined);
     const tools: Tool[] = [];
+    const counts = new Map<string, number>();
     for (const server of known) {
-      const { tools: own, faults } = await serverTools(server);
+      const { tools: own, faults } = await serverTools(server, tools);
       tools.push(...own);
+      counts.set(server.name, own.length);
       if (faults.length > 0)
         this.#tell(`Some tools of the MCP server "${server.name}" are not offered: ${faults.slice(0, 5).join("; ")}`);
     }
-    return { tools: [...tools, ...resourceTools(known)], listed: listedTools };
+    return { tools: [...tools, ...resourceTools(known)], counts, listed: listedTools };
   }
 
   #tell(message: string): void {

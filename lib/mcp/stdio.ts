@@ -1,12 +1,14 @@
 import { within } from "../async/within.ts";
 import { isRecord, readJson } from "../config/json.ts";
 import { messageOf } from "../errors.ts";
+import type { Take } from "../shell/drain.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import { type JSONRPCMessage, type Transport, withoutNull } from "./client.ts";
 import { mostMessageBytes } from "./limits.ts";
+import { messageBytes, pace, type Rest } from "./pace.ts";
 import { serverLog } from "./serverlog.ts";
 
-type Start = (stderr: (bytes: Uint8Array) => void) => PipedProgram;
+type Start = (stderr: Take) => PipedProgram;
 
 /**
  * A server that is a program of the sandbox: a message is a line. The library's own transport starts the program
@@ -21,6 +23,8 @@ export class StdioTransport implements Transport {
   #program: PipedProgram | undefined;
   #reading: Promise<void> | undefined;
   #fault: string | undefined;
+  #unsent = 0;
+  #isClosing = false;
 
   constructor(start: Start) {
     this.#start = start;
@@ -34,17 +38,25 @@ export class StdioTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const program = this.#start((bytes) => this.#log.add(bytes));
+    const rest = pace();
+    const program = this.#start((bytes) => {
+      this.#log.add(bytes);
+      return rest(bytes.length);
+    });
     this.#program = program;
     this.#reading = this.#read(program);
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
+    // A server that asks without a pause and reads no answers.
+    if (++this.#unsent > mostUnsent) void this.#program?.stop();
     const isTaken = await this.#program?.stdin.write(`${JSON.stringify(message)}\n`);
+    this.#unsent--;
     if (isTaken !== true) throw new Error(this.fault ?? "the program reads no more");
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#program?.stop();
     await this.#reading;
   }
@@ -53,7 +65,8 @@ export class StdioTransport implements Transport {
   async #read(program: PipedProgram): Promise<void> {
     let fault = "the program closed its output";
     try {
-      for await (const line of linesOf(program.stdout)) this.#take(line);
+      const rest = pace();
+      for await (const line of linesOf(program.stdout, rest)) if (this.#take(line)) await rest(messageBytes);
       await within(exitMs, program.ended);
     } catch (error) {
       fault = messageOf(error);
@@ -61,28 +74,40 @@ export class StdioTransport implements Transport {
     await program.stop();
     const { exitCode, signal, stopped } = await program.ended;
     const isOwn = stopped === undefined;
-    this.#fault = !isOwn ? fault : signal === undefined ? `exited with ${exitCode}` : `was killed by ${signal}`;
+    if (isOwn) this.#fault = signal === undefined ? `exited with ${exitCode}` : `was killed by ${signal}`;
+    // One that was closed had no fault of its own.
+    else if (!this.#isClosing) this.#fault = fault;
     this.onclose?.();
   }
 
-  /** A program may print what is no message: that belongs to its log. */
-  #take(line: Buffer): void {
-    if (line.length === 0) return;
-    const { value } = readJson(line.toString());
-    if (!isRecord(value)) return this.#log.add(Buffer.concat([line, Buffer.from("\n")]));
+  /** Hands a message on, if the line is one that is of use. */
+  #take(line: Buffer): boolean {
+    if (line.length === 0) return false;
+    const { value, problem, isNested = false } = line[0] === brace ? readJson(line.toString()) : {};
+    if (isNested) throw new Error(`it sent a message that cannot be read: ${problem}`);
+    if (!isRecord(value)) {
+      // A program may print what is no message: that belongs to its log.
+      this.#log.add(line);
+      this.#log.add(lineEnd);
+      return false;
+    }
+    if (value.method === "notifications/message") return false;
     // The library checks each message that it is given.
     this.onmessage?.(withoutNull(value as JSONRPCMessage));
+    return true;
   }
 }
 
-/** The lines of an output, each at most as long as a message may be. */
-async function* linesOf(output: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void> {
+/** The lines of an output, each at most as long as a message may be. A line is only lent, as the pieces are. */
+async function* linesOf(output: AsyncIterable<Uint8Array>, rest: Rest): AsyncGenerator<Buffer, void> {
   let parts: Buffer[] = [];
   let length = 0;
   for await (const piece of output) {
+    await rest(piece.length);
     let from = 0;
     for (let at = piece.indexOf(newline); at !== -1; at = piece.indexOf(newline, from)) {
-      yield Buffer.concat([...parts, piece.subarray(from, at)]);
+      const end = Buffer.from(piece.buffer, piece.byteOffset + from, at - from);
+      yield parts.length === 0 ? end : Buffer.concat([...parts, end]);
       [parts, length, from] = [[], 0, at + 1];
     }
     length += piece.length - from;
@@ -92,5 +117,9 @@ async function* linesOf(output: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
   }
 }
 
+/** Messages that wait until the program reads. */
+const mostUnsent = 1_000;
 const newline = 10;
-const exitMs = 100;
+const lineEnd = Buffer.from("\n");
+const brace = "{".charCodeAt(0);
+const exitMs = 1_000;

@@ -62,7 +62,7 @@ export function secretVariables({ keys, headers = new Map() }: Provider): string
 }
 
 /** Other headers name the user or the team (`"x-user": "${USER}"`), which commands may know. */
-function isSecretHeader(name: string): boolean {
+export function isSecretHeader(name: string): boolean {
   return isNamedSecret(name) || /auth|cookie/i.test(name);
 }
 

@@ -77,7 +77,7 @@ function spawn(
 /** The pipe ends when the program begins, or when no process is left that could begin it. */
 async function readToEnd(pipe: Pipe): Promise<string> {
   let text = "";
-  await drain(readerOf(pipe), (bytes) => (text += Buffer.from(bytes).toString("latin1"))).done;
+  await drain(readerOf(pipe), (bytes) => void (text += Buffer.from(bytes).toString("latin1"))).done;
   return text;
 }
 

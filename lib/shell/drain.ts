@@ -9,8 +9,14 @@ export type Drain = {
   abandon(): Promise<void>;
 };
 
-/** Hands everything on as it comes. The bytes are only lent: they are gone after the call. */
-export function drain(reader: Reader, take: (bytes: Uint8Array) => void): Drain {
+/**
+ * Takes a piece of output as it comes. The bytes are only lent: they are gone after the call. The next piece is read
+ * when what it returns has settled.
+ */
+export type Take = (bytes: Uint8Array) => void | Promise<void>;
+
+/** Hands everything on as it comes. */
+export function drain(reader: Reader, take: Take): Drain {
   const done = pump(reader, take);
   return {
     done,
@@ -24,12 +30,13 @@ export function drain(reader: Reader, take: (bytes: Uint8Array) => void): Drain 
 /** The garbage of a talkative command is collected now and then: a few milliseconds for some megabytes. */
 const shrinkEveryBytes = 40 * 1024 * 1024;
 
-async function pump(reader: Reader, take: (bytes: Uint8Array) => void): Promise<void> {
+async function pump(reader: Reader, take: Take): Promise<void> {
   let sinceShrunk = 0;
   while (true) {
     const { done, value } = await reader.read();
     if (done || value === undefined) return;
-    take(value);
+    const taken = take(value);
+    if (taken !== undefined) await taken;
     sinceShrunk += value.length;
     release(value);
     if (sinceShrunk < shrinkEveryBytes) continue;

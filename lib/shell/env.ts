@@ -6,8 +6,8 @@ type EnvironmentRules = {
   pass: readonly string[];
   /** The run's own directory for temporary files. */
   tmp: string;
-  /** Variables that hold a provider's key. */
-  providerKeys: readonly string[];
+  /** Variables that hold the key of a provider or of an MCP server. */
+  keys: readonly string[];
 };
 
 /** `notes` tells the user which variables were asked for and stay out. */
@@ -90,7 +90,7 @@ export function childEnv(
   rules: EnvironmentRules,
 ): ChildEnvironment {
   const passed = new Set(rules.pass);
-  const keys = rules.providerKeys.map((name) => parent[name] ?? "").filter((key) => key.length >= shortestSecret);
+  const keys = rules.keys.map((name) => parent[name] ?? "").filter((key) => key.length >= shortestSecret);
   const env: Record<string, string> = {};
   const notes: string[] = [];
 
@@ -98,8 +98,7 @@ export function childEnv(
     const isRegistry = namesRegistry(name) && !passed.has(name);
     if (given === undefined || !(isRegistry || passed.has(name) || isHarmless(name))) continue;
     const value = isRegistry ? withoutCredentials(given) : given;
-    const refusal =
-      value === undefined ? "its address cannot be read" : refusalOf(name, value, rules.providerKeys, keys);
+    const refusal = value === undefined ? "its address cannot be read" : refusalOf(name, value, rules.keys, keys);
     if (value !== undefined && refusal === undefined) {
       env[name] = value;
       if (value !== given) notes.push(`"${name}" is passed on to commands without its credentials`);
@@ -120,7 +119,7 @@ function namesRegistry(name: string): boolean {
 /** The reason why a variable stays out although the user asked for it. */
 function refusalOf(name: string, value: string, keyNames: readonly string[], keys: readonly string[]) {
   if (name.startsWith("BUN_")) return "BUN_* changes what koda's own runtime does when it is started again";
-  if (keyNames.includes(name)) return "it holds a provider's key";
-  if (keys.some((key) => value.includes(key))) return "its value contains a provider's key";
+  if (keyNames.includes(name)) return "it holds the key of a provider or of an MCP server";
+  if (keys.some((key) => value.includes(key))) return "its value contains the key of a provider or of an MCP server";
   return undefined;
 }

@@ -6,16 +6,13 @@ import { killNow, terminate } from "../system/kill.ts";
 import { originalOpenFiles, withSoftLimits } from "../system/limits.ts";
 import { hasLivingMember, type ProcessStat, terminalOf } from "../system/procstat.ts";
 import { attach, type Attached } from "./attach.ts";
-import { drain } from "./drain.ts";
+import { drain, type Take } from "./drain.ts";
 import { type Child, Job, type JobOptions } from "./job.ts";
 import { type Mark, marked, markVariable, memberOf, newFamily } from "./marks.ts";
 import { type PipedProgram, ProgramInput, ProgramOutput } from "./piped.ts";
 import { commandOf, type CommandLine, type ProgramLine } from "./program.ts";
 import type { Reaper } from "./reaper.ts";
 import { spawn } from "./spawn.ts";
-
-/** Takes a piece of output as it comes. The bytes are only lent: they are gone after the call. */
-type Take = (bytes: Uint8Array) => void;
 
 type Setting = {
   /** The policy's root when absent. */

@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { exec, type Line } from "../support/koda.ts";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { exec, type Line, using } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { configure, makePlace } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 const results = (events: readonly Line[]) => events.filter((event) => event.type === "tool.end");
 const startOf = (events: readonly Line[]) => {
@@ -76,7 +77,7 @@ test("a server that takes longer than a second is connecting, and its tools come
   const late = serverOf({ late: 1_200, tools: [{ name: "echo", does: "echo" }], instructions: "Echo twice." });
   configure(place, { mcp: { servers: { slow: late, hanging: serverOf({ silent: true }) } } });
   await using model = await startModelServer([
-    call("Bash", { command: "sleep 1.5" }),
+    call("Bash", { command: "sleep 2" }),
     call("slow__echo", { b: 2 }),
     say("Done."),
   ]);
@@ -117,7 +118,7 @@ test("a server that changes its tools changes them with the next request", async
   configure(place, { mcp: { servers: { s: serverOf(plan) } } });
   await using model = await startModelServer([
     call("s__grow"),
-    call("Bash", { command: "sleep 0.3" }),
+    call("Bash", { command: "sleep 1" }),
     [call("s__new", { c: 3 }), call("s__old")],
     say("Done."),
   ]);
@@ -252,6 +253,22 @@ test("flags choose among the tools of servers, and a name that none has is an er
   expect(await offered("--deny-tool", "x__c")).toContain('--deny-tool: no MCP server has the tool "x__c"');
 });
 
+test("not one module for MCP is loaded without a server", async () => {
+  await using place = makePlace();
+  const modules = join(place.home, "modules");
+  const load = async () => {
+    await using model = await startModelServer([say("Done.")]);
+    const argv = ["--preload", resolve("test/support/modules-program.ts"), resolve("cmd/main.ts"), "exec"];
+    const ran = await runIn(place, [process.execPath, ...argv, ...using(model), "go"], { env: { MODULES: modules } });
+    expect(ran).toMatchObject({ exit: 0, stdout: "Done.\n" });
+    const paths = readFileSync(modules, "utf8").split("\n");
+    return paths.filter((path) => /\/lib\/mcp\/|@modelcontextprotocol|cfworker/.test(path)).length;
+  };
+  expect(await load()).toBe(0);
+  configure(place, { mcp: { servers: { s: serverOf({}) } } });
+  expect(await load()).toBeGreaterThan(10);
+});
+
 test("with expose list two tools stand for many, and what they call is judged as itself", async () => {
   await using place = makePlace();
   const tools = [
@@ -282,4 +299,18 @@ test("with expose list two tools stand for many, and what they call is judged as
   expect(texts[4]).toStartWith("Denied: destructive: the MCP server");
   expect(texts[5]).toContain('No MCP server has the tool "s__echp" (did you mean s__echo?)');
   expect(texts[6]).toContain('No MCP server has the tool "s__t1"');
+});
+
+test("a tool whose name another server has taken is named and left out", async () => {
+  await using place = makePlace();
+  const servers = { a: serverOf({ tools: [{ name: "_x" }] }), a_: serverOf({ tools: [{ name: "x" }, { name: "y" }] }) };
+  configure(place, { mcp: { servers } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events, end } = await exec(place, model, ["go"]);
+  expect(end.status).toBe("done");
+  expect(startOf(events).tools.filter((name) => name.startsWith("a_"))).toEqual(["a___x", "a___y"]);
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({
+    message: 'Some tools of the MCP server "a_" are not offered: "x": it has the name of another',
+  });
 });

@@ -113,9 +113,10 @@ test("what is not given is absent, so that the environment and the configuration
     "allowGit allowConfig noSandbox trustProject last ephemeral stream printSchema quiet verbose replayLoose bare".split(
       " ",
     );
-  const lists = "image allowWrite allowRead denyRead allowNet denyNet allowEnv allowTool denyTool failOn config".split(
-    " ",
-  );
+  const lists =
+    "image allowWrite allowRead denyRead allowNet denyNet allowEnv allowTool denyTool failOn config mcpConfig".split(
+      " ",
+    );
   expect(nothing).toEqual({
     ...Object.fromEntries(switches.map((name) => [name, false])),
     ...Object.fromEntries(lists.map((name) => [name, []])),

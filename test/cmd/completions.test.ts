@@ -28,12 +28,15 @@ const flagsOf = (command: CommandSpec) => Object.keys(command.flags).map((flag) 
 const allFiles = ["koda.bash", "notes.md", "plan.md", "src", "two words.md"];
 
 const rows: readonly [line: string, offers: string | readonly string[]][] = [
-  ["", "exec session sandbox proxy models doctor completions help"],
+  ["", "exec session mcp sandbox proxy models doctor completions help"],
   ["e", "exec"],
   ["--", "--help --version"],
-  ["help ", "exec session sandbox proxy models doctor completions"],
+  ["help ", "exec session mcp sandbox proxy models doctor completions"],
   ["session ", "list show export search rollback fork rm prune"],
   ["session s", "show search"],
+  ["mcp ", "add list remove check"],
+  ["mcp add new -- compge", "compgen"],
+  ["mcp add ", []],
   ["session list --", "--here --limit --json --help"],
   ["session export --format ", "markdown html jsonl atif"],
   ["session export 0199 --format h", "html"],

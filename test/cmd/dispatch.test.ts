@@ -65,7 +65,14 @@ describe("refused before anything is called", () => {
     [["models", "--jsno"], 'Unknown flag "--jsno" (did you mean "--json"?)'],
     [["chat"], 'Unknown command "chat"'],
     [["review"], 'Unknown command "review"'],
-    [["mcp"], 'Unknown command "mcp"'],
+    [["mcp"], "No command given: expected add, list, remove, check"],
+    [["mcp", "add", "x", "npx", "-y"], "put -- before the command: koda mcp add x -- npx -y"],
+    [["mcp", "add", "x"], "Expected CMD or --url"],
+    [["mcp", "add", "x", "--url", "https://a", "--", "b"], "CMD and --url cannot be used together"],
+    [["mcp", "add", "-s", "user", "x", "--", "b"], 'Unknown flag "-s": leave it out'],
+    [["mcp", "add", "-t", "http", "x", "https://a"], 'Unknown flag "-t": leave it out; write --url URL'],
+    [["mcp", "add", "--transport", "sse", "x", "https://a"], "koda does not speak SSE"],
+    [["mcp", "get", "x"], 'Unknown command "mcp get": write koda mcp list'],
     [["session", "rollback", "a", "x"], "expected a number of turns"],
     [["session", "rollback", "a", "1", "--force"], "--files"],
   ];
@@ -92,6 +99,7 @@ describe("help is a page on stdout", () => {
     [["session", "help", "list"], "koda session list [FLAGS]"],
     [["help", "session"], "koda session COMMAND [FLAGS]"],
     [["help", "session", "prune"], "koda session prune --older-than AGE [FLAGS]"],
+    [["mcp", "add", "--help"], "koda mcp add NAME [FLAGS] [-- CMD [ARGS]]"],
     [["session", "export", "--help"], "koda session export [ID] [FLAGS]"],
   ];
   for (const [argv, usage] of rows)

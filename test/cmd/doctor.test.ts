@@ -27,6 +27,7 @@ test("where a run would begin everything is well, and exit 0", async () => {
     "instructions",
     "skills",
     "prompts",
+    "plugins",
     "database",
     "model",
     "sandbox",

@@ -6,7 +6,7 @@ import { rootFlags, runFlags, type Flags } from "../../cmd/flags.ts";
 import { answerForWord, commandForWord } from "../../cmd/foreign.ts";
 import { foreignWords } from "../../cmd/foreignwords.ts";
 
-const flags: Flags = { ...runFlags, ...rootFlags, ...commands["doctor"].flags };
+const flags: Flags = { ...runFlags, ...rootFlags, ...commands["doctor"].flags, ...commands["mcp add"].flags };
 const spellings = new Set(
   Object.entries(flags).flatMap(([name, { short }]) => [`--${name}`, ...(short ? [`-${short}`] : [])]),
 );
@@ -16,7 +16,7 @@ test("an answer names only what koda has", () => {
   const words = answers.flatMap((answer) =>
     [...answer.matchAll(/(?<=write |; |or |^)koda ([a-z]+)/g)].map(([, word]) => word),
   );
-  const verbs = ["has", "needs", "takes", "connects", "is"];
+  const verbs = ["has", "needs", "takes", "does", "is"];
   const named = answers.flatMap((answer) => [...answer.matchAll(/(?<=^| )--?[A-Za-z][\w-]*/g)].map(([flag]) => flag));
   expect(named.filter((flag) => !spellings.has(flag))).toEqual([]);
   expect(words.filter((word = "") => !verbs.includes(word) && !isCommand(word) && !isFamily(word))).toEqual([]);
@@ -82,7 +82,7 @@ describe("a habit is answered:", () => {
     });
 
   test("a command", () => {
-    const words = "run e review resume fork mcp login config update export version".split(" ");
+    const words = "run e review resume fork mcp-server login config update export version".split(" ");
     expect(words.filter((word) => answerForWord(word) === undefined)).toEqual([]);
   });
 });

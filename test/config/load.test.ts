@@ -137,6 +137,7 @@ test("every key of a file arrives, in the program's own names and units", async 
         [
           "files",
           {
+            isProjects: false,
             transport: {
               kind: "stdio",
               command: "npx",
@@ -155,6 +156,7 @@ test("every key of a file arrives, in the program's own names and units", async 
         [
           "web",
           {
+            isProjects: false,
             transport: {
               kind: "http",
               url: "https://mcp.example.com/mcp",

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { childEnv } from "../../lib/shell/env.ts";
 
-const rules = { pass: [], tmp: "/run-tmp", providerKeys: ["OPENAI_API_KEY", "CORP_LLM"] };
+const rules = { pass: [], tmp: "/run-tmp", keys: ["OPENAI_API_KEY", "CORP_LLM"] };
 
 /** Variables of the parent, and whether commands get them. */
 const variables: readonly [names: string, reaches: boolean][] = [
@@ -71,9 +71,9 @@ test("what the user names is let through, whatever its name", () => {
 
 test.each([
   ["BUN_OPTIONS", "--preload=./x.ts", "runtime"],
-  ["OPENAI_API_KEY", "sk-0123456789", "provider's key"],
-  ["CORP_LLM", "short", "provider's key"],
-  ["COPY", "Bearer sk-0123456789", "contains a provider's key"],
+  ["OPENAI_API_KEY", "sk-0123456789", "key of a provider"],
+  ["CORP_LLM", "short", "key of a provider"],
+  ["COPY", "Bearer sk-0123456789", "contains the key of a provider"],
 ])("%s is not let through even when it is named, and that is said", (name, value, reason) => {
   const parent = { OPENAI_API_KEY: "sk-0123456789", [name]: value };
   const { env, notes } = childEnv(parent, { ...rules, pass: [name] });

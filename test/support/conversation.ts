@@ -123,6 +123,7 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
       mcp: [],
       instructions: [],
       skills: [],
+      plugins: [],
       skipped: [],
       limits: {},
     },

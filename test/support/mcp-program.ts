@@ -18,12 +18,22 @@ export type McpPlan = {
   prompts?: Readonly<Record<string, string>>;
   /** Every message that comes in is written to this file. */
   log?: string;
+  /** Each start adds a byte to this file. */
+  starts?: string;
+  /** A command that it runs before it answers. */
+  begins?: string;
   /** Printed before anything else, as it is. */
   noise?: string;
   /** Exits at once with this code, after `noise` on stderr. */
   exits?: number;
   /** Answers nothing at all. */
   silent?: true;
+  /** As long as it lives, it sends this line without a pause. */
+  floods?: { line: string; to?: "stdout" | "stderr" };
+  /** Offers so many tools more, which do nothing. */
+  many?: number;
+  /** Exits when its tools have been listed. */
+  brief?: true;
 };
 
 export type McpTool = {
@@ -32,9 +42,13 @@ export type McpTool = {
   inputSchema?: unknown;
   outputSchema?: unknown;
   annotations?: unknown;
+  /** The length of its description, in place of one. */
+  wordy?: number;
+  /** The levels of its schema, in place of one. */
+  deep?: number;
   /** The result as it is sent. `$env`, `$cwd`, `$args`: the text is replaced by these. */
   result?: unknown;
-  does?: "echo" | "hang" | "die" | "flood" | "huge" | "grow" | "elicit" | "roots" | "progress" | "run";
+  does?: keyof typeof deeds;
 };
 
 const plan: McpPlan = JSON.parse(process.argv[2] ?? "{}");
@@ -58,64 +72,103 @@ async function askClient(method: string, params: unknown): Promise<unknown> {
 
 type Call = { name: string; arguments?: { command?: string }; _meta?: { progressToken?: unknown } };
 
-async function callTool({ name, arguments: input = {}, _meta }: Call): Promise<unknown> {
+async function callTool({ name, arguments: input = {}, _meta }: Call, id: unknown): Promise<unknown> {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) throw new Error(`no tool ${name}`);
-  switch (tool.does) {
-    case "echo":
-      return text(input);
-    case "hang":
-      return new Promise(() => {});
-    case "die":
-      process.stderr.write("out of cheese\n");
-      process.exit(3);
-    case "flood":
-      for (let n = 0; n < 20_000; n++)
-        send({ method: "notifications/message", params: { level: "info", data: "x".repeat(200) } });
-      return text("flooded");
-    case "huge":
-      return text("x".repeat(50 * 2 ** 20));
-    case "grow":
-      tools = plan.grown ?? tools;
-      send({ method: "notifications/tools/list_changed" });
-      return text("grown");
-    case "elicit":
-      return text(
-        await askClient("elicitation/create", {
-          message: "Your name?",
-          requestedSchema: { type: "object", properties: {} },
-        }),
-      );
-    case "roots":
-      return text(await askClient("roots/list", {}));
-    case "progress":
-      for (const progress of [1, 2])
-        send({
-          method: "notifications/progress",
-          params: { progressToken: _meta?.progressToken, progress, total: 2, message: `step ${progress}` },
-        });
-      return text("done");
-    case "run": {
-      const child = Bun.spawn(["sh", "-c", input.command ?? ""], { stdout: "pipe", stderr: "pipe" });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      return text(stdout + stderr);
-    }
-    default:
-      return tool.result ?? text({ env: process.env, cwd: process.cwd() });
-  }
+  if (tool.does === undefined) return tool.result ?? text({ env: process.env, cwd: process.cwd() });
+  return await deeds[tool.does](input, id, _meta);
 }
 
+type Deed = (input: NonNullable<Call["arguments"]>, id: unknown, meta: Call["_meta"]) => unknown;
+
+const deeds = {
+  echo: (input) => text(input),
+  hang: () => new Promise(() => {}),
+  die() {
+    process.stderr.write("out of cheese\n");
+    process.exit(3);
+  },
+  flood() {
+    for (let n = 0; n < 20_000; n++)
+      send({ method: "notifications/message", params: { level: "info", data: "x".repeat(200) } });
+    return text("flooded");
+  },
+  huge: () => text("x".repeat(50 * 2 ** 20)),
+  /** JSON that is deeper than a parser's stack may be. */
+  nest(_, id) {
+    const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+    process.stdout.write(
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"a":${deep}}}}\n`,
+    );
+    return new Promise(() => {});
+  },
+  /** Answers what was never asked, and then twice what was. */
+  stray(_, id) {
+    send({ id: 987_654, result: text("never asked") });
+    send({ id: "x", error: { code: 1, message: "never asked" } });
+    send({ id, result: text("first") });
+    return text("second");
+  },
+  grow() {
+    tools = plan.grown ?? tools;
+    send({ method: "notifications/tools/list_changed" });
+    return text("grown");
+  },
+  async elicit() {
+    const requestedSchema = { type: "object", properties: {} };
+    return text(await askClient("elicitation/create", { message: "Your name?", requestedSchema }));
+  },
+  roots: async () => text(await askClient("roots/list", {})),
+  progress(_, _id, meta) {
+    for (const progress of [1, 2])
+      send({
+        method: "notifications/progress",
+        params: { progressToken: meta?.progressToken, progress, total: 2, message: `step ${progress}` },
+      });
+    return text("done");
+  },
+  async run({ command = "" }) {
+    const child = Bun.spawn(["sh", "-c", command], { stdout: "pipe", stderr: "pipe" });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return text(stdout + stderr);
+  },
+} satisfies Record<string, Deed>;
+
 function listTools(cursor: string | undefined): unknown {
-  const all = tools.map((tool) => ({ inputSchema: { type: "object" }, ...tool, result: undefined, does: undefined }));
+  const more = Array.from({ length: plan.many ?? 0 }, (_, index): McpTool => ({ name: `more-${index}` }));
+  const all = [...tools, ...more].map((tool) => ({
+    inputSchema: { type: "object" },
+    ...tool,
+    ...(tool.wordy !== undefined && { description: "x".repeat(tool.wordy) }),
+    ...(tool.deep !== undefined && { inputSchema: nestedSchema(tool.deep) }),
+    result: undefined,
+    does: undefined,
+  }));
+  if (plan.brief) setTimeout(() => process.exit(4), 50);
   if (plan.page === undefined) return { tools: all };
   const from = Number(cursor ?? 0);
   const next = from + plan.page;
   return { tools: all.slice(from, next), ...(next < all.length && { nextCursor: String(next) }) };
 }
 
+function nestedSchema(levels: number): unknown {
+  let schema: unknown = { type: "object" };
+  for (let level = 1; level < levels; level++) schema = { type: "object", properties: { a: schema } };
+  return schema;
+}
+
+/** Reads and answers between two pieces. */
+async function flood({ line, to = "stdout" }: NonNullable<McpPlan["floods"]>): Promise<never> {
+  const piece = `${line}\n`.repeat(Math.ceil(65_536 / line.length));
+  while (true) {
+    await new Promise((written) => process[to].write(piece, written));
+    await new Promise(setImmediate);
+  }
+}
+
 type Params = Call & { protocolVersion?: string; cursor?: string; uri?: string; arguments?: { who?: string } };
 
-async function answer(method: string, params: Params): Promise<unknown> {
+async function answer(method: string, params: Params, id: unknown): Promise<unknown> {
   switch (method) {
     case "initialize":
       return {
@@ -131,7 +184,7 @@ async function answer(method: string, params: Params): Promise<unknown> {
     case "tools/list":
       return listTools(params?.cursor);
     case "tools/call":
-      return callTool(params);
+      return callTool(params, id);
     case "resources/list":
       return { resources: Object.keys(plan.resources ?? {}).map((uri) => ({ uri, name: uri })) };
     case "resources/templates/list":
@@ -156,19 +209,22 @@ async function answer(method: string, params: Params): Promise<unknown> {
   }
 }
 
+if (plan.begins !== undefined) await Bun.spawn(["sh", "-c", plan.begins]).exited;
+if (plan.starts !== undefined) appendFileSync(plan.starts, ".");
 if (plan.exits !== undefined) {
   process.stderr.write(plan.noise ?? "");
   process.exit(plan.exits);
 }
 process.stdout.write(plan.noise ?? "");
 if (plan.late !== undefined) await Bun.sleep(plan.late);
+if (plan.floods !== undefined) void flood(plan.floods);
 for await (const line of createInterface({ input: process.stdin })) {
   if (plan.log !== undefined) appendFileSync(plan.log, `${line}\n`);
   if (plan.silent) continue;
   const { id, method, params, result, error } = JSON.parse(line);
   if (method === undefined) waiting.get(id)?.(result ?? error);
   else if (id !== undefined)
-    answer(method, params).then(
+    answer(method, params, id).then(
       (value) => send({ id, result: value }),
       (fault) => send({ id, error: { code: fault.code ?? -32603, message: fault.message } }),
     );

@@ -85,7 +85,7 @@ export async function startPeer({ program, args }: Peer): Promise<AsyncDisposabl
   return { pid: child.pid, httpPort: port, socksPort: port, [Symbol.asyncDispose]: end };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const port = portOf(server);

@@ -65,6 +65,7 @@ export const started: Event = {
   mcp: [],
   instructions: ["AGENTS.md"],
   skills: [],
+  plugins: [],
   skipped: [],
   limits: { max_turns: 200 },
 };

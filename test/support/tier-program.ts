@@ -35,7 +35,7 @@ held.defer(() => rmSync(tmp, { recursive: true, force: true }));
 try {
   const { backend, policy } = await openTier(wanted);
   held.use(backend);
-  const rules = { pass: Object.keys(wanted.env), tmp: policy.privateTmp ? "/tmp" : tmp, providerKeys: [] };
+  const rules = { pass: Object.keys(wanted.env), tmp: policy.privateTmp ? "/tmp" : tmp, keys: [] };
   const { env } = childEnv({ ...process.env, ...wanted.env }, rules);
   const shell = new Shell({ backend, policy, env, reaper });
   held.defer(async () => shell.stopAll());

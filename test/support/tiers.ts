@@ -175,7 +175,7 @@ function grantsIn({ home, project }: Place): Wanted["grants"] {
   };
 }
 
-function giveAway(directory: string, owner: number): void {
+export function giveAway(directory: string, owner: number): void {
   chownSync(directory, owner, owner);
   for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" }))
     lchownSync(join(directory, name), owner, owner);

@@ -31,7 +31,7 @@ export type ConfinementOptions = {
   settings: Pick<Settings, "root" | "home" | "accountHome" | "env" | "dataDirectory" | "configDirectory" | "sandboxed">;
   allowance: Allowance;
   /** Of the user's own skills: readable, also in a hidden place. */
-  skillDirectories?: readonly string[];
+  definitionDirectories?: readonly string[];
   /** Records every attempt of a command to connect. */
   connections: Pick<ConnectionLog, "add" | "addRefusedCall" | "addFailure">;
 };
@@ -88,7 +88,7 @@ type Policies = { policyFor: (privateTmp: boolean) => Policy; unclear: SettingsC
 
 /** The policy with and without a private `/tmp`; its paths are resolved once for both. */
 function policiesOf(
-  { settings, allowance, skillDirectories: skills = [] }: ConfinementOptions,
+  { settings, allowance, definitionDirectories: skills = [] }: ConfinementOptions,
   { path: tmp, settings: directory }: Temporary,
 ): Policies {
   const resolve = cachedRealPaths();

@@ -16,16 +16,15 @@ export type CommandSurroundings = Pick<Policy, "root" | "write" | "home"> &
 export function judgePaths({ program, operands, options }: Invocation, judgement: Judgement): void {
   const has = (...names: readonly string[]) => options.some(({ name }) => names.includes(name));
   const words = operands.map(({ text }) => text);
-  const [first] = words;
   const write = (paths: readonly string[], how?: Deletion) => judgeWrites(paths, judgement, how);
   const isInto = has("-t", "--target-directory", "-d");
-  if (program === "cd" || program === "pushd") enter(first ?? judgement.around.home, judgement);
+  if (program === "cd" || program === "pushd") enter(words[0] ?? judgement.around.home, judgement);
   if (program === "dd") write(words.flatMap((word) => /^of=(.*)/s.exec(word)?.[1] ?? []));
   if (writers.all.includes(program)) write(words);
   if (writers.last.includes(program)) write(isInto ? words : words.slice(1).slice(-1));
   if (program === "mv") write(isInto ? words : words.slice(0, -1), { deletes: true });
   if (writers.delete.includes(program)) write(words, { deletes: true, whole: has("-r", "-R", "--recursive") });
-  if (program === "find" && has("-delete")) write([`${first ?? "."}/${something}`], { deletes: true, whole: true });
+  if (program === "find" && has("-delete")) write([`${words[0] ?? "."}/${something}`], { deletes: true, whole: true });
 }
 
 /** Directories are remembered, not followed: from now on the command may be in any that it ever went to. */
@@ -49,16 +48,7 @@ export function judgeWrites(words: readonly string[], judgement: Judgement, how:
 /** By its letters: the word is a path, or when it is not literal one whose name begins so in a directory. */
 function judgeWrite(word: string, place: string, how: Deletion & { judgement: Judgement }): void {
   const { judgement } = how;
-  const {
-    root,
-    write,
-    home,
-    readonly = [],
-    show = [],
-    tmp = hostTmp,
-    privateTmp = false,
-    allowConfig = false,
-  } = judgement.around;
+  const { root, write, home, readonly = [], show = [], tmp = hostTmp, privateTmp = false } = judgement.around;
   const isExact = isLiteral(word);
   const head = isExact ? word : word.slice(0, markAt(word));
   const cut = isExact ? head.length : head.lastIndexOf("/") + 1;
@@ -73,10 +63,9 @@ function judgeWrite(word: string, place: string, how: Deletion & { judgement: Ju
   if (how.deletes === true && [root, ...write, home].some(holds)) worsen(judgement, "destructive", `deleting ${shown}`);
   const real = hostPath(path, { privateTmp, tmp, write, show });
   const roots = write.filter((one) => isBelow(real, one));
-  const isProtected =
-    roots.some((one) => protectedName(real.slice(one.length)) !== undefined) ||
-    readonly.some((one) => isBelow(real, one));
-  if (!allowConfig && configAt(real, { write, tmp }) !== undefined)
+  const isOwn = roots.some((one) => protectedName(real.slice(one.length)) !== undefined);
+  const isProtected = isOwn || readonly.some((one) => isBelow(real, one));
+  if (judgement.around.allowConfig !== true && configAt(real, { write, tmp }) !== undefined)
     judgement.outside ??= `other programs run what is in ${shown} (--allow-config allows changes)`;
   if (roots.length === 0 || isProtected) judgement.outside ??= isProtected ? `${shown} is read-only` : shown;
 }

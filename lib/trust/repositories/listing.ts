@@ -54,7 +54,7 @@ function sorted(path: string, entries: readonly Dirent[]): Pick<Listing, "direct
     const form = formOfName(entry.name);
     if (form !== undefined) marks.push({ path: join(path, entry.name), form });
     // There may be repositories in what belongs to other tools, as their work trees.
-    const isClosed = form === "git" || form === "koda";
+    const isClosed = form !== undefined && form !== "config";
     if (!isClosed && mayBeDirectory(entry) && !isOdd(entry.name)) directories.push(join(path, entry.name));
   }
   if (isLaidOutBare(entries.map(({ name }) => name))) marks.push({ path, form: "bare" });

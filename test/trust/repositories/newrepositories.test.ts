@@ -182,7 +182,7 @@ describe("a repository that appears", () => {
     expect(run.findings.find(({ kind }) => kind === "quarantined")).toMatchObject({
       reason: expect.stringContaining("more than 2000"),
     });
-  });
+  }, 30_000);
 
   test("by a hard link to a symlink that was there is judged where it is", async () => {
     await using run = await begin({

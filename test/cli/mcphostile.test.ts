@@ -1,0 +1,153 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { binary, checkLines, exec, type Line, using } from "../support/koda.ts";
+import { serverOf } from "../support/mcp.ts";
+import type { McpPlan } from "../support/mcp-program.ts";
+import { call, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { configure, makePlace } from "../support/place.ts";
+import { memoryOf } from "../support/proxyprocess.ts";
+import { finished, spawnIn } from "../support/run.ts";
+import { processesNaming } from "../support/shell.ts";
+
+const results = (events: readonly Line[]) => events.filter((event) => event.type === "tool.end");
+const reading = { readOnlyHint: true };
+
+/** All that koda may ever hold. */
+const mostMegabytes = 120;
+
+const message = (rest: object) => JSON.stringify({ jsonrpc: "2.0", ...rest });
+const padding = "x".repeat(900);
+const floods: readonly { what: string; floods: NonNullable<McpPlan["floods"]>; isUsable?: true }[] = [
+  {
+    what: "log messages",
+    floods: { line: message({ method: "notifications/message", params: { level: "info", data: padding } }) },
+    isUsable: true,
+  },
+  { what: "text on stdout", floods: { line: padding }, isUsable: true },
+  { what: "text on stderr", floods: { line: padding, to: "stderr" }, isUsable: true },
+  { what: "changes of its tools", floods: { line: message({ method: "notifications/tools/list_changed" }) } },
+  {
+    what: "progress of nothing",
+    floods: { line: message({ method: "notifications/progress", params: { progressToken: 1, progress: 1 } }) },
+  },
+  { what: "answers that were never asked for", floods: { line: message({ id: 4_242, result: { padding } }) } },
+  { what: "requests", floods: { line: message({ id: 1, method: "ping" }) } },
+  { what: "messages of no kind", floods: { line: message({ padding }) } },
+];
+
+test.each(floods)(
+  "a server that sends $what without a pause costs neither the run nor its memory",
+  async ({ floods, isUsable }) => {
+    await using place = makePlace();
+    const echo = { name: "echo", does: "echo", annotations: reading } as const;
+    configure(place, { mcp: { servers: { s: serverOf({ floods, tools: [echo] }, { call_timeout: "10s" }) } } });
+    const { promise, resolve } = Promise.withResolvers<number>();
+    let peak = 0;
+    await using model = await startModelServer(async (_, index) => {
+      peak = memoryOf(await promise, "VmHWM");
+      if (index === 3) return say("Done.");
+      return [call("s__echo", { n: index }), call("Bash", { command: `sleep 0.3; echo ${index}` })];
+    });
+    const child = spawnIn(place, [binary, "exec", "--json", ...using(model), "go"]);
+    resolve(child.pid);
+    const { events, end } = checkLines(await finished(child));
+    expect(end.status).toBe("done");
+    const ok = results(events).flatMap((event) => (event.ok ? [event.tool] : []));
+    expect(ok.filter((tool) => tool === "Bash")).toHaveLength(3);
+    if (isUsable) expect(ok.filter((tool) => tool === "s__echo")).toHaveLength(3);
+    expect(peak).toBeLessThan(mostMegabytes);
+  },
+  30_000,
+);
+
+test("messages that no client expects cost at most their call", async () => {
+  await using place = makePlace();
+  const tools = (["nest", "stray", "echo"] as const).map((does) => ({ name: does, does, annotations: reading }));
+  const deep = serverOf({ tools: [{ name: "deep", deep: 600 }] });
+  configure(place, { mcp: { servers: { s: serverOf({ tools }), t: serverOf({ tools }), deep } } });
+  await using model = await startModelServer([
+    call("s__nest"),
+    call("t__stray"),
+    call("t__echo", { n: 1 }),
+    say("Done."),
+  ]);
+  const { events, end } = await exec(place, model, ["go"]);
+  const nested = "it sent a message that cannot be read: it is nested more than 1,000 levels deep";
+  expect(end).toMatchObject({ status: "done", mcp: [{ name: "deep", status: "failed", error: nested }] });
+  expect(results(events).map(({ summary }) => summary)).toEqual([expect.stringContaining(nested), "first", '{"n":1}']);
+});
+
+test("thousands of tools and a description of megabytes cost a notice and some lines of the prompt", async () => {
+  await using place = makePlace();
+  const wordy = [{ name: "wordy", wordy: 5 * 2 ** 20 }];
+  const servers = { many: serverOf({ many: 10_000 }), wordy: serverOf({ tools: wordy }, { required: true }) };
+  configure(place, { mcp: { servers } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({ message: expect.stringContaining("9,488 tools beyond the first 512") });
+  expect(model.requests[0]?.raw).toContain("wordy__wordy");
+  expect(model.requests[0]?.raw.length).toBeLessThan(100_000);
+});
+
+test("a call that ignores its cancellation is given up, and its program is gone after the run", async () => {
+  await using place = makePlace();
+  const log = join(place.project, "log");
+  const hang = { tools: [{ name: "hang", does: "hang" }] } as const;
+  const servers = { s: serverOf({ log, ...hang }, { call_timeout: "300ms" }), t: serverOf({ log, ...hang }) };
+  configure(place, { mcp: { servers } });
+  const isCancelled = `until grep -q notifications/cancelled log; do sleep 0.05; done`;
+  await using model = await startModelServer([
+    call("s__hang"),
+    call("Bash", { command: isCancelled }),
+    call("t__hang"),
+  ]);
+  const { events, end } = await exec(place, model, ["--timeout", "3s", "go"]);
+  const [timedOut, bash] = results(events);
+  expect(timedOut).toMatchObject({ ok: false, summary: expect.stringContaining("timed out") });
+  expect(bash).toMatchObject({ ok: true });
+  expect(end).toMatchObject({ status: "limit", exit: 124 });
+  expect(end.duration_ms).toBeLessThan(8_000);
+  expect(processesNaming(log)).toEqual([]);
+}, 15_000);
+
+test("a server that dies in a call is there again for a later one, with the same tools", async () => {
+  await using place = makePlace();
+  const tools = (["die", "echo"] as const).map((does) => ({ name: does, does, annotations: reading }));
+  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
+  await using model = await startModelServer([
+    call("s__die"),
+    call("s__echo", { n: 1 }),
+    call("Bash", { command: "sleep 1.5" }),
+    call("s__echo", { n: 2 }),
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  const [died, soon, , later] = results(events).map(({ summary }) => summary);
+  expect(died).toContain("exited with 3: out of cheese");
+  expect(soon).toContain("it is not connected (exited with 3: out of cheese); koda goes on trying to connect");
+  expect(later).toBe('{"n":2}');
+  expect(events.filter((event) => event.type === "notice" && event.code === "tools")).toEqual([]);
+});
+
+test.each([
+  ["at once", { exits: 1 }],
+  ["when its tools are known", { brief: true, tools: [{ name: "echo" }] }],
+] as const)(
+  "a server that exits %s is started again less and less often",
+  async (_, plan) => {
+    await using place = makePlace();
+    const starts = join(place.project, "starts");
+    configure(place, { mcp: { servers: { s: serverOf({ starts, ...plan }) } } });
+    await using model = await startModelServer([call("Bash", { command: "sleep 5" }), say("Done.")]);
+    const { end } = await exec(place, model, ["go"]);
+    expect(end.status).toBe("done");
+    // After 0.5, 1, 2 and 4 s of rest.
+    const count = readFileSync(starts, "utf8").length;
+    expect(count).toBeGreaterThan(1);
+    expect(count).toBeLessThanOrEqual(5);
+  },
+  15_000,
+);
