@@ -300,3 +300,17 @@ test("with expose list two tools stand for many, and what they call is judged as
   expect(texts[5]).toContain('No MCP server has the tool "s__echp" (did you mean s__echo?)');
   expect(texts[6]).toContain('No MCP server has the tool "s__t1"');
 });
+
+test("a tool whose name another server has taken is named and left out", async () => {
+  await using place = makePlace();
+  const servers = { a: serverOf({ tools: [{ name: "_x" }] }), a_: serverOf({ tools: [{ name: "x" }, { name: "y" }] }) };
+  configure(place, { mcp: { servers } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events, end } = await exec(place, model, ["go"]);
+  expect(end.status).toBe("done");
+  expect(startOf(events).tools.filter((name) => name.startsWith("a_"))).toEqual(["a___x", "a___y"]);
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({
+    message: 'Some tools of the MCP server "a_" are not offered: "x": it has the name of another',
+  });
+});
