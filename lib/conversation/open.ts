@@ -87,7 +87,8 @@ export async function openConversation(
       servers: servers?.statuses ?? [],
       plugins: definitions.plugins,
     }),
-    environment: () => environmentItem(session, { ...facts, instructions: toolkit.told(), allowance, info }),
+    environment: () =>
+      environmentItem(session, { ...facts, instructions: toolkit.currentInstructions(), allowance, info }),
     skills: definitions.skills,
     prompts: definitions.prompts,
     settings,

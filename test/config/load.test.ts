@@ -354,6 +354,14 @@ const refused: [content: unknown, problem: string][] = [
   [[1], "the top level is [1], expected an object"],
   ["null", "the top level is null, expected an object"],
   [{ limits: [] }, '"limits" is [], expected an object'],
+  [
+    { mcp: { servers: { a: { env: ["TOKEN=secret"] } } } },
+    '"mcp.servers.a.env" is not an object (the value is not shown',
+  ],
+  [
+    { providers: { p: { headers: "X-Key: secret" } } },
+    '"providers.p.headers" is not an object (the value is not shown',
+  ],
   [{ model: "" }, '"model" is "", expected a non-empty string, or null'],
   [{ mode: "yolo" }, '"mode" is "yolo", expected one of "plan", "safe", "auto"'],
   [{ limits: { max_turns: 0 } }, '"limits.max_turns" is 0, expected a positive integer'],
