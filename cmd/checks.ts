@@ -7,6 +7,7 @@ import { loadConfig } from "../lib/config/load.ts";
 import { databaseFile, projectConfigFile, userConfigFile } from "../lib/config/paths.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError, messageOf, reasonOf } from "../lib/errors.ts";
+import { findProgram, safeSearchPath } from "../lib/files/program.ts";
 import { endpointOf } from "../lib/model/address.ts";
 import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
 import { keySource } from "../lib/model/key.ts";
@@ -150,10 +151,10 @@ function checkTemporary(): CheckResult {
   }
 }
 
-/** A program that a run uses if it is installed. */
-function checkProgram(name: string, { env }: CurrentProject, withoutIt: string): CheckResult {
-  const program = Bun.which(name, { PATH: env["PATH"] ?? "" });
-  if (program !== null) return { status: "ok", message: program };
+/** A program that a run uses if it is installed, and not in the project. */
+function checkProgram(name: string, { env, root }: CurrentProject, withoutIt: string): CheckResult {
+  const program = findProgram(name, safeSearchPath(env["PATH"] ?? "", [root]), [root]);
+  if (program !== undefined) return { status: "ok", message: program };
   return { status: "warn", message: `not found: ${withoutIt}`, fix: `install ${name}` };
 }
 

@@ -717,6 +717,26 @@ for (const [group, rows] of Object.entries(groups))
     test.each(Object.entries(rows))("%s", async (_, row) => await turns.take(() => judge(row)), 120_000);
   });
 
+/** Without koda's care the same repositories do start their programs. */
+const unguarded: readonly [name: string, row: Repository | undefined, argv: readonly string[]][] = [
+  ["git status obeys core.fsmonitor", git["core.fsmonitor"], ["git", "status"]],
+  ["git obeys the configuration of a bare repository", git["a bare repository"], ["git", "--work-tree=.", "status"]],
+  ["git add runs a filter", git["filters and diffs by .gitattributes"], ["sh", "-c", "touch other && git add other"]],
+  ["a shell obeys a PATH with a dot", paths["a PATH with a dot"], ["/bin/sh", "-c", "git"]],
+  ["Bun obeys bunfig.toml", runtime["a bunfig.toml that preloads"], [process.execPath, "started.ts"]],
+];
+
+test.concurrent.each(unguarded)("control: %s", async (_, row, argv) => {
+  if (row === undefined) throw new Error("There is no such repository.");
+  await using stages = await stageOf(row);
+  const { stage } = stages;
+  row.put(stage);
+  stage.write("started.ts", "");
+  const env = { ...stage.env, ...row.env?.(stage) };
+  await Bun.spawn([...argv], { cwd: stage.root, env, stdout: "ignore", stderr: "ignore" }).exited;
+  expect(stage.hasStarted()).toBe(true);
+});
+
 /** Other commands that look at the project, and their exit codes where its configuration cannot be read. */
 const commands: readonly [args: readonly string[], unreadable: number][] = [
   [["doctor"], 1],
