@@ -8,10 +8,16 @@ import { formatUrl, hostOf, parseUrl, resolveReference, type WebUrl } from "../t
 import type { FetchLike } from "./client.ts";
 import type { ServerHeaders } from "./headers.ts";
 import { mostMessageBytes } from "./limits.ts";
+import { pace } from "./pace.ts";
 import { reaching } from "./reach.ts";
 
 /** The user has named the server, not a file of the project. */
-type ServerReach = { egress: WayOut; isUsers: boolean };
+type ServerReach = {
+  egress: WayOut;
+  isUsers: boolean;
+  /** The server knows the session no more: only a new connection helps. */
+  onForgotten: () => void;
+};
 
 type ServerFetch = FetchLike & Disposable;
 
@@ -19,7 +25,7 @@ type ServerFetch = FetchLike & Disposable;
  * A fetch for one server, over connections that the rules for the network allow and that are kept between requests.
  * The platform's fetch looks names up by itself, after they were judged.
  */
-export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHeaders): ServerFetch {
+export function serverFetch({ egress, isUsers, onForgotten }: ServerReach, headers: ServerHeaders): ServerFetch {
   const agents = new Map<string, Agent>();
   const agentFor = (url: WebUrl) => {
     const key = `${url.scheme}://${url.target.host.text}:${url.target.port}`;
@@ -27,10 +33,17 @@ export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHea
     agents.set(key, agent);
     return agent;
   };
+  let unanswered = 0;
   const ask = async (url: WebUrl, init: RequestInit) => {
-    const own = new Headers(init.headers);
-    for (const [name, value] of Object.entries(await headers.current())) own.set(name, value);
-    return await exchange(url, { ...init, headers: own }, agentFor(url));
+    if (unanswered >= mostUnanswered) throw new Error(`it has left ${mostUnanswered} requests unanswered`);
+    unanswered++;
+    try {
+      const own = new Headers(init.headers);
+      for (const [name, value] of Object.entries(await headers.current())) own.set(name, value);
+      return await exchange(url, { ...init, headers: own }, agentFor(url));
+    } finally {
+      unanswered--;
+    }
   };
   const signedIn = async (url: WebUrl, init: RequestInit) => {
     const response = await ask(url, init);
@@ -44,6 +57,10 @@ export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHea
     for (let redirects = 0; ; redirects++) {
       const response = await signedIn(url, init);
       if (response.status === 401) throw new KodaError("config", headers.refusal);
+      if (response.status === 404 && init.method === "POST" && new Headers(init.headers).has("mcp-session-id")) {
+        onForgotten();
+        throw new Error(forgotten);
+      }
       const next = redirectOf(response, url);
       if (next === undefined) return response;
       await response.body?.cancel();
@@ -57,6 +74,11 @@ export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHea
     },
   });
 }
+
+export const forgotten = "it has forgotten the session (HTTP 404); koda connects to it again";
+
+/** More than there are calls at a time. A server that asks without a pause makes koda send an answer to each. */
+const mostUnanswered = 64;
 
 function serverUrl(text: string): WebUrl {
   const url = parseUrl(text);
@@ -139,26 +161,40 @@ function headersOf(headers: IncomingMessage["headers"]): Headers {
   return result;
 }
 
-/** A body whose events, or which as a whole, are no longer than a message may be. */
+/** A body whose events, or which as a whole, are no longer than a message may be, read no faster than koda may. */
 function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
   const isStream = reply.headers["content-type"]?.startsWith("text/event-stream") === true;
+  const rest = pace();
+  let resting: Promise<void> | undefined;
   let length = 0;
   return new ReadableStream<Uint8Array>({
     start(controller) {
       reply.on("data", (piece: Buffer) => {
-        const lineEnd = isStream ? piece.lastIndexOf(newline) : -1;
-        length = lineEnd === -1 ? length + piece.length : piece.length - lineEnd;
+        const { count, end } = isStream ? eventsIn(piece) : { count: 0, end: 0 };
+        length = count === 0 ? length + piece.length : piece.length - end;
         if (length > mostMessageBytes)
           return reply.destroy(new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`));
+        resting = rest(piece.length + count * eventBytes);
         controller.enqueue(piece);
-        if ((controller.desiredSize ?? 1) <= 0) reply.pause();
+        reply.pause();
       });
       reply.once("end", () => controller.close());
       reply.once("error", (error) => controller.error(error));
     },
-    pull: () => void reply.resume(),
+    async pull() {
+      await resting;
+      reply.resume();
+    },
     cancel: () => void reply.destroy(),
   });
 }
 
-const newline = 10;
+/** The events that end in a piece, and the place where the last one does: a blank line. */
+function eventsIn(piece: Buffer): { count: number; end: number } {
+  const ends = [...piece.toString("latin1").matchAll(/\r\n\r?\n|\n\r?\n|\r\r/g)];
+  const last = ends.at(-1);
+  return { count: ends.length, end: last === undefined ? 0 : last.index + last[0].length };
+}
+
+/** The work of one event, as so many bytes: the answer to a server's request is a request of its own. */
+const eventBytes = 16 * 2 ** 10;

@@ -37,9 +37,8 @@ function isEnabled(tool: string, { config: { enabledTools, disabledTools } }: Se
   return (enabledTools === undefined || enabledTools.includes(tool)) && !disabledTools.includes(tool);
 }
 
-/** A provider refuses the whole request for one bad schema; of tasks the library has only what servers need. */
-async function faultOf({ inputSchema, execution }: ToolDefinition): Promise<string | undefined> {
-  if (execution?.taskSupport === "required") return "it runs only as a task, which koda cannot start";
+/** A provider refuses the whole request for one bad schema. */
+async function faultOf({ inputSchema }: ToolDefinition): Promise<string | undefined> {
   if (JSON.stringify(inputSchema).length > longestSchema)
     return `its schema is longer than ${longestSchema} characters`;
   const fault = await schemaFault(inputSchema);

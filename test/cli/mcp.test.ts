@@ -177,6 +177,35 @@ test("a tool with a schema that a provider would refuse is named and left out", 
   expect(notice).toMatchObject({ message: expect.stringMatching(/"loop": .*"dangling": .*"good": it has the name/) });
 });
 
+test("what a server says of its tools may be loose, and of their results untrue", async () => {
+  await using place = makePlace();
+  const content = [{ type: "text", text: "as text" }];
+  const outputSchema = {
+    type: "object",
+    properties: { n: { $ref: "#/nowhere", pattern: "^(a+)+$" } },
+    required: ["n"],
+  };
+  const tools = [
+    { name: "bare", title: null, description: null, annotations: null, inputSchema: {}, result: { content } },
+    { name: "hints", annotations: { title: null, readOnlyHint: true }, inputSchema: null, result: { content } },
+    { name: "other", outputSchema, result: { content, structuredContent: { n: "a".repeat(60) } } },
+    { name: "nothing", outputSchema, result: { content, structuredContent: null } },
+    { name: "list", outputSchema: { type: "array" }, result: { content } },
+  ];
+  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
+  await using model = await startModelServer([tools.map(({ name }) => call(`s__${name}`)), say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  const texts = Object.fromEntries(results(events).map(({ tool, summary }) => [tool, summary]));
+  const structured = `{"n":"${"a".repeat(60)}"}`;
+  expect(texts).toEqual({
+    s__bare: "as text",
+    s__hints: "as text",
+    s__other: structured,
+    s__nothing: "as text",
+    s__list: "as text",
+  });
+});
+
 test("the effect that a server declares is judged by the mode", async () => {
   const tools = [
     { name: "look", annotations: { readOnlyHint: true } },
