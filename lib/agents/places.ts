@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, realpathSync } from "node:fs";
+import { lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ProjectTrust } from "../config/trust.ts";
 import { decodeUtf8, wholeCharacters } from "../config/utf8.ts";
@@ -56,7 +56,7 @@ export function findDefinitions(
 ): Found {
   const notices: string[] = [];
   const files = placesOf(kind, request).flatMap((place) => {
-    const { entries, problem } = entriesOf(place, fileOf, request);
+    const { entries, problem } = entriesOf(place, { kind, fileOf }, request);
     if (problem !== undefined) notices.push(`The ${kind} in "${place.shown}" are not read: ${problem}`);
     if (place.scope === "project" && !request.trust.isTrusted) return skip(place, entries, request.trust);
     if (entries.length > mostEntries)
@@ -90,18 +90,20 @@ function placeAt(scope: Place["scope"], path: string, root = ""): Place[] {
 
 type Entries = { entries: { entry: string; file: string }[]; problem?: string };
 
-/** Sorted, so that every run sees the same. Hidden entries and those without a file are none. */
-function entriesOf(
-  { scope, path }: Place,
-  fileOf: (entry: string) => string | undefined,
-  { root }: DefinitionRequest,
-): Entries {
+type Wanted = { kind: DefinitionKind; fileOf: (entry: string) => string | undefined };
+
+/**
+ * Sorted, so that every run sees the same. Hidden entries and those without a file are none, but `plugins/` is koda's
+ * alone: a directory there without its file is a mistake.
+ */
+function entriesOf({ scope, path }: Place, { kind, fileOf }: Wanted, { root }: DefinitionRequest): Entries {
   if (scope === "project" && !isBelow(path, root)) return { entries: [], problem: linkOut };
   try {
     const names = readdirSync(path).filter((name) => !name.startsWith("."));
     const entries = names.sort().flatMap((entry) => {
       const file = fileOf(entry);
-      const isThere = file !== undefined && isEntry(join(path, file));
+      if (file === undefined) return [];
+      const isThere = isEntry(join(path, file)) || (kind === "plugins" && isDirectory(join(path, entry)));
       return isThere ? [{ entry, file }] : [];
     });
     return { entries };
@@ -112,6 +114,10 @@ function entriesOf(
 
 function isEntry(path: string): boolean {
   return unlessRefused(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
+}
+
+function isDirectory(path: string): boolean {
+  return unlessRefused(() => statSync(path, { throwIfNoEntry: false }))?.isDirectory() === true;
 }
 
 const mostNamed = 20;
@@ -144,7 +150,8 @@ function fileAt(place: Place, entry: string, { file, request: { root, hide } }: 
 
 function whyUnreadable(path: string): string {
   const read = readRegularFile(path, 0);
-  return read !== undefined && "problem" in read ? read.problem : "it cannot be read";
+  if (read === undefined) return "there is no such file";
+  return "problem" in read ? read.problem : "it cannot be read";
 }
 
 type Text = { text: string; isCut: boolean };

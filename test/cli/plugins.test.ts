@@ -116,6 +116,16 @@ test("texts of one place are in the order of their priority", async () => {
   expect(model.requests[0]?.raw).toMatch(/Words of b\..*Words of c\..*Words of a\./);
 });
 
+test("a directory without plugin.json is named, and other files are not", async () => {
+  await using place = makePlace();
+  put(userPlugins(place), { "corp/plugins.json": "{}", "README.md": "Ours." });
+  await using model = await startModelServer([say("Done.")]);
+  const { events, end } = await exec(place, model, ["go"]);
+  expect(end.status).toBe("done");
+  const missing = join(userPlugins(place), "corp/plugin.json");
+  expect(noticesOf(events)).toEqual([`The plugin "${missing}" is not loaded: there is no such file`]);
+});
+
 test("a broken plugin is a notice that names the file and the fault", async () => {
   const rows = [
     ["{", "JSON"],
