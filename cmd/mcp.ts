@@ -4,10 +4,12 @@ import { describeSkipped } from "../lib/config/describe.ts";
 import { editConfigFile } from "../lib/config/edit.ts";
 import { type ConfigEntry, entriesIn } from "../lib/config/entries.ts";
 import { formatPath } from "../lib/config/keypath.ts";
-import type { LoadedConfig } from "../lib/config/config.ts";
+import type { LoadedConfig, McpServerConfig } from "../lib/config/config.ts";
 import { loadConfig } from "../lib/config/load.ts";
-import { maskHeader } from "../lib/config/mask.ts";
-import { userConfigFile } from "../lib/config/paths.ts";
+import { maskArgument, maskHeader, maskQuery } from "../lib/config/mask.ts";
+import { configDirectory, userConfigFile } from "../lib/config/paths.ts";
+import { wantedOf } from "../lib/conversation/allowance.ts";
+import { definitionsFor } from "../lib/conversation/definitions.ts";
 import { KodaError } from "../lib/errors.ts";
 import { isSecretHeader } from "../lib/model/headers.ts";
 import { isNamedSecret } from "../lib/shell/env.ts";
@@ -61,13 +63,18 @@ export async function removeServer({ name }: CommandOptions<"mcp remove">): Prom
 /** `koda mcp list`: the servers that a run in this directory would start. */
 export async function listServers({ json, mcpConfig, ...options }: CommandOptions<"mcp list">): Promise<number> {
   const mcpFiles = mcpConfig.map((file) => resolve(file));
-  const loaded = await loadConfig({ ...currentProject(options), bare: false, sets: [], overrides: {}, mcpFiles });
-  const servers = [...loaded.config.mcp.servers.keys()].map((name) => listed(name, loaded));
+  const project = { ...currentProject(options), bare: false };
+  const loaded = await loadConfig({ ...project, sets: [], overrides: {}, mcpFiles });
+  const settings = { ...project, loaded, configDirectory: configDirectory(project) };
+  const definitions = definitionsFor(settings, wantedOf(loaded.config));
+  const servers = [...definitions.servers].map(([name, server]) => listed(name, server, loaded));
   const { skipped } = loaded.project;
-  if (json) {
-    await print(asJson({ servers, skipped }));
-    return 0;
-  }
+  if (json) await print(asJson({ servers, skipped }));
+  else await showServers(servers, skipped);
+  return 0;
+}
+
+async function showServers(servers: readonly ReturnType<typeof listed>[], skipped: readonly string[]): Promise<void> {
   const rows = servers.map(({ name, enabled, transport, target, origin }) => [
     name,
     enabled ? transport : `${transport}, disabled`,
@@ -77,24 +84,16 @@ export async function listServers({ json, mcpConfig, ...options }: CommandOption
   if (rows.length > 0) await print(plain(tableOf([["NAME", "TRANSPORT", "COMMAND OR URL", "FROM"], ...rows])));
   else await printNote("No MCP servers: koda mcp add NAME -- CMD, or koda mcp add NAME --url URL, adds one");
   await printNote(...skipped.map((setting) => `koda: ${describeSkipped(setting)}`));
-  return 0;
 }
 
 /** Parts that may be a secret are masked. */
-function listed(name: string, { config, origins, display }: LoadedConfig) {
-  const key = (part: string) => formatPath(["mcp", "servers", name, part]);
-  const server = config.mcp.servers.get(name);
-  const transport = server?.transport.kind ?? "stdio";
-  const main = key(transport === "stdio" ? "command" : "url");
-  const args = display.get(key("args"));
-  return {
-    name,
-    transport,
-    target: [display.get(main), ...(Array.isArray(args) ? args : [])].join(" "),
-    enabled: server?.enabled ?? true,
-    required: server?.required ?? false,
-    origin: origins.get(main) ?? "default",
-  };
+function listed(name: string, { transport, enabled, required }: McpServerConfig, { origins }: LoadedConfig) {
+  const { kind } = transport;
+  const words =
+    kind === "stdio" ? [transport.command, ...transport.args].map(maskArgument) : [maskQuery(transport.url)];
+  const key = formatPath(["mcp", "servers", name, kind === "stdio" ? "command" : "url"]);
+  const origin = origins.get(key) ?? `plugin ${name}`;
+  return { name, transport: kind, target: words.join(" "), enabled, required, origin };
 }
 
 function entryOf({ command, url, env, header, required }: AddOptions): Record<string, unknown> {

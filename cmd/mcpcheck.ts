@@ -1,6 +1,7 @@
 import { SerialQueue } from "../lib/async/serialqueue.ts";
 import type { McpServerConfig } from "../lib/config/config.ts";
-import { wantedOf } from "../lib/conversation/allowance.ts";
+import { type Allowance, wantedOf } from "../lib/conversation/allowance.ts";
+import { definitionsFor, directoriesOf } from "../lib/conversation/definitions.ts";
 import { hiddenProgram } from "../lib/conversation/hiddenprogram.ts";
 import { startServers } from "../lib/conversation/servers.ts";
 import { assertSandbox } from "../lib/conversation/workspace/confinement.ts";
@@ -35,10 +36,13 @@ type Checked = {
 /** `koda mcp check`: exit 0 when all servers start as a run would start them, else 1. */
 export async function checkServers(options: CheckOptions, stopper: Stopper): Promise<number> {
   const settings = { ...(await groundOf(options)), version, database: inMemory };
-  const { config, project } = settings.loaded;
-  await printNote(...project.skipped.map((setting) => `koda: warning: ${describeSkipped(setting)}`));
-  const configs = chosen(config.mcp.servers, options.name);
-  const checked = configs.size === 0 ? [] : await check(configs, settings, stopper);
+  const allowance = wantedOf(settings.loaded.config);
+  const definitions = definitionsFor(settings, allowance);
+  const warnings = settings.loaded.project.skipped.map(describeSkipped);
+  await printNote(...[...warnings, ...definitions.plugins.notices].map((text) => `koda: warning: ${text}`));
+  const configs = chosen(definitions.servers, options.name);
+  const checking = { configs, settings, allowance, definitionDirectories: directoriesOf(definitions) };
+  const checked = configs.size === 0 ? [] : await check(checking, stopper);
   if (options.json) await print(asJson(checked));
   else if (checked.length === 0) await printNote("No MCP servers to check");
   else await print(await pageOf(checked));
@@ -55,23 +59,34 @@ function chosen(servers: Configs, name: string | undefined): Configs {
   throw new KodaError("usage", `No MCP server "${name}": ${known}`);
 }
 
-async function check(configs: Configs, settings: Settings, { controller: { signal } }: Stopper): Promise<Checked[]> {
+type Checking = {
+  configs: Configs;
+  settings: Settings;
+  allowance: Allowance;
+  /** Commands and servers may read them. */
+  definitionDirectories: readonly string[];
+};
+
+async function check(
+  { configs, settings, allowance, definitionDirectories }: Checking,
+  { controller: { signal } }: Stopper,
+): Promise<Checked[]> {
   const lines = new SerialQueue();
   const post = (event: Parameters<typeof linesOf>[0]) => void lines.run(() => printNote(...linesOf(event)));
-  const allowance = wantedOf(settings.loaded.config);
   try {
     await using workspace = await openWorkspace({
       settings,
       allowance,
+      definitionDirectories,
       accept: (confinement) => assertSandbox(confinement, allowance),
-      keyVariables: keyVariables(settings.loaded.config),
+      keyVariables: keyVariables(settings.loaded.config, configs),
       post,
       reaper: new Reaper(),
       stop: signal,
     });
-    await using servers = await startServers({ settings, workspace, allowance, post }, configs, signal);
+    await using servers = await startServers(configs, { settings, workspace, allowance, post }, signal);
     await servers.attempted(signal);
-    const tools = await servers.toolCounts();
+    const { counts: tools } = await servers.offer();
     const place = { settings, workspace, configs };
     return servers.statuses.map((status) => checkedOf(status, tools.get(status.name) ?? 0, place));
   } finally {

@@ -8,11 +8,10 @@ import { describeEgress } from "../lib/sink/egress.ts";
 /** The parts that commands with a sandbox and without a model share. */
 
 /** A variable that other programs use too is the user's to pass on, unless it is configured for a provider. */
-export function keyVariables(config: Config): string[] {
-  const { providers } = config;
+export function keyVariables({ providers, mcp }: Config, servers = mcp.servers): string[] {
   const rows = providersOf(providers, process.env);
   const ofProviders = rows.filter(({ name, sharedKey }) => !sharedKey || providers.has(name)).flatMap(secretVariables);
-  return [...ofProviders, ...serverVariables(config.mcp.servers)];
+  return [...ofProviders, ...serverVariables(servers)];
 }
 
 /** Lines about refused connections and notices. */

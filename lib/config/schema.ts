@@ -113,7 +113,10 @@ export const keys = {
     ),
     default: "tools",
   },
-  "mcp.servers.*.command": ofUser(t.nonEmptyString, "The program of the server, which runs in the sandbox."),
+  "mcp.servers.*.command": ofUser(
+    t.nonEmptyString,
+    "The program of the server, which runs in the sandbox: [mcp.md](mcp.md).",
+  ),
   "mcp.servers.*.args": ofUser(t.texts, "The arguments of the program."),
   "mcp.servers.*.env.*": ofUser(t.secretText, "A variable of the program; `${VAR}` is replaced by that variable."),
   "mcp.servers.*.cwd": ofUser(t.nonEmptyString, "The directory that the program starts in; the project when absent."),

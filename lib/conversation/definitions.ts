@@ -24,8 +24,10 @@ export type Definitions = {
   hooks: readonly HookConfig[];
 };
 
+type Ground = Pick<Settings, "bare" | "loaded" | "root" | "home" | "configDirectory">;
+
 /** The definitions of a run: the user's, and those of a project that is trusted. */
-export function definitionsFor(settings: Settings, { hide }: Pick<Allowance, "hide">): Definitions {
+export function definitionsFor(settings: Ground, { hide }: Pick<Allowance, "hide">): Definitions {
   const { loaded, bare } = settings;
   const request = { ...settings, trust: loaded.project, hide };
   const plugins = bare ? noPlugins : findPlugins(request);

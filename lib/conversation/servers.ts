@@ -1,10 +1,12 @@
+import { join } from "node:path";
 import type { Instructions } from "../agents/instructions.ts";
 import type { McpServerConfig } from "../config/config.ts";
 import { variablesIn } from "../config/mask.ts";
 import type { Event } from "../engine/event.ts";
 import type { Offer, Servers } from "../mcp/servers.ts";
 import { isSecretHeader } from "../model/headers.ts";
-import { readOnly } from "../sandbox/policy/policy.ts";
+import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
+import { hostTmp } from "../sandbox/policy/reach.ts";
 import type { Tool } from "../tools/tool.ts";
 import { KodaError } from "../errors.ts";
 import { isNamedSecret } from "../shell/env.ts";
@@ -14,6 +16,7 @@ import type { Settings } from "./settings.ts";
 import { toolChoice } from "./tools.ts";
 import type { Workspace } from "./workspace.ts";
 
+type Configs = ReadonlyMap<string, McpServerConfig>;
 type Place = {
   settings: Pick<Settings, "version" | "root" | "env" | "loaded">;
   workspace: Workspace;
@@ -23,14 +26,15 @@ type Place = {
 
 /** Starts the MCP servers, and settles when the first request may be sent. Without any, their code is not loaded. */
 export async function openServers(
-  configs: ReadonlyMap<string, McpServerConfig>,
-  { settings, ...place }: Place & { settings: Settings },
+  configs: Configs,
+  place: Place & { settings: Settings },
   signal: AbortSignal,
 ): Promise<Servers | undefined> {
+  const { settings } = place;
   assertServers(settings, [...configs.keys()]);
   if (configs.size === 0) return undefined;
   await using held = new AsyncDisposableStack();
-  const servers = held.use(await startServers({ settings, ...place }, configs, signal));
+  const servers = held.use(await startServers(configs, place, signal));
   await servers.ready(signal);
   await assertNames(settings, servers);
   held.move();
@@ -39,8 +43,8 @@ export async function openServers(
 
 /** Starts servers where the calls of a run happen. */
 export async function startServers(
+  configs: Configs,
   { settings, workspace, allowance, post }: Place,
-  configs: ReadonlyMap<string, McpServerConfig>,
   signal: AbortSignal,
 ): Promise<Servers> {
   const { Servers } = await import("../mcp/servers.ts");
@@ -51,7 +55,7 @@ export async function startServers(
     version: settings.version,
     root: settings.root,
     env: settings.env,
-    start: (line, options) => shell.open(line, { ...options, policy }),
+    start: (line, options) => shell.open(line, { ...options, env: { ...cachesIn(policy), ...options.env }, policy }),
     egress: { ...workspace.egress.ofTools, onRequest: (request) => workspace.connections.add(request) },
     writable: writableRoots(settings),
     mayStart: async () => (mayWrite ? workspace.guardWriter(signal) : undefined),
@@ -59,8 +63,18 @@ export async function startServers(
   });
 }
 
+/** Programs that fetch a server (`npx`, `uvx`) keep it in the user's home, where nothing can be written. */
+function cachesIn({ privateTmp, tmp }: Policy): Record<string, string> {
+  const place = privateTmp ? hostTmp : tmp;
+  return {
+    npm_config_cache: join(place, "npm-cache"),
+    UV_CACHE_DIR: join(place, "uv-cache"),
+    DENO_DIR: join(place, "deno-cache"),
+  };
+}
+
 /** The variables that may hold a secret of a server: commands never see them. */
-export function serverVariables(servers: ReadonlyMap<string, McpServerConfig>): string[] {
+export function serverVariables(servers: Configs): string[] {
   return [...servers.values()].flatMap(({ transport }) => {
     const texts = transport.kind === "http" ? transport.headers : transport.env;
     const isSecret = transport.kind === "http" ? isSecretHeader : isNamedSecret;

@@ -1,30 +1,29 @@
-import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { Model, ModelInfo } from "../model/model.ts";
-import { textOfParts } from "../session/content.ts";
 import type { ActiveSkill, Item } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Catalog } from "../tools/catalog.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import type { Gate } from "../trust/gate.ts";
+import { accept } from "./accept.ts";
 import type { AnswerJudge } from "./answer.ts";
 import type { Changes } from "./changes.ts";
 import type { Compaction } from "./compaction.ts";
 import { renewCatalog } from "./catalogchange.ts";
+import { confirm } from "./confirm.ts";
 import { dispatch, type RepositoryGuard } from "./dispatch.ts";
-import { failureField } from "./end.ts";
 import type { Event, Events, Figures } from "./event.ts";
 import type { KeyWatch } from "./exposure.ts";
-import { hookNote } from "./hooknote.ts";
-import { type Hooks, runEndHooks, runHooks } from "./hooks.ts";
+import type { Hooks } from "./hooks.ts";
 import { onlyFinishes } from "./finishing.ts";
 import type { AnswerJudgement } from "./judgement.ts";
 import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
 import type { LoopGuard } from "./loop.ts";
-import { type Failure, type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
-import { type Verification, verify } from "./verify.ts";
+import { type Outcome, outcomeOfError, outcomeOfFailure } from "./outcome.ts";
+import { recordEnd, tellTurnEnd, turnEnd } from "./turnend.ts";
+import type { Verification } from "./verify.ts";
 import { foreseeRequest } from "./request.ts";
 import { circumstancesOf, type Task } from "./task.ts";
 
@@ -176,64 +175,6 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
   }
 }
 
-/** The end of a turn is not final when input came after its request, or when it does not pass the user's check. */
-async function* confirm(
-  turn: Turn,
-  end: Exclude<AnswerJudgement, { kind: "again" }>,
-  signal: AbortSignal,
-): AsyncGenerator<Event, AnswerJudgement | undefined> {
-  const { inbox, judge, events } = turn;
-  const late = yield* events.until(unlessAborted(inbox.takeLast(), signal));
-  yield* accept(turn, late, signal);
-  if (late.length === 0) {
-    const judgement = end.kind === "answer" ? yield* approve(turn, end, signal) : end;
-    if (judgement.kind !== "answer" || inbox.isEmpty) return judgement;
-  }
-  judge.takeBack();
-  // Another answer is verified from the start.
-  if (turn.verification !== undefined) Object.assign(turn.verification, { attempts: 0, passed: false });
-  return undefined;
-}
-
-type Answer = Extract<AnswerJudgement, { kind: "answer" }>;
-
-/** The user's hooks may send the model on once. Then the user's check has the last word, on what hooks wrote too. */
-async function* approve(turn: Turn, answer: Answer, signal: AbortSignal): AsyncGenerator<Event, AnswerJudgement> {
-  const { progress, session, judge } = turn;
-  if (!progress.hasToldStop) {
-    progress.hasToldStop = true;
-    progress.text = answer.text;
-    const { denied, context } = yield* runHooks(turn, { on: "stop", last_message: answer.text }, signal);
-    if (context !== undefined) session.append(hookNote("stop", context));
-    if (denied !== undefined) {
-      judge.takeBack();
-      return { kind: "again", note: `${hookNote("stop", denied.reason).text}\n\n${endAgain}` };
-    }
-  }
-  return yield* verify(turn, answer, signal);
-}
-
-const endAgain = "Go on with the task, then end it again with your whole final answer: it replaces the last one.";
-
-/** New input becomes a part of the history, unless a hook denies it. */
-async function* accept(turn: Turn, inputs: readonly Prompt[], signal: AbortSignal): AsyncGenerator<Event> {
-  const { session } = turn;
-  for (const parts of inputs) {
-    const { denied, context } = yield* runHooks(turn, { on: "prompt", prompt: textOfParts(parts) }, signal);
-    if (denied !== undefined) {
-      yield {
-        type: "notice",
-        level: "warn",
-        code: "hook",
-        message: `New input was not added, denied by the ${denied.rule}`,
-      };
-      continue;
-    }
-    session.append({ kind: "user", parts }, ...(context === undefined ? [] : [hookNote("prompt", context)]));
-    yield { type: "notice", level: "info", code: "input", message: "New input was added to the conversation" };
-  }
-}
-
 const lastRequest =
   "This is your last reply: no more tools can be used. Say what was done, what was found, and what is left to do.";
 
@@ -245,41 +186,4 @@ function answered({ text, output, incomplete }: Extract<AnswerJudgement, { kind:
 function defect(error: unknown): Event {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { type: "notice", level: "error", code: "internal", message };
-}
-
-type TurnOver = { opening: readonly Item[]; outcome: Outcome };
-
-/** The files that these hooks write are changes of the turn. */
-async function* tellTurnEnd(turn: Turn, { opening, outcome }: TurnOver, parent: AbortSignal): AsyncGenerator<Event> {
-  if (turn.hooks?.has("turn.end") !== true) return;
-  const { parts = [] } = opening.find((item) => item.kind === "user") ?? {};
-  const said = { input: textOfParts(parts), last_message: outcome.text };
-  const ended =
-    outcome.status === "done"
-      ? { reason: "complete" }
-      : { reason: reason[outcome.status], error: shownError(outcome.error) };
-  yield* runEndHooks(turn, { on: "turn.end", ...said, ...ended }, parent);
-}
-
-function shownError({ code, message }: Failure): Pick<Failure, "code" | "message"> {
-  return { code, message };
-}
-
-const reason = { failed: "error", limit: "limit", cancelled: "cancelled" } as const;
-
-/** A turn whose end cannot be recorded has failed; its text is kept. */
-function recordEnd({ session, changes }: Turn, outcome: Outcome, signal: AbortSignal): Outcome {
-  const files = changes.count;
-  try {
-    if (outcome.status === "done") session.endTurn("complete", { files });
-    else session.endTurn(reason[outcome.status], { files, error: outcome.error });
-    return outcome;
-  } catch (error) {
-    return outcomeOfError(error, signal, outcome.text);
-  }
-}
-
-function turnEnd(turn: number, outcome: Outcome): Event {
-  if (outcome.status === "done") return { type: "turn.end", turn, reason: "complete" };
-  return { type: "turn.end", turn, reason: reason[outcome.status], error: failureField(outcome.error) };
 }

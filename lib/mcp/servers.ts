@@ -14,6 +14,8 @@ export type ServerStatus = { name: string; status: "connected" | "connecting" | 
 /** The tools of all servers at one time: the same object until something has changed. */
 export type Offer = {
   tools: readonly Tool[];
+  /** The number of tools of each server. */
+  counts: ReadonlyMap<string, number>;
   /** Puts such tools behind two that list and call them. */
   listed: (tools: readonly Tool[]) => readonly Tool[];
 };
@@ -58,16 +60,6 @@ export class Servers implements AsyncDisposable {
     await unlessAborted(Promise.all(this.#servers.map(({ attempted }) => attempted)), signal);
   }
 
-  /** The number of tools that each server offers. */
-  async toolCounts(): Promise<ReadonlyMap<string, number>> {
-    // It tells what is wrong with the others.
-    await this.offer();
-    const counts = this.#servers.map(
-      async (server) => [server.name, (await serverTools(server)).tools.length] as const,
-    );
-    return new Map(await Promise.all(counts));
-  }
-
   get statuses(): readonly ServerStatus[] {
     return this.#servers.map(({ name, state }) => ({ name, ...state }));
   }
@@ -101,13 +93,15 @@ export class Servers implements AsyncDisposable {
   async #compose(): Promise<Offer> {
     const known = this.#servers.filter(({ definitions }) => definitions !== undefined);
     const tools: Tool[] = [];
+    const counts = new Map<string, number>();
     for (const server of known) {
-      const { tools: own, faults } = await serverTools(server);
+      const { tools: own, faults } = await serverTools(server, tools);
       tools.push(...own);
+      counts.set(server.name, own.length);
       if (faults.length > 0)
         this.#tell(`Some tools of the MCP server "${server.name}" are not offered: ${faults.slice(0, 5).join("; ")}`);
     }
-    return { tools: [...tools, ...resourceTools(known)], listed: listedTools };
+    return { tools: [...tools, ...resourceTools(known)], counts, listed: listedTools };
   }
 
   #tell(message: string): void {

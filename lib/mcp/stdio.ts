@@ -24,6 +24,7 @@ export class StdioTransport implements Transport {
   #reading: Promise<void> | undefined;
   #fault: string | undefined;
   #unsent = 0;
+  #isClosing = false;
 
   constructor(start: Start) {
     this.#start = start;
@@ -55,6 +56,7 @@ export class StdioTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#program?.stop();
     await this.#reading;
   }
@@ -72,7 +74,9 @@ export class StdioTransport implements Transport {
     await program.stop();
     const { exitCode, signal, stopped } = await program.ended;
     const isOwn = stopped === undefined;
-    this.#fault = !isOwn ? fault : signal === undefined ? `exited with ${exitCode}` : `was killed by ${signal}`;
+    if (isOwn) this.#fault = signal === undefined ? `exited with ${exitCode}` : `was killed by ${signal}`;
+    // One that was closed had no fault of its own.
+    else if (!this.#isClosing) this.#fault = fault;
     this.onclose?.();
   }
 

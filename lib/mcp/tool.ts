@@ -11,13 +11,17 @@ import { resultOf } from "./result.ts";
 import type { Server } from "./server.ts";
 
 /** A server's tools for the model, and what is wrong with those that cannot be offered. */
-export async function serverTools(server: Server): Promise<{ tools: readonly Tool[]; faults: readonly string[] }> {
+export async function serverTools(
+  server: Server,
+  taken: readonly Tool[],
+): Promise<{ tools: readonly Tool[]; faults: readonly string[] }> {
   const tools = new Map<string, Tool>();
+  const isTaken = (name: string) => tools.has(name) || taken.some((tool) => tool.name === name);
   const faults: string[] = [];
   for (const definition of (server.definitions?.tools ?? []).slice(0, mostTools)) {
     if (!isEnabled(definition.name, server)) continue;
     const name = toolName(server.name, definition.name);
-    const fault = tools.has(name) ? "it has the name of another" : await faultOf(definition);
+    const fault = isTaken(name) ? "it has the name of another" : await faultOf(definition);
     if (fault === undefined) tools.set(name, toolOf(name, definition, server));
     else faults.push(`"${visibleLine(definition.name).slice(0, 100)}": ${fault}`);
   }

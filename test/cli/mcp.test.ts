@@ -77,7 +77,7 @@ test("a server that takes longer than a second is connecting, and its tools come
   const late = serverOf({ late: 1_200, tools: [{ name: "echo", does: "echo" }], instructions: "Echo twice." });
   configure(place, { mcp: { servers: { slow: late, hanging: serverOf({ silent: true }) } } });
   await using model = await startModelServer([
-    call("Bash", { command: "sleep 1.5" }),
+    call("Bash", { command: "sleep 2" }),
     call("slow__echo", { b: 2 }),
     say("Done."),
   ]);
@@ -118,7 +118,7 @@ test("a server that changes its tools changes them with the next request", async
   configure(place, { mcp: { servers: { s: serverOf(plan) } } });
   await using model = await startModelServer([
     call("s__grow"),
-    call("Bash", { command: "sleep 0.3" }),
+    call("Bash", { command: "sleep 1" }),
     [call("s__new", { c: 3 }), call("s__old")],
     say("Done."),
   ]);
@@ -328,4 +328,18 @@ test("with expose list two tools stand for many, and what they call is judged as
   expect(texts[4]).toStartWith("Denied: destructive: the MCP server");
   expect(texts[5]).toContain('No MCP server has the tool "s__echp" (did you mean s__echo?)');
   expect(texts[6]).toContain('No MCP server has the tool "s__t1"');
+});
+
+test("a tool whose name another server has taken is named and left out", async () => {
+  await using place = makePlace();
+  const servers = { a: serverOf({ tools: [{ name: "_x" }] }), a_: serverOf({ tools: [{ name: "x" }, { name: "y" }] }) };
+  configure(place, { mcp: { servers } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events, end } = await exec(place, model, ["go"]);
+  expect(end.status).toBe("done");
+  expect(startOf(events).tools.filter((name) => name.startsWith("a_"))).toEqual(["a___x", "a___y"]);
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({
+    message: 'Some tools of the MCP server "a_" are not offered: "x": it has the name of another',
+  });
 });

@@ -207,6 +207,13 @@ test("check says where the sandbox does not see a server's program", async () =>
   expect(existsSync(join(place.home, ".local/share/koda/koda.db"))).toBe(false);
 });
 
+test("a server that does not answer in time is told so", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { silent: serverOf({ silent: true }, { start_timeout: "300ms" }) } } });
+  const { exit, stdout } = await mcp(place, "check");
+  expect({ exit, stdout }).toEqual({ exit: 1, stdout: expect.stringContaining("timed out") });
+});
+
 test("names of servers are completed", async () => {
   await using place = makePlace();
   configure(place, { mcp: { servers: { one: { command: "x" }, two: { url: "https://y" } } } });

@@ -45,6 +45,20 @@ test("--mcp-config adds servers, with --bare too, and is kept on the line that c
   expect(names(second.events)).toEqual(["d", "a", "b"]);
 });
 
+test("programs that fetch a server have a cache that they can write to", async () => {
+  const run = [{ name: "run", does: "run", annotations: { readOnlyHint: true } }] as const;
+  const command = 'for cache in "$npm_config_cache" "$UV_CACHE_DIR"; do mkdir -p "$cache" && echo made "$cache"; done';
+  for (const mode of ["auto", "plan"]) {
+    await using place = makePlace();
+    configure(place, { mcp: { servers: { s: serverOf({ tools: run }, { env: { UV_CACHE_DIR: "own" } }) } } });
+    await using model = await startModelServer([call("s__run", { command }), say("Done.")]);
+    const { events } = await exec(place, model, ["--mode", mode, "go"]);
+    const [result] = events.filter((event) => event.type === "tool.end");
+    expect(result?.summary, mode).toContain("made /tmp/npm-cache");
+    if (mode === "auto") expect(result?.summary).toContain("made own");
+  }
+});
+
 test("a mistake in a file of servers ends the start with its name and the key", async () => {
   await using place = makePlace({ "a.json": '{"mcpServers": {"a": {"command": 1}}}' });
   await using model = await startModelServer([]);

@@ -136,7 +136,7 @@ test("a server that dies in a call is there again for a later one, with the same
   await using model = await startModelServer([
     call("s__die"),
     call("s__echo", { n: 1 }),
-    call("Bash", { command: "sleep 1.5" }),
+    call("Bash", { command: "sleep 2" }),
     call("s__echo", { n: 2 }),
     say("Done."),
   ]);

@@ -97,7 +97,7 @@ describe.each(rows)("servers from npm over stdio, in the tier $tier as $user", (
   });
 });
 
-test("everything does the same over HTTP", async () => {
+test("everything does the same over HTTP, unless the network's rules deny it", async () => {
   await using place = makePlace();
   await using server = await startEverything(place);
   configure(place, { mcp: { servers: { all: { url: server.url } } } });
@@ -105,6 +105,12 @@ test("everything does the same over HTTP", async () => {
   const { events, end } = await exec(place, model, ["go"]);
   expectEverything(events);
   expect(end.status).toBe("done");
+
+  await using refused = await startModelServer([say("Done.")]);
+  const denied = await exec(place, refused, ["--deny-net", new URL(server.url).host, "go"]);
+  expect(denied.events[0]).toMatchObject({
+    mcp: [{ name: "all", status: "failed", error: expect.stringContaining(new URL(server.url).host) }],
+  });
 });
 
 test("a tool that runs only as a task is waited for", async () => {
@@ -123,7 +129,7 @@ test("a server that knows only the protocol of 2026 is served, and its changes a
   await using model = await startModelServer([
     call("new__echo", { text: "hello" }),
     call("new__grow"),
-    call("Bash", { command: "sleep 0.5" }),
+    call("Bash", { command: "sleep 1" }),
     call("new__grown"),
     say("Done."),
   ]);
