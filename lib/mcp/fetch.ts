@@ -12,7 +12,12 @@ import { pace } from "./pace.ts";
 import { reaching } from "./reach.ts";
 
 /** The user has named the server, not a file of the project. */
-type ServerReach = { egress: WayOut; isUsers: boolean };
+type ServerReach = {
+  egress: WayOut;
+  isUsers: boolean;
+  /** The server knows the session no more: only a new connection helps. */
+  onForgotten: () => void;
+};
 
 type ServerFetch = FetchLike & Disposable;
 
@@ -20,7 +25,7 @@ type ServerFetch = FetchLike & Disposable;
  * A fetch for one server, over connections that the rules for the network allow and that are kept between requests.
  * The platform's fetch looks names up by itself, after they were judged.
  */
-export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHeaders): ServerFetch {
+export function serverFetch({ egress, isUsers, onForgotten }: ServerReach, headers: ServerHeaders): ServerFetch {
   const agents = new Map<string, Agent>();
   const agentFor = (url: WebUrl) => {
     const key = `${url.scheme}://${url.target.host.text}:${url.target.port}`;
@@ -52,6 +57,10 @@ export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHea
     for (let redirects = 0; ; redirects++) {
       const response = await signedIn(url, init);
       if (response.status === 401) throw new KodaError("config", headers.refusal);
+      if (response.status === 404 && init.method === "POST" && new Headers(init.headers).has("mcp-session-id")) {
+        onForgotten();
+        throw new Error(forgotten);
+      }
       const next = redirectOf(response, url);
       if (next === undefined) return response;
       await response.body?.cancel();
@@ -65,6 +74,8 @@ export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHea
     },
   });
 }
+
+export const forgotten = "it has forgotten the session (HTTP 404); koda connects to it again";
 
 /** More than there are calls at a time. A server that asks without a pause makes koda send an answer to each. */
 const mostUnanswered = 64;

@@ -25,8 +25,8 @@ export class StdioTransport implements Transport {
   #fault: string | undefined;
   /** Why koda ended the program. */
   #reason: string | undefined;
-  #unsent = 0;
   #isClosing = false;
+  #unsent = 0;
 
   constructor(start: Start) {
     this.#start = start;
@@ -54,7 +54,10 @@ export class StdioTransport implements Transport {
     if (++this.#unsent > mostUnsent) this.#giveUp(`it has left ${mostUnsent} messages unread`);
     const isTaken = await this.#program?.stdin.write(`${JSON.stringify(message)}\n`);
     this.#unsent--;
-    if (isTaken !== true) throw new Error(this.fault ?? "the program reads no more");
+    if (isTaken === true) return;
+    // One that reads no more is usually about to exit, which says more.
+    if (this.#reading !== undefined) await within(exitMs, this.#reading);
+    throw new Error(this.fault ?? "the program reads no more");
   }
 
   #giveUp(reason: string): void {

@@ -433,7 +433,7 @@ test("half a price is refused, over all that was said about it", async () => {
 const inThePlaceOfAFile: [what: string, put: (path: string) => void, problem: string][] = [
   ["a directory", (path) => mkdirSync(path), "it is a directory, not a file"],
   ["a named pipe", (path) => Bun.spawnSync(["mkfifo", path]), "it is a named pipe, not a file"],
-  ["a device", (path) => symlinkSync("/dev/zero", path), "it is a device, not a file"],
+  ["a link to a device", (path) => symlinkSync("/dev/zero", path), "it is a link out of the project"],
   ["a dangling link", (path) => symlinkSync("nowhere", path), "it is a broken symbolic link"],
   ["a link to itself", (path) => symlinkSync("config.json", path), "too many levels of symbolic links"],
   ["bytes that are no text", (path) => writeFileSync(path, new Uint8Array([0x7b, 0xff, 0x7d])), "it is not UTF-8"],
