@@ -23,6 +23,8 @@ export class StdioTransport implements Transport {
   #program: PipedProgram | undefined;
   #reading: Promise<void> | undefined;
   #fault: string | undefined;
+  /** Why koda ended the program. */
+  #reason: string | undefined;
   #isClosing = false;
   #unsent = 0;
 
@@ -49,13 +51,18 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     // A server that asks without a pause and reads no answers.
-    if (++this.#unsent > mostUnsent) void this.#program?.stop();
+    if (++this.#unsent > mostUnsent) this.#giveUp(`it has left ${mostUnsent} messages unread`);
     const isTaken = await this.#program?.stdin.write(`${JSON.stringify(message)}\n`);
     this.#unsent--;
     if (isTaken === true) return;
     // One that reads no more is usually about to exit, which says more.
     if (this.#reading !== undefined) await within(exitMs, this.#reading);
     throw new Error(this.fault ?? "the program reads no more");
+  }
+
+  #giveUp(reason: string): void {
+    this.#reason ??= reason;
+    void this.#program?.stop();
   }
 
   async close(): Promise<void> {
@@ -79,7 +86,7 @@ export class StdioTransport implements Transport {
     const isOwn = stopped === undefined;
     if (isOwn) this.#fault = signal === undefined ? `exited with ${exitCode}` : `was killed by ${signal}`;
     // One that was closed had no fault of its own.
-    else if (!this.#isClosing) this.#fault = fault;
+    else if (!this.#isClosing) this.#fault = this.#reason ?? fault;
     this.onclose?.();
   }
 

@@ -114,6 +114,15 @@ test("a call that ignores its cancellation is given up, and its program is gone 
   expect(processesNaming(log)).toEqual([]);
 }, 15_000);
 
+test("a server that asks without a pause and reads no answer is ended, with the reason", async () => {
+  await using place = makePlace();
+  const server = serverOf({ floods: { line: message({ id: 1, method: "ping" }) }, deaf: true }, { required: true });
+  configure(place, { mcp: { servers: { s: server } } });
+  await using model = await startModelServer([]);
+  const { end } = await exec(place, model, ["go"]);
+  expect(end.error?.message).toContain("s: it has left 1000 messages unread");
+}, 20_000);
+
 test("a task that takes too long is cancelled", async () => {
   await using place = makePlace();
   const log = join(place.project, "log");
@@ -136,7 +145,7 @@ test("a server that dies in a call is there again for a later one, with the same
   await using model = await startModelServer([
     call("s__die"),
     call("s__echo", { n: 1 }),
-    call("Bash", { command: "sleep 1.5" }),
+    call("Bash", { command: "sleep 2" }),
     call("s__echo", { n: 2 }),
     say("Done."),
   ]);

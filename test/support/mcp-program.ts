@@ -30,6 +30,8 @@ export type McpPlan = {
   silent?: true;
   /** As long as it lives, it sends this line without a pause. */
   floods?: { line: string; to?: "stdout" | "stderr" };
+  /** Reads nothing. */
+  deaf?: true;
   /** Offers so many tools more, which do nothing. */
   many?: number;
   /** Exits when its tools have been listed. */
@@ -228,6 +230,7 @@ if (plan.exits !== undefined) {
 process.stdout.write(plan.noise ?? "");
 if (plan.late !== undefined) await Bun.sleep(plan.late);
 if (plan.floods !== undefined) void flood(plan.floods);
+if (plan.deaf) await new Promise(() => {});
 for await (const line of createInterface({ input: process.stdin })) {
   if (plan.log !== undefined) appendFileSync(plan.log, `${line}\n`);
   if (plan.silent) continue;
