@@ -52,9 +52,9 @@ function checkProviderName(name: string, fail: MakeError): void {
 
 /** The name is the beginning of the names of its tools. */
 function checkServerName(name: string, fail: MakeError): void {
-  if (/^[A-Za-z0-9_-]{1,32}$/.test(name) && !name.includes("__")) return;
+  if (/^[A-Za-z0-9_-]{1,32}$/.test(name) && !/__|_$/.test(name)) return;
   throw fail(
-    `invalid MCP server name ${JSON.stringify(name)}: expected at most 32 letters, digits, "-" and "_", without "__"`,
+    `invalid MCP server name ${JSON.stringify(name)}: expected at most 32 letters, digits, "-" and "_", without "__" and without "_" at the end`,
   );
 }
 
