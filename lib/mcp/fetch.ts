@@ -8,6 +8,7 @@ import { formatUrl, hostOf, parseUrl, resolveReference, type WebUrl } from "../t
 import type { FetchLike } from "./client.ts";
 import type { ServerHeaders } from "./headers.ts";
 import { mostMessageBytes } from "./limits.ts";
+import { messageBytes, pace } from "./pace.ts";
 import { reaching } from "./reach.ts";
 
 /** The user has named the server, not a file of the project. */
@@ -123,7 +124,7 @@ async function exchange(url: WebUrl, init: RequestInit, agent: Agent): Promise<R
     ...(init.signal && { signal: init.signal }),
   });
   sent.once("response", resolve);
-  sent.once("error", reject);
+  sent.on("error", reject);
   sent.end(body);
   const reply = await promise;
   const { statusCode: status = 502, headers } = reply;
@@ -139,26 +140,55 @@ function headersOf(headers: IncomingMessage["headers"]): Headers {
   return result;
 }
 
-/** A body whose events, or which as a whole, are no longer than a message may be. */
+/**
+ * A body whose events, or which as a whole, are no longer than a message may be, read no faster than the messages of a
+ * program.
+ */
 function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
   const isStream = reply.headers["content-type"]?.startsWith("text/event-stream") === true;
-  let length = 0;
+  const pieces: AsyncIterator<Buffer> = reply[Symbol.asyncIterator]();
+  const measure = isStream ? eventMeter() : wholeMeter();
+  const rest = pace();
+  // After a cancellation nobody listens any more.
+  reply.on("error", () => undefined);
   return new ReadableStream<Uint8Array>({
-    start(controller) {
-      reply.on("data", (piece: Buffer) => {
-        const lineEnd = isStream ? piece.lastIndexOf(newline) : -1;
-        length = lineEnd === -1 ? length + piece.length : piece.length - lineEnd;
-        if (length > mostMessageBytes)
-          return reply.destroy(new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`));
-        controller.enqueue(piece);
-        if ((controller.desiredSize ?? 1) <= 0) reply.pause();
-      });
-      reply.once("end", () => controller.close());
-      reply.once("error", (error) => controller.error(error));
+    async pull(controller) {
+      const { value: piece, done } = await pieces.next();
+      if (done === true) return controller.close();
+      const { longest, ended } = measure(piece);
+      if (longest > mostMessageBytes) {
+        reply.destroy();
+        throw new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`);
+      }
+      await rest(piece.length + ended * messageBytes);
+      controller.enqueue(piece);
     },
-    pull: () => void reply.resume(),
     cancel: () => void reply.destroy(),
   });
 }
 
+/** The length of the longest message so far that is not yet over, and how many have ended in the piece. */
+type Meter = (piece: Buffer) => { longest: number; ended: number };
+
+function wholeMeter(): Meter {
+  let length = 0;
+  return (piece) => ({ longest: (length += piece.length), ended: 0 });
+}
+
+/** An event is all of its lines up to an empty one: the library keeps them until then. */
+function eventMeter(): Meter {
+  let [length, lineLength] = [0, 0];
+  return (piece) => {
+    let [longest, ended] = [0, 0];
+    for (const byte of piece) {
+      longest = Math.max(longest, ++length);
+      if (byte === newline && lineLength === 0) [length, ended] = [0, ended + 1];
+      if (byte === newline) lineLength = 0;
+      else if (byte !== carriageReturn) lineLength++;
+    }
+    return { longest, ended };
+  };
+}
+
 const newline = 10;
+const carriageReturn = 13;
