@@ -125,6 +125,10 @@ async function exchange(url: WebUrl, init: RequestInit, agent: Agent): Promise<R
   });
   sent.once("response", resolve);
   sent.on("error", reject);
+  let interim = 0;
+  sent.on("information", () => {
+    if (++interim > mostInterim) sent.destroy(new Error(`it sent more than ${mostInterim} interim responses`));
+  });
   sent.end(body);
   const reply = await promise;
   const { statusCode: status = 502, headers } = reply;
@@ -132,6 +136,9 @@ async function exchange(url: WebUrl, init: RequestInit, agent: Agent): Promise<R
   if (!hasBody) reply.resume();
   return new Response(hasBody ? bounded(reply) : null, { status, headers: headersOf(headers) });
 }
+
+/** Responses before the response, with a status below 200. */
+const mostInterim = 100;
 
 function headersOf(headers: IncomingMessage["headers"]): Headers {
   const result = new Headers();

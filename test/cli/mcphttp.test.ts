@@ -211,6 +211,17 @@ test("a redirect with a body that never ends is followed, and its connection clo
   expect(stderr).not.toContain("Error");
 });
 
+test("a server that never comes to its response is left", async () => {
+  await using place = makePlace();
+  using server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (socket) => void socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(200)) },
+  });
+  const { server: state } = await run(place, { url: `http://127.0.0.1:${server.port}/mcp` });
+  expect(state?.error).toContain("it sent more than 100 interim responses");
+});
+
 test("an event that never ends is not kept in memory", async () => {
   await using place = makePlace();
   let sent = 0;
