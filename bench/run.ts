@@ -9,6 +9,7 @@ import type { Figure } from "./measure.ts";
 
 const benches = {
   start: () => import("./start.ts"),
+  prompt: () => import("./prompt.ts"),
   answer: () => import("./answer.ts"),
   early: () => import("./early.ts"),
   rounds: () => import("./rounds.ts"),

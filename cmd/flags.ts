@@ -132,7 +132,8 @@ const sandbox = grouped("Trust", {
 /** For every command that reads the project's configuration. */
 export const trust = grouped("Trust", {
   "trust-project": {
-    about: "Use this project's own skills and prompts, and let its configuration allow more, as yours does",
+    about:
+      "Use this project's own skills, prompts, plugins and MCP servers, and let its configuration allow more, as yours does",
   },
 });
 
@@ -229,7 +230,7 @@ export const serverFiles = grouped("General", {
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
   ...serverFiles,
-  bare: { about: "Ignore the configuration, instructions, skills and prompts of the user and the project" },
+  bare: { about: "Ignore the configuration, instructions, skills, prompts and plugins of the user and the project" },
 });
 
 /** The flags of a command that runs no model. */

@@ -86,7 +86,7 @@ async function check(
     });
     await using servers = await startServers(configs, { settings, workspace, allowance, post }, signal);
     await servers.attempted(signal);
-    const tools = await servers.toolCounts();
+    const { counts: tools } = await servers.offer();
     const place = { settings, workspace, configs };
     return servers.statuses.map((status) => checkedOf(status, tools.get(status.name) ?? 0, place));
   } finally {

@@ -1,4 +1,6 @@
-import { KodaError } from "../errors.ts";
+import { realpathSync } from "node:fs";
+import { KodaError, unlessRefused } from "../errors.ts";
+import { isBelow } from "../files/path.ts";
 import { readRegularFile } from "../files/read.ts";
 import { entriesIn, type ConfigEntry, type MakeError } from "./entries.ts";
 import { decodeUtf8 } from "./utf8.ts";
@@ -6,10 +8,15 @@ import { decodeUtf8 } from "./utf8.ts";
 /** A configuration is small, so a larger file is a mistake. */
 const largestFile = 1024 * 1024;
 
-/** The entries of a file, none when it does not exist; messages call it `name`. */
-export async function readConfigFile(file: string, name: string): Promise<ConfigEntry[]> {
+/**
+ * The entries of a file, none when it does not exist; messages call it `name`. A link out of `within` may lead to a
+ * private file, and a message about a bad value would show a part of it.
+ */
+export async function readConfigFile(file: string, name: string, { within = "/" } = {}): Promise<ConfigEntry[]> {
   const fail = configFault(name);
-  const text = readConfigText(file, fail);
+  const real = unlessRefused(() => realpathSync(file));
+  if (real !== undefined && !isBelow(real, within)) throw fail("it is a link out of the project");
+  const text = readConfigText(real ?? file, fail, { isReal: real !== undefined });
   return text === undefined ? [] : entriesIn(await parseConfigText(text, fail), fail);
 }
 

@@ -14,7 +14,7 @@ export type MakeError = (problem: string) => KodaError;
 /** The entries of a file's content, or of the part of it at `path`; throws at the first bad key or value. */
 export function entriesIn(value: unknown, fail: MakeError, path: KeyPath = [], place = ""): ConfigEntry[] {
   if (isKeyName(place)) return [entryOf(value, fail, path, place)];
-  if (!isRecord(value)) throw fail(`${nameOf(path)} is ${excerptOfJson(value)}, expected an object`);
+  if (!isRecord(value)) throw fail(notAnObject(value, path, place));
 
   return Object.entries(value).flatMap(([name, inner]) => {
     const next = placeBelow(place, name);
@@ -27,13 +27,25 @@ export function entriesIn(value: unknown, fail: MakeError, path: KeyPath = [], p
   });
 }
 
+function notAnObject(value: unknown, path: KeyPath, place: string): string {
+  if (hasSecrets(place)) return `${nameOf(path)} is not an object ${unshown}`;
+  return `${nameOf(path)} is ${excerptOfJson(value)}, expected an object`;
+}
+
+/** True where a key below may be a secret, so `["TOKEN=…"]` in place of the object may be one too. */
+function hasSecrets(place: string): boolean {
+  return Object.entries(typedKeys).some(([key, { type }]) => type.secret === true && key.startsWith(`${place}.`));
+}
+
+const unshown = "(the value is not shown, it may be a secret)";
+
 function entryOf(raw: unknown, fail: MakeError, path: KeyPath, key: KeyName): ConfigEntry {
   const { type } = typedKeys[key];
   if (type.read(raw) !== undefined) return { path, key, raw };
   const fault = type.fault?.(raw, formatPath(path));
   if (fault !== undefined) throw fail(fault);
   if (!type.secret) throw fail(`${nameOf(path)} is ${excerptOfJson(raw)}, expected ${type.expected}`);
-  throw fail(`${nameOf(path)} is not ${type.expected} (the value is not shown, it may be a secret)`);
+  throw fail(`${nameOf(path)} is not ${type.expected} ${unshown}`);
 }
 
 function unknownKey(name: string, path: KeyPath, place: string): string {
@@ -51,10 +63,10 @@ function checkProviderName(name: string, fail: MakeError): void {
 }
 
 /** The name is the beginning of the names of its tools. */
-function checkServerName(name: string, fail: MakeError): void {
-  if (/^[A-Za-z0-9_-]{1,32}$/.test(name) && !/__|_$/.test(name)) return;
+export function checkServerName(name: string, fail: MakeError): void {
+  if (/^[A-Za-z0-9_-]{1,32}$/.test(name) && !name.includes("__")) return;
   throw fail(
-    `invalid MCP server name ${JSON.stringify(name)}: expected at most 32 letters, digits, "-" and "_", without "__" and without "_" at the end`,
+    `invalid MCP server name ${JSON.stringify(name)}: expected at most 32 letters, digits, "-" and "_", without "__"`,
   );
 }
 

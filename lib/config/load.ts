@@ -1,3 +1,5 @@
+import { realpathSync } from "node:fs";
+import { unlessRefused } from "../errors.ts";
 import { assemble } from "./assemble.ts";
 import type { LoadedConfig } from "./config.ts";
 import { readConfigFile } from "./configfile.ts";
@@ -53,9 +55,15 @@ async function applyFiles(effective: EffectiveValues, request: ConfigRequest, tr
   const userFile = userConfigFile(request);
   const projectFile = projectConfigFile(request.root);
   if (userFile !== undefined) setEntries(effective, await readConfigFile(userFile, userFile), `user ${userFile}`);
-  // KODA_HOME may be the project's .koda; the file is the user's then.
-  if (projectFile !== userFile) applyProject(effective, await readConfigFile(projectFile, projectConfigName), trust);
+  // KODA_HOME may be the project's .koda, or that a link to it; the file is the user's then.
+  const isOwn = userFile !== undefined && realPathOf(projectFile) === realPathOf(userFile);
+  const within = request.root;
+  if (!isOwn) applyProject(effective, await readConfigFile(projectFile, projectConfigName, { within }), trust);
   await applyProjectServers(effective, request.root, trust);
+}
+
+function realPathOf(path: string): string {
+  return unlessRefused(() => realpathSync(path)) ?? path;
 }
 
 /**

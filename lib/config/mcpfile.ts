@@ -61,6 +61,8 @@ function serverOf(given: unknown, path: readonly string[], fail: MakeError): Rea
     return { server: undefined, ignored: [`${at}.type`] };
   }
   checkTransport(given, at, fail);
+  if (disabled !== undefined && typeof disabled !== "boolean")
+    throw fail(`"${at}.disabled" is ${excerptOfJson(disabled)}, expected true or false`);
   const known = namesBelow("mcp.servers.*");
   const entries = Object.entries(rest);
   const server = Object.fromEntries(entries.filter(([name]) => known.includes(name)));
@@ -71,8 +73,10 @@ function serverOf(given: unknown, path: readonly string[], fail: MakeError): Rea
 
 const urlTypes: readonly unknown[] = ["http", "streamable-http"];
 
-function checkTransport({ type, command, url }: JsonRecord, at: string, fail: MakeError): void {
-  if ((command === undefined) === (url === undefined)) throw fail(`"${at}" needs either "command" or "url"`);
+function checkTransport(given: JsonRecord, at: string, fail: MakeError): void {
+  const { type, command, url } = given;
+  if ((command === undefined) === (url === undefined))
+    throw fail(`"${at}" needs either "command" or "url", its keys are ${JSON.stringify(Object.keys(given))}`);
   const isUrlType = urlTypes.includes(type);
   if (type !== undefined && type !== "stdio" && !isUrlType)
     throw fail(`"${at}.type" is ${excerptOfJson(type)}, expected "stdio" or "http"`);

@@ -3,7 +3,7 @@ import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { serverOfEntries } from "./assemble.ts";
 import type { HookConfig, McpServerConfig } from "./config.ts";
-import { entriesIn, type MakeError } from "./entries.ts";
+import { checkServerName, entriesIn, type MakeError } from "./entries.ts";
 import { excerptOfJson } from "./excerpt.ts";
 import { hookList } from "./hooklist.ts";
 import { isRecord, type JsonRecord, readJson } from "./json.ts";
@@ -77,7 +77,11 @@ function hooksIn(raw: unknown): readonly HookConfig[] {
 function serverIn(raw: unknown, { name, directory, scope }: Place): McpServerConfig {
   const isOwn = isRecord(raw) && typeof raw.command === "string" && raw.command.startsWith("./");
   const given = isOwn ? { ...raw, command: join(directory, String(raw.command)) } : raw;
-  const entries = entriesIn({ [name]: given }, fail, ["mcp", "servers"], "mcp.servers");
+  checkServerName(name, fail);
+  const found = entriesIn(given, fail, ["tools"], "mcp.servers.*");
+  if (found.some(({ path }) => path[1] === "command") === found.some(({ path }) => path[1] === "url"))
+    throw fail('"tools" needs either "command" or "url"');
+  const entries = found.map((entry) => ({ ...entry, path: ["mcp", "servers", name, ...entry.path.slice(1)] }));
   const refused = scope === "project" ? entries.find(({ key }) => typedKeys[key].ofProject === "never") : undefined;
   if (refused !== undefined) throw fail(`"tools.${refused.path.at(-1)}" cannot be set by a project`);
   return serverOfEntries(name, entries, scope === "project");

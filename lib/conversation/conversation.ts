@@ -42,9 +42,9 @@ import { ownPlace } from "./workspace/ownplace.ts";
 
 export type TurnRequest = {
   prompt: Prompt;
-  /** The JSON Schema that the answer has to match. */
   /** The user's own words in it: the skills that they name are loaded. */
   words?: string | undefined;
+  /** The JSON Schema that the answer has to match. */
   schema?: JsonSchema | undefined;
   verify?: Pick<Verification, "command" | "most"> | undefined;
 };
@@ -184,7 +184,7 @@ export class Conversation implements AsyncDisposable {
     };
   }
 
-  /** Servers that never came, as it was when the conversation was closed. */
+  /** MCP servers that never connected, as it was when the conversation was closed. */
   #missing: readonly ServerStatus[] = [];
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -225,7 +225,7 @@ export class Conversation implements AsyncDisposable {
       environment: this.parts.environment,
       inbox: this.inbox,
       loop: new LoopGuard(),
-      progress: { text: "", usage: noUsage, mayHaveWritten: false, hasToldStop: false, work: Promise.resolve() },
+      progress: { text: "", usage: noUsage, mayHaveWritten: false, hasRunStopHooks: false, work: Promise.resolve() },
       heard: () => this.parts.host.clocks.heard(),
     };
   }

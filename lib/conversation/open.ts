@@ -23,9 +23,9 @@ import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
+import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
-import { serverVariables } from "./servers.ts";
 import { startEvent } from "./start.ts";
 import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
 import { openToolkit } from "./toolkit.ts";
@@ -87,7 +87,8 @@ export async function openConversation(
       servers: servers?.statuses ?? [],
       plugins: definitions.plugins,
     }),
-    environment: () => environmentItem(session, { ...facts, instructions: toolkit.told(), allowance, info }),
+    environment: () =>
+      environmentItem(session, { ...facts, instructions: toolkit.currentInstructions(), allowance, info }),
     skills: definitions.skills,
     prompts: definitions.prompts,
     settings,

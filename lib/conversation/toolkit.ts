@@ -7,7 +7,7 @@ import type { ModelInfo } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import type { Allowance } from "./allowance.ts";
-import { Catalogs } from "./catalogs.ts";
+import { ToolCatalog } from "./toolcatalog.ts";
 import { type Definitions, skillsFrom, sourceOf, withPlugins } from "./definitions.ts";
 import { offeredByServers, openServers, withServers } from "./servers.ts";
 import type { Settings } from "./settings.ts";
@@ -16,13 +16,13 @@ import type { Workspace } from "./workspace.ts";
 
 /** The tools of a conversation, and the texts that the model is given about them and about the project. */
 type Toolkit = AsyncDisposable & {
-  readonly catalog: Catalogs;
+  readonly catalog: ToolCatalog;
   readonly servers: Servers | undefined;
   /** Those that the model can load. */
   readonly skills: Skills;
   readonly instructions: Instructions;
-  /** The instructions with the words of the servers that are there by now. */
-  told(): Instructions;
+  /** The instructions with those of the MCP servers that are connected now. */
+  currentInstructions(): Instructions;
 };
 
 type Place = {
@@ -45,14 +45,14 @@ export async function openToolkit(place: Place, signal: AbortSignal): Promise<To
   const servers = held.use(await openServers(definitions.servers, place, signal));
   const withoutCommands = workspace.backend.filesystem === "no commands";
   const builtIn = toolsOf(settings, { edit, withoutCommands, skills: sourceOf(skills, info) });
-  const catalog = await Catalogs.open({ builtIn, servers, choose: (offer) => offeredByServers(offer, settings) });
+  const catalog = await ToolCatalog.open({ builtIn, servers, choose: (offer) => offeredByServers(offer, settings) });
   const opened = held.move();
   return {
     catalog,
     servers,
     skills: skillsFrom(catalog.current.tools, skills),
     instructions,
-    told: () => withServers(instructions, servers),
+    currentInstructions: () => withServers(instructions, servers),
     [Symbol.asyncDispose]: async () => opened.disposeAsync(),
   };
 }

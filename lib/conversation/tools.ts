@@ -15,7 +15,7 @@ type Wanted = Pick<Settings, "tools" | "requiresFinish" | "answerSchema"> & {
   model: Pick<Settings["model"], "edit">;
 };
 
-type Offer = { edit?: EditDialect; withoutCommands?: boolean; skills?: SkillSource };
+type ToolOptions = { edit?: EditDialect; withoutCommands?: boolean; skills?: SkillSource };
 
 /**
  * The tools of a run, with Edit or ApplyPatch. Finish is one of them only when nothing else may end the run, and Skill
@@ -23,7 +23,7 @@ type Offer = { edit?: EditDialect; withoutCommands?: boolean; skills?: SkillSour
  */
 export function toolsOf(
   settings: Wanted,
-  { edit = "edit", withoutCommands = false, skills = noSource }: Offer = {},
+  { edit = "edit", withoutCommands = false, skills = noSource }: ToolOptions = {},
 ): readonly Tool[] {
   const { requiresFinish, answerSchema, tools } = settings;
   if (requiresFinish && tools.deny.includes(finishName))

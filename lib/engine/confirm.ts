@@ -31,8 +31,8 @@ type Answer = Extract<AnswerJudgement, { kind: "answer" }>;
 /** The user's hooks may send the model on once. Then the user's check has the last word, on what hooks wrote too. */
 async function* approve(turn: Turn, answer: Answer, signal: AbortSignal): AsyncGenerator<Event, AnswerJudgement> {
   const { progress, session, judge } = turn;
-  if (!progress.hasToldStop) {
-    progress.hasToldStop = true;
+  if (!progress.hasRunStopHooks) {
+    progress.hasRunStopHooks = true;
     progress.text = answer.text;
     const { denied, context } = yield* runHooks(turn, { on: "stop", last_message: answer.text }, signal);
     if (context !== undefined) session.append(hookNote("stop", context));

@@ -82,8 +82,8 @@ type Progress = {
   usage: Figures;
   /** A call of the model's may have written. */
   mayHaveWritten: boolean;
-  /** The hooks on the end of the turn have run. */
-  hasToldStop: boolean;
+  /** The hooks on `stop` have run: they run once a turn. */
+  hasRunStopHooks: boolean;
   /** Settles when the current stream or calls have ended, or were abandoned. */
   work: Promise<unknown>;
 };

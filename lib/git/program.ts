@@ -1,5 +1,7 @@
+import type { Subprocess } from "bun";
 import { dirname } from "node:path";
 import { Complaints } from "../system/complaints.ts";
+import { sleepingAt } from "../system/procstat.ts";
 import { findProgram, safeSearchPath } from "../files/program.ts";
 
 /** The git program, as an absolute path. */
@@ -51,10 +53,44 @@ export async function tryGit(
     stderr: complaints.stderr,
     signal,
   });
+  using watch = new PipeWatch(child);
   const [output, exitCode] = await Promise.all([child.stdout.bytes(), child.exited]);
   signal.throwIfAborted();
+  if (watch.isStuck) throw new Error(`git ${args[0]} waits for a named pipe, such as a ".gitignore" that is one`);
   return { exitCode, output, complaint: complaints.text };
 }
+
+/**
+ * Ends a git that does nothing but sleep: it opens a `.gitignore` or `.gitattributes` whatever it is, and a named pipe
+ * would hold it, and koda, for ever. While git works it computes or waits for a disk.
+ */
+class PipeWatch implements Disposable {
+  isStuck = false;
+  readonly #child: Pick<Subprocess, "pid" | "kill">;
+  readonly #timer: Timer;
+  #sleep: { since: number | undefined; looks: number } = { since: undefined, looks: 0 };
+
+  constructor(child: Pick<Subprocess, "pid" | "kill">) {
+    this.#child = child;
+    this.#timer = setInterval(() => this.#look(), lookMs);
+  }
+
+  #look(): void {
+    const since = sleepingAt(this.#child.pid);
+    const isSame = since !== undefined && since === this.#sleep.since;
+    this.#sleep = { since, looks: isSame ? this.#sleep.looks + 1 : 0 };
+    if (this.#sleep.looks < mostLooks) return;
+    this.isStuck = true;
+    this.#child.kill("SIGKILL");
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+}
+
+const lookMs = 250;
+const mostLooks = 8;
 
 /**
  * Turns off what makes git run other programs, or look outside. The configuration of the user, the machine and the

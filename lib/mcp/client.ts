@@ -17,9 +17,12 @@ export type {
   FetchLike,
   JSONRPCMessage,
   Progress,
+  RequestOptions,
   Tool as ToolDefinition,
   Transport,
 } from "@modelcontextprotocol/client";
+
+export { specTypeSchemas } from "@modelcontextprotocol/client";
 
 type ClientOptions = {
   version: string;
@@ -70,11 +73,4 @@ export function changing(transport: Transport, change: <T extends JSONRPCMessage
     },
   });
   return transport;
-}
-
-/** Some servers send `null` for no structured content, which the library refuses together with the content. */
-export function withoutNull<T extends JSONRPCMessage>(message: T): T {
-  if (!("result" in message) || message.result.structuredContent !== null) return message;
-  const { structuredContent: _none, ...result } = message.result;
-  return { ...message, result };
 }

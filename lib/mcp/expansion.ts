@@ -56,12 +56,13 @@ export class Secrets {
     const waiting: Holder[] = [message as unknown as Holder];
     for (let holder = waiting.pop(); holder !== undefined; holder = waiting.pop())
       for (const [key, value] of Object.entries(holder))
-        if (typeof value === "string") holder[key] = this.#masked(value);
+        if (typeof value === "string") holder[key] = this.hide(value);
         else if (typeof value === "object" && value !== null) waiting.push(value as Holder);
     return message;
   }
 
-  #masked(text: string): string {
+  /** A text without them. */
+  hide(text: string): string {
     return this.#texts.reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
   }
 }

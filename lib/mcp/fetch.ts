@@ -8,11 +8,16 @@ import { formatUrl, hostOf, parseUrl, resolveReference, type WebUrl } from "../t
 import type { FetchLike } from "./client.ts";
 import type { ServerHeaders } from "./headers.ts";
 import { mostMessageBytes } from "./limits.ts";
-import { messageBytes, pace } from "./pace.ts";
+import { pace } from "./pace.ts";
 import { reaching } from "./reach.ts";
 
 /** The user has named the server, not a file of the project. */
-type ServerReach = { egress: WayOut; isUsers: boolean };
+type ServerReach = {
+  egress: WayOut;
+  isUsers: boolean;
+  /** The server knows the session no more: only a new connection helps. */
+  onForgotten: () => void;
+};
 
 type ServerFetch = FetchLike & Disposable;
 
@@ -20,7 +25,7 @@ type ServerFetch = FetchLike & Disposable;
  * A fetch for one server, over connections that the rules for the network allow and that are kept between requests.
  * The platform's fetch looks names up by itself, after they were judged.
  */
-export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHeaders): ServerFetch {
+export function serverFetch({ egress, isUsers, onForgotten }: ServerReach, headers: ServerHeaders): ServerFetch {
   const agents = new Map<string, Agent>();
   const agentFor = (url: WebUrl) => {
     const key = `${url.scheme}://${url.target.host.text}:${url.target.port}`;
@@ -28,10 +33,17 @@ export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHea
     agents.set(key, agent);
     return agent;
   };
+  let unanswered = 0;
   const ask = async (url: WebUrl, init: RequestInit) => {
-    const own = new Headers(init.headers);
-    for (const [name, value] of Object.entries(await headers.current())) own.set(name, value);
-    return await exchange(url, { ...init, headers: own }, agentFor(url));
+    if (unanswered >= mostUnanswered) throw new Error(`it has left ${mostUnanswered} requests unanswered`);
+    unanswered++;
+    try {
+      const own = new Headers(init.headers);
+      for (const [name, value] of Object.entries(await headers.current())) own.set(name, value);
+      return await exchange(url, { ...init, headers: own }, agentFor(url));
+    } finally {
+      unanswered--;
+    }
   };
   const signedIn = async (url: WebUrl, init: RequestInit) => {
     const response = await ask(url, init);
@@ -45,6 +57,10 @@ export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHea
     for (let redirects = 0; ; redirects++) {
       const response = await signedIn(url, init);
       if (response.status === 401) throw new KodaError("config", headers.refusal);
+      if (response.status === 404 && init.method === "POST" && new Headers(init.headers).has("mcp-session-id")) {
+        onForgotten();
+        throw new Error(forgotten);
+      }
       const next = redirectOf(response, url);
       if (next === undefined) return response;
       await response.body?.cancel();
@@ -58,6 +74,11 @@ export function serverFetch({ egress, isUsers }: ServerReach, headers: ServerHea
     },
   });
 }
+
+export const forgotten = "it has forgotten the session (HTTP 404); koda connects to it again";
+
+/** More than there are calls at a time. A server that asks without a pause makes koda send an answer to each. */
+const mostUnanswered = 64;
 
 function serverUrl(text: string): WebUrl {
   const url = parseUrl(text);
@@ -167,7 +188,7 @@ function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
         reply.destroy();
         throw new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`);
       }
-      await rest(piece.length + ended * messageBytes);
+      await rest(piece.length + ended * eventBytes);
       controller.enqueue(piece);
     },
     cancel: () => void reply.destroy(),
@@ -199,3 +220,6 @@ function eventMeter(): Meter {
 
 const newline = 10;
 const carriageReturn = 13;
+
+/** The work of one event, as so many bytes: the answer to a server's request is a request of its own. */
+const eventBytes = 16 * 2 ** 10;

@@ -4,22 +4,16 @@ import type { Env } from "../config/paths.ts";
 import type { WayOut } from "../egress/wayout.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { sanitize } from "../model/errorbody.ts";
+import { shortened } from "../session/graphemes.ts";
 import { isNamedSecret } from "../shell/env.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
-import {
-  changing,
-  type Client,
-  httpTransport,
-  isHandshakeRefusal,
-  newClient,
-  type Transport,
-  withoutNull,
-} from "./client.ts";
+import { changing, type Client, httpTransport, isHandshakeRefusal, newClient, type Transport } from "./client.ts";
 import { type Expansion, expansionFor } from "./expansion.ts";
-import { serverFetch } from "./fetch.ts";
+import { forgotten, serverFetch } from "./fetch.ts";
 import { serverHeaders } from "./headers.ts";
+import { lenient } from "./lenient.ts";
 import { StdioTransport } from "./stdio.ts";
 
 /** All that servers share: the way to start programs and to reach hosts, and who hears of them. */
@@ -67,7 +61,7 @@ async function connect(name: string, config: McpServerConfig, opening: Opening &
   const expansion = expansionFor(name, opening.env);
   const { transport, faultOf } = await transportTo(name, { config, expansion }, opening, held);
   const { secrets } = expansion;
-  const describe = (error: unknown) => sanitize(faultOf() ?? messageOf(error), secrets.texts);
+  const describe = (error: unknown) => shortened(secrets.hide(faultOf() ?? messageOf(error)), longestError);
   const client = newClient(opening);
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
@@ -75,14 +69,14 @@ async function connect(name: string, config: McpServerConfig, opening: Opening &
   held.defer(async () => client.close());
   try {
     await client.connect(
-      changing(transport, (message) => secrets.mask(withoutNull(message))),
+      changing(transport, (message) => secrets.mask(lenient(message))),
       { signal, timeout: config.startTimeoutMs },
     );
   } catch (error) {
-    if (error instanceof KodaError) throw error;
+    if (error instanceof KodaError) throw new KodaError(error.code, sanitize(error.message, secrets.texts));
     // Then its fault is known.
     await transport.close();
-    throw new Error(describe(error), { cause: error });
+    throw new Error(sanitize(describe(error), secrets.texts), { cause: error });
   }
   const closing = held.move();
   return {
@@ -92,6 +86,9 @@ async function connect(name: string, config: McpServerConfig, opening: Opening &
     close: async () => closing.disposeAsync(),
   };
 }
+
+/** The model reads it, and may learn from it how to call the tool. */
+const longestError = 4_000;
 
 type Way = { transport: Transport; faultOf: () => string | undefined };
 
@@ -118,9 +115,18 @@ async function transportTo(
     }
     case "http": {
       const url = expansion.text(config.url);
+      // The library's error would repeat it.
+      if (!URL.canParse(url))
+        throw new KodaError("config", 'its "url" is not an address when its variables are replaced');
       const headers = serverHeaders(config, expansion, { server: name, env, writable, signal });
-      const fetch = held.use(serverFetch({ egress, isUsers: !isProjects }, headers));
-      return { transport: httpTransport(url, fetch), faultOf: () => undefined };
+      let fault: string | undefined;
+      const onForgotten = () => {
+        fault = forgotten;
+        void transport.close();
+      };
+      const fetch = held.use(serverFetch({ egress, isUsers: !isProjects, onForgotten }, headers));
+      const transport = httpTransport(url, fetch);
+      return { transport, faultOf: () => fault };
     }
     default:
       return config satisfies never;

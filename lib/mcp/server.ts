@@ -59,7 +59,12 @@ export class Server implements AsyncDisposable {
       const share = total === undefined ? `${progress}` : `${progress}/${total}`;
       options.onProgress(message === undefined ? share : `${share} ${message}`);
     };
-    return await this.ask(async (client, limits) => client.callTool(params, { ...limits, onprogress }), options.signal);
+    const isTask = this.#definitions?.tools.find(({ name }) => name === tool)?.execution?.taskSupport === "required";
+    return await this.ask(async (client, limits) => {
+      if (!isTask) return await client.callTool(params, { ...limits, onprogress });
+      const { callAsTask } = await import("./task.ts");
+      return await callAsTask(client, params, limits);
+    }, options.signal);
   }
 
   /** Makes a request. Throws with the reason when the connection ends meanwhile. */

@@ -11,9 +11,11 @@ import { serverTools } from "./tool.ts";
 
 export type ServerStatus = { name: string; status: "connected" | "connecting" | "failed" | "disabled"; error?: string };
 
-/** The tools of all servers at one time: the same object until something has changed. */
+/** The tools of all servers: the same object until one of them changes. */
 export type Offer = {
   tools: readonly Tool[];
+  /** The number of tools of each server. */
+  counts: ReadonlyMap<string, number>;
   /** Puts such tools behind two that list and call them. */
   listed: (tools: readonly Tool[]) => readonly Tool[];
 };
@@ -22,7 +24,7 @@ export type Offer = {
 export class Servers implements AsyncDisposable {
   readonly #servers: readonly Server[];
   readonly #warn: (message: string) => void;
-  readonly #told = new Set<string>();
+  readonly #warned = new Set<string>();
   #generation = 0;
   #composed: { generation: number; offer: Offer } | undefined;
 
@@ -38,8 +40,8 @@ export class Servers implements AsyncDisposable {
   }
 
   /**
-   * Settles when the first request may be sent: required servers are there, and the others are, or have had their time
-   * of grace. Throws when a required one is not.
+   * Settles when the first request may be sent: required servers are connected, and the others are, or have had their
+   * time of grace. Throws when a required one failed.
    */
   async ready(signal: AbortSignal): Promise<void> {
     const required = this.#servers.filter(({ config }) => config.required);
@@ -53,39 +55,29 @@ export class Servers implements AsyncDisposable {
       throw new KodaError("config", `required MCP servers failed to initialize: ${missing.sort().join("; ")}`);
   }
 
-  /** Settles when each server is there or has failed once. */
+  /** Settles when each server has connected or has failed once. */
   async attempted(signal: AbortSignal): Promise<void> {
     await unlessAborted(Promise.all(this.#servers.map(({ attempted }) => attempted)), signal);
-  }
-
-  /** The number of tools that each server offers. */
-  async toolCounts(): Promise<ReadonlyMap<string, number>> {
-    // It tells what is wrong with the others.
-    await this.offer();
-    const counts = this.#servers.map(
-      async (server) => [server.name, (await serverTools(server)).tools.length] as const,
-    );
-    return new Map(await Promise.all(counts));
   }
 
   get statuses(): readonly ServerStatus[] {
     return this.#servers.map(({ name, state }) => ({ name, ...state }));
   }
 
-  /** Servers that never were there. */
+  /** Servers that never connected. */
   get missing(): readonly ServerStatus[] {
     const never = this.#servers.filter(({ config, definitions }) => config.enabled && definitions === undefined);
     return never.map(({ name, state }) => ({ name, ...state }));
   }
 
-  /** The servers' own words about their tools. */
+  /** The servers' instructions for their tools. */
   get notes(): readonly { server: string; text: string }[] {
     return this.#servers.flatMap(({ name, definitions }) =>
       definitions?.instructions === undefined ? [] : [{ server: name, text: definitions.instructions }],
     );
   }
 
-  /** The servers that tell their tools now. */
+  /** The servers whose tools are known. */
   get connected(): readonly string[] {
     return this.#servers.filter(({ definitions }) => definitions !== undefined).map(({ name }) => name);
   }
@@ -101,18 +93,22 @@ export class Servers implements AsyncDisposable {
   async #compose(): Promise<Offer> {
     const known = this.#servers.filter(({ definitions }) => definitions !== undefined);
     const tools: Tool[] = [];
+    const counts = new Map<string, number>();
     for (const server of known) {
-      const { tools: own, faults } = await serverTools(server);
+      const { tools: own, faults } = await serverTools(server, tools);
       tools.push(...own);
+      counts.set(server.name, own.length);
       if (faults.length > 0)
-        this.#tell(`Some tools of the MCP server "${server.name}" are not offered: ${faults.slice(0, 5).join("; ")}`);
+        this.#warnOnce(
+          `Some tools of the MCP server "${server.name}" are not offered: ${faults.slice(0, 5).join("; ")}`,
+        );
     }
-    return { tools: [...tools, ...resourceTools(known)], listed: listedTools };
+    return { tools: [...tools, ...resourceTools(known)], counts, listed: listedTools };
   }
 
-  #tell(message: string): void {
-    if (!this.#told.has(message)) this.#warn(message);
-    this.#told.add(message);
+  #warnOnce(message: string): void {
+    if (!this.#warned.has(message)) this.#warn(message);
+    this.#warned.add(message);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

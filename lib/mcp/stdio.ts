@@ -3,7 +3,7 @@ import { isRecord, readJson } from "../config/json.ts";
 import { messageOf } from "../errors.ts";
 import type { Take } from "../shell/drain.ts";
 import type { PipedProgram } from "../shell/piped.ts";
-import { type JSONRPCMessage, type Transport, withoutNull } from "./client.ts";
+import type { JSONRPCMessage, Transport } from "./client.ts";
 import { mostMessageBytes } from "./limits.ts";
 import { messageBytes, pace, type Rest } from "./pace.ts";
 import { serverLog } from "./serverlog.ts";
@@ -23,8 +23,8 @@ export class StdioTransport implements Transport {
   #program: PipedProgram | undefined;
   #reading: Promise<void> | undefined;
   #fault: string | undefined;
-  #unsent = 0;
   #isClosing = false;
+  #unsent = 0;
 
   constructor(start: Start) {
     this.#start = start;
@@ -52,7 +52,10 @@ export class StdioTransport implements Transport {
     if (++this.#unsent > mostUnsent) void this.#program?.stop();
     const isTaken = await this.#program?.stdin.write(`${JSON.stringify(message)}\n`);
     this.#unsent--;
-    if (isTaken !== true) throw new Error(this.fault ?? "the program reads no more");
+    if (isTaken === true) return;
+    // One that reads no more is usually about to exit, which says more.
+    if (this.#reading !== undefined) await within(exitMs, this.#reading);
+    throw new Error(this.fault ?? "the program reads no more");
   }
 
   async close(): Promise<void> {
@@ -93,7 +96,7 @@ export class StdioTransport implements Transport {
     }
     if (value.method === "notifications/message") return false;
     // The library checks each message that it is given.
-    this.onmessage?.(withoutNull(value as JSONRPCMessage));
+    this.onmessage?.(value as JSONRPCMessage);
     return true;
   }
 }

@@ -11,8 +11,12 @@ import { resultOf } from "./result.ts";
 import type { Server } from "./server.ts";
 
 /** A server's tools for the model, and what is wrong with those that cannot be offered. */
-export async function serverTools(server: Server): Promise<{ tools: readonly Tool[]; faults: readonly string[] }> {
+export async function serverTools(
+  server: Server,
+  taken: readonly Tool[],
+): Promise<{ tools: readonly Tool[]; faults: readonly string[] }> {
   const tools = new Map<string, Tool>();
+  const isTaken = (name: string) => tools.has(name) || taken.some((tool) => tool.name === name);
   const faults: string[] = [];
   let room = longestTogether;
   for (const definition of (server.definitions?.tools ?? []).slice(0, mostTools)) {
@@ -20,7 +24,7 @@ export async function serverTools(server: Server): Promise<{ tools: readonly Too
     const name = toolName(server.name, definition.name);
     const tool = toolOf(name, definition, server);
     const length = tool.about.length + JSON.stringify(tool.input).length;
-    const fault = tools.has(name) ? "it has the name of another" : await faultOf(definition, { length, room });
+    const fault = isTaken(name) ? "it has the name of another" : await faultOf(definition, { length, room });
     if (fault !== undefined) faults.push(`"${visibleLine(definition.name).slice(0, 100)}": ${fault}`);
     else {
       tools.set(name, tool);
@@ -39,12 +43,11 @@ function isEnabled(tool: string, { config: { enabledTools, disabledTools } }: Se
   return (enabledTools === undefined || enabledTools.includes(tool)) && !disabledTools.includes(tool);
 }
 
-/** A provider refuses the whole request for one bad schema; of tasks the library has only what servers need. */
+/** A provider refuses the whole request for one bad schema. */
 async function faultOf(
-  { inputSchema, execution }: ToolDefinition,
+  { inputSchema }: ToolDefinition,
   { length, room }: { length: number; room: number },
 ): Promise<string | undefined> {
-  if (execution?.taskSupport === "required") return "it runs only as a task, which koda cannot start";
   if (JSON.stringify(inputSchema).length > longestSchema)
     return `its schema is longer than ${longestSchema} characters`;
   if (length > room) return `the server's tools together are longer than ${longestTogether} characters`;

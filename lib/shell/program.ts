@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { KodaError, unlessRefused } from "../errors.ts";
-import { isExecutable } from "../files/program.ts";
+import { isExecutable, isWritable } from "../files/program.ts";
 import type { Command } from "../sandbox/backend.ts";
 
 /** A line for the shell to interpret, or a program with its arguments, where nothing is interpreted. */
@@ -14,7 +14,11 @@ const longestArgument = 128 * 1024 - 1;
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
 /** The surroundings in which names are looked up. A sandbox may hide places on the PATH from a command. */
-type ProgramLookup = Pick<Command, "cwd" | "env"> & { isSeen: (path: string) => boolean };
+type ProgramLookup = Pick<Command, "cwd" | "env"> & {
+  isSeen: (path: string) => boolean;
+  /** Directories that commands may write to. */
+  writable: readonly string[];
+};
 
 /** The command with every name looked up. Throws a KodaError that says why it cannot be started. */
 export function commandOf(line: CommandLine, lookup: ProgramLookup): Command {
@@ -53,8 +57,10 @@ export function cannotStart(
   return new CannotStart(`Cannot run "${shown}": ${reason}`, details);
 }
 
+/** A shell of the project's, as in `node_modules/.bin`, would run in the place of every command that was allowed. */
 function shellArguments(line: string, lookup: ProgramLookup): Command["argv"] {
-  const shell = find("bash", lookup) ?? find("sh", lookup) ?? "/bin/sh";
+  const shells = ["bash", "sh"].flatMap((name) => placesOf(name, lookup).filter(isExecutable));
+  const shell = shells.find((path) => !isWritable(path, lookup.writable)) ?? shells[0] ?? "/bin/sh";
   // A line that begins with a dash would be taken for the shell's options.
   return [shell, "-c", /^[-+]/.test(line) ? ` ${line}` : line];
 }
@@ -68,10 +74,6 @@ function programArguments([program, ...args]: ProgramLine, lookup: ProgramLookup
   if (other !== undefined) throw cannotStart(line, `"${other}" is not an executable file`);
   const where = program.includes("/") ? "" : " on the PATH";
   throw cannotStart(line, `there is no program "${program}"${where}`, { shellExit: 127 });
-}
-
-function find(program: string, lookup: ProgramLookup): string | undefined {
-  return placesOf(program, lookup).find(isExecutable);
 }
 
 /** Only absolute directories of the PATH count: `.` in it would run what the project brought along. */

@@ -132,6 +132,7 @@ export class Shell implements AsyncDisposable {
       cwd,
       env: { ...env, ...more, [markVariable]: mark.toString() },
       isSeen: (path) => !this.confined || isSeen(path, policy),
+      writable: [policy.root, ...policy.write],
     });
     const brought = program === undefined ? command : { ...command, program };
     return { command: backend.confine(brought, { policy, manner }), mark };

@@ -35,6 +35,13 @@ export function statOf(pid: number): ProcessStat | undefined {
   };
 }
 
+/** The processor time of a process that sleeps, in clock ticks; undefined while it computes or waits for a disk. */
+export function sleepingAt(pid: number): number | undefined {
+  const { fields = [] } = readStat(pid) ?? {};
+  // The 14th and 15th of all fields: user and system time.
+  return fields[0] === "S" ? Number(fields[14 - 3]) + Number(fields[15 - 3]) : undefined;
+}
+
 /** A process's group, and the group that its terminal is for at this moment. */
 type Terminal = { group: number; inFront: number };
 

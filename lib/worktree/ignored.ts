@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import { unlessRefused } from "../errors.ts";
 import type { Entry } from "../files/entry.ts";
 import { ancestors } from "../files/path.ts";
+import { readSmallText } from "../files/read.ts";
 import { isIgnored, marksIn, rulesFrom, rulesIn } from "../tools/search/rules.ts";
 
 type OldRules = {
@@ -33,7 +33,7 @@ export function ignoredBefore({ root, scratch, entryBefore }: OldRules): (path: 
     const before = entryBefore(path);
     const content =
       before === undefined
-        ? unlessRefused(() => readFileSync(path))
+        ? readSmallText(path, { isReal: true })
         : before.kind === "file"
           ? before.content?.read()
           : undefined;

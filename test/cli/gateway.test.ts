@@ -200,7 +200,7 @@ test("a project that is trusted sets its provider, but still runs no program", a
   expect(events[0]).toMatchObject({ skipped: [".koda/config.json: providers.corp.api_key_command"] });
   expect([server.requests.length, user.requests.length, runsOf(place)]).toEqual([1, 0, 0]);
   expect(stderr).toContain(
-    'Ignored "providers.corp.api_key_command" in .koda/config.json: only your own configuration',
+    'Ignored "providers.corp.api_key_command" in .koda/config.json: only your own config.json may have it',
   );
 });
 

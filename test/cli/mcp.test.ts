@@ -183,6 +183,35 @@ test("a tool with a schema that a provider would refuse is named and left out", 
   expect(notice).toMatchObject({ message: expect.stringMatching(/"loop": .*"dangling": .*"good": it has the name/) });
 });
 
+test("what a server says of its tools may be loose, and of their results untrue", async () => {
+  await using place = makePlace();
+  const content = [{ type: "text", text: "as text" }];
+  const outputSchema = {
+    type: "object",
+    properties: { n: { $ref: "#/nowhere", pattern: "^(a+)+$" } },
+    required: ["n"],
+  };
+  const tools = [
+    { name: "bare", title: null, description: null, annotations: null, inputSchema: {}, result: { content } },
+    { name: "hints", annotations: { title: null, readOnlyHint: true }, inputSchema: null, result: { content } },
+    { name: "other", outputSchema, result: { content, structuredContent: { n: "a".repeat(60) } } },
+    { name: "nothing", outputSchema, result: { content, structuredContent: null } },
+    { name: "list", outputSchema: { type: "array" }, result: { content } },
+  ];
+  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
+  await using model = await startModelServer([tools.map(({ name }) => call(`s__${name}`)), say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  const texts = Object.fromEntries(results(events).map(({ tool, summary }) => [tool, summary]));
+  const structured = `{"n":"${"a".repeat(60)}"}`;
+  expect(texts).toEqual({
+    s__bare: "as text",
+    s__hints: "as text",
+    s__other: structured,
+    s__nothing: "as text",
+    s__list: "as text",
+  });
+});
+
 test("the effect that a server declares is judged by the mode", async () => {
   const tools = [
     { name: "look", annotations: { readOnlyHint: true } },
@@ -315,4 +344,18 @@ test("the tool that passes calls on can be denied by its own name", async () => 
   const { events } = await exec(place, model, ["--deny-tool", "McpCall", "go"]);
   expect(startOf(events).tools).not.toContain("McpCall");
   expect(results(events)).toMatchObject([{ ok: false, summary: expect.stringContaining('Unknown tool "McpCall"') }]);
+});
+
+test("a tool whose name another server has taken is named and left out", async () => {
+  await using place = makePlace();
+  const servers = { a: serverOf({ tools: [{ name: "_x" }] }), a_: serverOf({ tools: [{ name: "x" }, { name: "y" }] }) };
+  configure(place, { mcp: { servers } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events, end } = await exec(place, model, ["go"]);
+  expect(end.status).toBe("done");
+  expect(startOf(events).tools.filter((name) => name.startsWith("a_"))).toEqual(["a___x", "a___y"]);
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({
+    message: 'Some tools of the MCP server "a_" are not offered: "x": it has the name of another',
+  });
 });

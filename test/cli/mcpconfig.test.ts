@@ -4,7 +4,7 @@ import { exec, type Line } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { configure, makePlace } from "../support/place.ts";
+import { configure, makePlace, tree } from "../support/place.ts";
 
 const startOf = (events: readonly Line[]) => {
   const [first] = events;
@@ -22,7 +22,7 @@ test("a project's .mcp.json starts nothing without --trust-project, and its serv
   expect(without.stderr).toContain("Ignored the MCP servers in .mcp.json, which need --trust-project: files");
 
   await using model = await startModelServer([call("files__echo", { a: 1 }), say("Done.")]);
-  const { events, end, stderr } = await exec(place, model, ["--trust-project", "go"]);
+  const { events, end, stderr } = await exec(place, model, ["--trust-project", "--allow-read", tree, "go"]);
   expect(startOf(events)).toMatchObject({
     mcp: [{ name: "files", status: "connected" }],
     skipped: [".mcp.json: mcpServers.files.autoApprove"],

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { binary, checkLines, exec, type Line, using } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
 import type { McpPlan } from "../support/mcp-program.ts";
+import { startMcpHttp } from "../support/mcphttp.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { configure, makePlace } from "../support/place.ts";
@@ -138,6 +139,21 @@ test("a call that ignores its cancellation is given up, and its program is gone 
   expect(processesNaming(log)).toEqual([]);
 }, 15_000);
 
+test("a task that takes too long is cancelled", async () => {
+  await using place = makePlace();
+  const log = join(place.project, "log");
+  const tools = [{ name: "endless", execution: { taskSupport: "required" } }];
+  configure(place, { mcp: { servers: { s: serverOf({ log, tools }, { call_timeout: "300ms" }) } } });
+  const isCancelled = "until grep -q tasks/cancel log; do sleep 0.05; done";
+  await using model = await startModelServer([
+    call("s__endless"),
+    call("Bash", { command: isCancelled }),
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(results(events)).toMatchObject([{ ok: false, summary: expect.stringContaining("timed out") }, { ok: true }]);
+});
+
 test("a server that dies in a call is there again for a later one, with the same tools", async () => {
   await using place = makePlace();
   const tools = (["die", "echo"] as const).map((does) => ({ name: does, does, annotations: reading }));
@@ -173,6 +189,46 @@ test.each([
     const count = readFileSync(starts, "utf8").length;
     expect(count).toBeGreaterThan(1);
     expect(count).toBeLessThanOrEqual(5);
+  },
+  15_000,
+);
+
+const bodies = [
+  { what: "log messages", piece: `data: ${floods[0]?.floods.line}\n\n`.repeat(64) },
+  { what: "an event of many lines", piece: `data: ${padding}\n`.repeat(64) },
+  { what: "an event of one line", piece: `data: ${padding.repeat(64)}` },
+  { what: "requests", piece: `data: ${message({ id: 1, method: "ping" })}\n\n`.repeat(512) },
+];
+
+test.each(bodies)(
+  "a server over HTTP that answers $what without end costs neither the run nor its memory",
+  async ({ piece }) => {
+    await using place = makePlace();
+    const bytes = new TextEncoder().encode(piece);
+    using http = startMcpHttp({
+      first(_, body) {
+        if (!body.includes('"tools/call"')) return undefined;
+        const endless = new ReadableStream({
+          async pull(controller) {
+            controller.enqueue(bytes);
+            await new Promise(setImmediate);
+          },
+        });
+        return new Response(endless, { headers: { "content-type": "text/event-stream" } });
+      },
+    });
+    configure(place, { mcp: { servers: { s: { url: http.url, call_timeout: "2s" } } } });
+    const { promise, resolve } = Promise.withResolvers<number>();
+    let peak = 0;
+    await using model = await startModelServer(async (_, index) => {
+      peak = memoryOf(await promise, "VmHWM");
+      return index === 0 ? [call("s__ask"), call("Bash", { command: "sleep 0.3" })] : say("Done.");
+    });
+    const child = spawnIn(place, [binary, "exec", "--json", ...using(model), "go"]);
+    resolve(child.pid);
+    const { end } = checkLines(await finished(child));
+    expect(end).toMatchObject({ status: "done", tools: { ok: 1, failed: 1 } });
+    expect(peak).toBeLessThan(mostMegabytes);
   },
   15_000,
 );

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exec, type Line } from "../support/koda.ts";
+import { serverOf } from "../support/mcp.ts";
 import { type McpHttp, startMcpHttp } from "../support/mcphttp.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -181,6 +182,66 @@ test("no secret of a server is repeated: not in errors, results, events, or what
   expect((await run(place, { url: talking.url, headers }, [], { WEB_KEY: secret })).result?.summary).toBe(
     'you are [key], in "[key]"',
   );
+});
+
+test("nor is a secret of a program: not in its last words, and not in a result", async () => {
+  await using place = makePlace();
+  const secret = "hunter2-hunter2";
+  const env = { API_TOKEN: "${S_TOKEN}" };
+  const tools = [{ name: "run", does: "run", annotations: { readOnlyHint: true } }] as const;
+  const servers = {
+    s: serverOf({ tools }, { env }),
+    t: serverOf({ exits: 3, noise: `no access with ${secret}\n` }, { env }),
+  };
+  configure(place, { mcp: { servers } });
+  await using model = await startModelServer([call("s__run", { command: "echo have $API_TOKEN" }), say("Done.")]);
+  const { stdout, stderr, events } = await exec(place, model, ["go"], { env: { S_TOKEN: secret } });
+  expect(results(events)[0]?.summary).toContain("have [key]");
+  expect(serversOf(events)[1]?.error).toBe("exited with 3: no access with [key]");
+  expect(stdout + stderr + model.requests.map(({ raw }) => raw).join("")).not.toContain(secret);
+});
+
+test("an address that is none, or that another name of this machine leads to", async () => {
+  await using place = makePlace();
+  using server = startMcpHttp();
+  const bad = await run(place, { url: "${WEB_URL}" }, [], { WEB_URL: "no-address-but-a-secret" });
+  expect(bad.server?.error).toBe('its "url" is not an address when its variables are replaced');
+  const named = await run(place, { url: server.url.replace("127.0.0.1", "localhost") });
+  expect(named.server).toEqual({ name: "web", status: "connected" });
+});
+
+test("the model reads the whole of an error that says how to call a tool", async () => {
+  await using place = makePlace();
+  const message = `${"expected a number, ".repeat(100)}at the end`;
+  const fails = (_: Request, body: string) => {
+    if (!body.includes("tools/call")) return undefined;
+    const { id } = JSON.parse(body);
+    return Response.json({ jsonrpc: "2.0", id, error: { code: -32602, message } });
+  };
+  using server = startMcpHttp({ first: fails });
+  const { result, sent } = await run(place, { url: server.url });
+  expect(result).toMatchObject({ ok: false });
+  expect(sent).toContain(message);
+});
+
+test("a server that has forgotten the session is connected to again", async () => {
+  await using place = makePlace();
+  let calls = 0;
+  const forgets = (_: Request, body: string) =>
+    body.includes("tools/call") && calls++ === 0 ? new Response("what session?", { status: 404 }) : undefined;
+  using server = startMcpHttp({ session: "s-1", first: forgets });
+  configure(place, { mcp: { servers: { web: { url: server.url } } } });
+  await using model = await startModelServer([
+    call("web__ask"),
+    call("Bash", { command: "sleep 1" }),
+    call("web__ask"),
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  const [first, , second] = results(events);
+  expect(first).toMatchObject({ ok: false, summary: expect.stringContaining("it has forgotten the session") });
+  expect(second).toMatchObject({ ok: true, summary: "said" });
+  expect(server.methods.filter((method) => method === "initialize")).toHaveLength(2);
 });
 
 test("a redirect within the server is followed, and one to another does not get the headers", async () => {

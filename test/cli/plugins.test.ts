@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { exec, type Line } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
-import { startModelServer } from "../support/model-server.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { type ModelServer, startModelServer } from "../support/model-server.ts";
+import { makePlace, type Place, tree } from "../support/place.ts";
 
 const program = resolve("test/support/mcp-program.ts");
 const echo = JSON.stringify({ tools: [{ name: "echo", does: "echo" }] });
@@ -37,6 +37,11 @@ function put(directory: string, files: Record<string, string>): void {
   }
 }
 
+/** The server's program is one of this tree, which may lie in a temporary directory that the sandbox hides. */
+function run(place: Place, model: ModelServer, flags: readonly string[] = []) {
+  return exec(place, model, [...flags, "--allow-read", tree, "go"]);
+}
+
 const userPlugins = ({ home }: Place) => join(home, ".config/koda/plugins");
 
 function startOf([first]: readonly Line[]) {
@@ -51,7 +56,7 @@ test("a plugin adds a server, a text, hooks and skills", async () => {
   await using place = makePlace({ "AGENTS.md": "Words of the project." });
   put(join(userPlugins(place), "corp"), pluginFiles("corp"));
   await using model = await startModelServer([call("corp__echo", { a: 1 }), say("Done.")]);
-  const { events, end } = await exec(place, model, ["go"]);
+  const { events, end } = await run(place, model);
   expect(end).toMatchObject({ status: "done", tools: { ok: 1 } });
   const start = startOf(events);
   expect(start.plugins).toEqual([
@@ -67,7 +72,7 @@ test("any change in a plugin's files is another revision", async () => {
   const directory = join(userPlugins(place), "corp");
   put(directory, pluginFiles("corp"));
   await using model = await startModelServer([say("Done."), say("Done."), say("Done.")]);
-  const revision = async () => startOf((await exec(place, model, ["go"])).events).plugins[0]?.revision;
+  const revision = async () => startOf((await run(place, model)).events).plugins[0]?.revision;
   const first = await revision();
   expect(await revision()).toBe(first);
   put(directory, { note: "#!/bin/sh\n" });
@@ -78,10 +83,10 @@ test("a project's plugins do nothing until the project is trusted", async () => 
   await using place = makePlace();
   put(join(place.project, ".koda/plugins/corp"), pluginFiles("corp"));
   await using model = await startModelServer([say("Done."), call("corp__echo", {}), say("Done.")]);
-  const without = startOf((await exec(place, model, ["go"])).events);
+  const without = startOf((await run(place, model)).events);
   expect(without).toMatchObject({ plugins: [], mcp: [], skills: [], skipped: [".koda/plugins/corp"] });
   expect(model.requests[0]?.raw).not.toContain("Words of corp");
-  const trusted = startOf((await exec(place, model, ["--trust-project", "go"])).events);
+  const trusted = startOf((await run(place, model, ["--trust-project"])).events);
   expect(trusted).toMatchObject({ plugins: [{ name: "corp" }], skills: ["tidy"], skipped: [] });
   expect(existsSync(join(place.project, "hooked"))).toBe(true);
 });
@@ -92,7 +97,7 @@ test("the user's own server counts before a plugin's of that name", async () => 
   const own = { command: process.execPath, args: [program, JSON.stringify({ tools: [{ name: "mine" }] })] };
   writeFileSync(join(place.home, ".config/koda/config.json"), JSON.stringify({ mcp: { servers: { corp: own } } }));
   await using model = await startModelServer([say("Done.")]);
-  const { tools } = startOf((await exec(place, model, ["go"])).events);
+  const { tools } = startOf((await run(place, model)).events);
   expect(tools.filter((name) => name.startsWith("corp__"))).toEqual(["corp__mine"]);
 });
 
@@ -107,7 +112,7 @@ test("texts of one place are in the order of their priority", async () => {
       "plugin.json": JSON.stringify({ name, version: "1", prompt: { priority, text: `Words of ${name}.` } }),
     });
   await using model = await startModelServer([say("Done.")]);
-  await exec(place, model, ["go"]);
+  await run(place, model);
   expect(model.requests[0]?.raw).toMatch(/Words of b\..*Words of c\..*Words of a\./);
 });
 
@@ -116,10 +121,14 @@ test("a broken plugin is a notice that names the file and the fault", async () =
     ["{", "JSON"],
     ["[]", "the top level is [], expected an object"],
     [{ name: "other", version: "1" }, '"name" is "other", expected the directory\'s name "corp"'],
-    [{ name: "corp" }, '"version" is nothing, expected a non-empty string'],
+    [{ name: "corp" }, '"version" is missing, expected a non-empty string'],
     [{ name: "corp", version: "1", hook: [] }, 'unknown key "hook" in the top level (did you mean "hooks"?)'],
     [{ name: "corp", version: "1", hooks: [{ on: "tool.befor" }] }, '"hooks[0].on" is "tool.befor"'],
-    [{ name: "corp", version: "1", tools: {} }, 'needs either "command" or "url"'],
+    [{ name: "corp", version: "1", tools: {} }, 'not loaded: "tools" needs either "command" or "url"'],
+    [
+      { name: "corp", version: "1", tools: { command: ["x"] } },
+      '"tools.command" is ["x"], expected a non-empty string',
+    ],
     [{ name: "corp", version: "1", tools: { comand: "x" } }, 'unknown key "comand"'],
     [{ name: "corp", version: "1", prompt: { slot: "middle", text: "x" } }, '"prompt.slot" is "middle"'],
     [{ name: "corp", version: "1", prompt: {} }, '"prompt.text" is not a text'],
@@ -129,7 +138,7 @@ test("a broken plugin is a notice that names the file and the fault", async () =
     const text = typeof content === "string" ? content : JSON.stringify(content);
     put(join(userPlugins(place), "corp"), { "plugin.json": text });
     await using model = await startModelServer([say("Done.")]);
-    const { events, end } = await exec(place, model, ["go"]);
+    const { events, end } = await run(place, model);
     expect(end.status).toBe("done");
     expect(noticesOf(events)).toHaveLength(1);
     expect(noticesOf(events)[0]).toContain(`${userPlugins(place)}/corp/plugin.json" is not loaded: `);

@@ -85,6 +85,19 @@ describe("a habit is answered:", () => {
     const words = "run e review resume fork mcp-server login config update export version".split(" ");
     expect(words.filter((word) => answerForWord(word) === undefined)).toEqual([]);
   });
+
+  const added: readonly [argv: readonly string[], answer: string][] = [
+    [["--bearer-token-env-var", "TOKEN"], "'Authorization=Bearer ${NAME}'"],
+    [["--transport", "sse"], "does not speak SSE"],
+    [["--timeout", "5"], "call_timeout"],
+    [["--trust"], "leave it out"],
+    [["--exclude-tools", "a"], "disabled_tools"],
+    [["--client-id", "a"], "--header NAME=VALUE"],
+  ];
+  for (const [argv, answer] of added)
+    test(`mcp add ${argv.join(" ")}`, () => {
+      expect(thrownBy(() => parseArguments("mcp add", ["docs", ...argv])).message).toContain(answer);
+    });
 });
 
 describe("nothing that allows more is suggested for", () => {

@@ -354,6 +354,14 @@ const refused: [content: unknown, problem: string][] = [
   [[1], "the top level is [1], expected an object"],
   ["null", "the top level is null, expected an object"],
   [{ limits: [] }, '"limits" is [], expected an object'],
+  [
+    { mcp: { servers: { a: { env: ["TOKEN=secret"] } } } },
+    '"mcp.servers.a.env" is not an object (the value is not shown',
+  ],
+  [
+    { providers: { p: { headers: "X-Key: secret" } } },
+    '"providers.p.headers" is not an object (the value is not shown',
+  ],
   [{ model: "" }, '"model" is "", expected a non-empty string, or null'],
   [{ mode: "yolo" }, '"mode" is "yolo", expected one of "plan", "safe", "auto"'],
   [{ limits: { max_turns: 0 } }, '"limits.max_turns" is 0, expected a positive integer'],
@@ -433,7 +441,7 @@ test("half a price is refused, over all that was said about it", async () => {
 const inThePlaceOfAFile: [what: string, put: (path: string) => void, problem: string][] = [
   ["a directory", (path) => mkdirSync(path), "it is a directory, not a file"],
   ["a named pipe", (path) => Bun.spawnSync(["mkfifo", path]), "it is a named pipe, not a file"],
-  ["a device", (path) => symlinkSync("/dev/zero", path), "it is a device, not a file"],
+  ["a link to a device", (path) => symlinkSync("/dev/zero", path), "it is a link out of the project"],
   ["a dangling link", (path) => symlinkSync("nowhere", path), "it is a broken symbolic link"],
   ["a link to itself", (path) => symlinkSync("config.json", path), "too many levels of symbolic links"],
   ["bytes that are no text", (path) => writeFileSync(path, new Uint8Array([0x7b, 0xff, 0x7d])), "it is not UTF-8"],

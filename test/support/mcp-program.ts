@@ -38,10 +38,12 @@ export type McpPlan = {
 
 export type McpTool = {
   name: string;
-  description?: string;
+  description?: string | null;
   inputSchema?: unknown;
   outputSchema?: unknown;
   annotations?: unknown;
+  /** With `taskSupport` it only ever begins tasks, which do not end. */
+  execution?: unknown;
   /** The length of its description, in place of one. */
   wordy?: number;
   /** The levels of its schema, in place of one. */
@@ -75,9 +77,13 @@ type Call = { name: string; arguments?: { command?: string }; _meta?: { progress
 async function callTool({ name, arguments: input = {}, _meta }: Call, id: unknown): Promise<unknown> {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) throw new Error(`no tool ${name}`);
+  if (tool.execution !== undefined) return { task: endlessTask };
   if (tool.does === undefined) return tool.result ?? text({ env: process.env, cwd: process.cwd() });
   return await deeds[tool.does](input, id, _meta);
 }
+
+const now = new Date().toISOString();
+const endlessTask = { taskId: "task-1", status: "working", ttl: null, createdAt: now, lastUpdatedAt: now };
 
 type Deed = (input: NonNullable<Call["arguments"]>, id: unknown, meta: Call["_meta"]) => unknown;
 
@@ -185,6 +191,10 @@ async function answer(method: string, params: Params, id: unknown): Promise<unkn
       return listTools(params?.cursor);
     case "tools/call":
       return callTool(params, id);
+    case "tasks/result":
+      return new Promise(() => {});
+    case "tasks/cancel":
+      return { ...endlessTask, status: "cancelled" };
     case "resources/list":
       return { resources: Object.keys(plan.resources ?? {}).map((uri) => ({ uri, name: uri })) };
     case "resources/templates/list":

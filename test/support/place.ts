@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 /** A home and a project that belong to one test alone, and are gone after it. */
 export type Place = AsyncDisposable & {
@@ -40,6 +40,16 @@ export function makePlace(files: Record<string, string | Uint8Array> = {}, under
 export function configure({ home }: Pick<Place, "home">, config: unknown): string {
   const path = join(home, ".config/koda/config.json");
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, typeof config === "string" ? config : JSON.stringify(config));
+  writeFileSync(path, typeof config === "string" ? config : JSON.stringify(withPrograms(config)));
   return path;
 }
+
+/** MCP servers of tests are programs of this tree, which may lie in a temporary directory that the sandbox hides. */
+function withPrograms(config: unknown): unknown {
+  if (typeof config !== "object" || config === null || !("mcp" in config)) return config;
+  const { sandbox = {} } = config as { sandbox?: { read?: readonly string[] } };
+  return { ...config, sandbox: { ...sandbox, read: [...(sandbox.read ?? []), tree] } };
+}
+
+/** The root of this tree. */
+export const tree = resolve(import.meta.dir, "../..");

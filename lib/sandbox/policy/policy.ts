@@ -135,7 +135,8 @@ export function policyOf(grants: Grants): Policy {
   const kept = all([...present(grants.configDirectory), ...readonlyByDefault(grants), ...(grants.keep ?? [])]);
   const held = kept.filter((path) => isInFolded(path, write));
   const fixed = all([...grants.gitPlaces, ...kept, ...places]);
-  const covered = hiddenFrom({ hide, privateTmp });
+  // A tier without a private /tmp closes the real one.
+  const covered = hiddenFrom({ hide, privateTmp: true });
   const policy: Policy = {
     root,
     home,

@@ -12,8 +12,8 @@ type CatalogParts = {
   choose: (offer: Offer) => readonly Tool[];
 };
 
-/** The catalog of a conversation. It changes only between requests, when the tools of a server come or go. */
-export class Catalogs {
+/** The tool catalog of a conversation. It changes only between requests, when the tools of a server come or go. */
+export class ToolCatalog {
   readonly #parts: CatalogParts;
   #current: Catalog;
   #offer: Offer | undefined;
@@ -24,10 +24,10 @@ export class Catalogs {
     this.#current = this.#compose(offer);
   }
 
-  static async open(parts: CatalogParts): Promise<Catalogs> {
+  static async open(parts: CatalogParts): Promise<ToolCatalog> {
     const offer = await parts.servers?.offer();
     try {
-      return new Catalogs(parts, offer);
+      return new ToolCatalog(parts, offer);
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
       throw new KodaError(error.code, `failed to build session tool registry: ${error.message}`, { cause: error });

@@ -1,0 +1,17 @@
+import { type CallToolResult, type Client, type RequestOptions, specTypeSchemas } from "./client.ts";
+
+type CallParams = { name: string; arguments: Record<string, unknown> };
+
+/** Calls a tool that runs only as a task: the call begins it, and its result is asked for at once. */
+export async function callAsTask(client: Client, params: CallParams, options: RequestOptions): Promise<CallToolResult> {
+  const begin = { method: "tools/call", params: { ...params, task: { ttl: options.timeout } } };
+  const { task } = await client.request(begin, specTypeSchemas.CreateTaskResult, options);
+  const about = { taskId: task.taskId };
+  try {
+    return await client.request({ method: "tasks/result", params: about }, specTypeSchemas.CallToolResult, options);
+  } catch (error) {
+    // Nobody waits for the task any more. A server that does not hear of it keeps it until its time is over.
+    client.request({ method: "tasks/cancel", params: about }, specTypeSchemas.Result).catch(() => undefined);
+    throw error;
+  }
+}
