@@ -146,7 +146,12 @@ function modelOf({ provider, model }: EnvironmentFacts): string {
 
 function fileOf({ path, text, server }: Instructions["blocks"][number]): string {
   const kind = server === true ? "server_notes server" : "instructions file";
-  return tagged(`${kind}="${oneLine(path)}"`, [text.trim()]);
+  return tagged(`${kind}="${oneLine(path)}"`, [(server === true ? withoutTags(text) : text).trim()]);
+}
+
+/** Otherwise a server could end its notes and go on as if these were the project's instructions. */
+function withoutTags(text: string): string {
+  return text.replace(/<(?=\/?(?:environment|instructions|skills|server_notes)\b)/gi, "&lt;");
 }
 
 function tagged(tag: string, lines: readonly string[]): string {

@@ -92,7 +92,9 @@ export function serverVariables(servers: Configs): string[] {
 export function offeredByServers({ tools, listed }: Offer, settings: Settings): readonly Tool[] {
   const choice = toolChoice(settings);
   const left = tools.filter(({ name }) => mayUse(name, choice));
-  return settings.loaded.config.mcp.expose === "list" ? listed(left) : left;
+  if (settings.loaded.config.mcp.expose !== "list") return left;
+  // A call is judged as the tool behind it, so that nothing else would deny these two.
+  return listed(left).filter(({ name }) => choice.deny?.includes(name) !== true);
 }
 
 /** The instructions with what the servers say about their tools. */

@@ -1,3 +1,4 @@
+import { shortened } from "../session/graphemes.ts";
 import type { Client, ToolDefinition } from "./client.ts";
 
 /** All that a server offers. It is kept while the server cannot be reached. */
@@ -15,10 +16,14 @@ export async function definitionsOf(client: Client, asking: Asking): Promise<Off
   const { tools: hasTools, resources, prompts } = client.getServerCapabilities() ?? {};
   const tools =
     hasTools === undefined ? [] : (await client.listTools(undefined, { ...asking, cacheMode: "refresh" })).tools;
+  const instructions = client.getInstructions()?.trim() || undefined;
   return {
     tools,
-    instructions: client.getInstructions()?.trim() || undefined,
+    instructions: instructions === undefined ? undefined : shortened(instructions, longestInstructions),
     hasResources: resources !== undefined,
     hasPrompts: prompts !== undefined,
   };
 }
+
+/** They are in every request. */
+const longestInstructions = 8_000;

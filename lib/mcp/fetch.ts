@@ -145,7 +145,11 @@ async function exchange(url: WebUrl, init: RequestInit, agent: Agent): Promise<R
     ...(init.signal && { signal: init.signal }),
   });
   sent.once("response", resolve);
-  sent.once("error", reject);
+  sent.on("error", reject);
+  let interim = 0;
+  sent.on("information", () => {
+    if (++interim > mostInterim) sent.destroy(new Error(`it sent more than ${mostInterim} interim responses`));
+  });
   sent.end(body);
   const reply = await promise;
   const { statusCode: status = 502, headers } = reply;
@@ -154,6 +158,9 @@ async function exchange(url: WebUrl, init: RequestInit, agent: Agent): Promise<R
   return new Response(hasBody ? bounded(reply) : null, { status, headers: headersOf(headers) });
 }
 
+/** Responses before the response, with a status below 200. */
+const mostInterim = 100;
+
 function headersOf(headers: IncomingMessage["headers"]): Headers {
   const result = new Headers();
   for (const [name, value] of Object.entries(headers))
@@ -161,40 +168,58 @@ function headersOf(headers: IncomingMessage["headers"]): Headers {
   return result;
 }
 
-/** A body whose events, or which as a whole, are no longer than a message may be, read no faster than koda may. */
+/**
+ * A body whose events, or which as a whole, are no longer than a message may be, read no faster than the messages of a
+ * program.
+ */
 function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
   const isStream = reply.headers["content-type"]?.startsWith("text/event-stream") === true;
+  const pieces: AsyncIterator<Buffer> = reply[Symbol.asyncIterator]();
+  const measure = isStream ? eventMeter() : wholeMeter();
   const rest = pace();
-  let resting: Promise<void> | undefined;
-  let length = 0;
+  // After a cancellation nobody listens any more.
+  reply.on("error", () => undefined);
   return new ReadableStream<Uint8Array>({
-    start(controller) {
-      reply.on("data", (piece: Buffer) => {
-        const { count, end } = isStream ? eventsIn(piece) : { count: 0, end: 0 };
-        length = count === 0 ? length + piece.length : piece.length - end;
-        if (length > mostMessageBytes)
-          return reply.destroy(new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`));
-        resting = rest(piece.length + count * eventBytes);
-        controller.enqueue(piece);
-        reply.pause();
-      });
-      reply.once("end", () => controller.close());
-      reply.once("error", (error) => controller.error(error));
-    },
-    async pull() {
-      await resting;
-      reply.resume();
+    async pull(controller) {
+      const { value: piece, done } = await pieces.next();
+      if (done === true) return controller.close();
+      const { longest, ended } = measure(piece);
+      if (longest > mostMessageBytes) {
+        reply.destroy();
+        throw new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`);
+      }
+      await rest(piece.length + ended * eventBytes);
+      controller.enqueue(piece);
     },
     cancel: () => void reply.destroy(),
   });
 }
 
-/** The events that end in a piece, and the place where the last one does: a blank line. */
-function eventsIn(piece: Buffer): { count: number; end: number } {
-  const ends = [...piece.toString("latin1").matchAll(/\r\n\r?\n|\n\r?\n|\r\r/g)];
-  const last = ends.at(-1);
-  return { count: ends.length, end: last === undefined ? 0 : last.index + last[0].length };
+/** The length of the longest message so far that is not yet over, and how many have ended in the piece. */
+type Meter = (piece: Buffer) => { longest: number; ended: number };
+
+function wholeMeter(): Meter {
+  let length = 0;
+  return (piece) => ({ longest: (length += piece.length), ended: 0 });
 }
+
+/** An event is all of its lines up to an empty one: the library keeps them until then. */
+function eventMeter(): Meter {
+  let [length, lineLength] = [0, 0];
+  return (piece) => {
+    let [longest, ended] = [0, 0];
+    for (const byte of piece) {
+      longest = Math.max(longest, ++length);
+      if (byte === newline && lineLength === 0) [length, ended] = [0, ended + 1];
+      if (byte === newline) lineLength = 0;
+      else if (byte !== carriageReturn) lineLength++;
+    }
+    return { longest, ended };
+  };
+}
+
+const newline = 10;
+const carriageReturn = 13;
 
 /** The work of one event, as so many bytes: the answer to a server's request is a request of its own. */
 const eventBytes = 16 * 2 ** 10;

@@ -1,4 +1,5 @@
 import { isRecord } from "../config/json.ts";
+import { counted } from "../counted.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import { sniff } from "../tools/magic.ts";
 import type { ToolContext, ToolResult } from "../tools/tool.ts";
@@ -14,8 +15,8 @@ export function resultOf(result: CallToolResult, context: Pick<ToolContext, "cal
   const content = result.content ?? [];
   const isStructured = structuredContent !== undefined && structuredContent !== null;
   const texts = isStructured ? [JSON.stringify(structuredContent)] : content.map(textOf);
-  const said = texts.filter((text) => text !== "").join("\n");
-  const images = content.flatMap(imagesOf);
+  const { images, note } = firstImages(content.flatMap(imagesOf));
+  const said = [...texts, note].filter((text) => text !== "").join("\n");
   const { text, output } = excerptOf(said === "" && images.length === 0 ? "(no output)" : said, context);
   const parts = [...(text === "" ? [] : [{ type: "text" as const, text }]), ...images];
   return { ok: isError !== true, parts, ...(output !== undefined && { output }) };
@@ -24,7 +25,16 @@ export function resultOf(result: CallToolResult, context: Pick<ToolContext, "cal
 /** The text of a resource that was read, and its images. */
 export function partsOfContents(contents: readonly unknown[]): { text: string; images: ImagePart[] } {
   const parts = contents.map((content) => ({ type: "resource", resource: content }) as Content);
-  return { text: parts.map(textOf).filter(Boolean).join("\n"), images: parts.flatMap(imagesOf) };
+  const { images, note } = firstImages(parts.flatMap(imagesOf));
+  return { text: parts.map(textOf).concat(note).filter(Boolean).join("\n"), images };
+}
+
+/** Providers take only so many in a conversation, and each costs as much as a long text. */
+const mostImages = 10;
+
+function firstImages(all: ImagePart[]): { images: ImagePart[]; note: string } {
+  const more = all.length - mostImages;
+  return { images: all.slice(0, mostImages), note: more > 0 ? `[${counted(more, "more image")}, not shown]` : "" };
 }
 
 /** A part that cannot be shown is named: the model would look for it in vain. */
@@ -53,7 +63,7 @@ function textOf(content: Content): TextPart["text"] {
 /** An image whose bytes are none would be refused by the model's provider, with the whole conversation. */
 function imagesOf(content: Content): ImagePart[] {
   const base64 = content.type === "image" ? content.data : blobIn(content);
-  if (base64 === undefined) return [];
+  if (base64 === undefined || base64.length > largestImage) return [];
   const seen = sniff(Buffer.from(base64.slice(0, sniffedCharacters), "base64"));
   return seen.type === "image" ? [{ type: "image", mime: seen.mime, base64 }] : [];
 }
@@ -63,3 +73,6 @@ function blobIn(content: Content): string | undefined {
 }
 
 const sniffedCharacters = 12_000;
+
+/** 5 MiB as base64, as for images in files. */
+const largestImage = Math.ceil((5 * 2 ** 20) / 3) * 4;

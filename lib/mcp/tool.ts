@@ -18,12 +18,18 @@ export async function serverTools(
   const tools = new Map<string, Tool>();
   const isTaken = (name: string) => tools.has(name) || taken.some((tool) => tool.name === name);
   const faults: string[] = [];
+  let room = longestTogether;
   for (const definition of (server.definitions?.tools ?? []).slice(0, mostTools)) {
     if (!isEnabled(definition.name, server)) continue;
     const name = toolName(server.name, definition.name);
-    const fault = isTaken(name) ? "it has the name of another" : await faultOf(definition);
-    if (fault === undefined) tools.set(name, toolOf(name, definition, server));
-    else faults.push(`"${visibleLine(definition.name).slice(0, 100)}": ${fault}`);
+    const tool = toolOf(name, definition, server);
+    const length = tool.about.length + JSON.stringify(tool.input).length;
+    const fault = isTaken(name) ? "it has the name of another" : await faultOf(definition, { length, room });
+    if (fault !== undefined) faults.push(`"${visibleLine(definition.name).slice(0, 100)}": ${fault}`);
+    else {
+      tools.set(name, tool);
+      room -= length;
+    }
   }
   const missing = (server.definitions?.tools.length ?? 0) - mostTools;
   if (missing > 0) faults.push(`${counted(missing, "tool")} beyond the first ${mostTools}`);
@@ -38,15 +44,21 @@ function isEnabled(tool: string, { config: { enabledTools, disabledTools } }: Se
 }
 
 /** A provider refuses the whole request for one bad schema. */
-async function faultOf({ inputSchema }: ToolDefinition): Promise<string | undefined> {
+async function faultOf(
+  { inputSchema }: ToolDefinition,
+  { length, room }: { length: number; room: number },
+): Promise<string | undefined> {
   if (JSON.stringify(inputSchema).length > longestSchema)
     return `its schema is longer than ${longestSchema} characters`;
+  if (length > room) return `the server's tools together are longer than ${longestTogether} characters`;
   const fault = await schemaFault(inputSchema);
   return fault === undefined ? undefined : `its schema cannot be used: ${fault}`;
 }
 
 const longestSchema = 64 * 1024;
 const longestAbout = 4_000;
+/** They are in every request: more would fill the window of most models. */
+const longestTogether = 512 * 1024;
 
 function toolOf(name: string, definition: ToolDefinition, server: Server): Tool<unknown> {
   const { description = definition.title ?? "", annotations = {}, inputSchema } = definition;

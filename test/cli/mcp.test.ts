@@ -42,6 +42,12 @@ test("what a result holds reaches the model", async () => {
     ["failing", { content: [{ type: "text", text: "no such file" }], isError: true }, "no such file", false],
     ["empty", { content: [] }, "(no output)", true],
     ["picture", { content: [{ type: "image", data: png, mimeType: "image/png" }] }, "[image/png image]", true],
+    [
+      "many",
+      { content: Array.from({ length: 12 }, () => ({ type: "image", data: png, mimeType: "image/png" })) },
+      "[2 more images",
+      true,
+    ],
     ["odd", { content: [{ type: "image", data: "aGk=", mimeType: "image/x" }] }, "not shown]", true],
     ["linked", { content: [{ type: "resource_link", uri: "a://b", name: "b" }] }, '[resource "b": a://b]', true],
   ] as const;
@@ -328,6 +334,16 @@ test("with expose list two tools stand for many, and what they call is judged as
   expect(texts[4]).toStartWith("Denied: destructive: the MCP server");
   expect(texts[5]).toContain('No MCP server has the tool "s__echp" (did you mean s__echo?)');
   expect(texts[6]).toContain('No MCP server has the tool "s__t1"');
+});
+
+test("the tool that passes calls on can be denied by its own name", async () => {
+  await using place = makePlace();
+  const servers = { s: serverOf({ tools: [{ name: "echo", does: "echo" }] }, { required: true }) };
+  configure(place, { mcp: { expose: "list", servers } });
+  await using model = await startModelServer([call("McpCall", { tool: "s__echo" }), say("Done.")]);
+  const { events } = await exec(place, model, ["--deny-tool", "McpCall", "go"]);
+  expect(startOf(events).tools).not.toContain("McpCall");
+  expect(results(events)).toMatchObject([{ ok: false, summary: expect.stringContaining('Unknown tool "McpCall"') }]);
 });
 
 test("a tool whose name another server has taken is named and left out", async () => {

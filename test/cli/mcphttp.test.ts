@@ -258,6 +258,70 @@ test("a redirect within the server is followed, and one to another does not get 
   expect(other.requests).toHaveLength(0);
 });
 
+test("a redirect with a body that never ends is followed, and its connection closed", async () => {
+  await using place = makePlace();
+  const endless = () => new ReadableStream({ pull: (body) => body.enqueue(Buffer.alloc(65_536)) });
+  using server = startMcpHttp({
+    first: (request) =>
+      new URL(request.url).pathname === "/mcp"
+        ? new Response(endless(), { status: 307, headers: { location: "/mcp/" } })
+        : undefined,
+  });
+  const { result, stderr } = await run(place, { url: server.url });
+  expect(result).toMatchObject({ ok: true });
+  expect(stderr).not.toContain("Error");
+});
+
+test("a server that never comes to its response is left", async () => {
+  await using place = makePlace();
+  using server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (socket) => void socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(200)) },
+  });
+  const { server: state } = await run(place, { url: `http://127.0.0.1:${server.port}/mcp` });
+  expect(state?.error).toContain("it sent more than 100 interim responses");
+});
+
+test("an event that never ends is not kept in memory", async () => {
+  await using place = makePlace();
+  let sent = 0;
+  const line = Buffer.from(`data: ${"x".repeat(1_000)}\n`.repeat(64));
+  const endless = () =>
+    new ReadableStream({
+      pull(body) {
+        sent += line.length;
+        body.enqueue(line);
+        if (sent > 256 * 2 ** 20) body.close();
+      },
+    });
+  using server = startMcpHttp({
+    first: (_, body) =>
+      body.includes("tools/call")
+        ? new Response(endless(), { headers: { "content-type": "text/event-stream" } })
+        : undefined,
+  });
+  const { result, end, stderr } = await run(place, { url: server.url, call_timeout: "3s" });
+  expect(result).toMatchObject({ ok: false });
+  expect(end.status).toBe("done");
+  expect(stderr).not.toContain("TypeError");
+  expect(sent).toBeLessThan(48 * 2 ** 20);
+}, 15_000);
+
+test("an image that no provider would take is named in its place", async () => {
+  await using place = makePlace();
+  const png = `iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ${"A".repeat(8_000_000)}`;
+  using server = startMcpHttp({
+    first: (_, body) => {
+      if (!body.includes("tools/call")) return undefined;
+      const content = [{ type: "image", mimeType: "image/png", data: png }];
+      return Response.json({ jsonrpc: "2.0", id: JSON.parse(body).id, result: { content } });
+    },
+  });
+  const { result } = await run(place, { url: server.url });
+  expect(result).toMatchObject({ ok: true, summary: '[an image of the type "image/png", not shown]' });
+});
+
 test("a server that sends too much, or nothing, costs only itself", async () => {
   await using place = makePlace();
   const inCall = (answer: () => Response | Promise<Response>) => async (_: Request, body: string) =>
