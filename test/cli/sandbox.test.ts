@@ -106,7 +106,9 @@ test("the environment is that of a run's commands", async () => {
   expect(stdout).toMatch(/^TMPDIR=\/./m);
   expect(stdout).toMatch(/^KODA_CALL=/m);
   expect(stdout).not.toMatch(/OPENAI_API_KEY|OTHER|BUN_OPTIONS/);
-  expect(stderr).toBe('koda: warning: "OPENAI_API_KEY" is not passed on to commands: it holds a provider\'s key\n');
+  expect(stderr).toBe(
+    'koda: warning: "OPENAI_API_KEY" is not passed on to commands: it holds the key of a provider or of an MCP server\n',
+  );
 });
 
 test("a token that is a key only for a provider that is named can be passed on", async () => {
