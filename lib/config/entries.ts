@@ -1,9 +1,9 @@
 import type { KodaError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
 import { excerptOfJson } from "./excerpt.ts";
 import { isRecord } from "./json.ts";
 import { formatPath, isKeyName, namesBelow, placeBelow, type KeyPath } from "./keypath.ts";
 import { typedKeys, type KeyName } from "./schema.ts";
+import { unknownKey } from "./unknownkey.ts";
 
 /** A value from a file, a flag or a variable: checked, but not yet read. */
 export type ConfigEntry = { readonly path: KeyPath; readonly key: KeyName; readonly raw: unknown };
@@ -18,7 +18,10 @@ export function entriesIn(value: unknown, fail: MakeError, path: KeyPath = [], p
 
   return Object.entries(value).flatMap(([name, inner]) => {
     const next = placeBelow(place, name);
-    if (next === undefined) throw fail(unknownKey(name, path, place));
+    if (next === undefined) {
+      const at = path.length === 0 ? "at the top level" : `in ${nameOf(path)}`;
+      throw fail(unknownKey(name, at, namesBelow(place)));
+    }
     if (next === "providers.*") checkProviderName(name, fail);
     if (next.endsWith(".headers.*")) checkHeaderName(name, fail);
     if (next === "mcp.servers.*") checkServerName(name, fail);
@@ -46,14 +49,6 @@ function entryOf(raw: unknown, fail: MakeError, path: KeyPath, key: KeyName): Co
   if (fault !== undefined) throw fail(fault);
   if (!type.secret) throw fail(`${nameOf(path)} is ${excerptOfJson(raw)}, expected ${type.expected}`);
   throw fail(`${nameOf(path)} is not ${type.expected} ${unshown}`);
-}
-
-function unknownKey(name: string, path: KeyPath, place: string): string {
-  const known = namesBelow(place);
-  const meant = nearest(name, known);
-  const where = path.length === 0 ? "at the top level" : `in ${nameOf(path)}`;
-  const hint = meant === undefined ? `the keys there are ${known.join(", ")}` : `did you mean "${meant}"?`;
-  return `unknown key ${JSON.stringify(name)} ${where} (${hint})`;
 }
 
 /** `PROVIDER/MODEL` is split at its first slash. */

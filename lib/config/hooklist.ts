@@ -4,6 +4,7 @@ import { excerptOfJson } from "./excerpt.ts";
 import { isRecord } from "./json.ts";
 import { maskKeys } from "./mask.ts";
 import { choiceOf, nonEmptyString, timeLimit, trueOrFalse, type ConfigType } from "./types.ts";
+import { unknownKey } from "./unknownkey.ts";
 
 const defaultTimeoutMs = 60_000;
 
@@ -61,18 +62,11 @@ function hookOf(raw: unknown, place: string): HookConfig | string {
 
 function problemOf(name: string, value: unknown, place: string): string | undefined {
   const type = Object.entries(fields).find(([known]) => known === name)?.[1];
-  if (type === undefined) return unknown(name, place);
+  if (type === undefined) return unknownKey(name, `in "${place}"`, Object.keys(fields));
   if (type.read(value) !== undefined) return undefined;
   const meant = typeof value === "string" && type === moment ? nearest(value, hookMoments) : undefined;
   const hint = meant === undefined ? "" : ` (did you mean "${meant}"?)`;
   return `"${place}.${name}" is ${excerptOfJson(value)}, expected ${type.expected}${hint}`;
-}
-
-function unknown(name: string, place: string): string {
-  const known = Object.keys(fields);
-  const meant = nearest(name, known);
-  const hint = meant === undefined ? `the keys there are ${known.join(", ")}` : `did you mean "${meant}"?`;
-  return `unknown key ${JSON.stringify(name)} in "${place}" (${hint})`;
 }
 
 function missing(name: keyof typeof fields, place: string): string {

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { KodaError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
 import { serverOfEntries } from "./assemble.ts";
 import type { HookConfig, McpServerConfig } from "./config.ts";
 import { checkServerName, entriesIn, type MakeError } from "./entries.ts";
@@ -8,6 +7,7 @@ import { excerptOfJson } from "./excerpt.ts";
 import { hookList } from "./hooklist.ts";
 import { isRecord, type JsonRecord, readJson } from "./json.ts";
 import { typedKeys } from "./schema.ts";
+import { unknownKey } from "./unknownkey.ts";
 
 /** The additions of a `plugin.json` to a run. Its skills are a directory beside it. */
 export type PluginParts = {
@@ -51,10 +51,7 @@ const fail: MakeError = (problem) => new KodaError("config", problem);
 
 function assertKnown(record: JsonRecord, names: readonly string[], where: string): void {
   const unknown = Object.keys(record).find((name) => !names.includes(name));
-  if (unknown === undefined) return;
-  const meant = nearest(unknown, names);
-  const hint = meant === undefined ? `the keys there are ${names.join(", ")}` : `did you mean "${meant}"?`;
-  throw fail(`unknown key ${JSON.stringify(unknown)} in ${where} (${hint})`);
+  if (unknown !== undefined) throw fail(unknownKey(unknown, `in ${where}`, names));
 }
 
 /** `${PLUGIN_ROOT}` in any text becomes the plugin's own directory. */
