@@ -75,7 +75,6 @@ function surroundingsOf(shell: Shell): ConstructorParameters<typeof Server>[2] {
     egress: { rules: rulesOf(), onRequest: () => {} },
     writable: [],
     mayStart: async () => {},
-    onChange: () => {},
     warn: () => {},
   };
 }

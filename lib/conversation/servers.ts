@@ -105,24 +105,30 @@ export function withServers(instructions: Instructions, servers: Servers | undef
 }
 
 /** Tools of a server may be known later; the server itself is known now. */
-function assertServers({ tools: { allow, deny } }: Settings, names: readonly string[]): void {
-  for (const [flag, tools] of [["--allow-tool", allow] as const, ["--deny-tool", deny] as const])
-    for (const tool of tools.filter(namesServerTool)) {
-      if (names.some((name) => tool.startsWith(`${name}__`))) continue;
-      const hint = names.length === 0 ? "no server is configured" : `the servers are ${names.join(", ")}`;
-      throw new KodaError("usage", `${flag}: no MCP server has the tool "${tool}" (${hint})`);
-    }
+function assertServers(settings: Settings, names: readonly string[]): void {
+  for (const { flag, tool } of namedTools(settings)) {
+    if (names.some((name) => tool.startsWith(`${name}__`))) continue;
+    const hint = names.length === 0 ? "no server is configured" : `the servers are ${names.join(", ")}`;
+    throw new KodaError("usage", `${flag}: no MCP server has the tool "${tool}" (${hint})`);
+  }
 }
 
 /** A misspelt denial would deny nothing: a name in the flags must be a tool's, as far as that is known. */
-async function assertNames({ tools: { allow, deny } }: Settings, servers: Servers): Promise<void> {
-  const { tools } = await servers.offer();
-  for (const [flag, names] of [["--allow-tool", allow] as const, ["--deny-tool", deny] as const])
-    for (const name of names.filter(namesServerTool)) {
-      const server = name.slice(0, name.indexOf("__"));
-      const isKnown = !servers.connected.includes(server) || tools.some((tool) => standsFor(name, tool.name));
-      if (isKnown) continue;
-      const own = tools.map((tool) => tool.name).filter((tool) => tool.startsWith(`${server}__`));
-      throw new KodaError("usage", `${flag}: unknown tool "${name}" (the tools of "${server}" are ${own.join(", ")})`);
-    }
+async function assertNames(settings: Settings, servers: Servers): Promise<void> {
+  const tools = (await servers.offer()).tools.map(({ name }) => name);
+  for (const { flag, tool } of namedTools(settings)) {
+    const server = tool.slice(0, tool.indexOf("__"));
+    if (!servers.connected.includes(server) || tools.some((name) => standsFor(tool, name))) continue;
+    const own = tools.filter((name) => name.startsWith(`${server}__`));
+    throw new KodaError("usage", `${flag}: unknown tool "${tool}" (the tools of "${server}" are ${own.join(", ")})`);
+  }
+}
+
+/** The tools of servers that the flags name. */
+function namedTools({ tools: { allow, deny } }: Settings): readonly { flag: string; tool: string }[] {
+  const named = [
+    ...allow.map((tool) => ({ flag: "--allow-tool", tool })),
+    ...deny.map((tool) => ({ flag: "--deny-tool", tool })),
+  ];
+  return named.filter(({ tool }) => namesServerTool(tool));
 }

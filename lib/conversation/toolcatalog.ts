@@ -7,7 +7,7 @@ import type { Tool } from "../tools/tool.ts";
 type CatalogParts = {
   /** Tools of koda's own. */
   builtIn: readonly Tool[];
-  servers: Servers | undefined;
+  servers: Pick<Servers, "offer"> | undefined;
   /** The tools of servers that may be used, as they are offered. */
   choose: (offer: Offer) => readonly Tool[];
 };
@@ -60,8 +60,11 @@ export class ToolCatalog {
 }
 
 function changeBetween(before: Catalog, after: Catalog): CatalogChange | undefined {
-  const [old, current] = [before, after].map(({ tools }) => new Set(tools.map(({ name }) => name)));
-  const added = [...(current ?? [])].filter((name) => old?.has(name) !== true);
-  const removed = [...(old ?? [])].filter((name) => current?.has(name) !== true);
-  return added.length + removed.length === 0 ? undefined : { added, removed };
+  const [old, current] = [namesIn(before), namesIn(after)];
+  const [added, removed] = [current.difference(old), old.difference(current)];
+  return added.size + removed.size === 0 ? undefined : { added: [...added], removed: [...removed] };
+}
+
+function namesIn({ tools }: Catalog): Set<string> {
+  return new Set(tools.map(({ name }) => name));
 }

@@ -2,7 +2,7 @@ import { readJson } from "../config/json.ts";
 import type { CallPart } from "../model/message.ts";
 import { nearest } from "../nearest.ts";
 import type { ClaimContext, Tool } from "../tools/tool.ts";
-import type { Claim } from "../trust/claim.ts";
+import { type Claim, noEffect } from "../trust/claim.ts";
 import { describeProblems, problemsOf } from "./schema.ts";
 
 /** A call with its tool, its decoded arguments and its claim; or the mistake in it. */
@@ -13,12 +13,10 @@ export function nameOfTool(call: Prepared): string {
   return "tool" in call ? call.tool.name : call.call.tool;
 }
 
-const harmless: Claim = { effect: "read", writes: [] };
-
 /** Decodes a call. The gate never sees arguments that do not match the tool's schema. */
 export async function prepare(call: CallPart, tools: readonly Tool[], context: ClaimContext): Promise<Prepared> {
   const { value: input, problem } = decode(call.arguments);
-  const mistaken = (mistake: string): Prepared => ({ call, input, claim: harmless, mistake });
+  const mistaken = (mistake: string): Prepared => ({ call, input, claim: noEffect, mistake });
 
   const tool = tools.find(({ name }) => name === call.tool);
   if (tool === undefined) return mistaken(unknownTool(call.tool, tools));

@@ -28,8 +28,6 @@ export type Surroundings = {
   writable: readonly string[];
   /** Settles when a server may be started that could write. */
   mayStart: () => Promise<void>;
-  /** A server's state or its definitions are not what they were. */
-  onChange: () => void;
   warn: (message: string) => void;
 };
 

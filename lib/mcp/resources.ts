@@ -1,23 +1,18 @@
 import { messageOf } from "../errors.ts";
-import { failed, inputOf, type Tool, type ToolContext, type ToolResult } from "../tools/tool.ts";
-import { excerptOf } from "../tools/web/excerpt.ts";
-import type { Claim } from "../trust/claim.ts";
-import { partsOfContents } from "./result.ts";
+import { failed, inputOf, type Tool, type ToolResult } from "../tools/tool.ts";
+import { noEffect } from "../trust/claim.ts";
+import { visibleLine } from "../visible.ts";
+import { resultOf } from "./result.ts";
 import type { Server } from "./server.ts";
 
 /** Two tools for the resources and prompts of all servers, where any has them: each costs a line of the prompt. */
 export function resourceTools(servers: readonly Server[]): readonly Tool[] {
-  const offering = servers.filter(
-    ({ definitions }) => definitions?.hasResources === true || definitions?.hasPrompts === true,
-  );
+  const offering = servers.filter(({ features }) => features?.hasResources === true || features?.hasPrompts === true);
   return offering.length === 0 ? [] : [listTool(offering), readTool(offering)];
 }
 
 type ListInput = { server?: string };
 type ReadInput = { server: string; uri?: string; prompt?: string; arguments?: Record<string, string> };
-
-/** To ask a server is to reach it. */
-const claim = (): Claim => ({ effect: "read", writes: [] });
 
 function listTool(servers: readonly Server[]): Tool<ListInput> {
   return {
@@ -26,18 +21,18 @@ function listTool(servers: readonly Server[]): Tool<ListInput> {
     input: inputOf({ server: { type: "string" } }),
     isGuarded: true,
     again: ["read"],
-    claim,
+    claim: () => noEffect,
     async run({ server: wanted }, context) {
       const asked = wanted === undefined ? servers : servers.filter(({ name }) => name === wanted);
       if (asked.length === 0) return unknownServer(wanted ?? "", servers);
       const lists = await Promise.all(asked.map(async (server) => listOf(server, context.signal)));
-      return textResult(lists.join("\n\n"), context);
+      return resultOf({ content: [{ type: "text", text: lists.join("\n\n") }] }, context);
     },
   };
 }
 
 async function listOf(server: Server, signal: AbortSignal): Promise<string> {
-  const { hasResources, hasPrompts } = server.definitions ?? {};
+  const { hasResources, hasPrompts } = server.features ?? {};
   try {
     const lines = await server.ask(async (client, limits) => {
       const resources = hasResources === true ? (await client.listResources(undefined, limits)).resources : [];
@@ -61,7 +56,7 @@ async function listOf(server: Server, signal: AbortSignal): Promise<string> {
 
 function entry(kind: string, name: string, about = ""): string {
   const [line = ""] = about.split("\n");
-  return `${kind} ${name}${line === "" ? "" : `: ${line.slice(0, 200)}`}`;
+  return visibleLine(`${kind} ${name}${line === "" ? "" : `: ${line.slice(0, 200)}`}`);
 }
 
 function readTool(servers: readonly Server[]): Tool<ReadInput> {
@@ -76,31 +71,27 @@ function readTool(servers: readonly Server[]): Tool<ReadInput> {
     input,
     isGuarded: true,
     again: ["read"],
-    claim,
+    claim: () => noEffect,
     async run({ server: wanted, uri, prompt, arguments: values = {} }, context) {
       const server = servers.find(({ name }) => name === wanted);
       if (server === undefined) return unknownServer(wanted, servers);
       if ((uri === undefined) === (prompt === undefined)) return failed("Give either uri or prompt.");
       try {
-        const contents = await server.ask(async (client, limits) => {
-          if (uri !== undefined) return (await client.readResource({ uri }, limits)).contents;
-          const { messages } = await client.getPrompt({ name: prompt ?? "", arguments: values }, limits);
-          return messages.map(({ content }) => ("text" in content ? { text: content.text } : content));
+        const content = await server.ask(async (client, limits) => {
+          if (uri === undefined) {
+            const { messages } = await client.getPrompt({ name: prompt ?? "", arguments: values }, limits);
+            return messages.map((message) => message.content);
+          }
+          const { contents } = await client.readResource({ uri }, limits);
+          return contents.map((resource) => ({ type: "resource" as const, resource }));
         }, context.signal);
-        const { text: said, images } = partsOfContents(contents);
-        const { parts, ...rest } = textResult(said, context);
-        return { ...rest, parts: [...parts, ...images] };
+        return resultOf({ content }, context);
       } catch (error) {
         context.signal.throwIfAborted();
         return failed(`The MCP server "${wanted}" did not give it: ${messageOf(error)}`);
       }
     },
   };
-}
-
-function textResult(said: string, context: Pick<ToolContext, "call" | "outputs">): ToolResult {
-  const { text, output } = excerptOf(said === "" ? "(no output)" : said, context);
-  return { ok: true, parts: [{ type: "text", text }], ...(output !== undefined && { output }) };
 }
 
 function unknownServer(name: string, servers: readonly Server[]): ToolResult {

@@ -22,13 +22,6 @@ export function resultOf(result: CallToolResult, context: Pick<ToolContext, "cal
   return { ok: isError !== true, parts, ...(output !== undefined && { output }) };
 }
 
-/** The text of a resource that was read, and its images. */
-export function partsOfContents(contents: readonly unknown[]): { text: string; images: ImagePart[] } {
-  const parts = contents.map((content) => ({ type: "resource", resource: content }) as Content);
-  const { images, note } = firstImages(parts.flatMap(imagesOf));
-  return { text: parts.map(textOf).concat(note).filter(Boolean).join("\n"), images };
-}
-
 /** Providers take only so many in a conversation, and each costs as much as a long text. */
 const mostImages = 10;
 

@@ -4,7 +4,7 @@ import type { McpServerConfig } from "../config/config.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
 import type { CallToolResult, Client, Progress } from "./client.ts";
-import { definitionsOf, type Offering } from "./definitions.ts";
+import { featuresOf, type ServerFeatures } from "./features.ts";
 import type { Link, Surroundings } from "./link.ts";
 
 type State =
@@ -17,7 +17,7 @@ type RequestLimits = { signal: AbortSignal; timeout: number; maxTotalTimeout: nu
 type CallOptions = { signal: AbortSignal; onProgress: (text: string) => void };
 
 /**
- * A configured server: its connection, opened again when it breaks, and its definitions, kept meanwhile. Closing it
+ * A configured server: its connection, opened again when it breaks, and its features, kept meanwhile. Closing it
  * stops its program.
  */
 export class Server implements AsyncDisposable {
@@ -30,18 +30,21 @@ export class Server implements AsyncDisposable {
   readonly #running: Promise<void>;
   readonly #firstAttempt = Promise.withResolvers<void>();
   #state: State = { status: "connecting" };
-  #definitions: Offering | undefined;
+  #features: ServerFeatures | undefined;
   #link: Link | undefined;
   #isStale = false;
+  #isRefreshing = false;
 
   constructor(name: string, config: McpServerConfig, surroundings: Surroundings) {
     this.name = name;
     this.config = config;
     this.#surroundings = surroundings;
     this.attempted = this.#firstAttempt.promise;
-    if (!config.enabled) this.#become({ status: "disabled" });
+    if (!config.enabled) {
+      this.#state = { status: "disabled" };
+      this.#firstAttempt.resolve();
+    }
     this.#running = config.enabled ? this.#run() : Promise.resolve();
-    if (!config.enabled) this.#firstAttempt.resolve();
   }
 
   get state(): State {
@@ -49,8 +52,8 @@ export class Server implements AsyncDisposable {
   }
 
   /** Undefined until it has been connected once. */
-  get definitions(): Offering | undefined {
-    return this.#definitions;
+  get features(): ServerFeatures | undefined {
+    return this.#features;
   }
 
   async call(tool: string, input: unknown, options: CallOptions): Promise<CallToolResult> {
@@ -59,7 +62,7 @@ export class Server implements AsyncDisposable {
       const share = total === undefined ? `${progress}` : `${progress}/${total}`;
       options.onProgress(message === undefined ? share : `${share} ${message}`);
     };
-    const isTask = this.#definitions?.tools.find(({ name }) => name === tool)?.execution?.taskSupport === "required";
+    const isTask = this.#features?.tools.find(({ name }) => name === tool)?.execution?.taskSupport === "required";
     return await this.ask(async (client, limits) => {
       if (!isTask) return await client.callTool(params, { ...limits, onprogress });
       const { callAsTask } = await import("./task.ts");
@@ -98,7 +101,7 @@ export class Server implements AsyncDisposable {
       if (signal.aborted) return;
       // One that connects and exits at once is not started again and again without a rest.
       if (performance.now() - start >= longestRestMs) restMs = firstRestMs;
-      this.#become({ status: "failed", error: fault.message });
+      this.#state = { status: "failed", error: fault.message };
       this.#firstAttempt.resolve();
       if (fault.isFinal) return;
       await sleep(restMs, undefined, { signal }).catch(() => undefined);
@@ -116,9 +119,9 @@ export class Server implements AsyncDisposable {
         onListChanged: () => void this.#refresh(),
       });
       const timeout = this.config.startTimeoutMs;
-      this.#definitions = await definitionsOf(link.client, { signal, timeout });
+      this.#features = await featuresOf(link.client, { signal, timeout });
       this.#link = link;
-      this.#become({ status: "connected" });
+      this.#state = { status: "connected" };
       this.#firstAttempt.resolve();
       return { message: await unlessAborted(link.ended, signal), isFinal: false };
     } catch (error) {
@@ -130,30 +133,25 @@ export class Server implements AsyncDisposable {
     }
   }
 
-  /** A list has changed; what is asked for already may be older than this change. */
+  /** A list has changed. One that changes while it is asked for is asked for again. */
   async #refresh(): Promise<void> {
-    if (this.#isStale) return;
     this.#isStale = true;
+    if (this.#isRefreshing) return;
+    this.#isRefreshing = true;
     try {
       while (this.#isStale && this.#link !== undefined) {
         this.#isStale = false;
         const asking = { signal: this.#life.signal, timeout: this.config.startTimeoutMs };
-        this.#definitions = await definitionsOf(this.#link.client, asking);
+        this.#features = await featuresOf(this.#link.client, asking);
       }
-      this.#surroundings.onChange();
     } catch (error) {
       if (this.#life.signal.aborted) return;
       this.#surroundings.warn(
         `The MCP server "${this.name}" changed its tools and did not list them: ${messageOf(error)}`,
       );
     } finally {
-      this.#isStale = false;
+      this.#isRefreshing = false;
     }
-  }
-
-  #become(state: State): void {
-    this.#state = state;
-    this.#surroundings.onChange();
   }
 }
 

@@ -3,6 +3,7 @@ import type { McpServerConfig } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import type { Tool } from "../tools/tool.ts";
 import { unlessAborted } from "../async/unlessaborted.ts";
+import type { ServerFeatures } from "./features.ts";
 import type { Surroundings } from "./link.ts";
 import { listedTools } from "./listed.ts";
 import { resourceTools } from "./resources.ts";
@@ -25,18 +26,11 @@ export class Servers implements AsyncDisposable {
   readonly #servers: readonly Server[];
   readonly #warn: (message: string) => void;
   readonly #warned = new Set<string>();
-  #generation = 0;
-  #composed: { generation: number; offer: Offer } | undefined;
+  #composed: { of: readonly (ServerFeatures | undefined)[]; offer: Offer } | undefined;
 
-  constructor(configs: ReadonlyMap<string, McpServerConfig>, surroundings: Omit<Surroundings, "onChange">) {
+  constructor(configs: ReadonlyMap<string, McpServerConfig>, surroundings: Surroundings) {
     this.#warn = surroundings.warn;
-    const all = { ...surroundings, onChange: () => void this.#generation++ };
-    this.#servers = [...configs].map(([name, config]) => new Server(name, config, all));
-  }
-
-  /** Counts the changes: a number that is the same means the same tools. */
-  get generation(): number {
-    return this.#generation;
+    this.#servers = [...configs].map(([name, config]) => new Server(name, config, surroundings));
   }
 
   /**
@@ -66,32 +60,33 @@ export class Servers implements AsyncDisposable {
 
   /** Servers that never connected. */
   get missing(): readonly ServerStatus[] {
-    const never = this.#servers.filter(({ config, definitions }) => config.enabled && definitions === undefined);
+    const never = this.#servers.filter(({ config, features }) => config.enabled && features === undefined);
     return never.map(({ name, state }) => ({ name, ...state }));
   }
 
   /** The servers' instructions for their tools. */
   get notes(): readonly { server: string; text: string }[] {
-    return this.#servers.flatMap(({ name, definitions }) =>
-      definitions?.instructions === undefined ? [] : [{ server: name, text: definitions.instructions }],
+    return this.#servers.flatMap(({ name, features }) =>
+      features?.instructions === undefined ? [] : [{ server: name, text: features.instructions }],
     );
   }
 
   /** The servers whose tools are known. */
   get connected(): readonly string[] {
-    return this.#servers.filter(({ definitions }) => definitions !== undefined).map(({ name }) => name);
+    return this.#servers.filter(({ features }) => features !== undefined).map(({ name }) => name);
   }
 
   async offer(): Promise<Offer> {
-    const generation = this.#generation;
-    if (this.#composed?.generation === generation) return this.#composed.offer;
-    const offer = await this.#compose();
-    this.#composed = { generation, offer };
-    return offer;
+    const now = this.#servers.map(({ features }) => features);
+    const { of = [], offer } = this.#composed ?? {};
+    if (offer !== undefined && now.every((features, at) => features === of[at])) return offer;
+    const composed = await this.#compose();
+    this.#composed = { of: now, offer: composed };
+    return composed;
   }
 
   async #compose(): Promise<Offer> {
-    const known = this.#servers.filter(({ definitions }) => definitions !== undefined);
+    const known = this.#servers.filter(({ features }) => features !== undefined);
     const tools: Tool[] = [];
     const counts = new Map<string, number>();
     for (const server of known) {

@@ -10,7 +10,7 @@ export async function callAsTask(client: Client, params: CallParams, options: Re
   try {
     return await client.request({ method: "tasks/result", params: about }, specTypeSchemas.CallToolResult, options);
   } catch (error) {
-    // Nobody waits for the task any more. A server that does not hear of it keeps it until its time is over.
+    // The result is not wanted any more. A server that is not told keeps the task until its time is over.
     client.request({ method: "tasks/cancel", params: about }, specTypeSchemas.Result).catch(() => undefined);
     throw error;
   }

@@ -1,9 +1,10 @@
 import { counted } from "../counted.ts";
 import { messageOf } from "../errors.ts";
 import { schemaFault } from "../engine/schemacheck.ts";
+import type { JsonSchema } from "../model/model.ts";
 import { cutBefore } from "../session/graphemes.ts";
 import { failed, type Tool, type ToolContext, type ToolResult } from "../tools/tool.ts";
-import type { Claim } from "../trust/claim.ts";
+import { type Claim, noEffect } from "../trust/claim.ts";
 import { visibleLine } from "../visible.ts";
 import type { ToolDefinition } from "./client.ts";
 import { toolName } from "./names.ts";
@@ -19,19 +20,20 @@ export async function serverTools(
   const isTaken = (name: string) => tools.has(name) || taken.some((tool) => tool.name === name);
   const faults: string[] = [];
   let room = longestTogether;
-  for (const definition of (server.definitions?.tools ?? []).slice(0, mostTools)) {
+  for (const definition of (server.features?.tools ?? []).slice(0, mostTools)) {
     if (!isEnabled(definition.name, server)) continue;
     const name = toolName(server.name, definition.name);
     const tool = toolOf(name, definition, server);
-    const length = tool.about.length + JSON.stringify(tool.input).length;
-    const fault = isTaken(name) ? "it has the name of another" : await faultOf(definition, { length, room });
+    const schema = JSON.stringify(tool.input).length;
+    const length = tool.about.length + schema;
+    const fault = isTaken(name) ? "it has the name of another" : await faultOf(tool.input, { schema, length, room });
     if (fault !== undefined) faults.push(`"${visibleLine(definition.name).slice(0, 100)}": ${fault}`);
     else {
       tools.set(name, tool);
       room -= length;
     }
   }
-  const missing = (server.definitions?.tools.length ?? 0) - mostTools;
+  const missing = (server.features?.tools.length ?? 0) - mostTools;
   if (missing > 0) faults.push(`${counted(missing, "tool")} beyond the first ${mostTools}`);
   return { tools: [...tools.values()], faults };
 }
@@ -45,13 +47,12 @@ function isEnabled(tool: string, { config: { enabledTools, disabledTools } }: Se
 
 /** A provider refuses the whole request for one bad schema. */
 async function faultOf(
-  { inputSchema }: ToolDefinition,
-  { length, room }: { length: number; room: number },
+  input: JsonSchema,
+  { schema, length, room }: { schema: number; length: number; room: number },
 ): Promise<string | undefined> {
-  if (JSON.stringify(inputSchema).length > longestSchema)
-    return `its schema is longer than ${longestSchema} characters`;
+  if (schema > longestSchema) return `its schema is longer than ${longestSchema} characters`;
   if (length > room) return `the server's tools together are longer than ${longestTogether} characters`;
-  const fault = await schemaFault(inputSchema);
+  const fault = await schemaFault(input);
   return fault === undefined ? undefined : `its schema cannot be used: ${fault}`;
 }
 
@@ -78,7 +79,7 @@ function toolOf(name: string, definition: ToolDefinition, server: Server): Tool<
  * names a tool in the configuration has decided about it.
  */
 function claimOf({ name, annotations = {} }: ToolDefinition, { name: server, config }: Server): Claim {
-  if (annotations.readOnlyHint === true) return { effect: "read", writes: [] };
+  if (annotations.readOnlyHint === true) return noEffect;
   const isNamed = config.enabledTools?.includes(name) === true;
   if (annotations.destructiveHint !== true || isNamed) return { effect: "remote", writes: "unknown" };
   const reason = `the MCP server "${server}" says that ${name} may destroy data; "enabled_tools" of the server allows a tool by its name`;

@@ -134,6 +134,21 @@ test("a server that changes its tools changes them with the next request", async
   expect(gone).toMatchObject({ tool: "s__old", ok: false, summary: expect.stringContaining('Unknown tool "s__old"') });
 });
 
+test("tools that change while they are listed are listed again", async () => {
+  await using place = makePlace();
+  const overtake = { name: "overtake", does: "overtake" } as const;
+  const plan = { tools: [overtake], grown: [overtake, { name: "new", does: "echo" }] } as const;
+  configure(place, { mcp: { servers: { s: serverOf(plan) } } });
+  await using model = await startModelServer([
+    call("s__overtake"),
+    call("Bash", { command: "sleep 2" }),
+    call("s__new", { d: 4 }),
+    say("Done."),
+  ]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(results(events).at(-1)).toMatchObject({ tool: "s__new", ok: true, summary: '{"d":4}' });
+});
+
 test("a server that misbehaves costs its call, and the run goes on", async () => {
   await using place = makePlace();
   const tools = (["die", "hang", "flood", "huge", "elicit", "roots", "progress"] as const).map((does) => ({

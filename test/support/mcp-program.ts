@@ -58,6 +58,7 @@ export type McpTool = {
 const plan: McpPlan = JSON.parse(process.argv[2] ?? "{}");
 let tools = plan.tools ?? [];
 let requests = 0;
+let isOvertaking = false;
 const waiting = new Map<unknown, (result: unknown) => void>();
 
 const send = (message: unknown) =>
@@ -122,6 +123,12 @@ const deeds = {
     send({ method: "notifications/tools/list_changed" });
     return text("grown");
   },
+  /** Says that its tools have changed; they change once more while that list is on its way. */
+  overtake() {
+    isOvertaking = true;
+    send({ method: "notifications/tools/list_changed" });
+    return text("changed");
+  },
   async elicit() {
     const requestedSchema = { type: "object", properties: {} };
     return text(await askClient("elicitation/create", { message: "Your name?", requestedSchema }));
@@ -141,6 +148,15 @@ const deeds = {
     return text(stdout + stderr);
   },
 } satisfies Record<string, Deed>;
+
+/** Longer than koda waits for further changes: another list would be there before this one. */
+async function overtakenList(): Promise<unknown> {
+  isOvertaking = false;
+  const old = listTools(undefined);
+  deeds.grow();
+  await Bun.sleep(400);
+  return old;
+}
 
 function listTools(cursor: string | undefined): unknown {
   const more = Array.from({ length: plan.many ?? 0 }, (_, index): McpTool => ({ name: `more-${index}` }));
@@ -190,7 +206,7 @@ async function answer(method: string, params: Params, id: unknown): Promise<unkn
         ...(plan.instructions !== undefined && { instructions: plan.instructions }),
       };
     case "tools/list":
-      return listTools(params?.cursor);
+      return isOvertaking ? overtakenList() : listTools(params?.cursor);
     case "tools/call":
       return callTool(params, id);
     case "tasks/result":

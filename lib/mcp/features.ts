@@ -1,8 +1,8 @@
 import { shortened } from "../session/graphemes.ts";
 import type { Client, ToolDefinition } from "./client.ts";
 
-/** All that a server offers. It is kept while the server cannot be reached. */
-export type Offering = {
+/** All that a server offers; kept while the server cannot be reached. */
+export type ServerFeatures = {
   readonly tools: readonly ToolDefinition[];
   readonly instructions: string | undefined;
   readonly hasResources: boolean;
@@ -11,8 +11,8 @@ export type Offering = {
 
 type Asking = { signal: AbortSignal; timeout: number };
 
-/** Asks a connected server for all of it, page after page. */
-export async function definitionsOf(client: Client, asking: Asking): Promise<Offering> {
+/** Asks a connected server for all of them, page after page. */
+export async function featuresOf(client: Client, asking: Asking): Promise<ServerFeatures> {
   const { tools: hasTools, resources, prompts } = client.getServerCapabilities() ?? {};
   const tools =
     hasTools === undefined ? [] : (await client.listTools(undefined, { ...asking, cacheMode: "refresh" })).tools;
