@@ -52,7 +52,7 @@ export function summary(end: End, paint: Paint): string {
 
 const mostExecutable = 5;
 
-/** The changed files that somebody should look at before other programs run them; undefined when there are none. */
+/** The changed files to review before other programs run them; undefined when there are none. */
 export function executableLine({ executable_changes: changes }: End): string | undefined {
   if (changes.length === 0) return undefined;
   const some = changes.slice(0, mostExecutable).map(({ path }) => inline(path));

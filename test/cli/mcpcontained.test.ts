@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { asInDocker, programWithout } from "../support/denied.ts";
+import { join } from "node:path";
+import { strongestAndMountless } from "../support/denied.ts";
 import { binary, checkLines, using } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
 import type { McpPlan } from "../support/mcp-program.ts";
@@ -13,16 +13,10 @@ import { processesNaming } from "../support/shell.ts";
 import { until } from "../support/until.ts";
 import { runGit } from "../support/worktree.ts";
 
-/** What a server does by itself or in a call, in the strongest sandbox and in the one without mounts. */
-const tiers: readonly { name: string; prefix: (place: Place) => readonly string[] }[] = [
-  { name: "namespaces", prefix: () => [] },
-  { name: "landlock", prefix: (place) => [programWithout(asInDocker, dirname(place.project))] },
-];
-
 const run = { name: "run", does: "run" } as const;
 const look = { ...run, name: "look", annotations: { readOnlyHint: true } } as const;
 
-describe.each(tiers)("a server in the tier $name", ({ name, prefix }) => {
+describe.each(strongestAndMountless)("a server in the tier $name", ({ name, prefix }) => {
   const start = (place: Place, model: ModelServer, ...flags: string[]): Running => {
     return spawnIn(place, [...prefix(place), binary, "exec", "--json", ...using(model), ...flags, "hi"]);
   };

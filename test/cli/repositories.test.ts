@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { asInDocker, programWithout } from "../support/denied.ts";
+import { asInDocker, programWithout, strongestAndMountless } from "../support/denied.ts";
 import { binary, checkLines, type RanExec, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer, type ModelServer } from "../support/model-server.ts";
@@ -19,13 +19,7 @@ import { finished, spawnIn } from "../support/run.ts";
 import { until } from "../support/until.ts";
 import { runGit } from "../support/worktree.ts";
 
-/** What git and koda would obey in a project stays as it was, in the strongest sandbox and in the one without mounts. */
-const tiers: readonly { name: string; prefix: (place: Place) => readonly string[] }[] = [
-  { name: "namespaces", prefix: () => [] },
-  { name: "landlock", prefix: (place) => [programWithout(asInDocker, dirname(place.project))] },
-];
-
-describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
+describe.each(strongestAndMountless)("in the tier $name", ({ name, prefix }) => {
   const start = (place: Place, server: ModelServer, ...flags: string[]) =>
     spawnIn(place, [...prefix(place), binary, "exec", "--json", ...using(server), ...flags, "hi"]);
 

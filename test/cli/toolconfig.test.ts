@@ -10,8 +10,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
-import { asInDocker, programWithout } from "../support/denied.ts";
+import { join } from "node:path";
+import { strongestAndMountless } from "../support/denied.ts";
 import { binary, checkLines, type RanExec, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -19,12 +19,6 @@ import { makePlace, type Place } from "../support/place.ts";
 import { finished, spawnIn } from "../support/run.ts";
 import { until } from "../support/until.ts";
 import { runGit } from "../support/worktree.ts";
-
-/** What tells other tools what to run stays as it was, in the strongest sandbox and in the one without mounts. */
-const tiers: readonly { name: string; prefix: (place: Place) => readonly string[] }[] = [
-  { name: "namespaces", prefix: () => [] },
-  { name: "landlock", prefix: (place) => [programWithout(asInDocker, dirname(place.project))] },
-];
 
 type Step = string | ReturnType<typeof call> | (() => void);
 type Options = { flags?: readonly string[]; backend?: string; prefix?: readonly string[] };
@@ -65,7 +59,7 @@ const kinds =
 const read = (place: Place, path: string) =>
   existsSync(join(place.project, path)) ? readFileSync(join(place.project, path), "utf8") : "nothing";
 
-describe.each(tiers)("in the tier $name", ({ name, prefix }) => {
+describe.each(strongestAndMountless)("in the tier $name", ({ name, prefix }) => {
   const run = async (place: Place, steps: readonly Step[], flags: readonly string[] = []) => {
     const ran = await exec(place, steps, { flags, prefix: prefix(place) });
     expect(ran.events[0]).toMatchObject({ sandbox: { backend: name } });

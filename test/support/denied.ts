@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { arm64 } from "../../lib/sandbox/assembly/arm64.ts";
 import { Assembly } from "../../lib/sandbox/assembly/assembly.ts";
 import { syscalls } from "../../lib/sandbox/assembly/syscalls.ts";
@@ -7,6 +7,7 @@ import { x64 } from "../../lib/sandbox/assembly/x64.ts";
 import { compileFilter, refuse } from "../../lib/sandbox/filter/bpf.ts";
 import { filterCalls } from "../../lib/sandbox/program/steps/filter.ts";
 import { hereArch, withoutNewPrivileges } from "./assembled.ts";
+import type { Place } from "./place.ts";
 
 /** Beside those that the sandbox itself knows. */
 const others = { memfd_create: [319, 279] } as const;
@@ -44,3 +45,9 @@ export function programWithout(denials: Denials, directory: string): string {
   writeFileSync(path, assembly.finish(), { mode: 0o755 });
   return path;
 }
+
+/** The strongest sandbox and the one without mounts, with the program that koda is started behind. */
+export const strongestAndMountless: readonly { name: string; prefix: (place: Place) => readonly string[] }[] = [
+  { name: "namespaces", prefix: () => [] },
+  { name: "landlock", prefix: (place) => [programWithout(asInDocker, dirname(place.project))] },
+];

@@ -29,7 +29,7 @@ const files: ReadonlySet<string> = new Set([
   "opencode.jsonc",
 ]);
 
-/** Nobody opens the directory of a dependency, and many are published with their authors' settings. */
+/** Editors do not open the directory of a dependency, and many are published with their authors' settings. */
 const dependencies = "node_modules";
 
 export function isToolConfigName(name: string): boolean {
