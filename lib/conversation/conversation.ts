@@ -19,7 +19,7 @@ import { snapshotDirectory } from "../config/paths.ts";
 import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
-import type { Servers, ServerStatus } from "../mcp/servers.ts";
+import type { Servers } from "../mcp/servers.ts";
 import { noUsage } from "../model/usage.ts";
 import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
 import { inMemory } from "../session/database.ts";
@@ -170,7 +170,7 @@ export class Conversation implements AsyncDisposable {
 
   /** The totals of all turns so far. */
   get totals(): Omit<Totals, "durationMs"> {
-    const { ledger, session, stance, workspace, resume } = this.parts;
+    const { ledger, session, stance, workspace, servers, resume } = this.parts;
     const cost = costOf(ledger, stance.info.price);
     return {
       session: session.id,
@@ -179,16 +179,12 @@ export class Conversation implements AsyncDisposable {
       filesChanged: this.#changed.size,
       executableChanges: executableChanges([...this.#changed, ...workspace.repositories.changedConfig()]),
       ...this.#verified(),
-      mcp: this.#missing,
+      mcp: servers?.missing ?? [],
       resume: session.isEmpty ? null : resume,
     };
   }
 
-  /** MCP servers that never connected, as it was when the conversation was closed. */
-  #missing: readonly ServerStatus[] = [];
-
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#missing = this.parts.servers?.missing ?? [];
     await using closing = new AsyncDisposableStack();
     const { host, session, workspace, servers } = this.parts;
     closing.defer(() => host.delete(this));
