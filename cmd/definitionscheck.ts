@@ -8,7 +8,7 @@ import { findSkills } from "../lib/agents/skills.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { configDirectory } from "../lib/config/paths.ts";
 import { ProjectTrust } from "../lib/config/trust.ts";
-import { agentTools } from "../lib/conversation/definitions.ts";
+import { agentToolNames } from "../lib/conversation/definitions.ts";
 import type { CheckResult } from "./checks.ts";
 import type { CurrentProject } from "./project.ts";
 
@@ -30,7 +30,7 @@ export function checkSkills(project: CurrentProject): CheckResult[] {
 
 export function checkAgents(project: CurrentProject): CheckResult[] {
   const request = withPlugins(project);
-  const { byName, notices } = findAgents({ ...request, tools: agentTools });
+  const { byName, notices } = findAgents({ ...request, tools: agentToolNames });
   const agents = [...byName.values()];
   const builtIn = agents.filter(({ scope }) => scope === "built-in").map(({ name }) => `${name} (built in)`);
   const files = agents.flatMap((agent) => agentFile(agent, project));

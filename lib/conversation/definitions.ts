@@ -9,6 +9,7 @@ import type { Events, Notice } from "../engine/event.ts";
 import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import type { ModelInfo } from "../model/model.ts";
+import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
 import { builtInTools } from "../tools/registry.ts";
 import { skillName, type SkillSource } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -30,10 +31,12 @@ export type Definitions = {
 type Ground = Pick<Settings, "bare" | "loaded" | "root" | "home" | "configDirectory">;
 
 /** The tools that the definition of an agent may name, beside those of servers. */
-export const agentTools: readonly string[] = [
+export const agentToolNames: readonly string[] = [
   ...builtInTools.map(({ name }) => name),
   skillName,
-  ..."InvokeAgent TaskSend AskUser McpList McpRead McpTools McpCall".split(" "),
+  invokeAgentName,
+  taskSendName,
+  ..."AskUser McpList McpRead McpTools McpCall".split(" "),
 ];
 
 /** The definitions of a run: the user's, and those of a project that is trusted. */
@@ -45,7 +48,7 @@ export function definitionsFor(settings: Ground, { hide }: Pick<Allowance, "hide
   return {
     skills: bare ? noSkills : findSkills({ ...request, plugins: plugins.list }),
     prompts: bare ? noPrompts : findPrompts(request),
-    agents: bare ? builtInAgents : findAgents({ ...request, plugins: plugins.list, tools: agentTools }),
+    agents: bare ? builtInAgents : findAgents({ ...request, plugins: plugins.list, tools: agentToolNames }),
     plugins,
     servers: new Map([...servers, ...loaded.config.mcp.servers]),
     hooks: [...loaded.config.hooks, ...plugins.list.flatMap(({ hooks }) => hooks)],

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Agents, builtInAgents, findAgents } from "../../lib/agents/agents.ts";
 import { ProjectTrust } from "../../lib/config/trust.ts";
-import { agentTools } from "../../lib/conversation/definitions.ts";
+import { agentToolNames } from "../../lib/conversation/definitions.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
@@ -25,7 +25,7 @@ function keep({ home }: Place, path: string, text: string): string {
 function find({ project: root, home }: Place, { trust = new ProjectTrust(true), plugins = ["corp"] } = {}): Agents {
   const configDirectory = join(home, "config");
   const from = plugins.map((name) => ({ scope: "user" as const, directory: join(configDirectory, "plugins", name) }));
-  return findAgents({ root, home, configDirectory, trust, hide: [], plugins: from, tools: agentTools });
+  return findAgents({ root, home, configDirectory, trust, hide: [], plugins: from, tools: agentToolNames });
 }
 
 /** What becomes of a project's only file. */
