@@ -16,6 +16,7 @@ import {
   readSessions,
   type SessionInfo,
 } from "./log.ts";
+import { type LeftAgent, leftAgents } from "./leftagents.ts";
 import { readLive } from "./live.ts";
 import { outcomeOf, type SessionOutcome } from "./outcome.ts";
 import { type SearchHits, searchAll } from "./search.ts";
@@ -112,6 +113,11 @@ export class Store implements AsyncDisposable {
   countAgents(root: string): number {
     const sql = "SELECT count(*) AS n FROM session WHERE root = ? AND agent IS NOT NULL";
     return this.#db.get<{ n: number }>(sql, [root])?.n ?? 0;
+  }
+
+  /** The agents that runs of this session have left without a result. */
+  leftAgents({ id, root }: Pick<SessionInfo, "id" | "root">): readonly LeftAgent[] {
+    return this.countAgents(root) === 0 ? [] : leftAgents(this.#db, id);
   }
 
   /** A fork that is kept though nothing is added to it. */
