@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openStore } from "../../lib/session/store.ts";
 import { sessionPath } from "../../lib/worktree/record.ts";
 import { shareSnapshots } from "../../lib/worktree/share.ts";
+import { scriptFor } from "../support/agents.ts";
 import { databaseIn, idsIn, recordAgents } from "../support/agentsessions.ts";
 import { exec, koda } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -343,4 +344,31 @@ test("the snapshots of an agent go with its session, and not before", async () =
   expect(kept()).toBe(true);
   await session(place, "rm", "parent");
   expect(kept()).toBe(false);
+});
+
+test("a run's session has what its agents did", async () => {
+  await using place = makePlace({ "a.txt": "the secret is 42\n" });
+  const invoke = (agent: string, prompt: string) => call("InvokeAgent", { agent, prompt });
+  await using server = await startModelServer(
+    scriptFor({
+      "fix it": [invoke("explore", "EXPLORE the secret"), invoke("fork", "FORK it"), say("It is 42.")],
+      EXPLORE: [call("Read", { path: "a.txt" }), say("a.txt:1 says 42")],
+      FORK: [say("Forked.")],
+    }),
+  );
+  const { end } = await exec(place, server, ["--session", "run", "fix it"]);
+  expect([end.status, server.problems]).toEqual(["done", []]);
+  const { session: run, items, children } = await json(place, "show", "run");
+  expect(run.tokens).toBe((end.usage.input ?? 0) + (end.usage.output ?? 0));
+  const started = items.flatMap((item: { kind: string; agent?: string }) => item.agent ?? []);
+  expect(children.map((child: { session: { id: string; agent: string } }) => child.session.id)).toEqual(started);
+  expect(children).toMatchObject([{ session: { agent: "explore" } }, { session: { agent: "fork" } }]);
+  const shown = await session(place, "show", "run");
+  expect(linesIn(shown, "fix it", "  EXPLORE the secret", "  a.txt:1 says 42", "  Forked.", "It is 42.")).toEqual([
+    "fix it",
+    "  EXPLORE the secret",
+    "  a.txt:1 says 42",
+    "  Forked.",
+    "It is 42.",
+  ]);
 });
