@@ -6,6 +6,7 @@ import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
 import { schemaFault } from "../engine/schemacheck.ts";
 import type { Input } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
+import type { OutputStore } from "../session/outputs.ts";
 import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
 import type { Item } from "../session/item.ts";
 import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
@@ -38,11 +39,12 @@ type PoolOptions = {
   open: (wanted: WantedAgent, signal: AbortSignal) => Promise<Conversation>;
   /** The number of agents that earlier runs of the conversation have started. */
   startedBefore: () => number;
+  outputs: OutputStore;
   events: Pick<Events, "post">;
   ledger: Ledger;
 };
 
-type Started = { tag: AgentTag; child: Conversation; request: AgentRequest };
+type Started = { tag: AgentTag; child: Conversation; request: AgentRequest; call: string };
 
 /** More of them wait. */
 const mostAgents = 8;
@@ -53,7 +55,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   readonly #options: PoolOptions;
   readonly #slots = new Slots(mostAgents);
   readonly #life = new AbortController();
-  readonly #running = new Set<Promise<Outcome>>();
+  readonly #running: Promise<Outcome>[] = [];
   readonly #background = new Map<string, BackgroundAgent>();
   readonly #answers: ResultCache<ToolResult>;
   #started: number | undefined;
@@ -80,26 +82,30 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       if (!(error instanceof KodaError) || signal.aborted) throw error;
       return failed(`The agent was not started: ${error.message}`);
     }
-    const started = { tag, child, request };
+    const started = { tag, child, request, call };
     if (background) return this.#runBehind(started);
     const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
-    const { id, files } = child.parts.session;
-    const result = agentResult(outcome, id);
-    if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, files);
+    const result = this.#resultOf(started, outcome);
+    if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, child.parts.session.files);
     return result;
   }
 
-  #runBehind({ tag, child, request }: Started): ToolResult {
+  #resultOf({ child, call }: Started, outcome: Outcome): ToolResult {
+    return agentResult(outcome, { session: child.parts.session.id, call, outputs: this.#options.outputs });
+  }
+
+  #runBehind(started: Started): ToolResult {
+    const { tag, child, request } = started;
     const agent = new BackgroundAgent({ tag, child, prompt: request.prompt });
     this.#background.set(tag.id, agent);
-    const { post, ...run } = this.#runOf({ tag, child, request });
+    const { post, ...run } = this.#runOf(started);
     const observed = {
       ...run,
       post: (event: Event) => (agent.observe(event), post(event)),
       onOver: () => agent.close(),
     };
-    const following = this.#follow(observed, AbortSignal.any([agent.signal, this.#life.signal]));
-    void following.then((outcome) => agent.end(outcome));
+    const life = AbortSignal.any([agent.signal, this.#life.signal]);
+    void this.#follow(observed, life, (outcome) => agent.end(outcome, this.#resultOf(started, outcome)));
     const told = succeeded(`The agent runs in the background as "${tag.id}".`);
     return { ...told, agent: child.parts.session.id, background: tag.id };
   }
@@ -149,12 +155,16 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   /** The run of an agent, counted. It never rejects. */
-  async #follow(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
-    const following = this.#inSlot(run, signal);
-    this.#running.add(following);
-    const outcome = await following;
-    this.#running.delete(following);
+  #follow(run: AgentRun, signal: AbortSignal, onEnd?: (outcome: Outcome) => void): Promise<Outcome> {
+    const running = this.#counted(run, signal, onEnd);
+    this.#running.push(running);
+    return running;
+  }
+
+  async #counted(run: AgentRun, signal: AbortSignal, onEnd?: (outcome: Outcome) => void): Promise<Outcome> {
+    const outcome = await this.#inSlot(run, signal);
     this.counts[outcome.status === "done" ? "ok" : signal.aborted ? "cancelled" : "failed"]++;
+    onEnd?.(outcome);
     return outcome;
   }
 

@@ -1,12 +1,24 @@
 import type { Outcome } from "../engine/outcome.ts";
+import type { OutputStore } from "../session/outputs.ts";
+import { excerptOf } from "../tools/web/excerpt.ts";
 import { failed, succeeded, type ToolResult } from "../tools/tool.ts";
 
-/** The answer of an agent as its parent reads it. `session` is the agent's own. */
-export function agentResult(outcome: Outcome, session: string): ToolResult {
-  return { ...(outcome.status === "done" ? succeeded : failed)(agentText(outcome)), agent: session };
+type Asked = {
+  /** The agent's own. */
+  session: string;
+  /** The call that started it, and the store of its parent for all of a long answer. */
+  call: string;
+  outputs: OutputStore;
+};
+
+/** The answer of an agent as its parent reads it. */
+export function agentResult(outcome: Outcome, { session, ...store }: Asked): ToolResult {
+  const { text, output } = excerptOf(agentText(outcome), store);
+  const result = (outcome.status === "done" ? succeeded : failed)(text);
+  return { ...result, agent: session, ...(output !== undefined && { output }) };
 }
 
-export function agentText(outcome: Outcome): string {
+function agentText(outcome: Outcome): string {
   const { status, text } = outcome;
   if (status === "done") {
     const { incomplete = [] } = outcome;

@@ -3,8 +3,7 @@ import type { Outcome } from "../engine/outcome.ts";
 import type { Input } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import { shortened } from "../session/graphemes.ts";
-import { failed, succeeded, type ToolResult } from "../tools/tool.ts";
-import { agentResult, agentText } from "./agentresult.ts";
+import { failed, resultText, succeeded, type ToolResult } from "../tools/tool.ts";
 import type { Conversation } from "./conversation.ts";
 
 type Started = { tag: AgentTag; child: Conversation; prompt: string };
@@ -20,7 +19,7 @@ export class BackgroundAgent {
   #steps: string[] = [];
   #stepsLeftOut = 0;
   #takesMessages = true;
-  #outcome: Outcome | undefined;
+  #ending: { status: Outcome["status"]; result: ToolResult } | undefined;
   #isSeen = false;
 
   constructor(started: Started) {
@@ -38,11 +37,11 @@ export class BackgroundAgent {
   }
 
   get isRunning(): boolean {
-    return this.#outcome === undefined;
+    return this.#ending === undefined;
   }
 
   get isUnseen(): boolean {
-    return this.#outcome !== undefined && !this.#isSeen;
+    return this.#ending !== undefined && !this.#isSeen;
   }
 
   observe(event: Event): void {
@@ -58,8 +57,8 @@ export class BackgroundAgent {
     this.#takesMessages = false;
   }
 
-  end(outcome: Outcome): void {
-    this.#outcome = outcome;
+  end({ status }: Outcome, result: ToolResult): void {
+    this.#ending = { status, result };
     this.#ended.resolve();
   }
 
@@ -78,14 +77,14 @@ export class BackgroundAgent {
   describe(): string {
     const { tag, prompt } = this.#started;
     const seconds = Math.round((performance.now() - this.#startedAt) / 1000);
-    const state = this.#outcome === undefined ? `is running, ${seconds} s` : states[this.#outcome.status];
+    const state = this.#ending === undefined ? `is running, ${seconds} s` : states[this.#ending.status];
     return `${tag.id} ${tag.name} ${state}: ${shortened(prompt.replace(/\s+/g, " ").trim(), 100)}`;
   }
 
   look(): ToolResult {
-    if (this.#outcome !== undefined) {
+    if (this.#ending !== undefined) {
       this.#isSeen = true;
-      return agentResult(this.#outcome, this.#session);
+      return this.#ending.result;
     }
     const steps = this.#steps.splice(0);
     const more = this.#stepsLeftOut === 0 ? [] : [`(${this.#stepsLeftOut} earlier steps)`];
@@ -96,10 +95,10 @@ export class BackgroundAgent {
 
   /** The result as a message for the model, unless it has seen it. */
   takeResult(): Input | undefined {
-    if (this.#outcome === undefined || this.#isSeen) return undefined;
+    if (this.#ending === undefined || this.#isSeen) return undefined;
     this.#isSeen = true;
     const { id, name } = this.#started.tag;
-    const text = `[koda: the background agent "${id}" (${name}) has ended. Its answer:]\n\n${agentText(this.#outcome)}`;
+    const text = `[koda: the background agent "${id}" (${name}) has ended. Its answer:]\n\n${resultText(this.#ending.result)}`;
     return { kind: "result", item: { kind: "note", text, agent: this.#session } };
   }
 }

@@ -114,6 +114,7 @@ export class Conversation implements AsyncDisposable {
       keyOf: (name) => parts.agents?.keyOf(this, name),
       generation: () => workspace.generation,
       startedBefore: () => parts.agents?.startedBefore() ?? 0,
+      outputs: session.outputs,
       events,
       ledger,
     });

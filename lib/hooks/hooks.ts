@@ -65,7 +65,9 @@ class Tally {
   input(): object {
     const { on, ...fields } = this.#occasion;
     const { session, contextOf } = this.#ground;
-    const about = { hook: on, session: session.id, turn: session.info.turns, cwd: contextOf("hook").policy.root };
+    const { agent, turns: turn } = session.info;
+    const { root: cwd } = contextOf("hook").policy;
+    const about = { hook: on, session: session.id, ...(agent !== undefined && { agent }), turn, cwd };
     // The paths were those of the arguments before.
     return { ...about, ...fields, ...(this.#rewritten && { ...this.#rewritten, writes: undefined }) };
   }

@@ -5,7 +5,7 @@ import { scriptFor } from "../support/agents.ts";
 import { exec, follow, type Line, start, using } from "../support/koda.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 
 type AgentLine = Extract<Line, { type: "agent" }>;
 
@@ -329,3 +329,48 @@ function defineAgent({ home }: Pick<Place, "home">, name: string, text: string):
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, `${name}.md`), text);
 }
+
+test("a long answer of an agent is cut, and all of it can be recalled", async () => {
+  await using place = makePlace();
+  const lines = Array.from({ length: 2_000 }, (_, index) => `finding ${index} `);
+  await using server = await startModelServer(
+    scriptFor({
+      go: (request, index) => {
+        if (index === 0) return invoke("explore", "LONG");
+        if (index === 2) return say("End.");
+        const [, output = ""] = /RecallContext {"output":"([^"]+)"/.exec(resultsIn(request)[0] ?? "") ?? [];
+        return call("RecallContext", { output, range: "1999-2000" });
+      },
+      LONG: [say(lines.join("\n"))],
+    }),
+  );
+  await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  const [answer, recalled] = resultsIn(server.requests.at(-1));
+  expect(answer?.length).toBeLessThan(17_000);
+  expect(recalled).toContain("finding 1999");
+});
+
+test("the user's hooks on calls see those of agents, with the agent's name", async () => {
+  await using place = makePlace({ "a.txt": "a\n" }, "/var/tmp");
+  configure(place, {
+    hooks: [
+      { on: "tool.before", match: "Read", command: 'cat >> log; echo \'{"decision":"deny","reason":"not this"}\'' },
+      { on: "stop", command: "cat >> log" },
+    ],
+  });
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("explore", "READ"), say("End.")],
+      READ: (request, index) => (index === 0 ? call("Read", { path: "a.txt" }) : say(resultsIn(request)[0] ?? "")),
+    }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  expect(resultsIn(server.requests.at(-1))).toEqual([expect.stringContaining("not this")]);
+  expect(end.tools).toEqual({ ok: 1, failed: 0, denied: 1 });
+  const log = readFileSync(join(place.project, "log"), "utf8").trimEnd().split("\n");
+  expect(log.map((line) => JSON.parse(line))).toMatchObject([
+    { hook: "tool.before", agent: "explore", tool: "Read" },
+    { hook: "stop", session: end.session },
+  ]);
+});
