@@ -1,5 +1,17 @@
 /** The fields that describe a call best, in the order of the summary. */
-const summaryFields = ["command", "pattern", "query", "url", "path", "task", "output", "turn", "name"] as const;
+const summaryFields = [
+  "command",
+  "pattern",
+  "query",
+  "url",
+  "path",
+  "task",
+  "output",
+  "turn",
+  "name",
+  "agent",
+  "id",
+] as const;
 
 /** A call's input in a few words: `npm test`, `TODO src/`. */
 export function summaryOfInput(input: unknown): string {

@@ -28,7 +28,7 @@ export function warnings({ sandbox }: Start): readonly string[] {
 
 /** The outcome of the run, with its duration, tokens and calls. */
 export function summary(end: End, paint: Paint): string {
-  const { usage, tools, files_changed: files, verify } = end;
+  const { usage, tools, files_changed: files, verify, agents } = end;
   const calls = tools.ok + tools.failed + tools.denied;
   const figures = [
     formatElapsed(end.duration_ms),
@@ -42,12 +42,19 @@ export function summary(end: End, paint: Paint): string {
       ]
         .filter(Boolean)
         .join(", "),
+    agents !== undefined && agentsOf(agents),
     files > 0 && `${counted(files, "file")} changed`,
     verify?.passed === true && "verified",
   ].filter(Boolean);
   const reason = end.error ? ` (${end.error.code}, exit ${end.exit})` : "";
   const mark = end.status === "done" ? paint.green("✓ done") : paint.red(`✗ ${end.status}${reason}`);
   return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
+}
+
+/** `3 agents, 1 failed`. */
+function agentsOf({ ok, failed, cancelled }: NonNullable<End["agents"]>): string {
+  const bad = [failed > 0 && `${failed} failed`, cancelled > 0 && `${cancelled} cancelled`];
+  return [counted(ok + failed + cancelled, "agent"), ...bad].filter(Boolean).join(", ");
 }
 
 const mostExecutable = 5;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scriptFor } from "../support/agents.ts";
-import { exec, follow, type Line, start, using } from "../support/koda.ts";
+import { exec, follow, koda, type Line, start, using } from "../support/koda.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
@@ -373,4 +373,26 @@ test("the user's hooks on calls see those of agents, with the agent's name", asy
     { hook: "tool.before", agent: "explore", tool: "Read" },
     { hook: "stop", session: end.session },
   ]);
+});
+
+test("people see whose each line is: one a call, and how an agent ended", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("explore", "LOOK at a.txt"), say("End.")],
+      LOOK: [call("Read", { path: "a.txt" }), say("a")],
+    }),
+  );
+  const { stdout, stderr } = await koda(place, ["exec", ...using(server), "go"]);
+  expect(stdout).toBe("End.\n");
+  const lines = stderr.split("\n").map((line) => line.replace(/[\d.]+ m?s/, "N ms"));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      "[a1 explore] LOOK at a.txt",
+      "[a1 explore] Read a.txt ✓ N ms",
+      "[a1 explore] ✓ done · N ms · tokens: 20 in, 10 out",
+      "● InvokeAgent explore ✓ N ms",
+      "✓ done · N ms · tokens: 40 in, 20 out · 2 calls · 1 agent",
+    ]),
+  );
 });
