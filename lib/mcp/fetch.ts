@@ -8,7 +8,7 @@ import { formatUrl, hostOf, parseUrl, resolveReference, type WebUrl } from "../t
 import type { FetchLike } from "./client.ts";
 import type { ServerHeaders } from "./headers.ts";
 import { mostMessageBytes } from "./limits.ts";
-import { pace } from "./pace.ts";
+import { newThrottle } from "./throttle.ts";
 import { reaching } from "./reach.ts";
 
 /** The user has named the server, not a file of the project. */
@@ -176,7 +176,7 @@ function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
   const isStream = reply.headers["content-type"]?.startsWith("text/event-stream") === true;
   const pieces: AsyncIterator<Buffer> = reply[Symbol.asyncIterator]();
   const measure = isStream ? eventMeter() : wholeMeter();
-  const rest = pace();
+  const throttle = newThrottle();
   // After a cancellation nobody listens any more.
   reply.on("error", () => undefined);
   return new ReadableStream<Uint8Array>({
@@ -188,7 +188,7 @@ function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
         reply.destroy();
         throw new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`);
       }
-      await rest(piece.length + ended * eventBytes);
+      await throttle(piece.length + ended * eventBytes);
       controller.enqueue(piece);
     },
     cancel: () => void reply.destroy(),

@@ -4,7 +4,7 @@ import { KodaError } from "../errors.ts";
 import type { Tool } from "../tools/tool.ts";
 import { unlessAborted } from "../async/unlessaborted.ts";
 import type { ServerFeatures } from "./features.ts";
-import type { Surroundings } from "./link.ts";
+import type { ServerContext } from "./connection.ts";
 import { listedTools } from "./listed.ts";
 import { resourceTools } from "./resources.ts";
 import { Server } from "./server.ts";
@@ -28,9 +28,9 @@ export class Servers implements AsyncDisposable {
   readonly #warned = new Set<string>();
   #composed: { of: readonly (ServerFeatures | undefined)[]; offer: Offer } | undefined;
 
-  constructor(configs: ReadonlyMap<string, McpServerConfig>, surroundings: Surroundings) {
-    this.#warn = surroundings.warn;
-    this.#servers = [...configs].map(([name, config]) => new Server(name, config, surroundings));
+  constructor(configs: ReadonlyMap<string, McpServerConfig>, context: ServerContext) {
+    this.#warn = context.warn;
+    this.#servers = [...configs].map(([name, config]) => new Server(name, config, context));
   }
 
   /**

@@ -93,6 +93,40 @@ test("thousands of tools and a description of megabytes cost a notice and some l
   expect(model.requests[0]?.raw.length).toBeLessThan(100_000);
 });
 
+test("lists that have no last page cost a notice, and neither the run nor its memory", async () => {
+  await using place = makePlace();
+  const plan = { endless: 9 * 2 ** 20, resources: {}, prompts: {} };
+  configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
+  const { promise, resolve } = Promise.withResolvers<number>();
+  let peak = 0;
+  await using model = await startModelServer(async (_, index) => {
+    peak = memoryOf(await promise, "VmHWM");
+    return index === 0 ? call("McpList") : say("Done.");
+  });
+  const child = spawnIn(place, [binary, "exec", "--json", ...using(model), "go"]);
+  resolve(child.pid);
+  const { events, end } = checkLines(await finished(child));
+  expect(end).toMatchObject({ status: "done", tools: { ok: 1 } });
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({ message: expect.stringContaining("tools beyond the first 4 MiB of its list") });
+  expect(model.requests[0]?.raw).toContain("s__page-0");
+  const listed = model.requests[1]?.raw ?? "";
+  expect(listed).toContain("resource test://page-0: xxx");
+  expect(listed).toContain("(more resources beyond the first 4 MiB of its list)");
+  expect(listed).toContain("prompt page-0(): xxx");
+  expect(peak).toBeLessThan(mostMegabytes);
+}, 30_000);
+
+test("a list of very many short pages is read as far as it can be used", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { s: serverOf({ endless: 10 }, { required: true }) } } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(model.requests[0]?.raw).toContain("s__page-511");
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({ message: expect.stringContaining("tools beyond the first 512") });
+});
+
 test("all that a server adds to each request is bounded, and its notes end where koda ends them", async () => {
   await using place = makePlace();
   const tools = Array.from({ length: 200 }, (_, index) => ({ name: `tool-${index}`, wordy: 4_000 }));

@@ -17,7 +17,7 @@ import { lenient } from "./lenient.ts";
 import { StdioTransport } from "./stdio.ts";
 
 /** All that servers share: the way to start programs and to reach hosts, and who hears of them. */
-export type Surroundings = {
+export type ServerContext = {
   version: string;
   root: string;
   env: Env;
@@ -32,7 +32,7 @@ export type Surroundings = {
 };
 
 /** One connection to a server. */
-export type Link = {
+export type ServerConnection = {
   client: Client;
   /** Why the connection ended. */
   ended: Promise<string>;
@@ -41,26 +41,34 @@ export type Link = {
   close(): Promise<void>;
 };
 
-type Opening = Surroundings & { signal: AbortSignal; onListChanged: () => void };
+type ConnectionOptions = ServerContext & { signal: AbortSignal; onListChanged: () => void };
 
 /** Most servers know the handshake of 2025, and those that exit at an unknown request would exit at that of 2026. */
-export async function open(name: string, config: McpServerConfig, opening: Opening): Promise<Link> {
+export async function openConnection(
+  name: string,
+  config: McpServerConfig,
+  options: ConnectionOptions,
+): Promise<ServerConnection> {
   try {
-    return await connect(name, config, opening);
+    return await connect(name, config, options);
   } catch (error) {
     if (!(error instanceof Error) || !isHandshakeRefusal(error.cause)) throw error;
-    return await connect(name, config, { ...opening, negotiates: true });
+    return await connect(name, config, { ...options, negotiates: true });
   }
 }
 
-async function connect(name: string, config: McpServerConfig, opening: Opening & { negotiates?: true }): Promise<Link> {
-  const { signal } = opening;
+async function connect(
+  name: string,
+  config: McpServerConfig,
+  options: ConnectionOptions & { negotiates?: true },
+): Promise<ServerConnection> {
+  const { signal } = options;
   await using held = new AsyncDisposableStack();
-  const expansion = expansionFor(name, opening.env);
-  const { transport, faultOf } = await transportTo(name, { config, expansion }, opening, held);
+  const expansion = expansionFor(name, options.env);
+  const { transport, faultOf } = await transportTo(name, { config, expansion }, options, held);
   const { secrets } = expansion;
   const describe = (error: unknown) => shortened(secrets.hide(faultOf() ?? messageOf(error)), longestError);
-  const client = newClient(opening);
+  const client = newClient(options);
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
   client.onclose = () => resolve(describe("the connection was closed"));
@@ -95,7 +103,7 @@ type Wanted = { config: McpServerConfig; expansion: Expansion };
 async function transportTo(
   name: string,
   { config: { transport: config, isProjects }, expansion }: Wanted,
-  { env, root, start, egress, mayStart, writable, signal }: Opening,
+  { env, root, start, egress, mayStart, writable, signal }: ConnectionOptions,
   held: AsyncDisposableStack,
 ): Promise<Way> {
   switch (config.kind) {
