@@ -11,7 +11,7 @@ import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
 import { changing, type Client, httpTransport, isHandshakeRefusal, newClient, type Transport } from "./client.ts";
 import { type Expansion, expansionFor } from "./expansion.ts";
-import { forgotten, serverFetch } from "./fetch.ts";
+import { serverFetch } from "./fetch.ts";
 import { serverHeaders } from "./headers.ts";
 import { lenient } from "./lenient.ts";
 import { StdioTransport } from "./stdio.ts";
@@ -126,11 +126,11 @@ async function transportTo(
         throw new KodaError("config", 'its "url" is not an address when its variables are replaced');
       const headers = serverHeaders(config, expansion, { server: name, env, writable, signal });
       let fault: string | undefined;
-      const onForgotten = () => {
-        fault = forgotten;
+      const onBroken = (reason: string) => {
+        fault = reason;
         void transport.close();
       };
-      const fetch = held.use(serverFetch({ egress, isUsers: !isProjects, onForgotten }, headers));
+      const fetch = held.use(serverFetch({ egress, isUsers: !isProjects, onBroken }, headers));
       const transport = httpTransport(url, fetch);
       return { transport, faultOf: () => fault };
     }

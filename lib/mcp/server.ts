@@ -3,8 +3,9 @@ import { unlessAborted } from "../async/unlessaborted.ts";
 import type { McpServerConfig } from "../config/config.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
-import type { CallToolResult, Client, Progress } from "./client.ts";
+import type { CallToolResult, Client } from "./client.ts";
 import { featuresOf, type ServerFeatures } from "./features.ts";
+import { progressReport } from "./progress.ts";
 import type { ServerConnection, ServerContext } from "./connection.ts";
 
 type State =
@@ -58,10 +59,7 @@ export class Server implements AsyncDisposable {
 
   async call(tool: string, input: unknown, options: CallOptions): Promise<CallToolResult> {
     const params = { name: tool, arguments: input as Record<string, unknown> };
-    const onprogress = ({ progress, total, message }: Progress) => {
-      const share = total === undefined ? `${progress}` : `${progress}/${total}`;
-      options.onProgress(message === undefined ? share : `${share} ${message}`);
-    };
+    const onprogress = progressReport(options.onProgress);
     const definition = this.#features?.tools.entries.find(({ name }) => name === tool);
     return await this.ask(async (client, limits) => {
       if (definition?.execution?.taskSupport !== "required")

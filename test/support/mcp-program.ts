@@ -144,6 +144,13 @@ const deeds = {
       });
     return text("done");
   },
+  /** Tells of progress 20,000 times. */
+  async babble(_, _id, meta) {
+    const params = { progressToken: meta?.progressToken, progress: 1, message: "x".repeat(100) };
+    const piece = `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params })}\n`.repeat(500);
+    for (let pieces = 0; pieces < 8; pieces++) await new Promise((written) => process.stdout.write(piece, written));
+    return text("done");
+  },
   async run({ command = "" }) {
     const child = Bun.spawn(["sh", "-c", command], { stdout: "pipe", stderr: "pipe" });
     const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
