@@ -42,11 +42,14 @@ export class Servers implements AsyncDisposable {
     const grace = within(graceMs, Promise.all(this.#servers.map(({ attempted }) => attempted)));
     const needed = Promise.all(required.map(({ attempted }) => attempted));
     await unlessAborted(Promise.all([needed, grace]), signal);
-    const missing = required.flatMap(({ name, state }) =>
-      state.status === "failed" ? [`${name}: ${state.error}`] : [],
-    );
-    if (missing.length > 0)
-      throw new KodaError("config", `required MCP servers failed to initialize: ${missing.sort().join("; ")}`);
+    const failed = required
+      .flatMap(({ name, state }) => (state.status === "failed" ? [{ name, fault: `${name}: ${state.error}` }] : []))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const [first] = failed;
+    if (first === undefined) return;
+    const faults = failed.map(({ fault }) => fault).join("; ");
+    const next = failed.length > 1 ? "koda mcp check tests them" : `koda mcp check ${first.name} tests it by itself`;
+    throw new KodaError("config", `required MCP servers failed to initialize: ${faults} (${next})`);
   }
 
   /** Settles when each server has connected or has failed once. */

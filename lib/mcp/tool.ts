@@ -55,13 +55,13 @@ const longestSchema = 64 * 1024;
 const longestTogether = 512 * 1024;
 
 function toolOf(name: string, definition: ToolDefinition, server: Server): Tool<unknown> {
-  const { description = "", annotations = {}, inputSchema } = definition;
+  const { description = "", inputSchema } = definition;
   return {
     name,
     about: description,
     input: inputSchema,
     isGuarded: true,
-    ...(annotations.readOnlyHint === true && { again: ["read"] }),
+    ...(isReading(definition) && { again: ["read"] }),
     claim: () => claimOf(definition, server),
     run: async (input, context) => await run(definition.name, input, { server, context }),
   };
@@ -72,11 +72,16 @@ function toolOf(name: string, definition: ToolDefinition, server: Server): Tool<
  * names a tool in the configuration has decided about it.
  */
 function claimOf({ name, annotations = {} }: ToolDefinition, { name: server, config }: Server): Claim {
-  if (annotations.readOnlyHint === true) return noEffect;
+  if (isReading({ annotations })) return noEffect;
   const isNamed = config.enabledTools?.includes(name) === true;
   if (annotations.destructiveHint !== true || isNamed) return { effect: "remote", writes: "unknown" };
   const reason = `the MCP server "${server}" says that ${name} may destroy data; "enabled_tools" of the server allows a tool by its name`;
   return { effect: "destructive", writes: "unknown", reason };
+}
+
+/** Of hints that contradict each other the wider effect counts. */
+function isReading({ annotations = {} }: Pick<ToolDefinition, "annotations">): boolean {
+  return annotations.readOnlyHint === true && annotations.destructiveHint !== true;
 }
 
 type Place = { server: Server; context: ToolContext };
