@@ -5,6 +5,7 @@ import { findPrompts, loadPrompt } from "../lib/agents/prompts.ts";
 import { findSkills } from "../lib/agents/skills.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { configDirectory } from "../lib/config/paths.ts";
+import { misspeltTools } from "../lib/conversation/skilltools.ts";
 import { ProjectTrust } from "../lib/config/trust.ts";
 import type { CheckResult } from "./checks.ts";
 import type { CurrentProject } from "./project.ts";
@@ -22,8 +23,9 @@ export function checkInstructions({ root }: CurrentProject): CheckResult[] {
 export function checkSkills(project: CurrentProject): CheckResult[] {
   const request = requestOf(project);
   const { list: plugins } = findPlugins({ ...request, trust: new ProjectTrust(project.isTrusted) });
-  const { byName, notices } = findSkills({ ...request, plugins });
-  return [used([...byName].map(([name, { file }]) => fileOf(name, file))), ...problemsOf(request, notices)];
+  const skills = findSkills({ ...request, plugins });
+  const files = [...skills.byName].map(([name, { file }]) => fileOf(name, file));
+  return [used(files), ...problemsOf(request, [...skills.notices, ...misspeltTools(skills)])];
 }
 
 export function checkPlugins(project: CurrentProject): CheckResult[] {

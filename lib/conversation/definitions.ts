@@ -13,6 +13,7 @@ import type { Tool } from "../tools/tool.ts";
 import type { Allowance } from "./allowance.ts";
 import type { TurnRequest } from "./conversation.ts";
 import type { Settings } from "./settings.ts";
+import { misspeltTools } from "./skilltools.ts";
 
 export type Definitions = {
   skills: Skills;
@@ -81,10 +82,11 @@ const mostNotices = 20;
 
 /** A directory of broken skills would bury everything else. */
 export function definitionNotices({ skills, prompts, plugins }: Definitions): Notice[] {
-  return [...noticesFor("skill", skills), ...noticesFor("prompt", prompts), ...noticesFor("plugin", plugins)];
+  const ofSkills = { notices: [...skills.notices, ...misspeltTools(skills)] };
+  return [...noticesFor("skill", ofSkills), ...noticesFor("prompt", prompts), ...noticesFor("plugin", plugins)];
 }
 
-function noticesFor(code: "skill" | "prompt" | "plugin", { notices }: Skills | Prompts | Plugins): Notice[] {
+function noticesFor(code: "skill" | "prompt" | "plugin", { notices }: Pick<Skills, "notices">): Notice[] {
   const more = notices.length - mostNotices;
   const rest = more > 0 ? [`${more} more notices about ${code}s: koda doctor lists them`] : [];
   const messages = [...notices.slice(0, mostNotices), ...rest];

@@ -12,9 +12,6 @@ import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
-import { finishName } from "../tools/finish.ts";
-import { builtInTools } from "../tools/registry.ts";
-import { skillName } from "../tools/skill.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
 import { connectionFor } from "./connection.ts";
@@ -26,6 +23,7 @@ import type { RunPatch } from "./runpatch.ts";
 import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
+import { ownToolNames } from "./skilltools.ts";
 import { startEvent } from "./start.ts";
 import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
 import { openToolkit } from "./toolkit.ts";
@@ -160,7 +158,7 @@ async function hooksOf(hooks: readonly HookConfig[], post: (event: Event) => voi
   if (hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
   return openHooks(hooks, {
-    tools: [...builtInTools.map(({ name }) => name), skillName, finishName],
+    tools: ownToolNames,
     warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
   });
 }
