@@ -34,7 +34,7 @@ export async function unlessBlocked<T>(
 /** Most searches are over by then. */
 const graceMs = 1_000;
 
-/** The first file of ignore rules that is none, in the base, in all directories above, which ripgrep reads, and below. */
+/** The first file of ignore rules that is none: in the base, below, and in all directories above, which count too. */
 async function blockingRules(scope: SearchScope, signal: AbortSignal): Promise<string | undefined> {
   let found = ancestors(scope.base)
     .map(blockingIn)
