@@ -133,7 +133,7 @@ const sandbox = grouped("Trust", {
 export const trust = grouped("Trust", {
   "trust-project": {
     about:
-      "Use this project's own skills, prompts, plugins and MCP servers, and let its configuration allow more, as yours does",
+      "Use this project's own skills, prompts, agents, plugins and MCP servers, and let its configuration allow more, as yours does",
   },
 });
 
@@ -230,7 +230,9 @@ export const serverFiles = grouped("General", {
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
   ...serverFiles,
-  bare: { about: "Ignore the configuration, instructions, skills, prompts and plugins of the user and the project" },
+  bare: {
+    about: "Ignore the configuration, instructions, skills, prompts, agents and plugins of the user and the project",
+  },
 });
 
 /** The flags of a command that runs no model. */

@@ -115,7 +115,7 @@ export async function withStore(command: (store: Store) => AsyncGenerator<string
 async function freeSnapshots(store: Store): Promise<void> {
   const { sweepSnapshots } = await import("../lib/worktree/sweep.ts");
   const path = databaseFile({ env: process.env, home: homedir() });
-  sweepSnapshots(snapshotDirectory(path), { sessions: store.list().map(({ id }) => id) });
+  sweepSnapshots(snapshotDirectory(path), { sessions: store.list({ children: true }).map(({ id }) => id) });
 }
 
 /** As `asJson` writes an array, but piece by piece. */

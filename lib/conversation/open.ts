@@ -1,7 +1,7 @@
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
-import type { HookConfig } from "../config/config.ts";
+import type { HookConfig, Mode } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKey } from "../engine/exposure.ts";
@@ -12,21 +12,23 @@ import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
+import { finishName } from "../tools/finish.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
+import { agentSource } from "./child.ts";
 import { connectionFor } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
-import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
+import { introduction } from "./introduction.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
 import type { RunPatch } from "./runpatch.ts";
 import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { ownToolNames } from "./skilltools.ts";
-import { startEvent } from "./start.ts";
 import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
 import { openToolkit } from "./toolkit.ts";
+import system from "./system.md" with { type: "text" };
 import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
@@ -64,32 +66,26 @@ export async function openConversation(
   const place = { settings, workspace, allowance, info, edit, definitions, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
-  const gate = buildGate({ mode: allowance.mode, ...toolChoice(settings) });
-  const stance = { model, info, catalog, gate, allowance };
-  const facts = { settings, workspace, connection, skills: toolkit.skills };
-  const conversation = new Conversation({
+  const choice = toolChoice(settings);
+  const stance = { model, info, catalog, gateFor: (mode: Mode) => buildGate({ mode, ...choice }), allowance };
+  const { skills, prompts, agents, plugins } = definitions;
+  const introduced = {
     host,
+    settings,
+    workspace,
     session,
     stance,
-    workspace,
-    servers,
+    connected,
+    toolkit,
+    skills: toolkit.skills,
+    plugins,
+  };
+  const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings };
+  const conversation = new Conversation({
+    ...introduction(introduced),
+    agents: agentSource({ settings, store, connected, toolkit, skills, agents, root: session.info.root }),
+    ...opened,
     ledger: openLedger(limitsOf(settings)),
-    events,
-    start: startEvent({
-      ...facts,
-      session,
-      stance,
-      effort: connected.effort,
-      isReplay: host.traffic.replayed !== undefined,
-      instructions: toolkit.instructions,
-      servers: servers?.statuses ?? [],
-      plugins: definitions.plugins,
-    }),
-    environment: () =>
-      environmentItem(session, { ...facts, instructions: toolkit.currentInstructions(), allowance, info }),
-    skills: definitions.skills,
-    prompts: definitions.prompts,
-    settings,
     ...outputs,
     watchKey: watchForKey(connected.key),
     hooks: await hooksOf(definitions.hooks, post),
@@ -158,7 +154,7 @@ async function hooksOf(hooks: readonly HookConfig[], post: (event: Event) => voi
   if (hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
   return openHooks(hooks, {
-    tools: ownToolNames,
+    tools: [...ownToolNames, finishName],
     warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
   });
 }

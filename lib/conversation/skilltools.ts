@@ -1,12 +1,17 @@
 import type { Skills } from "../agents/skills.ts";
 import { nearest } from "../nearest.ts";
-import { finishName } from "../tools/finish.ts";
+import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
 import { builtInTools } from "../tools/registry.ts";
 import { skillName } from "../tools/skill.ts";
 import { visibleLine } from "../visible.ts";
 
-/** koda's own tools, whether or not a run has them. */
-export const ownToolNames: readonly string[] = [...builtInTools.map(({ name }) => name), skillName, finishName];
+/** koda's own tools but for Finish, whether or not a run has them. */
+export const ownToolNames: readonly string[] = [
+  ...builtInTools.map(({ name }) => name),
+  skillName,
+  invokeAgentName,
+  taskSendName,
+];
 
 /**
  * A notice for each name in a skill's `allowed-tools` that is nearly that of a tool: it would deny what it was meant to

@@ -49,7 +49,7 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     root: session.info.root,
     ...(session.info.parent !== undefined && { parent: session.info.parent }),
     title: session.info.title,
-    source: !session.resumed ? "new" : settings.session.kind === "fork" ? "fork" : "resume",
+    source: sourceOf(session, settings),
     resumed: session.resumed,
     version: settings.version,
     model: info.name,
@@ -75,6 +75,12 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     skipped: [...settings.loaded.project.skipped],
     limits: givenOnly(limits),
   };
+}
+
+function sourceOf({ info, resumed }: Session, { session: { kind } }: Settings): EventOf<"session.start">["source"] {
+  if (info.agent !== undefined) return "agent";
+  if (!resumed) return "new";
+  return kind === "fork" ? "fork" : "resume";
 }
 
 function givenOnly(limits: Readonly<Record<string, number | undefined>>): Record<string, number> {

@@ -2,22 +2,28 @@ import { type Instructions, loadInstructions, noInstructions } from "../agents/i
 import type { Skills } from "../agents/skills.ts";
 import type { EditDialect } from "../config/config.ts";
 import type { Event } from "../engine/event.ts";
-import type { Servers } from "../mcp/servers.ts";
+import type { Offer, Servers } from "../mcp/servers.ts";
 import type { ModelInfo } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
+import type { Tool } from "../tools/tool.ts";
+import { offeredAgents } from "./agenttools.ts";
 import type { Allowance } from "./allowance.ts";
 import { ToolCatalog } from "./toolcatalog.ts";
 import { type Definitions, skillsFrom, sourceOf, withPlugins } from "./definitions.ts";
 import { offeredByServers, openServers, withServers } from "./servers.ts";
 import type { Settings } from "./settings.ts";
-import { toolsOf } from "./tools.ts";
+import { type ToolOptions, toolsOf } from "./tools.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** The tools of a conversation, and the texts that the model is given about them and about the project. */
-type Toolkit = AsyncDisposable & {
+export type Toolkit = AsyncDisposable & {
   readonly catalog: ToolCatalog;
   readonly servers: Servers | undefined;
+  /** Koda's own tools as another model of the run is offered them. */
+  builtInFor(options: Pick<ToolOptions, "edit" | "skills">): readonly Tool[];
+  /** The tools of servers that may be used, as they are offered. */
+  choose(offer: Offer): readonly Tool[];
   /** Those that the model can load. */
   readonly skills: Skills;
   readonly instructions: Instructions;
@@ -44,12 +50,18 @@ export async function openToolkit(place: Place, signal: AbortSignal): Promise<To
   await using held = new AsyncDisposableStack();
   const servers = held.use(await openServers(definitions.servers, place, signal));
   const withoutCommands = workspace.backend.filesystem === "no commands";
-  const builtIn = toolsOf(settings, { edit, withoutCommands, skills: sourceOf(skills, info) });
-  const catalog = await ToolCatalog.open({ builtIn, servers, choose: (offer) => offeredByServers(offer, settings) });
+  const agents = offeredAgents(definitions.agents);
+  const builtInFor = (options: Pick<ToolOptions, "edit" | "skills">) =>
+    toolsOf(settings, { ...options, withoutCommands, agents });
+  const choose = (offer: Offer) => offeredByServers(offer, settings);
+  const builtIn = builtInFor({ edit, skills: sourceOf(skills, info) });
+  const catalog = await ToolCatalog.open({ builtIn, servers, choose });
   const opened = held.move();
   return {
     catalog,
     servers,
+    builtInFor,
+    choose,
     skills: skillsFrom(catalog.current.tools, skills),
     instructions,
     currentInstructions: () => withServers(instructions, servers),

@@ -92,7 +92,14 @@ export const itemChecks = {
   environment: isRecordOf({ text: isString, facts: environment }),
   user: isRecordOf({ parts: shown }),
   /** The engine's own words to the model, sent as a user message: a nudge, a repair request, a skill's instructions. */
-  note: isRecordOf({ text: isString }, { skill: activeSkill }),
+  note: isRecordOf(
+    { text: isString },
+    {
+      skill: activeSkill,
+      /** The session of the agent whose result it delivers. */
+      agent: isString,
+    },
+  ),
   assistant: isRecordOf(
     {
       parts: isListOf(isEither(text, thinking, call)),
@@ -110,6 +117,8 @@ export const itemChecks = {
       output: isString,
       /** The same call would give the result again, so it need not be kept for long. */
       again: isOneOf(true),
+      /** The session of the agent that the call started. */
+      agent: isString,
     },
   ),
   todo: isRecordOf({ items: isListOf(isRecordOf({ text: isString, status: isOneOf(...todoStates) })) }),

@@ -25,9 +25,12 @@ import { shortIdOf } from "./shortid.ts";
 
 const newestFirst = "length > 0 ORDER BY updated_at DESC, id DESC";
 
-/** The sessions of a directory, or all. */
-type Among = { cwd?: string | undefined };
-const isAmong = "(?1 IS NULL OR cwd = ?1)";
+/** The sessions of a directory, or all; with `children` those of agents too. */
+type Among = { cwd?: string | undefined; children?: boolean | undefined };
+
+function isAmong(children: boolean | undefined): string {
+  return `(?1 IS NULL OR cwd = ?1)${children === true ? "" : " AND agent IS NULL"}`;
+}
 
 export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
 
@@ -92,6 +95,25 @@ export class Store implements AsyncDisposable {
     return new Session(this.#db, opening);
   }
 
+  /** A new session for an agent of this one. */
+  startAgent(parent: Pick<SessionInfo, "id" | "root">, { agent, ...start }: NewSession & { agent: string }): Session {
+    const opening = unmade(Bun.randomUUIDv7(), start);
+    const info = { ...opening.info, parent: parent.id, root: parent.root, agent };
+    return new Session(this.#db, { ...opening, info });
+  }
+
+  /** The same, as a fork of this one; its title is that of its own prompt. */
+  forkAgent(parent: string, agent: string): Session {
+    const opening = this.#db.write(() => this.#fork({ ...this.find(parent), title: "" }, agent));
+    return new Session(this.#db, opening);
+  }
+
+  /** The number of agents of the sessions with this root. */
+  countAgents(root: string): number {
+    const sql = "SELECT count(*) AS n FROM session WHERE root = ? AND agent IS NOT NULL";
+    return this.#db.get<{ n: number }>(sql, [root])?.n ?? 0;
+  }
+
   /** A fork that is kept though nothing is added to it. */
   copy(id: string): SessionInfo {
     return this.#db.write(() => {
@@ -103,16 +125,16 @@ export class Store implements AsyncDisposable {
 
   /** The session of this directory with the latest activity. */
   latest(cwd: string): SessionInfo | undefined {
-    return readSessions(this.#db, `cwd = ? AND ${newestFirst} LIMIT 1`, [cwd])[0];
+    return this.list({ cwd, limit: 1 })[0];
   }
 
   /** Newest activity first, without sessions that have no items yet. */
-  list({ cwd, limit = -1 }: Among & { limit?: number | undefined } = {}): SessionInfo[] {
-    return readSessions(this.#db, `${isAmong} AND ${newestFirst} LIMIT ?2`, [cwd ?? null, limit]);
+  list({ cwd, children, limit = -1 }: Among & { limit?: number | undefined } = {}): SessionInfo[] {
+    return readSessions(this.#db, `${isAmong(children)} AND ${newestFirst} LIMIT ?2`, [cwd ?? null, limit]);
   }
 
-  count({ cwd }: Among = {}): number {
-    const sql = `SELECT count(*) AS n FROM session WHERE ${isAmong} AND length > 0`;
+  count({ cwd, children }: Among = {}): number {
+    const sql = `SELECT count(*) AS n FROM session WHERE ${isAmong(children)} AND length > 0`;
     return this.#db.get<{ n: number }>(sql, [cwd ?? null])?.n ?? 0;
   }
 
@@ -219,13 +241,25 @@ export class Store implements AsyncDisposable {
     return { ...opening, origin: "made" };
   }
 
-  #fork(parent: SessionInfo): SessionSource {
+  /** The fork of an agent's session is a conversation of the user's. */
+  #fork(parent: SessionInfo, agent?: string): SessionSource {
+    const { agent: _, ...kept } = parent;
     const now = Date.now();
     const id = Bun.randomUUIDv7();
     // Later than its parent even within one millisecond: a search shows shared items in the oldest session.
     const createdAt = Math.max(now, parent.createdAt + 1);
-    const info = { ...parent, id, parent: parent.id, createdAt, updatedAt: now, usage: noUsage, costUsd: 0 };
-    insertSession(this.#db, info, parent.length);
+    const info = {
+      ...kept,
+      id,
+      parent: parent.id,
+      shared: parent.length,
+      ...(agent !== undefined && { agent }),
+      createdAt,
+      updatedAt: now,
+      usage: noUsage,
+      costUsd: 0,
+    };
+    insertSession(this.#db, info);
     copyPlaces(this.#db, { from: parent.id, to: id });
     return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, parent.id), origin: "made" };
   }

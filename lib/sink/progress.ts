@@ -2,6 +2,7 @@ import { describeSkipped } from "../config/describe.ts";
 import { formatElapsed } from "../config/units.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { visible, visibleLine } from "../visible.ts";
+import { AgentLines } from "./agents.ts";
 import { CallLines } from "./calls.ts";
 import { Commentary } from "./commentary.ts";
 import { describeEgress } from "./egress.ts";
@@ -48,6 +49,7 @@ class Progress {
   readonly #paint: Paint;
   readonly #options: ProgressOptions;
   readonly #calls: CallLines;
+  readonly #agents: AgentLines;
   readonly #commentary: Commentary;
   /** The to-do list as it was last shown: text and status. */
   #todo = new Map<string, string>();
@@ -63,6 +65,7 @@ class Progress {
     this.#options = options;
     this.#commentary = new Commentary(options.hasSchema ?? false);
     this.#calls = new CallLines(lines, { ...options, paint });
+    this.#agents = new AgentLines(lines, { ...options, paint });
   }
 
   /** Pieces of text are many and show nothing, so they cost no promise. */
@@ -119,6 +122,8 @@ class Progress {
         return await this.#egress(event);
       case "notice":
         return await this.#lines.line(noticeLine(event.level, event.message, this.#paint));
+      case "agent":
+        return await this.#agents.show(event);
       case "end":
         return await this.#end(event);
       default:

@@ -67,7 +67,7 @@ export function errorLine({ message, retry_at: retryAt }: NonNullable<End["error
 }
 
 /** `tokens: 12,345 in (10,000 cached), 678 out`; unreported counts are left out. */
-function tokens({ input, cached, output }: End["usage"]): string {
+export function tokens({ input, cached, output }: End["usage"]): string {
   const parts = [
     input !== null && `${input.toLocaleString("en")} in${cached ? ` (${cached.toLocaleString("en")} cached)` : ""}`,
     output !== null && `${output.toLocaleString("en")} out`,
