@@ -23,6 +23,8 @@ import {
   type UsedFile,
 } from "./definitionscheck.ts";
 import { checkEgress } from "./egresscheck.ts";
+import type { ListedHook, ListedServer } from "./listed.ts";
+import { checkHooks, checkServerList, isOfPrograms } from "./programscheck.ts";
 import { type CurrentProject, projectConfig } from "./project.ts";
 import { checkSandbox, type SandboxDetails } from "./sandboxcheck.ts";
 
@@ -35,13 +37,17 @@ export type DoctorCheck = {
   readonly fix?: string;
   /** The files that a run here would use. */
   readonly files?: readonly UsedFile[];
+  /** The MCP servers that a run here would start. */
+  readonly servers?: readonly ListedServer[];
+  readonly hooks?: readonly ListedHook[];
 } & Partial<SandboxDetails>;
 
 export type CheckResult = Omit<DoctorCheck, "name">;
 
 /** Checks everything that `koda exec` in this directory needs, without changing anything. */
 export async function checkAll(project: CurrentProject, signal: AbortSignal): Promise<DoctorCheck[]> {
-  const { config } = await configOrDefaults(project);
+  const loaded = await configOrDefaults(project);
+  const { config } = loaded;
   const checks: readonly [name: string, check: () => CheckResult[] | Promise<CheckResult[]>][] = [
     ["configuration", async () => await checkConfiguration(project)],
     ["instructions", () => checkInstructions(project)],
@@ -49,6 +55,8 @@ export async function checkAll(project: CurrentProject, signal: AbortSignal): Pr
     ["prompts", () => checkPrompts(project)],
     ["agents", () => checkAgents(project)],
     ["plugins", () => checkPlugins(project)],
+    ["MCP servers", () => checkServerList(project, loaded)],
+    ["hooks", () => checkHooks(project, loaded)],
     ["database", async () => [await checkDatabase(project)]],
     ["model", async () => [await checkModel(config, project, signal)]],
     ["sandbox", async () => [await checkSandbox(config, project)]],
@@ -97,7 +105,9 @@ async function checkConfiguration(project: CurrentProject): Promise<CheckResult[
   const message = found.length === 0 ? "no configuration file: the defaults apply" : found.join(", ");
   return [
     { status: "ok", message },
-    ...skipped.map((setting): CheckResult => ({ status: "warn", message: describeSkipped(setting) })),
+    ...skipped
+      .filter((setting) => !isOfPrograms(setting))
+      .map((setting): CheckResult => ({ status: "warn", message: describeSkipped(setting) })),
   ];
 }
 

@@ -7,6 +7,7 @@ import { findPrompts, loadPrompt } from "../lib/agents/prompts.ts";
 import { findSkills } from "../lib/agents/skills.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { configDirectory } from "../lib/config/paths.ts";
+import { misspeltTools } from "../lib/conversation/skilltools.ts";
 import { ProjectTrust } from "../lib/config/trust.ts";
 import { agentToolNames } from "../lib/conversation/definitions.ts";
 import type { CheckResult } from "./checks.ts";
@@ -24,8 +25,9 @@ export function checkInstructions({ root }: CurrentProject): CheckResult[] {
 
 export function checkSkills(project: CurrentProject): CheckResult[] {
   const request = withPlugins(project);
-  const { byName, notices } = findSkills(request);
-  return [used([...byName].map(([name, { file }]) => fileOf(name, file))), ...problemsOf(request, notices)];
+  const skills = findSkills(request);
+  const files = [...skills.byName].map(([name, { file }]) => fileOf(name, file));
+  return [used(files), ...problemsOf(request, [...skills.notices, ...misspeltTools(skills)])];
 }
 
 export function checkAgents(project: CurrentProject): CheckResult[] {

@@ -3,10 +3,8 @@ import { resolve } from "node:path";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { editConfigFile } from "../lib/config/edit.ts";
 import { type ConfigEntry, entriesIn } from "../lib/config/entries.ts";
-import { formatPath } from "../lib/config/keypath.ts";
-import type { LoadedConfig, McpServerConfig } from "../lib/config/config.ts";
 import { loadConfig } from "../lib/config/load.ts";
-import { maskArgument, maskHeader, maskQuery } from "../lib/config/mask.ts";
+import { maskHeader } from "../lib/config/mask.ts";
 import { configDirectory, userConfigFile } from "../lib/config/paths.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
 import { definitionsFor } from "../lib/conversation/definitions.ts";
@@ -14,6 +12,7 @@ import { KodaError } from "../lib/errors.ts";
 import { isSecretHeader } from "../lib/model/headers.ts";
 import { isNamedSecret } from "../lib/shell/env.ts";
 import { plain } from "../lib/sink/style.ts";
+import { type ListedServer, listedServer } from "./listed.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
@@ -67,14 +66,14 @@ export async function listServers({ json, mcpConfig, ...options }: CommandOption
   const loaded = await loadConfig({ ...project, sets: [], overrides: {}, mcpFiles });
   const settings = { ...project, loaded, configDirectory: configDirectory(project) };
   const definitions = definitionsFor(settings, wantedOf(loaded.config));
-  const servers = [...definitions.servers].map(([name, server]) => listed(name, server, loaded));
+  const servers = [...definitions.servers].map(([name, server]) => listedServer(name, server, loaded));
   const { skipped } = loaded.project;
   if (json) await print(asJson({ servers, skipped }));
   else await showServers(servers, skipped);
   return 0;
 }
 
-async function showServers(servers: readonly ReturnType<typeof listed>[], skipped: readonly string[]): Promise<void> {
+async function showServers(servers: readonly ListedServer[], skipped: readonly string[]): Promise<void> {
   const rows = servers.map(({ name, enabled, transport, target, origin }) => [
     name,
     enabled ? transport : `${transport}, disabled`,
@@ -84,16 +83,6 @@ async function showServers(servers: readonly ReturnType<typeof listed>[], skippe
   if (rows.length > 0) await print(plain(tableOf([["NAME", "TRANSPORT", "COMMAND OR URL", "FROM"], ...rows])));
   else await printNote("No MCP servers: koda mcp add NAME -- CMD, or koda mcp add NAME --url URL, adds one");
   await printNote(...skipped.map((setting) => `koda: ${describeSkipped(setting)}`));
-}
-
-/** Parts that may be a secret are masked. */
-function listed(name: string, { transport, enabled, required }: McpServerConfig, { origins }: LoadedConfig) {
-  const { kind } = transport;
-  const words =
-    kind === "stdio" ? [transport.command, ...transport.args].map(maskArgument) : [maskQuery(transport.url)];
-  const key = formatPath(["mcp", "servers", name, kind === "stdio" ? "command" : "url"]);
-  const origin = origins.get(key) ?? `plugin ${name}`;
-  return { name, transport: kind, target: words.join(" "), enabled, required, origin };
 }
 
 function entryOf({ command, url, env, header, required }: AddOptions): Record<string, unknown> {

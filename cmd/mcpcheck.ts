@@ -12,7 +12,7 @@ import { KodaError } from "../lib/errors.ts";
 import { inMemory } from "../lib/session/database.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
 import { openPaint, type Paint, plain, wantsColor } from "../lib/sink/style.ts";
-import { groundOf } from "./ground.ts";
+import { baseSettings } from "./basesettings.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
@@ -22,7 +22,7 @@ import { isTerminal } from "./terminal.ts";
 import { version } from "./version.ts";
 
 type CheckOptions = CommandOptions<"mcp check">;
-type Settings = Awaited<ReturnType<typeof groundOf>> & { version: string; database: string };
+type Settings = Awaited<ReturnType<typeof baseSettings>> & { version: string; database: string };
 
 type Checked = {
   name: string;
@@ -35,7 +35,7 @@ type Checked = {
 
 /** `koda mcp check`: exit 0 when all servers start as a run would start them, else 1. */
 export async function checkServers(options: CheckOptions, stopper: Stopper): Promise<number> {
-  const settings = { ...(await groundOf(options)), version, database: inMemory };
+  const settings = { ...(await baseSettings(options)), version, database: inMemory };
   const allowance = wantedOf(settings.loaded.config);
   const definitions = definitionsFor(settings, allowance);
   const warnings = settings.loaded.project.skipped.map(describeSkipped);

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import type { LoadedConfig } from "../lib/config/config.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import type { UserEnvironment } from "../lib/config/paths.ts";
-import { rootOf } from "./ground.ts";
+import { rootOf } from "./basesettings.ts";
 
 /** The current directory as a project, for commands without -C. */
 export type CurrentProject = UserEnvironment & { readonly root: string; readonly isTrusted: boolean };

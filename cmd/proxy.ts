@@ -10,7 +10,7 @@ import { exitByCode, KodaError } from "../lib/errors.ts";
 import { shellQuoted } from "../lib/quote.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { visibleLine } from "../lib/visible.ts";
-import { egressOverrides } from "./ground.ts";
+import { egressOverrides } from "./basesettings.ts";
 import { currentProject } from "./project.ts";
 import type { CommandOptions } from "./options.ts";
 import { print } from "./print.ts";

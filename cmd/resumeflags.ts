@@ -3,7 +3,7 @@ import { isPrintable } from "../lib/config/overrides.ts";
 import { shellQuoted } from "../lib/quote.ts";
 import { withoutSecrets } from "../lib/model/address.ts";
 import { runFlags } from "./flags.ts";
-import { rootOf } from "./ground.ts";
+import { rootOf } from "./basesettings.ts";
 import { type ExecOptions, propertyOf } from "./options.ts";
 
 /**

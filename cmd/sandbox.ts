@@ -6,7 +6,7 @@ import { openWorkspace, type Workspace } from "../lib/conversation/workspace.ts"
 import { inMemory } from "../lib/session/database.ts";
 import { CannotStart } from "../lib/shell/program.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
-import { groundOf } from "./ground.ts";
+import { baseSettings } from "./basesettings.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { report } from "./print.ts";
@@ -19,7 +19,7 @@ type SandboxOptions = CommandOptions<"sandbox">;
 /** `koda sandbox`: runs a command as an agent's commands run, but with koda's own streams and exit code. */
 export async function sandbox(options: SandboxOptions, stopper: Stopper): Promise<number> {
   const reaper = new Reaper();
-  const settings = { ...(await groundOf(options)), database: inMemory };
+  const settings = { ...(await baseSettings(options)), database: inMemory };
   const { config, project } = settings.loaded;
   const lines = new SerialQueue();
   try {

@@ -14,7 +14,7 @@ import { openStore, type Store } from "../lib/session/store.ts";
 import { passagesWithAgents } from "../lib/session/transcript.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { oneLine, plain } from "../lib/sink/style.ts";
-import { rootOf } from "./ground.ts";
+import { rootOf } from "./basesettings.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson } from "./print.ts";

@@ -5,7 +5,7 @@ import type { SessionChoice, Settings } from "../lib/conversation/settings.ts";
 import type { TrafficOptions } from "../lib/model/traffic.ts";
 import { realPaths } from "../lib/files/real.ts";
 import { inMemory } from "../lib/session/database.ts";
-import { given, groundOf } from "./ground.ts";
+import { given, baseSettings } from "./basesettings.ts";
 import { openNote } from "./note.ts";
 import type { ExecOptions } from "./options.ts";
 import { resumeFlags } from "./resumeflags.ts";
@@ -13,11 +13,11 @@ import { version } from "./version.ts";
 
 /** The settings of a run from flags, environment and configuration files. */
 export async function settingsOf(options: ExecOptions): Promise<Settings> {
-  const ground = await groundOf(options, overridesOf(options));
-  const { root, loaded } = ground;
+  const base = await baseSettings(options, overridesOf(options));
+  const { root, loaded } = base;
   return {
     version,
-    ...ground,
+    ...base,
     explicit: {
       mode: loaded.origins.get("mode")?.startsWith("flag") ?? false,
       write: options.allowWrite.flatMap((path) => realPaths(resolve(root, path))),
@@ -27,7 +27,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
       net: loaded.origins.get("egress.mode")?.startsWith("flag") ?? false,
       allowNet: options.allowNet,
     },
-    database: options.ephemeral ? inMemory : databaseFile(ground),
+    database: options.ephemeral ? inMemory : databaseFile(base),
     session: sessionChoice(options),
     wait: { ms: options.wait ?? 0, note: openNote(options) },
     waitLimitMs: options.waitLimit ?? 0,

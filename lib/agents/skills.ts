@@ -5,7 +5,10 @@ import { type DefinitionFile, type DefinitionRequest, findDefinitions, readDefin
 import { parseSkill, type SkillFile } from "./skillfile.ts";
 
 /** A skill as it is offered to the model; its instructions are read when it is used. */
-export type Skill = { readonly name: string; readonly description: string; readonly file: DefinitionFile };
+export type Skill = Pick<SkillFile, "description" | "allowed"> & {
+  readonly name: string;
+  readonly file: DefinitionFile;
+};
 
 /** The skills of a run by name, and why others are not among them. */
 export type Skills = { readonly byName: ReadonlyMap<string, Skill>; readonly notices: readonly string[] };
@@ -29,10 +32,14 @@ export function findSkills(request: DefinitionRequest): Skills {
     if ("problem" in skill) notices.push(skill.problem);
     else if (byName.has(file.entry)) continue;
     else if (byName.size === mostSkills) left++;
-    else byName.set(file.entry, { name: file.entry, description: skill.description, file });
+    else byName.set(file.entry, { name: file.entry, ...offerOf(skill), file });
   }
   if (left > 0) notices.push(`The model is offered ${mostSkills} skills, and not the ${left} after them`);
   return { byName, notices };
+}
+
+function offerOf({ description, allowed }: SkillFile): Pick<SkillFile, "description" | "allowed"> {
+  return { description, ...(allowed !== undefined && { allowed }) };
 }
 
 function readSkill(file: DefinitionFile, limit: number): (SkillFile & { isCut: boolean }) | { problem: string } {

@@ -6,6 +6,7 @@ import type { Config, McpServerConfig, McpTransport, ModelConfig, Origin, Provid
 import { type EffectiveValues, setEntries } from "./effective.ts";
 import type { ConfigEntry } from "./entries.ts";
 import { formatPath, type KeyPath } from "./keypath.ts";
+import { checkTransport } from "./transport.ts";
 import { typedKeys, type KeyName, type PlainKeyName, type Values } from "./schema.ts";
 
 /** Relative paths start at `root`, `~/` is `home`. */
@@ -143,10 +144,10 @@ function isInProject(origin: Origin, root: string): boolean {
 }
 
 function transportAt(effective: EffectiveValues, path: KeyPath): McpTransport {
+  const at = formatPath(path);
+  checkTransport(namesAt(effective, path), at, (problem) => new KodaError("config", `Cannot use "${at}": ${problem}`));
   const command = valueAt(effective, "mcp.servers.*.command", [...path, "command"]);
   const url = valueAt(effective, "mcp.servers.*.url", [...path, "url"]);
-  if ((command === undefined) === (url === undefined))
-    throw new KodaError("config", `Cannot use "${formatPath(path)}": an MCP server needs either "command" or "url"`);
   if (command !== undefined)
     return {
       kind: "stdio",

@@ -1,8 +1,9 @@
 import { configFault, parseConfigText, readConfigText } from "./configfile.ts";
 import { entriesIn, type ConfigEntry, type MakeError } from "./entries.ts";
 import { excerptOfJson } from "./excerpt.ts";
-import { isRecord, type JsonRecord } from "./json.ts";
-import { formatPath, namesBelow } from "./keypath.ts";
+import { isRecord } from "./json.ts";
+import { formatPath } from "./keypath.ts";
+import { keysBeside, transportKey } from "./transport.ts";
 
 /** The MCP servers of a file that other programs read too: `{"mcpServers": {NAME: {…}}}`. */
 type McpFile = {
@@ -60,10 +61,11 @@ function serverOf(given: unknown, path: readonly string[], fail: MakeError): Rea
     if (rest.required === true) throw fail(`"${at}" is required, but speaks SSE, which koda does not`);
     return { server: undefined, ignored: [`${at}.type`] };
   }
-  checkTransport(given, at, fail);
+  const key = transportKey(Object.keys(given), at, fail);
+  checkType(type, key, { at, fail });
   if (disabled !== undefined && typeof disabled !== "boolean")
     throw fail(`"${at}.disabled" is ${excerptOfJson(disabled)}, expected true or false`);
-  const known = namesBelow("mcp.servers.*");
+  const known = keysBeside(key);
   const entries = Object.entries(rest);
   const server = Object.fromEntries(entries.filter(([name]) => known.includes(name)));
   const ignored = entries.filter(([name]) => !known.includes(name)).map(([name]) => formatPath([...path, name]));
@@ -73,13 +75,10 @@ function serverOf(given: unknown, path: readonly string[], fail: MakeError): Rea
 
 const urlTypes: readonly unknown[] = ["http", "streamable-http"];
 
-function checkTransport(given: JsonRecord, at: string, fail: MakeError): void {
-  const { type, command, url } = given;
-  if ((command === undefined) === (url === undefined))
-    throw fail(`"${at}" needs either "command" or "url", its keys are ${JSON.stringify(Object.keys(given))}`);
+function checkType(type: unknown, key: "command" | "url", { at, fail }: { at: string; fail: MakeError }): void {
   const isUrlType = urlTypes.includes(type);
   if (type !== undefined && type !== "stdio" && !isUrlType)
     throw fail(`"${at}.type" is ${excerptOfJson(type)}, expected "stdio" or "http"`);
-  if (type === undefined || isUrlType === (url !== undefined)) return;
+  if (type === undefined || isUrlType === (key === "url")) return;
   throw fail(`"${at}.type" is ${excerptOfJson(type)}, which needs "${isUrlType ? "url" : "command"}"`);
 }

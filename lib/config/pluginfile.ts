@@ -7,6 +7,7 @@ import { excerptOfJson } from "./excerpt.ts";
 import { hookList } from "./hooklist.ts";
 import { isRecord, type JsonRecord, readJson } from "./json.ts";
 import { typedKeys } from "./schema.ts";
+import { checkTransport } from "./transport.ts";
 import { unknownKey } from "./unknownkey.ts";
 
 /** The additions of a `plugin.json` to a run. Its skills and agents are directories beside it. */
@@ -76,8 +77,7 @@ function serverIn(raw: unknown, { name, directory, scope }: Place): McpServerCon
   const given = isOwn ? { ...raw, command: join(directory, String(raw.command)) } : raw;
   checkServerName(name, fail);
   const found = entriesIn(given, fail, ["tools"], "mcp.servers.*");
-  if (found.some(({ path }) => path[1] === "command") === found.some(({ path }) => path[1] === "url"))
-    throw fail('"tools" needs either "command" or "url"');
+  checkTransport([...new Set(found.flatMap(({ path }) => path[1] ?? []))], "tools", fail);
   const entries = found.map((entry) => ({ ...entry, path: ["mcp", "servers", name, ...entry.path.slice(1)] }));
   const refused = scope === "project" ? entries.find(({ key }) => typedKeys[key].ofProject === "never") : undefined;
   if (refused !== undefined) throw fail(`"tools.${refused.path.at(-1)}" cannot be set by a project`);

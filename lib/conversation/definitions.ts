@@ -9,13 +9,12 @@ import type { Events, Notice } from "../engine/event.ts";
 import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import type { ModelInfo } from "../model/model.ts";
-import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
-import { builtInTools } from "../tools/registry.ts";
 import { skillName, type SkillSource } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Allowance } from "./allowance.ts";
 import type { TurnRequest } from "./conversation.ts";
 import type { Settings } from "./settings.ts";
+import { misspeltTools, ownToolNames } from "./skilltools.ts";
 
 export type Definitions = {
   skills: Skills;
@@ -32,10 +31,7 @@ type Ground = Pick<Settings, "bare" | "loaded" | "root" | "home" | "configDirect
 
 /** The tools that the definition of an agent may name, beside those of servers. */
 export const agentToolNames: readonly string[] = [
-  ...builtInTools.map(({ name }) => name),
-  skillName,
-  invokeAgentName,
-  taskSendName,
+  ...ownToolNames,
   ..."AskUser McpList McpRead McpTools McpCall".split(" "),
 ];
 
@@ -96,7 +92,7 @@ const mostNotices = 20;
 /** A directory of broken skills would bury everything else. */
 export function definitionNotices({ skills, prompts, agents, plugins }: Definitions): Notice[] {
   const found = [
-    ["skill", skills],
+    ["skill", { notices: [...skills.notices, ...misspeltTools(skills)] }],
     ["prompt", prompts],
     ["agent", agents],
     ["plugin", plugins],

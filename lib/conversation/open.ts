@@ -12,10 +12,7 @@ import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts, EnvironmentFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
-import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
 import { finishName } from "../tools/finish.ts";
-import { builtInTools } from "../tools/registry.ts";
-import { skillName } from "../tools/skill.ts";
 import { buildGate } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
 import { agentSource, systemOf } from "./child.ts";
@@ -30,6 +27,7 @@ import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { type Definitions, definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
+import { ownToolNames } from "./skilltools.ts";
 import { openToolkit } from "./toolkit.ts";
 import ownSystem from "./system.md" with { type: "text" };
 import { toolChoice, toolsOf } from "./tools.ts";
@@ -166,7 +164,7 @@ async function hooksOf(hooks: readonly HookConfig[], post: (event: Event) => voi
   if (hooks.length === 0) return undefined;
   const { openHooks } = await import("../hooks/hooks.ts");
   return openHooks(hooks, {
-    tools: [...builtInTools.map(({ name }) => name), skillName, invokeAgentName, taskSendName, finishName],
+    tools: [...ownToolNames, finishName],
     warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
   });
 }

@@ -36,19 +36,19 @@ export type HookVerdict = {
 };
 
 /** The things that hooks need of a turn. */
-export type HookGround = Pick<Turn, "session" | "events" | "contextOf" | "waits" | "watchKey">;
+export type HookTurn = Pick<Turn, "session" | "events" | "contextOf" | "waits" | "watchKey">;
 
 /** The user's hooks, as far as the engine knows them. */
 export type Hooks = {
   /** False when none would run. */
   has(on: HookMoment, tool?: string): boolean;
   /** Runs the hooks of an occasion, one after the other. */
-  run(occasion: HookOccasion, ground: HookGround, signal: AbortSignal): Promise<HookVerdict>;
+  run(occasion: HookOccasion, turn: HookTurn, signal: AbortSignal): Promise<HookVerdict>;
   /** The verdict when they cannot run at all. */
-  fail(occasion: HookOccasion, ground: HookGround, problem: string): HookVerdict;
+  fail(occasion: HookOccasion, turn: HookTurn, problem: string): HookVerdict;
 };
 
-type GuardedGround = HookGround &
+type GuardedTurn = HookTurn &
   Pick<Turn, "repositories"> & {
     hooks?: Hooks | undefined;
     changes: Pick<Changes, "watch">;
@@ -57,18 +57,18 @@ type GuardedGround = HookGround &
 
 /** Runs the hooks of an occasion that is no call, guarded like a command: they may write. */
 export async function* runHooks(
-  ground: GuardedGround,
+  turn: GuardedTurn,
   occasion: HookOccasion,
   signal: AbortSignal,
 ): AsyncGenerator<Event, HookVerdict> {
-  const { hooks, events } = ground;
+  const { hooks, events } = turn;
   if (hooks?.has(occasion.on) !== true) return {};
   try {
-    return yield* runGuarded(ground, running(hooks, { ground, occasion }, signal), signal);
+    return yield* runGuarded(turn, running(hooks, { turn, occasion }, signal), signal);
   } catch (error) {
     // Another run has commands in the project.
     if (!(error instanceof KodaError) || error.code !== "busy") throw error;
-    const verdict = hooks.fail(occasion, ground, error.message);
+    const verdict = hooks.fail(occasion, turn, error.message);
     yield* events.drain();
     return verdict;
   }
@@ -79,28 +79,28 @@ const graceMs = 2_000;
 
 /** The hooks on the end of a turn or session. They change nothing about it, however they end. */
 export async function* runEndHooks(
-  ground: GuardedGround,
+  turn: GuardedTurn,
   occasion: HookOccasion,
   stop: AbortSignal,
 ): AsyncGenerator<Event, void> {
   try {
-    yield* runHooks(ground, occasion, stop.aborted ? afterGrace(stop, graceMs) : stop);
+    yield* runHooks(turn, occasion, stop.aborted ? afterGrace(stop, graceMs) : stop);
   } catch (error) {
     if (!(error instanceof KodaError)) throw error;
     const message = `Not every hook on ${occasion.on} ran to its end: ${error.message}`;
     yield { type: "notice", level: "warn", code: "hook", message };
   }
-  yield* ground.events.drain();
+  yield* turn.events.drain();
 }
 
-type Running = { ground: GuardedGround; occasion: HookOccasion };
+type Running = { turn: GuardedTurn; occasion: HookOccasion };
 
 async function* running(
   hooks: Hooks,
-  { ground, occasion }: Running,
+  { turn, occasion }: Running,
   signal: AbortSignal,
 ): AsyncGenerator<Event, HookVerdict> {
-  const work = hooks.run(occasion, ground, signal);
-  ground.progress.work = Promise.allSettled([work]);
-  return yield* ground.events.until(work);
+  const work = hooks.run(occasion, turn, signal);
+  turn.progress.work = Promise.allSettled([work]);
+  return yield* turn.events.until(work);
 }

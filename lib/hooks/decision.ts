@@ -1,5 +1,6 @@
 import type { HookMoment } from "../config/config.ts";
 import { isRecord, readJson, type JsonRecord } from "../config/json.ts";
+import { unknownKey } from "../config/unknownkey.ts";
 
 /** The answer of one hook. */
 export type HookDecision = {
@@ -26,7 +27,7 @@ export function readDecision(printed: string, on: HookMoment): HookDecision | st
 function problemOf(answer: JsonRecord, on: HookMoment): string | undefined {
   const { decision, reason, context } = answer;
   const unknown = Object.keys(answer).find((name) => !keys.some((key) => key === name));
-  if (unknown !== undefined) return `its output has the unknown key "${unknown}" (the keys are ${keys.join(", ")})`;
+  if (unknown !== undefined) return unknownKey(unknown, "in its output", keys);
   if (![undefined, "allow", "deny"].some((word) => word === decision))
     return `its decision is ${JSON.stringify(decision)}, expected "allow" or "deny"`;
   if (reason !== undefined && typeof reason !== "string") return "its reason is not a string";

@@ -1,5 +1,5 @@
 import type { HookConfig, HookMoment } from "../config/config.ts";
-import type { HookGround, HookOccasion, Hooks, HookVerdict } from "../engine/hooks.ts";
+import type { HookTurn, HookOccasion, Hooks, HookVerdict } from "../engine/hooks.ts";
 import { shortened } from "../session/graphemes.ts";
 import { isEnding } from "./decision.ts";
 import { faultOfMatch, matches } from "./match.ts";
@@ -25,20 +25,20 @@ export function openHooks(configured: readonly HookConfig[], { tools, warn }: Ho
   return {
     has: (on, tool) => hooksOn(on, tool).length > 0,
 
-    async run(occasion, ground, signal) {
-      const tally = new Tally(occasion, ground);
+    async run(occasion, turn, signal) {
+      const tally = new Tally(occasion, turn);
       // koda itself is what waits.
-      using _ = ground.waits();
+      using _ = turn.waits();
       for (const hook of hooksOf(occasion)) {
-        const { shell, policy, variables } = ground.contextOf(`hook-${++count}`);
-        const surroundings = { shell, policy, env: variables() };
-        tally.add(hook, await runHook(hook, tally.input(), surroundings, signal));
+        const { shell, policy, variables } = turn.contextOf(`hook-${++count}`);
+        const context = { shell, policy, env: variables() };
+        tally.add(hook, await runHook(hook, tally.input(), context, signal));
       }
       return tally.verdict;
     },
 
-    fail(occasion, ground, problem) {
-      const tally = new Tally(occasion, ground);
+    fail(occasion, turn, problem) {
+      const tally = new Tally(occasion, turn);
       for (const hook of hooksOf(occasion)) tally.add(hook, { failed: problem });
       return tally.verdict;
     },
@@ -51,20 +51,20 @@ const mostContext = 16_000;
 /** The answers of the hooks of one occasion. All of them run, and a denial of any of them wins. */
 class Tally {
   readonly #occasion: HookOccasion;
-  readonly #ground: HookGround;
+  readonly #turn: HookTurn;
   readonly #denials: { rule: string; reason: string }[] = [];
   readonly #context: string[] = [];
   #rewritten: { input: unknown } | undefined;
 
-  constructor(occasion: HookOccasion, ground: HookGround) {
+  constructor(occasion: HookOccasion, turn: HookTurn) {
     this.#occasion = occasion;
-    this.#ground = ground;
+    this.#turn = turn;
   }
 
   /** The input of the next hook: it sees a call's arguments as those before it have rewritten them. */
   input(): object {
     const { on, ...fields } = this.#occasion;
-    const { session, contextOf } = this.#ground;
+    const { session, contextOf } = this.#turn;
     const { agent, turns: turn } = session.info;
     const { root: cwd } = contextOf("hook").policy;
     const about = { hook: on, session: session.id, ...(agent !== undefined && { agent }), turn, cwd };
@@ -75,8 +75,8 @@ class Tally {
   add(hook: HookConfig, end: HookEnd): void {
     if (end.leftBehind) this.#post("info", `Processes that the ${nameOf(hook)} left running were stopped`);
     if ("failed" in end) return this.#fail(hook, end.failed);
-    const exposure = this.#ground.watchKey(nameOf(hook), `${end.denied ?? ""}${end.context ?? ""}`);
-    if (exposure !== undefined) this.#ground.events.post(exposure);
+    const exposure = this.#turn.watchKey(nameOf(hook), `${end.denied ?? ""}${end.context ?? ""}`);
+    if (exposure !== undefined) this.#turn.events.post(exposure);
     if (end.denied !== undefined) this.#deny(hook, end.denied.trim() || "it gave no reason");
     if (end.context !== undefined) this.#context.push(shortened(end.context, mostContext));
     if (end.rewritten !== undefined) this.#rewritten = end.rewritten;
@@ -106,7 +106,7 @@ class Tally {
   }
 
   #post(level: "info" | "warn" | "error", message: string): void {
-    this.#ground.events.post({ type: "notice", level, code: "hook", message });
+    this.#turn.events.post({ type: "notice", level, code: "hook", message });
   }
 }
 

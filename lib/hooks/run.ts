@@ -12,7 +12,7 @@ import { type HookDecision, isEnding, readDecision } from "./decision.ts";
 /** The end of a hook: its decision, or the problem with it. */
 export type HookEnd = (HookDecision | { failed: string }) & { leftBehind?: true };
 
-type Surroundings = Pick<OpenOptions, "env" | "policy"> & { shell: Shell };
+type HookContext = Pick<OpenOptions, "env" | "policy"> & { shell: Shell };
 
 /** A decision is small; whatever prints more than this is stopped. */
 const mostPrinted = 1024 * 1024;
@@ -27,12 +27,12 @@ const denial = 2;
 export async function runHook(
   hook: HookConfig,
   input: object,
-  { shell, ...surroundings }: Surroundings,
+  { shell, ...context }: HookContext,
   signal: AbortSignal,
 ): Promise<HookEnd> {
   signal.throwIfAborted();
   const [stdout, stderr] = [createCapture(), createCapture()];
-  const options = { ...surroundings, stderr: stderr.add, timeoutMs: hook.timeoutMs, signal };
+  const options = { ...context, stderr: stderr.add, timeoutMs: hook.timeoutMs, signal };
   let program: PipedProgram;
   try {
     program = shell.open(hook.command, options);

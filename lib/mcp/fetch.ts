@@ -8,15 +8,15 @@ import { formatUrl, hostOf, parseUrl, resolveReference, type WebUrl } from "../t
 import type { FetchLike } from "./client.ts";
 import type { ServerHeaders } from "./headers.ts";
 import { mostMessageBytes } from "./limits.ts";
-import { pace } from "./pace.ts";
+import { newThrottle } from "./throttle.ts";
 import { reaching } from "./reach.ts";
 
 /** The user has named the server, not a file of the project. */
 type ServerReach = {
   egress: WayOut;
   isUsers: boolean;
-  /** The server knows the session no more: only a new connection helps. */
-  onForgotten: () => void;
+  /** Called with the reason when only a new connection helps. */
+  onBroken: (reason: string) => void;
 };
 
 type ServerFetch = FetchLike & Disposable;
@@ -25,7 +25,7 @@ type ServerFetch = FetchLike & Disposable;
  * A fetch for one server, over connections that the rules for the network allow and that are kept between requests.
  * The platform's fetch looks names up by itself, after they were judged.
  */
-export function serverFetch({ egress, isUsers, onForgotten }: ServerReach, headers: ServerHeaders): ServerFetch {
+export function serverFetch({ egress, isUsers, onBroken }: ServerReach, headers: ServerHeaders): ServerFetch {
   const agents = new Map<string, Agent>();
   const agentFor = (url: WebUrl) => {
     const key = `${url.scheme}://${url.target.host.text}:${url.target.port}`;
@@ -40,7 +40,7 @@ export function serverFetch({ egress, isUsers, onForgotten }: ServerReach, heade
     try {
       const own = new Headers(init.headers);
       for (const [name, value] of Object.entries(await headers.current())) own.set(name, value);
-      return await exchange(url, { ...init, headers: own }, agentFor(url));
+      return await exchange(url, { ...init, headers: own }, { agent: agentFor(url), onBroken });
     } finally {
       unanswered--;
     }
@@ -58,7 +58,7 @@ export function serverFetch({ egress, isUsers, onForgotten }: ServerReach, heade
       const response = await signedIn(url, init);
       if (response.status === 401) throw new KodaError("config", headers.refusal);
       if (response.status === 404 && init.method === "POST" && new Headers(init.headers).has("mcp-session-id")) {
-        onForgotten();
+        onBroken(forgotten);
         throw new Error(forgotten);
       }
       const next = redirectOf(response, url);
@@ -75,7 +75,7 @@ export function serverFetch({ egress, isUsers, onForgotten }: ServerReach, heade
   });
 }
 
-export const forgotten = "it has forgotten the session (HTTP 404); koda connects to it again";
+const forgotten = "it has forgotten the session (HTTP 404); koda connects to it again";
 
 /** More than there are calls at a time. A server that asks without a pause makes koda send an answer to each. */
 const mostUnanswered = 64;
@@ -128,7 +128,9 @@ class CheckedAgent extends Agent {
 
 const connectMs = 30_000;
 
-async function exchange(url: WebUrl, init: RequestInit, agent: Agent): Promise<Response> {
+type Exchange = Pick<ServerReach, "onBroken"> & { agent: Agent };
+
+async function exchange(url: WebUrl, init: RequestInit, { agent, onBroken }: Exchange): Promise<Response> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const body = init.body === undefined || init.body === null ? undefined : String(init.body);
   const { host, port } = { host: url.target.host.text, port: url.target.port };
@@ -155,7 +157,7 @@ async function exchange(url: WebUrl, init: RequestInit, agent: Agent): Promise<R
   const { statusCode: status = 502, headers } = reply;
   const hasBody = ![101, 204, 205, 304].includes(status);
   if (!hasBody) reply.resume();
-  return new Response(hasBody ? bounded(reply) : null, { status, headers: headersOf(headers) });
+  return new Response(hasBody ? bounded(reply, onBroken) : null, { status, headers: headersOf(headers) });
 }
 
 /** Responses before the response, with a status below 200. */
@@ -172,11 +174,11 @@ function headersOf(headers: IncomingMessage["headers"]): Headers {
  * A body whose events, or which as a whole, are no longer than a message may be, read no faster than the messages of a
  * program.
  */
-function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
+function bounded(reply: IncomingMessage, onBroken: ServerReach["onBroken"]): ReadableStream<Uint8Array> {
   const isStream = reply.headers["content-type"]?.startsWith("text/event-stream") === true;
   const pieces: AsyncIterator<Buffer> = reply[Symbol.asyncIterator]();
   const measure = isStream ? eventMeter() : wholeMeter();
-  const rest = pace();
+  const throttle = newThrottle();
   // After a cancellation nobody listens any more.
   reply.on("error", () => undefined);
   return new ReadableStream<Uint8Array>({
@@ -186,14 +188,18 @@ function bounded(reply: IncomingMessage): ReadableStream<Uint8Array> {
       const { longest, ended } = measure(piece);
       if (longest > mostMessageBytes) {
         reply.destroy();
-        throw new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`);
+        // The library goes on waiting for what a broken stream of events may still bring.
+        if (isStream) onBroken(tooLong);
+        throw new Error(tooLong);
       }
-      await rest(piece.length + ended * eventBytes);
+      await throttle(piece.length + ended * eventBytes);
       controller.enqueue(piece);
     },
     cancel: () => void reply.destroy(),
   });
 }
+
+const tooLong = `it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`;
 
 /** The length of the longest message so far that is not yet over, and how many have ended in the piece. */
 type Meter = (piece: Buffer) => { longest: number; ended: number };

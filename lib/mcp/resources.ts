@@ -2,8 +2,10 @@ import { messageOf } from "../errors.ts";
 import { failed, inputOf, type Tool, type ToolResult } from "../tools/tool.ts";
 import { noEffect } from "../trust/claim.ts";
 import { visibleLine } from "../visible.ts";
+import type { Client, RequestOptions } from "./client.ts";
+import { type PageParams, readPages, type ServerList } from "./pages.ts";
 import { resultOf } from "./result.ts";
-import type { Server } from "./server.ts";
+import type { RequestLimits, Server } from "./server.ts";
 
 /** Two tools for the resources and prompts of all servers, where any has them: each costs a line of the prompt. */
 export function resourceTools(servers: readonly Server[]): readonly Tool[] {
@@ -35,17 +37,13 @@ async function listOf(server: Server, signal: AbortSignal): Promise<string> {
   const { hasResources, hasPrompts } = server.features ?? {};
   try {
     const lines = await server.ask(async (client, limits) => {
-      const resources = hasResources === true ? (await client.listResources(undefined, limits)).resources : [];
-      const templates =
-        hasResources === true ? (await client.listResourceTemplates(undefined, limits)).resourceTemplates : [];
-      const prompts = hasPrompts === true ? (await client.listPrompts(undefined, limits)).prompts : [];
-      return [
-        ...resources.map(({ uri, name, description }) => entry("resource", uri, description ?? name)),
-        ...templates.map(({ uriTemplate, name, description }) => entry("template", uriTemplate, description ?? name)),
-        ...prompts.map(({ name, description, arguments: parameters = [] }) =>
-          entry("prompt", `${name}(${parameters.map((one) => one.name).join(", ")})`, description),
-        ),
+      const read = [
+        ...(hasResources === true ? [readResources, readTemplates] : []),
+        ...(hasPrompts === true ? [readPrompts] : []),
       ];
+      const lines: string[] = [];
+      for (const readLines of read) lines.push(...(await readLines(client, limits)));
+      return lines;
     }, signal);
     return [`${server.name}:`, ...(lines.length === 0 ? ["(none)"] : lines)].join("\n");
   } catch (error) {
@@ -54,10 +52,60 @@ async function listOf(server: Server, signal: AbortSignal): Promise<string> {
   }
 }
 
+type ReadLines = (client: Client, limits: RequestLimits) => Promise<readonly string[]>;
+
+const readResources: ReadLines = async (client, limits) => {
+  const readPage = async (params: PageParams, options: RequestOptions) => {
+    const { resources: entries, nextCursor } = await client.request({ method: "resources/list", ...params }, options);
+    return { entries, nextCursor };
+  };
+  const list = await readPages(
+    { readPage, keep: ({ uri, name, description }) => entry("resource", uri, description ?? name) },
+    limits,
+  );
+  return linesOf(list, "resources");
+};
+
+const readTemplates: ReadLines = async (client, limits) => {
+  const readPage = async (params: PageParams, options: RequestOptions) => {
+    const method = "resources/templates/list";
+    const { resourceTemplates: entries, nextCursor } = await client.request({ method, ...params }, options);
+    return { entries, nextCursor };
+  };
+  const list = await readPages(
+    { readPage, keep: ({ uriTemplate, name, description }) => entry("template", uriTemplate, description ?? name) },
+    limits,
+  );
+  return linesOf(list, "templates");
+};
+
+const readPrompts: ReadLines = async (client, limits) => {
+  const readPage = async (params: PageParams, options: RequestOptions) => {
+    const { prompts: entries, nextCursor } = await client.request({ method: "prompts/list", ...params }, options);
+    return { entries, nextCursor };
+  };
+  const list = await readPages(
+    {
+      readPage,
+      keep: ({ name, description, arguments: parameters = [] }) =>
+        entry("prompt", `${name}(${parameters.map((one) => one.name).join(", ")})`, description),
+    },
+    limits,
+  );
+  return linesOf(list, "prompts");
+};
+
+function linesOf({ entries, unread }: ServerList<string>, kind: string): readonly string[] {
+  return unread === undefined ? entries : [...entries, `(more ${kind} ${unread})`];
+}
+
 function entry(kind: string, name: string, about = ""): string {
   const [line = ""] = about.split("\n");
-  return visibleLine(`${kind} ${name}${line === "" ? "" : `: ${line.slice(0, 200)}`}`);
+  return visibleLine(`${kind} ${name.slice(0, longestName)}${line === "" ? "" : `: ${line.slice(0, 200)}`}`);
 }
+
+/** Longer than any address that servers and browsers take. */
+const longestName = 8_192;
 
 function readTool(servers: readonly Server[]): Tool<ReadInput> {
   const text = { type: "string" };

@@ -3,16 +3,17 @@ import { unlessAborted } from "../async/unlessaborted.ts";
 import type { McpServerConfig } from "../config/config.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
-import type { CallToolResult, Client, Progress } from "./client.ts";
+import type { CallToolResult, Client } from "./client.ts";
 import { featuresOf, type ServerFeatures } from "./features.ts";
-import type { Link, Surroundings } from "./link.ts";
+import { progressReport } from "./progress.ts";
+import type { ServerConnection, ServerContext } from "./connection.ts";
 
 type State =
   | { status: "connecting" | "connected" | "disabled" }
   /** It was connected before or never; it is tried again. */
   | { status: "failed"; error: string };
 
-type RequestLimits = { signal: AbortSignal; timeout: number; maxTotalTimeout: number };
+export type RequestLimits = { signal: AbortSignal; timeout: number; maxTotalTimeout: number };
 
 type CallOptions = { signal: AbortSignal; onProgress: (text: string) => void };
 
@@ -25,20 +26,20 @@ export class Server implements AsyncDisposable {
   readonly config: McpServerConfig;
   /** Settles when the first attempt is over. */
   readonly attempted: Promise<void>;
-  readonly #surroundings: Surroundings;
+  readonly #context: ServerContext;
   readonly #life = new AbortController();
   readonly #running: Promise<void>;
   readonly #firstAttempt = Promise.withResolvers<void>();
   #state: State = { status: "connecting" };
   #features: ServerFeatures | undefined;
-  #link: Link | undefined;
+  #connection: ServerConnection | undefined;
   #isStale = false;
   #isRefreshing = false;
 
-  constructor(name: string, config: McpServerConfig, surroundings: Surroundings) {
+  constructor(name: string, config: McpServerConfig, context: ServerContext) {
     this.name = name;
     this.config = config;
-    this.#surroundings = surroundings;
+    this.#context = context;
     this.attempted = this.#firstAttempt.promise;
     if (!config.enabled) {
       this.#state = { status: "disabled" };
@@ -58,13 +59,15 @@ export class Server implements AsyncDisposable {
 
   async call(tool: string, input: unknown, options: CallOptions): Promise<CallToolResult> {
     const params = { name: tool, arguments: input as Record<string, unknown> };
-    const onprogress = ({ progress, total, message }: Progress) => {
-      const share = total === undefined ? `${progress}` : `${progress}/${total}`;
-      options.onProgress(message === undefined ? share : `${share} ${message}`);
-    };
-    const isTask = this.#features?.tools.find(({ name }) => name === tool)?.execution?.taskSupport === "required";
+    const onprogress = progressReport(options.onProgress);
+    const definition = this.#features?.tools.entries.find(({ name }) => name === tool);
     return await this.ask(async (client, limits) => {
-      if (!isTask) return await client.callTool(params, { ...limits, onprogress });
+      if (definition?.execution?.taskSupport !== "required")
+        return await client.callTool(params, {
+          ...limits,
+          onprogress,
+          ...(definition && { toolDefinition: definition }),
+        });
       const { callAsTask } = await import("./task.ts");
       return await callAsTask(client, params, limits);
     }, options.signal);
@@ -72,12 +75,12 @@ export class Server implements AsyncDisposable {
 
   /** Makes a request. Throws with the reason when the connection ends meanwhile. */
   async ask<T>(request: (client: Client, limits: RequestLimits) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const link = this.#connected();
+    const connection = this.#connected();
     const timeout = this.config.callTimeoutMs;
     try {
-      return await request(link.client, { signal, timeout, maxTotalTimeout: timeout });
+      return await request(connection.client, { signal, timeout, maxTotalTimeout: timeout });
     } catch (error) {
-      throw new Error(link.describe(error), { cause: error });
+      throw new Error(connection.describe(error), { cause: error });
     }
   }
 
@@ -86,8 +89,8 @@ export class Server implements AsyncDisposable {
     await this.#running;
   }
 
-  #connected(): Link {
-    if (this.#link !== undefined) return this.#link;
+  #connected(): ServerConnection {
+    if (this.#connection !== undefined) return this.#connection;
     const why = this.#state.status === "failed" ? ` (${this.#state.error})` : "";
     throw new Error(`it is not connected${why}; koda goes on trying to connect`);
   }
@@ -110,27 +113,32 @@ export class Server implements AsyncDisposable {
 
   /** Connects, and stays until the connection ends: the reason. */
   async #connect(signal: AbortSignal): Promise<{ message: string; isFinal: boolean }> {
-    let link: Link | undefined;
+    let connection: ServerConnection | undefined;
     try {
-      const { open } = await import("./link.ts");
-      link = await open(this.name, this.config, {
-        ...this.#surroundings,
+      const { openConnection } = await import("./connection.ts");
+      connection = await openConnection(this.name, this.config, {
+        ...this.#context,
         signal,
         onListChanged: () => void this.#refresh(),
       });
-      const timeout = this.config.startTimeoutMs;
-      this.#features = await featuresOf(link.client, { signal, timeout });
-      this.#link = link;
+      this.#features = await this.#featuresNow(connection.client);
+      this.#connection = connection;
       this.#state = { status: "connected" };
       this.#firstAttempt.resolve();
-      return { message: await unlessAborted(link.ended, signal), isFinal: false };
+      return { message: await unlessAborted(connection.ended, signal), isFinal: false };
     } catch (error) {
-      const message = visibleLine(link?.describe(error) ?? messageOf(error));
+      const message = visibleLine(connection?.describe(error) ?? messageOf(error));
       return { message, isFinal: error instanceof KodaError && error.code === "config" };
     } finally {
-      this.#link = undefined;
-      await link?.close();
+      this.#connection = undefined;
+      await connection?.close();
     }
+  }
+
+  async #featuresNow(client: Client): Promise<ServerFeatures> {
+    const { startTimeoutMs: timeout, enabledTools, disabledTools } = this.config;
+    const isEnabled = (tool: string) => enabledTools?.includes(tool) !== false && !disabledTools.includes(tool);
+    return await featuresOf(client, { signal: this.#life.signal, timeout, isEnabled });
   }
 
   /** A list has changed. One that changes while it is asked for is asked for again. */
@@ -139,16 +147,13 @@ export class Server implements AsyncDisposable {
     if (this.#isRefreshing) return;
     this.#isRefreshing = true;
     try {
-      while (this.#isStale && this.#link !== undefined) {
+      while (this.#isStale && this.#connection !== undefined) {
         this.#isStale = false;
-        const asking = { signal: this.#life.signal, timeout: this.config.startTimeoutMs };
-        this.#features = await featuresOf(this.#link.client, asking);
+        this.#features = await this.#featuresNow(this.#connection.client);
       }
     } catch (error) {
       if (this.#life.signal.aborted) return;
-      this.#surroundings.warn(
-        `The MCP server "${this.name}" changed its tools and did not list them: ${messageOf(error)}`,
-      );
+      this.#context.warn(`The MCP server "${this.name}" changed its tools and did not list them: ${messageOf(error)}`);
     } finally {
       this.#isRefreshing = false;
     }

@@ -5,8 +5,11 @@ export function serverLog() {
   const decoder = new TextDecoder();
   let text = "";
   return {
-    add(bytes: Uint8Array): void {
-      text += decoder.decode(bytes.subarray(-mostCharacters), { stream: true });
+    add(printed: Uint8Array | string): void {
+      text +=
+        typeof printed === "string"
+          ? printed.slice(-mostCharacters)
+          : decoder.decode(printed.subarray(-mostCharacters), { stream: true });
       // Not each time: a copy of all of it for each line would be garbage faster than it is collected.
       if (text.length > 8 * mostCharacters) text = text.slice(-mostCharacters);
     },

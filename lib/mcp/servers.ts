@@ -4,7 +4,7 @@ import { KodaError } from "../errors.ts";
 import type { Tool } from "../tools/tool.ts";
 import { unlessAborted } from "../async/unlessaborted.ts";
 import type { ServerFeatures } from "./features.ts";
-import type { Surroundings } from "./link.ts";
+import type { ServerContext } from "./connection.ts";
 import { listedTools } from "./listed.ts";
 import { resourceTools } from "./resources.ts";
 import { Server } from "./server.ts";
@@ -28,9 +28,9 @@ export class Servers implements AsyncDisposable {
   readonly #warned = new Set<string>();
   #composed: { of: readonly (ServerFeatures | undefined)[]; offer: Offer } | undefined;
 
-  constructor(configs: ReadonlyMap<string, McpServerConfig>, surroundings: Surroundings) {
-    this.#warn = surroundings.warn;
-    this.#servers = [...configs].map(([name, config]) => new Server(name, config, surroundings));
+  constructor(configs: ReadonlyMap<string, McpServerConfig>, context: ServerContext) {
+    this.#warn = context.warn;
+    this.#servers = [...configs].map(([name, config]) => new Server(name, config, context));
   }
 
   /**
@@ -42,11 +42,14 @@ export class Servers implements AsyncDisposable {
     const grace = within(graceMs, Promise.all(this.#servers.map(({ attempted }) => attempted)));
     const needed = Promise.all(required.map(({ attempted }) => attempted));
     await unlessAborted(Promise.all([needed, grace]), signal);
-    const missing = required.flatMap(({ name, state }) =>
-      state.status === "failed" ? [`${name}: ${state.error}`] : [],
-    );
-    if (missing.length > 0)
-      throw new KodaError("config", `required MCP servers failed to initialize: ${missing.sort().join("; ")}`);
+    const failed = required
+      .flatMap(({ name, state }) => (state.status === "failed" ? [{ name, fault: `${name}: ${state.error}` }] : []))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const [first] = failed;
+    if (first === undefined) return;
+    const faults = failed.map(({ fault }) => fault).join("; ");
+    const next = failed.length > 1 ? "koda mcp check tests them" : `koda mcp check ${first.name} tests it by itself`;
+    throw new KodaError("config", `required MCP servers failed to initialize: ${faults} (${next})`);
   }
 
   /** Settles when each server has connected or has failed once. */

@@ -1,11 +1,12 @@
 import { within } from "../async/within.ts";
 import { isRecord, readJson } from "../config/json.ts";
 import { messageOf } from "../errors.ts";
+import { release } from "../async/release.ts";
 import type { Take } from "../shell/drain.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { JSONRPCMessage, Transport } from "./client.ts";
 import { mostMessageBytes } from "./limits.ts";
-import { messageBytes, pace, type Rest } from "./pace.ts";
+import { messageBytes, newThrottle, type Throttle } from "./throttle.ts";
 import { serverLog } from "./serverlog.ts";
 
 type Start = (stderr: Take) => PipedProgram;
@@ -40,10 +41,10 @@ export class StdioTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const rest = pace();
+    const throttle = newThrottle();
     const program = this.#start((bytes) => {
       this.#log.add(bytes);
-      return rest(bytes.length);
+      return throttle(bytes.length);
     });
     this.#program = program;
     this.#reading = this.#read(program);
@@ -75,8 +76,8 @@ export class StdioTransport implements Transport {
   async #read(program: PipedProgram): Promise<void> {
     let fault = "the program closed its output";
     try {
-      const rest = pace();
-      for await (const line of linesOf(program.stdout, rest)) if (this.#take(line)) await rest(messageBytes);
+      const throttle = newThrottle();
+      for await (const line of linesOf(program.stdout, throttle)) if (this.#take(line)) await throttle(messageBytes);
       await within(exitMs, program.ended);
     } catch (error) {
       fault = messageOf(error);
@@ -91,14 +92,13 @@ export class StdioTransport implements Transport {
   }
 
   /** Hands a message on, if the line is one that is of use. */
-  #take(line: Buffer): boolean {
-    if (line.length === 0) return false;
-    const { value, problem, isNested = false } = line[0] === brace ? readJson(line.toString()) : {};
+  #take(line: string): boolean {
+    if (line === "") return false;
+    const { value, problem, isNested = false } = line.startsWith("{") ? readJson(line) : {};
     if (isNested) throw new Error(`it sent a message that cannot be read: ${problem}`);
     if (!isRecord(value)) {
       // A program may print what is no message: that belongs to its log.
-      this.#log.add(line);
-      this.#log.add(lineEnd);
+      this.#log.add(`${line}\n`);
       return false;
     }
     if (value.method === "notifications/message") return false;
@@ -108,17 +108,18 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** The lines of an output, each at most as long as a message may be. A line is only lent, as the pieces are. */
-async function* linesOf(output: AsyncIterable<Uint8Array>, rest: Rest): AsyncGenerator<Buffer, void> {
+/** The lines of an output, each at most as long as a message may be. */
+async function* linesOf(output: AsyncIterable<Uint8Array>, throttle: Throttle): AsyncGenerator<string, void> {
   let parts: Buffer[] = [];
   let length = 0;
   for await (const piece of output) {
-    await rest(piece.length);
+    await throttle(piece.length);
     let from = 0;
     for (let at = piece.indexOf(newline); at !== -1; at = piece.indexOf(newline, from)) {
       const end = Buffer.from(piece.buffer, piece.byteOffset + from, at - from);
-      yield parts.length === 0 ? end : Buffer.concat([...parts, end]);
+      const line = textOf([...parts, end]);
       [parts, length, from] = [[], 0, at + 1];
+      yield line;
     }
     length += piece.length - from;
     if (length > mostMessageBytes) throw new Error(`it sent a message of more than ${mostMessageBytes / 2 ** 20} MiB`);
@@ -127,9 +128,16 @@ async function* linesOf(output: AsyncIterable<Uint8Array>, rest: Rest): AsyncGen
   }
 }
 
+/** A long message is in memory often enough: its bytes go before it is read. */
+function textOf(parts: readonly Buffer[]): string {
+  const [first = Buffer.of()] = parts;
+  const whole = parts.length === 1 ? first : Buffer.concat(parts);
+  const text = whole.toString();
+  for (const part of [...parts, whole]) release(part);
+  return text;
+}
+
 /** Messages that wait until the program reads. */
 const mostUnsent = 1_000;
 const newline = 10;
-const lineEnd = Buffer.from("\n");
-const brace = "{".charCodeAt(0);
 const exitMs = 1_000;

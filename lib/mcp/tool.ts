@@ -2,12 +2,12 @@ import { counted } from "../counted.ts";
 import { messageOf } from "../errors.ts";
 import { schemaFault } from "../engine/schemacheck.ts";
 import type { JsonSchema } from "../model/model.ts";
-import { cutBefore } from "../session/graphemes.ts";
 import { failed, type Tool, type ToolContext, type ToolResult } from "../tools/tool.ts";
 import { type Claim, noEffect } from "../trust/claim.ts";
-import { visibleLine } from "../visible.ts";
 import type { ToolDefinition } from "./client.ts";
+import { toolFault } from "./features.ts";
 import { toolName } from "./names.ts";
+import { mostEntries } from "./pages.ts";
 import { resultOf } from "./result.ts";
 import type { Server } from "./server.ts";
 
@@ -18,31 +18,25 @@ export async function serverTools(
 ): Promise<{ tools: readonly Tool[]; faults: readonly string[] }> {
   const tools = new Map<string, Tool>();
   const isTaken = (name: string) => tools.has(name) || taken.some((tool) => tool.name === name);
-  const faults: string[] = [];
+  const { entries = [], unread, faults: own = [] } = server.features?.tools ?? {};
+  const faults = [...own];
   let room = longestTogether;
-  for (const definition of (server.features?.tools ?? []).slice(0, mostTools)) {
-    if (!isEnabled(definition.name, server)) continue;
+  for (const definition of entries.slice(0, mostEntries)) {
     const name = toolName(server.name, definition.name);
     const tool = toolOf(name, definition, server);
     const schema = JSON.stringify(tool.input).length;
     const length = tool.about.length + schema;
     const fault = isTaken(name) ? "it has the name of another" : await faultOf(tool.input, { schema, length, room });
-    if (fault !== undefined) faults.push(`"${visibleLine(definition.name).slice(0, 100)}": ${fault}`);
+    if (fault !== undefined) faults.push(toolFault(definition.name, fault));
     else {
       tools.set(name, tool);
       room -= length;
     }
   }
-  const missing = (server.features?.tools.length ?? 0) - mostTools;
-  if (missing > 0) faults.push(`${counted(missing, "tool")} beyond the first ${mostTools}`);
+  const missing = entries.length - mostEntries;
+  if (missing > 0) faults.push(`${counted(missing, "tool")} beyond the first ${mostEntries}`);
+  if (unread !== undefined) faults.push(`tools ${unread}`);
   return { tools: [...tools.values()], faults };
-}
-
-/** Far more than a provider takes. */
-const mostTools = 512;
-
-function isEnabled(tool: string, { config: { enabledTools, disabledTools } }: Server): boolean {
-  return (enabledTools === undefined || enabledTools.includes(tool)) && !disabledTools.includes(tool);
 }
 
 /** A provider refuses the whole request for one bad schema. */
@@ -57,18 +51,17 @@ async function faultOf(
 }
 
 const longestSchema = 64 * 1024;
-const longestAbout = 4_000;
 /** They are in every request: more would fill the window of most models. */
 const longestTogether = 512 * 1024;
 
 function toolOf(name: string, definition: ToolDefinition, server: Server): Tool<unknown> {
-  const { description = definition.title ?? "", annotations = {}, inputSchema } = definition;
+  const { description = "", inputSchema } = definition;
   return {
     name,
-    about: description.slice(0, cutBefore(description, longestAbout)),
+    about: description,
     input: inputSchema,
     isGuarded: true,
-    ...(annotations.readOnlyHint === true && { again: ["read"] }),
+    ...(isReading(definition) && { again: ["read"] }),
     claim: () => claimOf(definition, server),
     run: async (input, context) => await run(definition.name, input, { server, context }),
   };
@@ -79,11 +72,16 @@ function toolOf(name: string, definition: ToolDefinition, server: Server): Tool<
  * names a tool in the configuration has decided about it.
  */
 function claimOf({ name, annotations = {} }: ToolDefinition, { name: server, config }: Server): Claim {
-  if (annotations.readOnlyHint === true) return noEffect;
+  if (isReading({ annotations })) return noEffect;
   const isNamed = config.enabledTools?.includes(name) === true;
   if (annotations.destructiveHint !== true || isNamed) return { effect: "remote", writes: "unknown" };
   const reason = `the MCP server "${server}" says that ${name} may destroy data; "enabled_tools" of the server allows a tool by its name`;
   return { effect: "destructive", writes: "unknown", reason };
+}
+
+/** Of hints that contradict each other the wider effect counts. */
+function isReading({ annotations = {} }: Pick<ToolDefinition, "annotations">): boolean {
+  return annotations.readOnlyHint === true && annotations.destructiveHint !== true;
 }
 
 type Place = { server: Server; context: ToolContext };

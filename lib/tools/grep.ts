@@ -66,8 +66,10 @@ function noneText({ pattern, glob }: Input, shown: string): string {
 /** Loaded late: a run that searches for nothing has no use for it. */
 async function search(query: GrepQuery, searching: Searching): Promise<GrepResult | GrepFault> {
   const { searchWithRipgrep } = await import("./search/ripgrep.ts");
+  const { unlessBlocked } = await import("./search/blocked.ts");
+  const once = async (signal: AbortSignal) => await searchWithRipgrep(query, { ...searching, signal });
   try {
-    return await searchWithRipgrep(query, searching);
+    return await unlessBlocked(query.scope, once, searching.signal);
   } catch (error) {
     // The shell says why it starts nothing.
     if (!(error instanceof KodaError) || searching.signal.aborted) throw error;

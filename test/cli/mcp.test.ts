@@ -106,10 +106,13 @@ test("a required server that fails ends the start", async () => {
   await using model = await startModelServer([say("Done.")]);
   const { end, events } = await exec(place, model, ["go"]);
   expect(events.map(({ type }) => type)).toEqual(["end"]);
-  const message =
-    "required MCP servers failed to initialize: a: exited with 1: no license; b: exited with 2: no license";
+  const faults = "a: exited with 1: no license; b: exited with 2: no license";
+  const message = `required MCP servers failed to initialize: ${faults} (koda mcp check tests them)`;
   expect(end).toMatchObject({ exit: 2, session: null, error: { message } });
   expect(model.requests).toEqual([]);
+  configure(place, { mcp: { servers: { b: broken(2) } } });
+  const one = await exec(place, model, ["go"]);
+  expect(one.stderr).toContain("b: exited with 2: no license (koda mcp check b tests it by itself)");
 });
 
 test("a server that changes its tools changes them with the next request", async () => {
@@ -232,6 +235,7 @@ test("the effect that a server declares is judged by the mode", async () => {
     { name: "look", annotations: { readOnlyHint: true } },
     { name: "post" },
     { name: "drop", annotations: { destructiveHint: true } },
+    { name: "both", annotations: { readOnlyHint: true, destructiveHint: true } },
   ];
   const rows = [
     { mode: "plan", more: {}, ok: ["s__look"] },
@@ -242,7 +246,8 @@ test("the effect that a server declares is judged by the mode", async () => {
   for (const { mode, more, ok } of rows) {
     await using place = makePlace();
     configure(place, { mcp: { servers: { s: serverOf({ tools }, more) } } });
-    await using model = await startModelServer([[call("s__look"), call("s__post"), call("s__drop")], say("Done.")]);
+    const calls = tools.map(({ name }) => call(`s__${name}`));
+    await using model = await startModelServer([calls, say("Done.")]);
     const { events } = await exec(place, model, ["--mode", mode, "go"]);
     const done = results(events).flatMap((event) => (event.ok ? [event.tool] : []));
     expect(done, `${mode} ${JSON.stringify(more)}`).toEqual(ok);

@@ -59,6 +59,24 @@ test("programs that fetch a server have a cache that they can write to", async (
   }
 });
 
+test("a key that the server's transport does not have is an error in the configuration, and named in .mcp.json", async () => {
+  const rows = [
+    [{ url: "http://127.0.0.1:9/mcp", args: ["-v"] }, "args", "url"],
+    [{ command: "true", headers: { "X-Team": "platform" } }, "headers", "command"],
+  ] as const;
+  for (const [entry, key, beside] of rows) {
+    await using place = makePlace({ ".mcp.json": JSON.stringify({ mcpServers: { shared: entry } }) });
+    configure(place, { mcp: { servers: { own: entry } } });
+    await using model = await startModelServer([say("Done.")]);
+    const { end } = await exec(place, model, ["go"]);
+    const problem = `Cannot use "mcp.servers.own": unknown key "${key}" in "mcp.servers.own", which has "${beside}"`;
+    expect(end).toMatchObject({ exit: 2, error: { code: "config", message: expect.stringContaining(problem) } });
+    configure(place, {});
+    const { stderr } = await exec(place, model, ["--trust-project", "go"]);
+    expect(stderr).toContain(`Ignored the unknown key mcpServers.shared.${key} in .mcp.json`);
+  }
+});
+
 test("a mistake in a file of servers ends the start with its name and the key", async () => {
   await using place = makePlace({ "a.json": '{"mcpServers": {"a": {"command": 1}}}' });
   await using model = await startModelServer([]);

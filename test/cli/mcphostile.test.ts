@@ -11,6 +11,7 @@ import { configure, makePlace } from "../support/place.ts";
 import { memoryOf } from "../support/proxyprocess.ts";
 import { finished, spawnIn } from "../support/run.ts";
 import { processesNaming } from "../support/shell.ts";
+import { until } from "../support/until.ts";
 
 const results = (events: readonly Line[]) => events.filter((event) => event.type === "tool.end");
 const reading = { readOnlyHint: true };
@@ -93,6 +94,40 @@ test("thousands of tools and a description of megabytes cost a notice and some l
   expect(model.requests[0]?.raw.length).toBeLessThan(100_000);
 });
 
+test("lists that have no last page cost a notice, and neither the run nor its memory", async () => {
+  await using place = makePlace();
+  const plan = { endless: 9 * 2 ** 20, resources: {}, prompts: {} };
+  configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
+  const { promise, resolve } = Promise.withResolvers<number>();
+  let peak = 0;
+  await using model = await startModelServer(async (_, index) => {
+    peak = memoryOf(await promise, "VmHWM");
+    return index === 0 ? call("McpList") : say("Done.");
+  });
+  const child = spawnIn(place, [binary, "exec", "--json", ...using(model), "go"]);
+  resolve(child.pid);
+  const { events, end } = checkLines(await finished(child));
+  expect(end).toMatchObject({ status: "done", tools: { ok: 1 } });
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({ message: expect.stringContaining("tools beyond the first 4 MiB of its list") });
+  expect(model.requests[0]?.raw).toContain("s__page-0");
+  const listed = model.requests[1]?.raw ?? "";
+  expect(listed).toContain("resource test://page-0: xxx");
+  expect(listed).toContain("(more resources beyond the first 4 MiB of its list)");
+  expect(listed).toContain("prompt page-0(): xxx");
+  expect(peak).toBeLessThan(mostMegabytes);
+}, 30_000);
+
+test("a list of very many short pages is read as far as it can be used", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { s: serverOf({ endless: 10 }, { required: true }) } } });
+  await using model = await startModelServer([say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  expect(model.requests[0]?.raw).toContain("s__page-511");
+  const notice = events.find((event) => event.type === "notice" && event.code === "mcp");
+  expect(notice).toMatchObject({ message: expect.stringContaining("tools beyond the first 512") });
+});
+
 test("all that a server adds to each request is bounded, and its notes end where koda ends them", async () => {
   await using place = makePlace();
   const tools = Array.from({ length: 200 }, (_, index) => ({ name: `tool-${index}`, wordy: 4_000 }));
@@ -147,6 +182,19 @@ test("a server that asks without a pause and reads no answer is ended, with the 
   const { end } = await exec(place, model, ["go"]);
   expect(end.error?.message).toContain("s: it has left 1000 messages unread");
 }, 20_000);
+
+test("the progress of a call is told as far as anybody reads it", async () => {
+  await using place = makePlace();
+  const tools = (["babble", "progress"] as const).map((does) => ({ name: does, does }));
+  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
+  await using model = await startModelServer([call("s__babble"), call("s__progress"), say("Done.")]);
+  const { events } = await exec(place, model, ["go"]);
+  const told = events.flatMap((event) => (event.type === "tool.output" ? [event.text] : []));
+  expect(told.join("").length).toBeLessThan(150_000);
+  expect(told.filter((text) => text === "(more progress of this call is not shown)\n")).toHaveLength(1);
+  expect(told.slice(-2)).toEqual(["1/2 step 1\n", "2/2 step 2\n"]);
+  expect(results(events).map(({ summary }) => summary)).toEqual(["done", "done"]);
+});
 
 test("a task that takes too long is cancelled", async () => {
   await using place = makePlace();
@@ -241,3 +289,27 @@ test.each(bodies)(
   },
   15_000,
 );
+
+test("an event over HTTP that does not end fails its call at once, and the server is there again for the next", async () => {
+  await using place = makePlace();
+  const piece = new TextEncoder().encode("x".repeat(2 ** 16));
+  let calls = 0;
+  using http = startMcpHttp({
+    first(_, body) {
+      if (!body.includes('"tools/call"') || ++calls > 1) return undefined;
+      const endless = new ReadableStream({ pull: (controller) => controller.enqueue(piece) });
+      return new Response(endless, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  configure(place, { mcp: { servers: { s: { url: http.url, call_timeout: "60s" } } } });
+  const lists = () => http.methods.filter((method) => method === "tools/list");
+  await using model = await startModelServer(async (_, index) => {
+    if (index === 1) await until(() => lists().length === 2);
+    return [call("s__ask"), call("Bash", { command: "true" }), call("s__ask"), say("Done.")][index] ?? say("Done.");
+  });
+  const { events, end } = await exec(place, model, ["go"]);
+  const [broken, , later] = results(events).map(({ summary }) => summary);
+  expect(broken).toContain("it sent a message of more than 10 MiB");
+  expect(later).toBe("said");
+  expect(end.duration_ms).toBeLessThan(20_000);
+}, 30_000);

@@ -206,6 +206,22 @@ describe("allowed-tools", () => {
     for (const text of texts) expect(text).toEqual(texts.at(-1)?.slice(0, text.length) ?? []);
   });
 
+  test("with a misspelt tool are told at the start, with the file and the tool that was meant", async () => {
+    await using place = makePlace();
+    const others = "Bash(git:*) WebCrawler github__search mcp__files__read files__*";
+    const path = keep(
+      place,
+      ".agents/skills/look/SKILL.md",
+      skill("look", { fields: `allowed-tools: raed ${others}\n` }),
+    );
+    keep(place, ".agents/skills/run/SKILL.md", skill("run", { fields: "allowed-tools: [bash(git status), Read]\n" }));
+    await using server = await startModelServer([say("Done.")]);
+    const { events } = await exec(place, server, ["hello"]);
+    const told = (file: string, name: string, meant: string) =>
+      `The skill "${file}" allows "${name}", which is the name of no tool (did you mean "${meant}"?)`;
+    expect(noticesOf(events)).toEqual([told(path, "raed", "Read"), told(path.replace("look", "run"), "bash", "Bash")]);
+  });
+
   test("of a skill that the prompt names hold for that run, and for one that goes on with its task", async () => {
     await using place = makePlace();
     keep(place, ".agents/skills/look/SKILL.md", skill("look", { fields }));

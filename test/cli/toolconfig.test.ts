@@ -47,6 +47,7 @@ const files = {
   ".mcp.json": "mine\n",
   ".claude/hooks/check.sh": "mine\n",
   ".husky/pre-commit": "mine\n",
+  ".agents/skills/deploy/SKILL.md": "mine\n",
   "app/.codex/config.toml": "mine\n",
   "packages/x/.cursor/mcp.json": "mine\n",
   "packages/x/.devcontainer.json": "mine\n",
@@ -54,7 +55,7 @@ const files = {
 };
 
 const kinds =
-  /(^|\/)(\.(vscode|claude|husky|codex|cursor)\/.*|\.envrc|\.mcp\.json|\.devcontainer\.json|.*\.code-workspace)$/;
+  /(^|\/)(\.(vscode|agents|claude|husky|codex|cursor)\/.*|\.envrc|\.mcp\.json|\.devcontainer\.json|.*\.code-workspace)$/;
 
 const read = (place: Place, path: string) =>
   existsSync(join(place.project, path)) ? readFileSync(join(place.project, path), "utf8") : "nothing";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { DoctorCheck } from "../../cmd/checks.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 import { runIn } from "../support/run.ts";
 import { kodaFromSource } from "../support/source.ts";
 
@@ -29,6 +29,8 @@ test("where a run would begin everything is well, and exit 0", async () => {
     "prompts",
     "agents",
     "plugins",
+    "MCP servers",
+    "hooks",
     "database",
     "model",
     "sandbox",
@@ -133,6 +135,36 @@ test("instructions, skills and prompts are listed with scope, path and mistakes"
   expect(find("skills")).toEqual({ name: "skills", status: "ok", message: "none", files: [] });
   const { stdout } = await kodaFromSource(place, ["doctor"], key);
   expect(stdout).toContain("Ignored .agents/skills/good: it needs --trust-project");
+});
+
+test("MCP servers and hooks are listed with the file they come from, and none of them is started", async () => {
+  const own = { mcp: { servers: { own: { command: "touch", args: ["started", "--token=sk-very-secret"] } } } };
+  const hooks = [{ on: "tool.before", match: "Bash|Write", command: "touch started" }];
+  await using place = makePlace({
+    ".mcp.json": JSON.stringify({ mcpServers: { shared: { type: "http", url: "https://mcp.example.com/mcp" } } }),
+    ".koda/config.json": JSON.stringify({ mode: "plan", hooks: [{ on: "stop", command: "touch started" }] }),
+  });
+  const user = `user ${configure(place, { ...own, hooks })}`;
+  const { find, checks } = await diagnose(place, key);
+  const server = { name: "own", transport: "stdio", target: "touch started --token=[key]", origin: user };
+  expect(find("MCP servers")).toMatchObject({ status: "ok", servers: [server] });
+  const hook = { on: "tool.before", match: "Bash|Write", command: "touch started", required: false, origin: user };
+  expect(find("hooks")).toMatchObject({ status: "ok", hooks: [hook] });
+  const warnings = checks.filter(({ status }) => status === "warn").map(({ name, message }) => `${name}: ${message}`);
+  expect(warnings).toEqual(
+    expect.arrayContaining([
+      "MCP servers: Ignored the MCP servers in .mcp.json, which need --trust-project: shared",
+      'hooks: Ignored "hooks" in .koda/config.json: without --trust-project a project can only tighten settings',
+    ]),
+  );
+
+  const { stdout } = await kodaFromSource(place, ["doctor", "--trust-project"], key);
+  expect(stdout).toContain(`own: touch started --token=[key] (${user})`);
+  expect(stdout).toContain("shared: https://mcp.example.com/mcp (project .mcp.json)");
+  expect(stdout).toContain("not started here: koda mcp check starts them");
+  expect(stdout).toContain(`tool.before Bash|Write: touch started (${user}, project .koda/config.json)`);
+  expect(stdout).toContain(`stop: touch started (${user}, project .koda/config.json)`);
+  expect(readdirSync(place.project)).not.toContain("started");
 });
 
 test("agents are listed, those that are built in too, with files, scopes and mistakes", async () => {

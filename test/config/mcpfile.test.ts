@@ -43,7 +43,14 @@ test("the servers of .mcp.json are read when the project is trusted, and named w
 
 test("what koda does not know in such a file is named, and does not stop it", async () => {
   const servers = {
-    a: { command: "x", autoApprove: ["all"], timeout: 5, description: "", alwaysAllow: [], headers_command: ["y"] },
+    a: {
+      url: "https://example.com/mcp",
+      autoApprove: ["all"],
+      timeout: 5,
+      description: "",
+      alwaysAllow: [],
+      headers_command: ["y"],
+    },
     b: { type: "sse", url: "https://example.com/sse" },
   };
   await using place = makePlace({ ".mcp.json": asFile(servers, { inputs: [] }) });

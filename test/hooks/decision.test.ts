@@ -13,7 +13,7 @@ const decisions: [printed: string, decision: ReturnType<typeof readDecision>, on
   ['{"context":" "}', {}],
   ['{"input":{"a":1}}', { rewritten: { input: { a: 1 } } }],
   ['{"input":null}', { rewritten: { input: null } }],
-  ['{"__proto__":{}}', 'its output has the unknown key "__proto__" (the keys are decision, reason, input, context)'],
+  ['{"__proto__":{}}', 'unknown key "__proto__" in its output (the keys there are decision, reason, input, context)'],
   ["null", "its output is not a JSON object"],
   ['"deny"', "its output is not a JSON object"],
   ['{"decision":null}', 'its decision is null, expected "allow" or "deny"'],

@@ -136,7 +136,7 @@ const around: Record<string, string> = {
 
 /** In the project: one in a directory, a bare one, and one whose `.git` is a file that says where it is. */
 const nestedRepositories = ["nested/.git", "bare.git", "linked/.git", "store/linked.git"];
-const toolConfigs = [".vscode", ".envrc", "packages/x/.claude"];
+const toolConfigs = [".vscode", ".envrc", ".agents", "packages/x/.claude"];
 const protectedPaths = [".git", ".koda", ...nestedRepositories, ...toolConfigs].map((path) => `project/${path}`);
 
 function makeRepositories({ project, home, env }: Place): void {
@@ -148,7 +148,8 @@ function makeRepositories({ project, home, env }: Place): void {
     mkdir store && git init -q -b main --separate-git-dir=store/linked.git linked
     git worktree add -q --detach tree
     mkdir .koda && echo '{}' > .koda/settings.json
-    mkdir -p .vscode packages/x/.claude && echo mine > .envrc
+    mkdir -p .vscode .agents/skills/x packages/x/.claude && echo mine > .envrc
+    echo mine > .agents/skills/x/SKILL.md
     echo '{}' > .vscode/settings.json && echo '{}' > packages/x/.claude/settings.json
     mkdir -p .git/hooks nested/.git/hooks`;
   const { exitCode, stderr } = Bun.spawnSync(["sh", "-ec", script], {

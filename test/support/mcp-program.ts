@@ -14,6 +14,8 @@ export type McpPlan = {
   grown?: readonly McpTool[];
   /** Tools on a page of the list. */
   page?: number;
+  /** The lists have no last page: each page has one entry, with a description of this length. */
+  endless?: number;
   resources?: Readonly<Record<string, string>>;
   prompts?: Readonly<Record<string, string>>;
   /** Every message that comes in is written to this file. */
@@ -142,6 +144,13 @@ const deeds = {
       });
     return text("done");
   },
+  /** Tells of progress 20,000 times. */
+  async babble(_, _id, meta) {
+    const params = { progressToken: meta?.progressToken, progress: 1, message: "x".repeat(100) };
+    const piece = `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params })}\n`.repeat(500);
+    for (let pieces = 0; pieces < 8; pieces++) await new Promise((written) => process.stdout.write(piece, written));
+    return text("done");
+  },
   async run({ command = "" }) {
     const child = Bun.spawn(["sh", "-c", command], { stdout: "pipe", stderr: "pipe" });
     const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -158,7 +167,20 @@ async function overtakenList(): Promise<unknown> {
   return old;
 }
 
+/** A page after which there is always another. */
+function endlessPage(cursor = "0"): { name: string; description: string; next: { nextCursor: string } } {
+  return {
+    name: `page-${cursor}`,
+    description: "x".repeat(plan.endless ?? 0),
+    next: { nextCursor: `${Number(cursor) + 1}` },
+  };
+}
+
 function listTools(cursor: string | undefined): unknown {
+  if (plan.endless !== undefined) {
+    const { name, description, next } = endlessPage(cursor);
+    return { tools: [{ name, description, inputSchema: { type: "object" } }], ...next };
+  }
   const more = Array.from({ length: plan.many ?? 0 }, (_, index): McpTool => ({ name: `more-${index}` }));
   const all = [...tools, ...more].map((tool) => ({
     inputSchema: { type: "object" },
@@ -214,12 +236,20 @@ async function answer(method: string, params: Params, id: unknown): Promise<unkn
     case "tasks/cancel":
       return { ...endlessTask, status: "cancelled" };
     case "resources/list":
+      if (plan.endless !== undefined) {
+        const { next, ...resource } = endlessPage(params?.cursor);
+        return { resources: [{ uri: `test://${resource.name}`, ...resource }], ...next };
+      }
       return { resources: Object.keys(plan.resources ?? {}).map((uri) => ({ uri, name: uri })) };
     case "resources/templates/list":
       return { resourceTemplates: [] };
     case "resources/read":
       return { contents: [{ uri: params.uri, text: plan.resources?.[params.uri ?? ""] }] };
     case "prompts/list":
+      if (plan.endless !== undefined) {
+        const { next, ...prompt } = endlessPage(params?.cursor);
+        return { prompts: [prompt], ...next };
+      }
       return { prompts: Object.keys(plan.prompts ?? {}).map((name) => ({ name, arguments: [{ name: "who" }] })) };
     case "prompts/get":
       return {

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type Backend, noCommands, unconfined } from "../../lib/sandbox/backend.ts";
 import type { Policy } from "../../lib/sandbox/policy/policy.ts";
@@ -118,6 +119,28 @@ test("a FIFO and a missing file are told apart", async () => {
   expect((await grep(place, { pattern: "x", path: "fifo" })).text).toContain("it is a named pipe");
   expect((await grep(place, { pattern: "x", path: "notes.txt" })).text).toContain('Did you mean "notes.md"?');
 });
+
+test.each([
+  { what: "in the directory itself", file: ".gitignore" },
+  { what: "in one below", file: "src/deep/.gitignore" },
+  { what: "in one above", file: ".gitignore", path: "src" },
+  { what: "that a link leads to", file: "src/.gitignore", fifo: "fifo" },
+  { what: "of the repository", file: ".git/info/exclude" },
+])(
+  "a FIFO $what in the place of ignore rules is named, and not waited for",
+  async ({ file, path = ".", fifo = file }) => {
+    await using place = makePlace({ "src/deep/a.ts": "foo\n", ".git/info/other": "" });
+    expect(Bun.spawnSync(["mkfifo", join(place.project, fifo)]).exitCode).toBe(0);
+    if (fifo !== file) symlinkSync(join(place.project, fifo), join(place.project, file));
+    const start = performance.now();
+    const { ok, text } = await grep(place, { pattern: "foo", path });
+    expect(ok).toBe(false);
+    expect(text).toBe(
+      `Cannot search: "${join(place.project, file)}" is not a regular file, so the ignore rules in it cannot be read: remove it`,
+    );
+    expect(performance.now() - start).toBeLessThan(10_000);
+  },
+);
 
 test("where nothing can be started it says why", async () => {
   await using place = makePlace({ a: "foo\n" });

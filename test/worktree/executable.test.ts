@@ -2,7 +2,14 @@ import { expect, test } from "bun:test";
 import { executableChanges } from "../../lib/worktree/executable.ts";
 
 const kinds = {
-  config: [".vscode/settings.json", "packages/x/.claude/hooks/a.sh", ".Envrc", "a/b.code-workspace", ".mcp.json"],
+  config: [
+    ".vscode/settings.json",
+    ".agents/skills/x/SKILL.md",
+    "packages/x/.claude/hooks/a.sh",
+    ".Envrc",
+    "a/b.code-workspace",
+    ".mcp.json",
+  ],
   workflow: [
     ".github/workflows/ci.yml",
     ".github/actions/setup/action.yml",

@@ -5,10 +5,11 @@ type Harmless = RegExp;
 const none: Harmless = /(?!)/;
 
 /**
- * Directories in which editors, agents and shells are told what to run: tasks, hooks, servers, programs to start. They
- * obey them in whichever directory they are opened.
+ * Directories in which editors, agents and shells are told what to run: tasks, hooks, servers, skills, programs to
+ * start. They obey them in whichever directory they are opened.
  */
 const directories: ReadonlyMap<string, Harmless> = new Map([
+  [".agents", /^agents\.md$/],
   [".claude", /^claude\.md$/],
   [".codex", none],
   [".cursor", /^rules$/],

@@ -11,6 +11,9 @@ const writes: readonly [what: string, run: string, changes: readonly string[]][]
   ["an environment that was prepared", "echo x > t; mv -f t .envrc", [".envrc"]],
   ["an environment by a second name", "rm -f t; ln .envrc t && echo x > t", [".envrc"]],
   ["a hook, in a package", "echo x > packages/x/.claude/settings.json", ["packages/x/.claude/settings.json"]],
+  ["other instructions", "echo x >> .agents/skills/x/SKILL.md", [".agents/skills/x/SKILL.md"]],
+  ["a skill", "mkdir .agents/skills/y && echo x > .agents/skills/y/SKILL.md", [".agents/skills/y"]],
+  ["skills in another place", "mv .agents src/.agents", [".agents"]],
   ["no hooks, in a package", "rm -r packages", ["packages/x/.claude"]],
 ];
 
@@ -56,6 +59,7 @@ const ways: readonly [name: string, run: string, changes: readonly string[]][] =
     ["project/.vscode"],
   ],
   ["an archive", "mkdir fake && echo x > fake/.envrc && tar -C fake -cf - .envrc | tar -xf -", ["project/.envrc"]],
+  ["a skill", "mkdir -p .agents/skills/y && echo x > .agents/skills/y/SKILL.md", ["project/.agents"]],
   ["copying one", "mkdir fake && echo x > fake/t && cp fake/t .envrc && chmod 0 .envrc", ["project/.envrc"]],
   [
     "a directory that was replaced",

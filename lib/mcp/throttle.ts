@@ -1,25 +1,38 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+/** A promise where the next piece should wait. */
+export type Throttle = (bytes: number) => Promise<void> | undefined;
+
 /**
  * Slows down the reading of a server that sends without a pause, until its pipe is full and it has to wait: the run
  * needs the processor and the memory that its messages cost. One that sends now and then is read at once.
  */
-export function pace(): Rest {
+export function newThrottle(): Throttle {
   let credit = burstBytes;
   let last = performance.now();
   return (bytes) => {
     const now = performance.now();
     credit = Math.min(burstBytes, credit + (now - last) * bytesPerMs) - bytes;
     last = now;
+    collectAfter(bytes);
     return credit < 0 ? sleep(-credit / bytesPerMs) : undefined;
   };
 }
-
-/** A promise where the next piece should wait. */
-export type Rest = (bytes: number) => Promise<void> | undefined;
 
 /** The work of one message beside its length, as so many bytes. */
 export const messageBytes = 1_024;
 
 const burstBytes = 2 ** 20;
 const bytesPerMs = 8 * 2 ** 10;
+
+let uncollected = 0;
+
+/** Of each long message there are several copies, which would pile up; of all servers together. */
+function collectAfter(bytes: number): void {
+  uncollected += bytes;
+  if (uncollected < collectEveryBytes) return;
+  uncollected = 0;
+  Bun.gc(true);
+}
+
+const collectEveryBytes = 2 * 2 ** 20;

@@ -13,13 +13,13 @@ import type { CommandOptions } from "./options.ts";
 type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json"> & { readonly mcpConfig?: readonly string[] };
 
 /** Settings of every command, whether a model or the user runs it. */
-type Ground = Pick<
+type BaseSettings = Pick<
   Settings,
   "root" | "home" | "accountHome" | "env" | "loaded" | "dataDirectory" | "configDirectory" | "sandboxed" | "bare"
 >;
 
 /** Reads flags, environment and files; `overrides` come from further flags. */
-export async function groundOf(options: PolicyOptions, overrides: Overrides = {}): Promise<Ground> {
+export async function baseSettings(options: PolicyOptions, overrides: Overrides = {}): Promise<BaseSettings> {
   const places = { env: process.env, home: homedir() };
   const root = rootOf(options.cd);
   const { bare, trustProject: isTrusted, config: sets } = options;

@@ -11,13 +11,13 @@ import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
 import { changing, type Client, httpTransport, isHandshakeRefusal, newClient, type Transport } from "./client.ts";
 import { type Expansion, expansionFor } from "./expansion.ts";
-import { forgotten, serverFetch } from "./fetch.ts";
+import { serverFetch } from "./fetch.ts";
 import { serverHeaders } from "./headers.ts";
 import { lenient } from "./lenient.ts";
 import { StdioTransport } from "./stdio.ts";
 
 /** All that servers share: the way to start programs and to reach hosts, and who hears of them. */
-export type Surroundings = {
+export type ServerContext = {
   version: string;
   root: string;
   env: Env;
@@ -32,7 +32,7 @@ export type Surroundings = {
 };
 
 /** One connection to a server. */
-export type Link = {
+export type ServerConnection = {
   client: Client;
   /** Why the connection ended. */
   ended: Promise<string>;
@@ -41,26 +41,34 @@ export type Link = {
   close(): Promise<void>;
 };
 
-type Opening = Surroundings & { signal: AbortSignal; onListChanged: () => void };
+type ConnectionOptions = ServerContext & { signal: AbortSignal; onListChanged: () => void };
 
 /** Most servers know the handshake of 2025, and those that exit at an unknown request would exit at that of 2026. */
-export async function open(name: string, config: McpServerConfig, opening: Opening): Promise<Link> {
+export async function openConnection(
+  name: string,
+  config: McpServerConfig,
+  options: ConnectionOptions,
+): Promise<ServerConnection> {
   try {
-    return await connect(name, config, opening);
+    return await connect(name, config, options);
   } catch (error) {
     if (!(error instanceof Error) || !isHandshakeRefusal(error.cause)) throw error;
-    return await connect(name, config, { ...opening, negotiates: true });
+    return await connect(name, config, { ...options, negotiates: true });
   }
 }
 
-async function connect(name: string, config: McpServerConfig, opening: Opening & { negotiates?: true }): Promise<Link> {
-  const { signal } = opening;
+async function connect(
+  name: string,
+  config: McpServerConfig,
+  options: ConnectionOptions & { negotiates?: true },
+): Promise<ServerConnection> {
+  const { signal } = options;
   await using held = new AsyncDisposableStack();
-  const expansion = expansionFor(name, opening.env);
-  const { transport, faultOf } = await transportTo(name, { config, expansion }, opening, held);
+  const expansion = expansionFor(name, options.env);
+  const { transport, faultOf } = await transportTo(name, { config, expansion }, options, held);
   const { secrets } = expansion;
   const describe = (error: unknown) => shortened(secrets.hide(faultOf() ?? messageOf(error)), longestError);
-  const client = newClient(opening);
+  const client = newClient(options);
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
   client.onclose = () => resolve(describe("the connection was closed"));
@@ -95,7 +103,7 @@ type Wanted = { config: McpServerConfig; expansion: Expansion };
 async function transportTo(
   name: string,
   { config: { transport: config, isProjects }, expansion }: Wanted,
-  { env, root, start, egress, mayStart, writable, signal }: Opening,
+  { env, root, start, egress, mayStart, writable, signal }: ConnectionOptions,
   held: AsyncDisposableStack,
 ): Promise<Way> {
   switch (config.kind) {
@@ -118,11 +126,11 @@ async function transportTo(
         throw new KodaError("config", 'its "url" is not an address when its variables are replaced');
       const headers = serverHeaders(config, expansion, { server: name, env, writable, signal });
       let fault: string | undefined;
-      const onForgotten = () => {
-        fault = forgotten;
+      const onBroken = (reason: string) => {
+        fault = reason;
         void transport.close();
       };
-      const fetch = held.use(serverFetch({ egress, isUsers: !isProjects, onForgotten }, headers));
+      const fetch = held.use(serverFetch({ egress, isUsers: !isProjects, onBroken }, headers));
       const transport = httpTransport(url, fetch);
       return { transport, faultOf: () => fault };
     }
