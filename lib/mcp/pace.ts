@@ -19,7 +19,7 @@ export function pace(): Rest {
 export type Rest = (bytes: number) => Promise<void> | undefined;
 
 /** The work of one message beside its length, as so many bytes. */
-export const messageBytes = 1_024;
+export const messageBytes = 4_096;
 
 const burstBytes = 2 ** 20;
 const bytesPerMs = 8 * 2 ** 10;
