@@ -20,7 +20,7 @@ export function newThrottle(): Throttle {
 }
 
 /** The work of one message beside its length, as so many bytes. */
-export const messageBytes = 1_024;
+export const messageBytes = 4_096;
 
 const burstBytes = 2 ** 20;
 const bytesPerMs = 8 * 2 ** 10;

@@ -1,6 +1,5 @@
 import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { SerialQueue } from "../../async/serialqueue.ts";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { folded, isBelow } from "../../files/path.ts";
@@ -46,7 +45,6 @@ export class NewRepositories {
   readonly #suspects = new Set<string>();
   /** Paths where koda could not look before any command, and no command either. */
   readonly #blind: ReadonlySet<string>;
-  readonly #queue = new SerialQueue();
 
   /** Made before any command, when the protected paths have been looked for the first time. */
   constructor(paths: ProtectedPaths, options: RepositoryOptions) {
@@ -59,11 +57,11 @@ export class NewRepositories {
   }
 
   /**
-   * Judges everything that has come since the last look; two looks at a time take turns. A glance, while commands run,
-   * changes no modes: a test of the user's may need a directory that cannot be read.
+   * Judges everything that has come since the last look. A glance, while commands run, changes no modes: a test of the
+   * user's may need a directory that cannot be read.
    */
   look(signal: AbortSignal, { isGlance = false } = {}): Promise<readonly RepositoryFinding[]> {
-    return this.#queue.run(() => this.#look(signal, isGlance));
+    return this.#paths.turns.run(() => this.#look(signal, isGlance));
   }
 
   async #look(signal: AbortSignal, isGlance: boolean): Promise<readonly RepositoryFinding[]> {

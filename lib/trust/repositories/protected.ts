@@ -1,8 +1,11 @@
 import { dirname } from "node:path";
-import { isBelow } from "../../files/path.ts";
+import { SerialQueue } from "../../async/serialqueue.ts";
 import { isInside } from "./pointers.ts";
 import { RepositoryTree, type FoundRepository, type ConfigRules, type TreeLook } from "./tree.ts";
 import { identityAt } from "./identity.ts";
+
+/** Identities of what was protected at a path and of what lies there now. */
+export type Replacement = { path: string; was: string; is: string | undefined };
 
 type IsKnown = (found: FoundRepository) => boolean;
 
@@ -17,6 +20,8 @@ export class ProtectedPaths {
   readonly #tree: RepositoryTree;
   /** By identities, with the paths: files and symlinks get a second one by a hard link. */
   readonly #places: Map<string, ReadonlySet<string>>;
+  /** Of looks and restorations: half of one is what another would take for a command's doing. */
+  readonly turns = new SerialQueue();
   readonly #first: Pick<TreeLook, "directories" | "places">;
   #last: TreeLook;
 
@@ -95,10 +100,6 @@ export class ProtectedPaths {
     return this.#last.odd;
   }
 
-  isKnown(identity: string): boolean {
-    return this.#places.has(identity);
-  }
-
   /** Does everything that is protected still lie where it was at the last look? */
   areInPlace(): boolean {
     return this.known.every(({ path, identity }) => identityAt(path) === identity);
@@ -114,19 +115,19 @@ export class ProtectedPaths {
     return this.#first.places.has(path) || this.wasThere(identityAt(path) ?? "");
   }
 
-  /** Takes what lies at a path, and in it, for what was there at the beginning: it was restored. */
-  accept(restored: string): void {
-    const found = this.#last.found.map((one) => {
-      const identity = isBelow(one.path, restored) && this.isKnown(one.identity) ? identityAt(one.path) : undefined;
-      if (identity !== undefined) this.#places.set(identity, new Set([one.path]));
-      return identity === undefined ? one : { ...one, identity };
-    });
+  /** Takes what was restored for what was there at the beginning, and no longer what it replaced. */
+  replace(replacements: readonly Replacement[]): void {
+    for (const { path, was } of replacements) {
+      // It may be protected in another place, as a file is that has two names.
+      const others = [...(this.#places.get(was) ?? [])].filter((one) => one !== path && identityAt(one) === was);
+      this.#places.delete(was);
+      if (others.length > 0) this.#places.set(was, new Set(others));
+    }
+    const now = new Map(replacements.map(({ path, is }) => [path, is]));
+    for (const [path, is] of now)
+      if (is !== undefined) this.#places.set(is, new Set([...(this.#places.get(is) ?? []), path]));
+    const found = this.#last.found.map((one) => ({ ...one, identity: now.get(one.path) ?? one.identity }));
     this.#last = { ...this.#last, found };
-  }
-
-  /** Whatever a command made of it, it is not what was there at the beginning any more. */
-  forget(identity: string): void {
-    this.#places.delete(identity);
   }
 
   /** Looks again. */
