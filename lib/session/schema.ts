@@ -153,6 +153,9 @@ const migrations: readonly string[] = [
   `,
   // Numbers and hashes, which are most of a log's new words: in order they would change every page of their table.
   "CREATE TABLE unsorted_word (text TEXT NOT NULL) STRICT",
+  // The texts of a transaction are kept in memory until they are written as one part of the index. The default of one
+  // megabyte makes several parts of them, which are merged later.
+  "INSERT INTO search (search, rank) VALUES ('hashsize', 16777216)",
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */
