@@ -1,5 +1,5 @@
 import { parseJson } from "../config/json.ts";
-import { counted } from "../counted.ts";
+import { counted, withCommas } from "../counted.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 import { sessionJson } from "./json.ts";
 import type { SessionInfo } from "./log.ts";
@@ -39,7 +39,7 @@ export function figuresOf(info: SessionInfo): (readonly [name: string, value: st
     ["Started", created_at],
     ["Last activity", updated_at],
     ["Turns", String(turns)],
-    ...(tokens === null ? [] : [["Tokens", tokens.toLocaleString("en")] as const]),
+    ...(tokens === null ? [] : [["Tokens", withCommas(tokens)] as const]),
     ...(costUsd === null ? [] : [["Cost", `$${costUsd.toFixed(4)}`] as const]),
   ];
 }
