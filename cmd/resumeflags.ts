@@ -21,9 +21,10 @@ export function resumeFlags(options: ExecOptions): string[] {
     mcpConfig: mcpConfig.map((file) => resolve(file)),
     config: config.filter((set) => isPrintable(set) && !set.startsWith("limits.")),
   };
+  const values = new Map<string, unknown>(Object.entries(repeated));
   return Object.entries(runFlags)
     .filter(([name, { group }]) => group === "Trust" || others.includes(name))
-    .flatMap(([name]) => flagWords(name, valueOf(repeated, name)));
+    .flatMap(([name]) => flagWords(name, values.get(propertyOf(name))));
 }
 
 const others: readonly string[] = [
@@ -39,10 +40,6 @@ const others: readonly string[] = [
   "fail-on",
   "output-schema",
 ];
-
-function valueOf(options: object, name: string): unknown {
-  return Object.entries(options).find(([key]) => key === propertyOf(name))?.[1];
-}
 
 function flagWords(name: string, value: unknown): string[] {
   if (value === undefined || value === false) return [];

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { formatDuration } from "../lib/config/units.ts";
 import { databaseFile, snapshotDirectory } from "../lib/config/paths.ts";
-import { counted } from "../lib/counted.ts";
+import { counted, withCommas } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import { inMemory } from "../lib/session/database.ts";
 import { exportSession } from "../lib/session/export.ts";
@@ -70,7 +70,7 @@ export function exportDocument({ id, format = "markdown" }: CommandOptions<"sess
 export function searchSessions({ query, json, limit = mostFound }: CommandOptions<"session search">): Promise<number> {
   return withStore(async function* (store) {
     const unindexed = store.unindexed();
-    if (unindexed > mostInSilence) await printNote(`Indexing ${unindexed.toLocaleString("en")} items first`);
+    if (unindexed > mostInSilence) await printNote(`Indexing ${withCommas(unindexed)} items first`);
     // The build makes the JIT reluctant, and indexing is a few loops.
     if (unindexed > 0) Bun.unsafe.setJITPolicy(1);
     const { matches, total } = store.search(query, limit);
@@ -148,8 +148,7 @@ async function columnsOfStdout(): Promise<number> {
 }
 
 async function printLimit(shown: number, total: number): Promise<void> {
-  if (shown < total)
-    await printNote(`Showing ${shown.toLocaleString("en")} of ${total.toLocaleString("en")}; -n N shows more`);
+  if (shown < total) await printNote(`Showing ${withCommas(shown)} of ${withCommas(total)}; -n N shows more`);
 }
 
 /** The session with this id, or this directory's latest one. */

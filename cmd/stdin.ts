@@ -1,6 +1,7 @@
 import { fstatSync, statSync } from "node:fs";
 import { within } from "../lib/async/within.ts";
 import { formatDuration } from "../lib/config/units.ts";
+import { withCommas } from "../lib/counted.ts";
 import { errnoOf, KodaError, messageOf } from "../lib/errors.ts";
 import { readUpTo } from "../lib/files/read.ts";
 import { cancel, openReader, readToEnd, tooLarge, type ByteReader } from "./bytes.ts";
@@ -101,7 +102,7 @@ function readFileToEnd({ role, note }: StdinRequest): Uint8Array {
   if (bytes.length > stdinSource.limit) throw tooLarge(stdinSource);
   const lines = bytes.toString("latin1").trimEnd().split("\n").length;
   if (role === "addition" && lines > 1)
-    note(`added ${lines.toLocaleString("en")} lines of stdin to the prompt; --stdin ignore leaves them unread`);
+    note(`added ${withCommas(lines)} lines of stdin to the prompt; --stdin ignore leaves them unread`);
   return bytes;
 }
 

@@ -1,3 +1,5 @@
+import { withCommas } from "../counted.ts";
+
 /** Readers for JSON from outside: a value of another type than expected counts as absent. */
 export type JsonRecord = { readonly [key: string]: unknown };
 
@@ -78,5 +80,5 @@ export function nestingFault(value: unknown): string | undefined {
     if (next.length === 0) return undefined;
     level = next;
   }
-  return `it is nested more than ${mostLevels.toLocaleString("en")} levels deep`;
+  return `it is nested more than ${withCommas(mostLevels)} levels deep`;
 }

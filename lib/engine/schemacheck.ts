@@ -1,4 +1,5 @@
 import { isRecord, mostLevels, nestingFault } from "../config/json.ts";
+import { withCommas } from "../counted.ts";
 import { errnoOf, messageOf } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { type Draft, draftOf, type Reference, resolverOf } from "./schema.ts";
@@ -27,7 +28,7 @@ export async function schemaFault(root: JsonSchema): Promise<string | undefined>
 }
 
 /** The end of references that lead on and on: checking a value against them would overflow the stack. */
-const tooMany = `more than ${mostLevels.toLocaleString("en")}`;
+const tooMany = `more than ${withCommas(mostLevels)}`;
 
 /** The library's own errors are about the schema; any other is a bug in koda. */
 function referenceFault(error: unknown): string {

@@ -60,6 +60,7 @@ export function cacheKeyFor(
 
 /** A tool's name in the characters that every provider accepts: the model may have invented it. */
 export function wireName(tool: string): string {
+  if (/^[a-zA-Z0-9_-]{1,64}$/.test(tool)) return tool;
   const name = tool.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
   return name === "" ? "unknown" : name;
 }

@@ -27,6 +27,7 @@ import {
   callsOf,
   type CallPart,
   type ImagePart,
+  includesImage,
   type Message,
   type TextPart,
   textOf,
@@ -116,29 +117,25 @@ function partForm(part: TextPart | ImagePart): ChatCompletionContentPart {
 /** A reply with nothing but a thought has no form here and is left out. */
 function assistantForm(message: AssistantMessage, options: FormOptions): AssistantForm[] {
   const calls = callsOf(message);
-  if (textOf(message) === "" && calls.length === 0) return [];
+  const plain = textOf(message);
+  if (plain === "" && calls.length === 0) return [];
   const { content, think_tag: tagged = "", ...thoughts } = thoughtFields(message, options);
-  const text = tagged + textOf(message);
+  const text = tagged + plain;
   const said = content === undefined || text === "" ? text : [...content, { type: "text" as const, text }];
-  return [
-    {
-      role: "assistant",
-      content: said === "" ? (content ?? null) : said,
-      ...thoughts,
-      ...(calls.length > 0 &&
-        ({ tool_calls: calls.map((call) => callForm(call, options)) } satisfies BodyFields<AssistantForm>)),
-    },
-  ];
+  const form: AssistantForm = { role: "assistant", content: said === "" ? (content ?? null) : said, ...thoughts };
+  if (calls.length > 0) form.tool_calls = calls.map((call) => callForm(call, options));
+  return [form];
 }
 
 function callForm({ id, tool, arguments: text, token }: CallPart, { quirks, info }: FormOptions): CallForm {
-  const signature = sealedIn(token, info);
-  return {
+  const form: CallForm = {
     id: callId(id, quirks),
     type: "function",
     function: { name: wireName(tool), arguments: text },
-    ...(signature?.field === "extra_content" && { extra_content: parseJson(signature.value) }),
   };
+  const signature = sealedIn(token, info);
+  if (signature?.field === "extra_content") form.extra_content = parseJson(signature.value);
+  return form;
 }
 
 function resultForm(message: ToolMessage, { quirks, info }: FormOptions): ChatCompletionToolMessageParam {
@@ -156,11 +153,12 @@ function imagesAfter(
   if (info.images === false || messages[position + 1]?.role === "tool") return [];
   let first = position;
   while (messages[first - 1]?.role === "tool") first--;
-  const results = messages.slice(first, position + 1).filter((message) => message.role === "tool");
-  const content = results.flatMap(({ tool, parts }): ChatCompletionContentPart[] => {
-    const shown = parts.filter((part) => part.type === "image");
-    return shown.length === 0 ? [] : [{ type: "text", text: `Images from ${tool}:` }, ...shown.map(partForm)];
-  });
+  const content: ChatCompletionContentPart[] = [];
+  for (const message of messages.slice(first, position + 1)) {
+    if (message.role !== "tool" || !includesImage(message.parts)) continue;
+    const shown = message.parts.filter((part) => part.type === "image");
+    content.push({ type: "text", text: `Images from ${message.tool}:` }, ...shown.map(partForm));
+  }
   return content.length === 0 ? [] : [{ role: "user", content }];
 }
 

@@ -29,8 +29,9 @@ export function tokenOf({ field, value }: Sealed, info: ModelInfo): string {
 
 /** The part as it goes back; undefined for one of another model, and when the provider has refused such parts. */
 export function sealedIn(token: string | undefined, info: ModelInfo): Sealed | undefined {
+  if (token === undefined || info.thoughts === false) return undefined;
   const prefix = `${owner(info)} `;
-  if (info.thoughts === false || !token?.startsWith(prefix)) return undefined;
+  if (!token.startsWith(prefix)) return undefined;
   const end = token.indexOf(" ", prefix.length);
   const field = fields.find((known) => known === token.slice(prefix.length, end));
   return field && { field, value: token.slice(end + 1) };

@@ -47,7 +47,11 @@ export function isRecordOf<R extends Checks, O extends Checks = {}>(
     if (typeof value !== "object" || value === null) return false;
     const properties = value as Record<string, unknown>;
     for (const { name, check } of needed) if (!check(properties[name])) return false;
-    for (const { name, check } of possible) if (name in properties && !check(properties[name])) return false;
+    for (const { name, check } of possible) {
+      const found = properties[name];
+      // JSON has no undefined.
+      if (found !== undefined && !check(found)) return false;
+    }
     return true;
   };
 }

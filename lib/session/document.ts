@@ -1,5 +1,5 @@
 import { parseJson } from "../config/json.ts";
-import { counted } from "../counted.ts";
+import { counted, withCommas } from "../counted.ts";
 import type { SessionReading } from "./agents.ts";
 import type { ItemOf } from "./item.ts";
 import { sessionJson } from "./json.ts";
@@ -42,7 +42,7 @@ export function figuresOf({ info, total, agents }: SessionReading): (readonly [n
     ["Last activity", updated_at],
     ["Turns", String(turns)],
     ...(agents.length === 0 ? [] : [["Agents", String(agents.length)] as const]),
-    ...(tokens === null ? [] : [["Tokens", tokens.toLocaleString("en")] as const]),
+    ...(tokens === null ? [] : [["Tokens", withCommas(tokens)] as const]),
     ...(costUsd === null ? [] : [["Cost", `$${costUsd.toFixed(4)}`] as const]),
   ];
 }

@@ -36,8 +36,11 @@ function addUnindexed(db: Database, { session, textOf }: { session?: string; tex
   if (batch.length + preparation.words.length > 0) commit(preparation.takeWords());
 }
 
-/** Characters in one transaction: it takes some ten milliseconds. */
-const mostAtOnce = 1024 * 1024;
+/**
+ * Characters in one transaction, which takes about a tenth of a second. Each is a part of the index on its own, and
+ * small parts are merged again and again.
+ */
+const mostAtOnce = 8 * 1024 * 1024;
 /** Words are all over the pages of their table, so they are added together. */
 const mostNewWords = 50_000;
 const rowsAtOnce = 100;

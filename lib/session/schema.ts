@@ -158,6 +158,9 @@ const migrations: readonly string[] = [
   ALTER TABLE session ADD COLUMN agent TEXT;
   CREATE INDEX session_of_agent ON session (root, parent) WHERE agent IS NOT NULL;
   `,
+  // The texts of a transaction are kept in memory until they are written as one part of the index. The default of one
+  // megabyte makes several parts of them, which are merged later.
+  "INSERT INTO search (search, rank) VALUES ('hashsize', 16777216)",
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */

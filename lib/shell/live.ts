@@ -1,3 +1,5 @@
+import { withCommas } from "../counted.ts";
+
 /**
  * The allowance at first, and its growth each second. More output than that is left out, with a line that says how
  * much: a command may print gigabytes, and all that is shown waits in memory until the reader has taken it.
@@ -71,7 +73,7 @@ export class LiveOutput {
   }
 
   #showGap(): void {
-    this.#put(`${this.#isMidLine ? "\n" : ""}[… ${this.#hiddenBytes.toLocaleString("en")} bytes not shown here …]\n`);
+    this.#put(`${this.#isMidLine ? "\n" : ""}[… ${withCommas(this.#hiddenBytes)} bytes not shown here …]\n`);
     this.#hiddenBytes = 0;
   }
 

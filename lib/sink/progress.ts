@@ -1,5 +1,6 @@
 import { describeSkipped } from "../config/describe.ts";
 import { formatElapsed } from "../config/units.ts";
+import { withCommas } from "../counted.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { visible, visibleLine } from "../visible.ts";
 import { AgentLines } from "./agents.ts";
@@ -218,7 +219,7 @@ class Progress {
 
 function compactLine({ kind, before_tokens: before, after_tokens: after }: EventOf<"compact">): string {
   const what = kind === "full" ? "Compacted the conversation" : "Left out old results";
-  return `· ${what}: ${before.toLocaleString("en")} → ${after.toLocaleString("en")} tokens`;
+  return `· ${what}: ${withCommas(before)} → ${withCommas(after)} tokens`;
 }
 
 function doubt(reasons: readonly string[]): string {

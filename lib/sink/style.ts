@@ -1,4 +1,5 @@
 import type { Env } from "../config/paths.ts";
+import { withCommas } from "../counted.ts";
 import { visible } from "../visible.ts";
 
 /** Functions that colour text; without colours they return it unchanged. */
@@ -67,6 +68,6 @@ export function oneLine(text: string, columns: number): string {
 /** `$0.0042`, `$0.42`, `$1,234.50`. */
 export function dollars(usd: number): string {
   if (usd > 0 && usd < 0.0001) return "under $0.0001";
-  const maximumFractionDigits = usd < 0.1 ? 4 : 2;
-  return `$${usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits })}`;
+  const [whole, fraction = ""] = usd.toFixed(usd < 0.1 ? 4 : 2).split(".");
+  return `$${withCommas(Number(whole))}.${fraction.replace(/(?<=..)0+$/, "")}`;
 }

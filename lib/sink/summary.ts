@@ -1,5 +1,5 @@
 import { formatElapsed } from "../config/units.ts";
-import { counted } from "../counted.ts";
+import { counted, withCommas } from "../counted.ts";
 import type { EventOf } from "../engine/event.ts";
 import { builtInProviders } from "../model/providers.ts";
 import { visibleMessage } from "../visible.ts";
@@ -76,8 +76,8 @@ export function errorLine({ message, retry_at: retryAt }: NonNullable<End["error
 /** `tokens: 12,345 in (10,000 cached), 678 out`; unreported counts are left out. */
 export function tokens({ input, cached, output }: End["usage"]): string {
   const parts = [
-    input !== null && `${input.toLocaleString("en")} in${cached ? ` (${cached.toLocaleString("en")} cached)` : ""}`,
-    output !== null && `${output.toLocaleString("en")} out`,
+    input !== null && `${withCommas(input)} in${cached ? ` (${withCommas(cached)} cached)` : ""}`,
+    output !== null && `${withCommas(output)} out`,
   ].filter(Boolean);
   return parts.length === 0 ? "" : `tokens: ${parts.join(", ")}`;
 }

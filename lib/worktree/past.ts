@@ -1,6 +1,7 @@
 import { realpathSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
+import { withCommas } from "../counted.ts";
 import { unlessRefused } from "../errors.ts";
 import { largestCopy, type Copies } from "../files/copies.ts";
 import { bytesAt, entryAt, isSameEntry, type Entry, type PresentEntry, type Signature } from "../files/entry.ts";
@@ -42,7 +43,7 @@ export async function rememberProject(project: Project, signal: AbortSignal): Pr
     for (const directory of emptied(files, policy.root)) project.directories.add(directory);
     return { ...past, project, files };
   }
-  notes.push(`Changes are not listed: the project has more than ${mostFiles.toLocaleString("en")} files`);
+  notes.push(`Changes are not listed: the project has more than ${withCommas(mostFiles)} files`);
   return { ...past, files: new Map() };
 }
 
