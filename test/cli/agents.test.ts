@@ -1,22 +1,11 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { scriptFor } from "../support/agents.ts";
-import { exec, follow, koda, type Line, start, using } from "../support/koda.ts";
+import { agentEvents, defineAgent, invoke, resultsIn, scriptFor } from "../support/agents.ts";
+import { exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { configure, makePlace, type Place } from "../support/place.ts";
-
-type AgentLine = Extract<Line, { type: "agent" }>;
-
-const agentEvents = (events: readonly Line[], id?: string) =>
-  events
-    .filter((event): event is AgentLine => event.type === "agent" && (id === undefined || event.agent.id === id))
-    .map(({ event }) => event);
-const resultsIn = (request: { lines: readonly { role: string; text?: string | undefined }[] } | undefined) =>
-  request?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
-
-const invoke = (agent: string, prompt: string, more: object = {}) => call("InvokeAgent", { agent, prompt, ...more });
+import { configure, makePlace } from "../support/place.ts";
 
 test("an agent does its task with its own tools, and its answer is the result of the call", async () => {
   await using place = makePlace({ "a.txt": "the secret is 42\n" });
@@ -323,12 +312,6 @@ test("an unknown agent is a usage error that names the nearest", async () => {
     '--agent explor: no agent has that name (did you mean "explore"?)',
   ]);
 });
-
-function defineAgent({ home }: Pick<Place, "home">, name: string, text: string): void {
-  const directory = join(home, ".config/koda/agents");
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, `${name}.md`), text);
-}
 
 test("a long answer of an agent is cut, and all of it can be recalled", async () => {
   await using place = makePlace();

@@ -1,5 +1,9 @@
-import { type Entry, say } from "./model-reply.ts";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Line } from "./koda.ts";
+import { call, type Entry, say } from "./model-reply.ts";
 import type { ModelRequestSeen, Script } from "./model-server.ts";
+import type { Place } from "./place.ts";
 
 type Part = readonly Entry[] | ((request: ModelRequestSeen, index: number) => Entry | Promise<Entry>);
 
@@ -22,4 +26,25 @@ export function scriptFor(parts: Readonly<Record<string, Part>>): Script {
     asked.set(word, index + 1);
     return typeof part === "function" ? await part(request, index) : part[index];
   };
+}
+
+type AgentLine = Extract<Line, { type: "agent" }>;
+
+/** The events of agents, or of one of them. */
+export const agentEvents = (events: readonly Line[], id?: string) =>
+  events
+    .filter((event): event is AgentLine => event.type === "agent" && (id === undefined || event.agent.id === id))
+    .map(({ event }) => event);
+/** The results of calls that a request has. */
+export const resultsIn = (request: { lines: readonly { role: string; text?: string | undefined }[] } | undefined) =>
+  request?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
+
+export const invoke = (agent: string, prompt: string, more: object = {}) =>
+  call("InvokeAgent", { agent, prompt, ...more });
+
+/** Writes the definition of an agent of the user's own. */
+export function defineAgent({ home }: Pick<Place, "home">, name: string, text: string): void {
+  const directory = join(home, ".config/koda/agents");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, `${name}.md`), text);
 }

@@ -1,0 +1,133 @@
+import { expect, test } from "bun:test";
+import { agentEvents, defineAgent, invoke, resultsIn, scriptFor } from "../support/agents.ts";
+import { exec, follow, koda, start, using } from "../support/koda.ts";
+import { call, hang, reply, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { configure, makePlace } from "../support/place.ts";
+
+test("an agent uses the model of its definition, with the address and the key of that provider", async () => {
+  await using place = makePlace();
+  await using own = await startModelServer([
+    invoke("cheap", "CHEAP"),
+    invoke("smaller", "SMALLER"),
+    say("small"),
+    say("End."),
+  ]);
+  await using other = await startModelServer([say("cheap answer")]);
+  place.env.ALPHA_KEY = "key-of-alpha";
+  place.env.BETA_KEY = "key-of-beta";
+  configure(place, {
+    providers: {
+      alpha: { base_url: own.url, api_key_env: "ALPHA_KEY" },
+      beta: { base_url: other.url, api_key_env: "BETA_KEY" },
+    },
+  });
+  defineAgent(place, "cheap", "---\nname: cheap\ndescription: Cheap.\nmodel: beta/tiny\n---\nBe cheap.\n");
+  defineAgent(place, "smaller", "---\nname: smaller\ndescription: Small.\nmodel: tiny\n---\nBe small.\n");
+  const { stdout, exit } = await koda(place, ["exec", "-m", "alpha/big", "go"]);
+  expect([own.problems, other.problems, exit, stdout]).toEqual([[], [], 0, "End.\n"]);
+  const asked = [...own.requests, ...other.requests].map(({ headers, body }) => [body.model, headers.authorization]);
+  expect(asked).toEqual([
+    ["big", "Bearer key-of-alpha"],
+    ["big", "Bearer key-of-alpha"],
+    ["tiny", "Bearer key-of-alpha"],
+    ["big", "Bearer key-of-alpha"],
+    ["tiny", "Bearer key-of-beta"],
+  ]);
+});
+
+test("an agent whose model cannot be used is a failed call", async () => {
+  await using place = makePlace();
+  defineAgent(place, "far", "---\nname: far\ndescription: Far.\nmodel: openai/gpt-5.5\n---\nBe far.\n");
+  await using server = await startModelServer([invoke("far", "FAR"), say("Then not.")]);
+  const { end } = await exec(place, server, ["go"]);
+  expect(resultsIn(server.requests.at(-1))).toEqual([expect.stringContaining('No API key for the provider "openai"')]);
+  expect([end.exit, end.agents, end.tools.failed]).toEqual([0, undefined, 1]);
+});
+
+test("the limit of a definition ends its agent with what it has", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  defineAgent(place, "short", "---\nname: short\ndescription: Short.\nmax_turns: 2\n---\nBe short.\n");
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("short", "SHORT"), say("End.")],
+      SHORT: [call("Read", { path: "a.txt" }), say("as far as I came")],
+    }),
+  );
+  const { events, end } = await exec(place, server, ["go"]);
+  expect(agentEvents(events).at(-1)).toMatchObject({ type: "end", status: "limit", error: { code: "max_turns" } });
+  expect(resultsIn(server.requests.at(-1))).toEqual([expect.stringContaining('(max_turns of the agent "short")')]);
+  expect(resultsIn(server.requests.at(-1))).toEqual([expect.stringContaining("as far as I came")]);
+  expect([end.status, end.agents]).toEqual(["done", { ok: 0, failed: 1, cancelled: 0 }]);
+});
+
+test("a conversation is compacted while an agent works, and still gets its answer", async () => {
+  const page = `${"word ".repeat(20)}\n`.repeat(100);
+  await using place = makePlace(Object.fromEntries([0, 1, 2, 3, 4, 5].map((n) => [`p${n}.txt`, page])));
+  const summarized = Promise.withResolvers<void>();
+  await using server = await startModelServer(
+    scriptFor({
+      "about to outgrow": () => (summarized.resolve(), say("Goal: read the pages.")),
+      go: (request, index) => {
+        if (index === 0) return invoke("explore", "SLOW", { background: true });
+        if (index <= 6) return call("Read", { path: `p${index - 1}.txt` });
+        return say(request.lines.some(({ text }) => text.includes("slow answer")) ? "Got it." : "I wait.");
+      },
+      SLOW: async () => (await summarized.promise, say("slow answer")),
+    }),
+  );
+  const { events, end } = await exec(place, server, ["--config", "model_defaults.context_window=16000", "go"]);
+  expect(server.problems).toEqual([]);
+  expect(events.some(({ type }) => type === "compact")).toBe(true);
+  expect([end.text, end.agents]).toEqual(["Got it.", { ok: 1, failed: 0, cancelled: 0 }]);
+});
+
+test("while agents work the session cannot be rolled back, and a fork of it knows that they are gone", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({
+      "in the fork": (request) => say(request.lines.map(({ text }) => text).join("\n")),
+      go: [invoke("explore", "NEVER", { background: true }), say("I wait.")],
+      NEVER: () => hang(),
+    }),
+  );
+  const child = start(place, ["exec", "--output", "jsonl", "--session", "s", ...using(server), "go"]);
+  const lines = follow(child);
+  await lines.until((line) => line.type === "text.done");
+  const refused = await koda(place, ["session", "rollback", "s", "1"]);
+  expect([refused.exit, refused.stderr]).toEqual([
+    10,
+    expect.stringContaining("Cannot rollback while a turn is in progress."),
+  ]);
+  const { end } = await exec(place, server, ["--fork", "s", "in the fork"]);
+  expect(end.text).toContain('the background agent "a1" was stopped when the earlier run ended');
+
+  child.kill("SIGINT");
+  const ended = await lines.finished();
+  expect([ended.end.exit, ended.end.agents]).toEqual([130, { ok: 0, failed: 0, cancelled: 1 }]);
+});
+
+test("a message reaches a running agent, and one that it would never read is refused", async () => {
+  await using place = makePlace();
+  const sent = Promise.withResolvers<void>();
+  await using server = await startModelServer(
+    scriptFor({
+      go: (_, index) => {
+        if (index === 0) return invoke("explore", "FIRST", { background: true });
+        if (index === 1) return call("TaskSend", { id: "a1", message: "MORE of it" });
+        if (index === 2) sent.resolve();
+        if (index === 3)
+          return reply(call("TaskSend", { id: "a1", message: "too late" }), call("TaskOutput", { id: "a1" }));
+        return say("I wait.");
+      },
+      FIRST: async () => (await sent.promise, say("first answer")),
+      MORE: [say("answer to both")],
+    }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  const last = server.requests.at(-1);
+  expect(resultsIn(last).slice(-2)).toEqual([expect.stringContaining("takes no more messages"), "answer to both"]);
+  expect(last?.lines.filter(({ text }) => text.includes("answer to both"))).toHaveLength(2);
+  expect(end.agents).toEqual({ ok: 1, failed: 0, cancelled: 0 });
+});
