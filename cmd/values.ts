@@ -20,7 +20,7 @@ export type ArgumentType<T> = {
 };
 
 /** Completions that only koda knows: shells get them from `koda __complete KIND`. */
-export const dynamicCompletions = ["models", "providers", "sessions", "tools", "servers"] as const;
+export const dynamicCompletions = ["models", "providers", "sessions", "tools", "servers", "agents"] as const;
 export type DynamicCompletion = (typeof dynamicCompletions)[number];
 
 export function text(placeholder: string): ArgumentType<string> {
@@ -47,7 +47,7 @@ export const shellCommand: ArgumentType<string> = {
 export const program: ArgumentType<string> = { ...text("CMD"), expected: "a program", completes: "program" };
 
 export const model: ArgumentType<string> = { ...text("NAME"), completes: "models" };
-export const agent: ArgumentType<string> = text("NAME");
+export const agent: ArgumentType<string> = { ...text("NAME"), completes: "agents" };
 export const provider: ArgumentType<string> = { ...text("PROVIDER"), completes: "providers" };
 export const tool: ArgumentType<string> = { ...text("NAME"), completes: "tools" };
 

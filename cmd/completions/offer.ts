@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
-import { databaseFile } from "../../lib/config/paths.ts";
+import { configDirectory, databaseFile } from "../../lib/config/paths.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { catalogModels } from "../../lib/model/catalog.ts";
 import { isReady, providersOf } from "../../lib/model/configured.ts";
@@ -32,6 +32,7 @@ const sources: Readonly<Record<DynamicCompletion, () => Promise<readonly Offer[]
   sessions,
   tools,
   servers,
+  agents,
 };
 
 /** The models of every provider that is configured or has a key. */
@@ -70,13 +71,22 @@ async function sessions(): Promise<Offer[]> {
 }
 
 async function tools(): Promise<Offer[]> {
-  const { builtInTools } = await import("../../lib/tools/registry.ts");
-  const { skillName } = await import("../../lib/tools/skill.ts");
-  return [...builtInTools.map(({ name }) => name), skillName].map((name) => [name, ""]);
+  const { ownToolNames } = await import("../../lib/conversation/skilltools.ts");
+  return ownToolNames.map((name) => [name, ""]);
 }
 
 /** Those of the user's configuration. */
 async function servers(): Promise<Offer[]> {
   const { config } = await projectConfig(currentProject({ trustProject: false }));
   return [...config.mcp.servers.keys()].map((name) => [name, ""]);
+}
+
+/** Those of the user's own files, and those that are built in. */
+async function agents(): Promise<Offer[]> {
+  const project = currentProject({ trustProject: false });
+  const { definitionsFor } = await import("../../lib/conversation/definitions.ts");
+  const loaded = await projectConfig(project);
+  const settings = { ...project, bare: false, loaded, configDirectory: configDirectory(project) };
+  const { byName } = definitionsFor(settings, { hide: [] }).agents;
+  return [...byName.values()].map(({ name, description }) => [name, description]);
 }

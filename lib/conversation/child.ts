@@ -22,7 +22,7 @@ import { type Connection, connectionBeside } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { sourceOf, skillsFrom } from "./definitions.ts";
 import { introduction } from "./introduction.ts";
-import { whyUnknown } from "./runas.ts";
+import { settingsAs, whyUnknown } from "./runas.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import { ToolCatalog } from "./toolcatalog.ts";
@@ -78,7 +78,17 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
   const stance = await stanceFor(family, child, connected);
   const session = held.use(sessionFor(family, child, stance));
   const skills = skillsFrom(stance.catalog.current.tools, family.skills);
-  const introduced = { ...family, host, workspace, session, stance, connected, skills, plugins: noPlugins };
+  const introduced = {
+    ...family,
+    settings: settingsAs(definition, settings),
+    host,
+    workspace,
+    session,
+    stance,
+    connected,
+    skills,
+    plugins: noPlugins,
+  };
   const shared = { host, workspace, servers, prompts, own, settings, parent, session, stance, skills, events };
   const watch = watchForKey(connected.key);
   const { maxTurns = Infinity } = definition ?? {};

@@ -158,13 +158,13 @@ describe("bash", () => {
 describe("the values that koda is asked for at a key press", () => {
   test("need no home, no database and no good configuration, and leave nothing behind", async () => {
     await using place = makePlace();
-    for (const kind of ["models", "providers", "sessions", "tools", "nonsense"])
+    for (const kind of ["models", "providers", "sessions", "tools", "agents", "nonsense"])
       expect(await koda(place, ["__complete", kind])).toMatchObject({ exit: 0, stderr: "" });
     expect(readdirSync(place.home)).toEqual([]);
     configure(place, "{");
     mkdirSync(join(place.home, ".local/share/koda"), { recursive: true });
     writeFileSync(database(place), "this is no database, just a text ".repeat(40));
-    for (const kind of ["models", "providers", "sessions"])
+    for (const kind of ["models", "providers", "sessions", "agents"])
       expect(await koda(place, ["__complete", kind])).toEqual({ exit: 0, signal: null, stdout: "", stderr: "" });
   });
 
