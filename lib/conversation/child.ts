@@ -3,10 +3,10 @@ import { noPlugins } from "../agents/plugins.ts";
 import type { Skills } from "../agents/skills.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import type { Event } from "../engine/event.ts";
-import { watchForKey } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import { openLedger } from "../engine/ledger.ts";
 import { KodaError } from "../errors.ts";
+import type { ApiKey } from "../model/key.ts";
 import { nearest } from "../nearest.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
@@ -33,6 +33,8 @@ type Family = {
   toolkit: Toolkit;
   skills: Skills;
   agents: Agents;
+  /** Of all of them, for the warning that the model has read one. */
+  keys: Set<ApiKey>;
   /** The session at the root of the family. */
   root: string;
 };
@@ -75,19 +77,19 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
   const post = (event: Event) => events.post(event);
   const circumstances = { traffic: host.traffic, track: wanted.id, recorded: undefined, soon: false, post, signal };
   const connected = await connectionBeside(family.connected, { model: definition?.model, settings }, circumstances);
+  if (connected.key !== undefined) family.keys.add(connected.key);
   const stance = await stanceFor(family, child, connected);
   const session = held.use(sessionFor(family, child, stance));
   const skills = skillsFrom(stance.catalog.current.tools, family.skills);
   const introduced = { ...family, host, workspace, session, stance, connected, skills, plugins: noPlugins };
   const shared = { host, workspace, servers, prompts, own, settings, parent, session, stance, skills, events };
-  const watch = watchForKey(connected.key);
   const { maxTurns = Infinity } = definition ?? {};
   const opened = new Conversation({
     ...introduction(introduced),
     ...shared,
     system: definition === undefined ? system : `${definition.prompt}\n\n${rules.trim()}`,
     ledger: openLedger({ maxTurns, setBy: `max_turns of the agent "${wanted.name}"` }, ledger),
-    watchKey: (tool, text) => watch(tool, text) ?? watchKey(tool, text),
+    watchKey,
     hooks: hooks && hooksOnCalls(hooks),
     resume: null,
   });

@@ -1,3 +1,4 @@
+import type { Agents } from "../agents/agents.ts";
 import type { EditDialect } from "../config/config.ts";
 import type { Notice } from "../engine/event.ts";
 import { KodaError } from "../errors.ts";
@@ -14,7 +15,7 @@ import { imagesNotAccepted } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/key.ts";
 import { secretsIn } from "../model/record.ts";
-import { type ModelChoice, resolveBeside, type ResolvedModel, resolveModel } from "../model/resolve.ts";
+import { chooseBeside, type ModelChoice, resolveBeside, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { supportedSettings } from "../model/settings.ts";
 import type { Traffic } from "../model/traffic.ts";
@@ -80,6 +81,16 @@ export async function connectionBeside(
   if (model === undefined) return connectTo(resolved, { ...settings, model: wanted }, circumstances);
   const other = await resolveBeside(resolved, model, context);
   return connectTo(other, { ...settings, model: {}, hasImages: false }, circumstances);
+}
+
+/** The variables that may hold the keys of its agents' models. Nobody is asked for them. */
+export function keyVariablesOfAgents(
+  { resolved }: Connection,
+  { byName }: Agents,
+  { loaded: { config }, env }: Pick<Settings, "loaded" | "env">,
+): string[] {
+  const models = [...byName.values()].flatMap(({ model }) => model ?? []);
+  return models.flatMap((model) => secretVariables(chooseBeside(resolved, model, { config, env }).provider));
 }
 
 function connectTo(resolved: ResolvedModel, settings: Settings, circumstances: Circumstances): Connection {

@@ -4,7 +4,7 @@ import { parseRules } from "../egress/rules/rules.ts";
 import type { HookConfig, Mode } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
-import { watchForKey } from "../engine/exposure.ts";
+import { watchForKeys } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
 import type { ModelInfo } from "../model/model.ts";
@@ -19,7 +19,7 @@ import { skillName } from "../tools/skill.ts";
 import { buildGate } from "../trust/gate.ts";
 import { type Allowance, wantedOf } from "./allowance.ts";
 import { agentSource } from "./child.ts";
-import { connectionFor } from "./connection.ts";
+import { connectionFor, keyVariablesOfAgents } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import type { Host } from "./host.ts";
 import { introduction } from "./introduction.ts";
@@ -71,6 +71,7 @@ export async function openConversation(
   const choice = toolChoice(settings);
   const stance = { model, info, catalog, gateFor: (mode: Mode) => buildGate({ mode, ...choice }), allowance };
   const { skills, prompts, agents, plugins } = definitions;
+  const keys = new Set(connected.key === undefined ? [] : [connected.key]);
   const introduced = {
     host,
     settings,
@@ -85,11 +86,11 @@ export async function openConversation(
   const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings };
   const conversation = new Conversation({
     ...introduction(introduced),
-    agents: agentSource({ settings, store, connected, toolkit, skills, agents, root: session.info.root }),
+    agents: agentSource({ settings, store, connected, toolkit, skills, agents, keys, root: session.info.root }),
     ...opened,
     ledger: openLedger(limitsOf(settings)),
     ...outputs,
-    watchKey: watchForKey(connected.key),
+    watchKey: watchForKeys(keys),
     hooks: await hooksOf(definitions.hooks, post),
     resume: resumeLine(session.id, settings, connection),
   });
@@ -111,7 +112,12 @@ async function openGround({ host, session, settings, connected, wanted, post }: 
   const { allowance, notices } = compareWithRecord(session, { wanted, settings, info: connected.info });
   const definitions = definitionsFor(settings, allowance);
   for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
-  const keyVariables = [...connected.keyVariables, ...serverVariables(definitions.servers)];
+  const keyVariables = [
+    ...connected.keyVariables,
+    ...keyVariablesOfAgents(connected, definitions.agents, settings),
+    ...serverVariables(definitions.servers),
+  ];
+  host.traffic.hide(keyVariables.map((name) => settings.env[name] ?? ""));
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };

@@ -52,13 +52,13 @@ export class Recorder {
   record({ name, cwd, secrets, fetch }: Track): Fetch {
     const queue: Taking[] = [];
     const origin = { ...(name !== undefined && { track: name }), ...(cwd !== this.#cwd && { cwd }) };
-    for (const secret of secrets) this.#hide(secret);
+    for (const secret of secrets) this.hide(secret);
     return async (url, init) => {
       const path = new URL(url).pathname;
       const wire = wireOfPath(path);
       if (wire === undefined) return fetch(url, init);
       // A key that was renewed is known by the request alone.
-      for (const name of ["authorization", "x-api-key"]) this.#hide(init.headers[name]?.replace(/^Bearer /, "") ?? "");
+      for (const name of ["authorization", "x-api-key"]) this.hide(init.headers[name]?.replace(/^Bearer /, "") ?? "");
       const request = { wire, path, body: parseJson(this.#clean(init.body ?? "")) ?? {} };
       const taking = this.#take({ ...origin, request }, queue);
       try {
@@ -82,7 +82,8 @@ export class Recorder {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #hide(secret: string): void {
+  /** From now on. */
+  hide(secret: string): void {
     if (secret.length >= shortestSecret && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 

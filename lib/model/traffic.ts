@@ -56,6 +56,11 @@ export class Traffic implements Disposable {
     return this.#recorder.record({ ...track, fetch });
   }
 
+  /** Values that no cassette may have, whoever sends them. */
+  hide(secrets: readonly string[]): void {
+    for (const secret of secrets) this.#recorder?.hide(secret);
+  }
+
   #source({ name: track, cwd, script, onDivergence, soon }: Omit<Line, "header" | "secrets" | "writable">): Fetch {
     const { replayed } = this;
     if (replayed !== undefined) return replayFrom(replayed, { cwd, track, loose: this.#options.loose, onDivergence });

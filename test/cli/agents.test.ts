@@ -1,22 +1,11 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { scriptFor } from "../support/agents.ts";
-import { exec, type Line } from "../support/koda.ts";
+import { agentEvents, invoke, resultsIn, scriptFor } from "../support/agents.ts";
+import { exec } from "../support/koda.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
-
-type AgentLine = Extract<Line, { type: "agent" }>;
-
-const agentEvents = (events: readonly Line[], id?: string) =>
-  events
-    .filter((event): event is AgentLine => event.type === "agent" && (id === undefined || event.agent.id === id))
-    .map(({ event }) => event);
-const resultsIn = (request: { lines: readonly { role: string; text?: string | undefined }[] } | undefined) =>
-  request?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
-
-const invoke = (agent: string, prompt: string, more: object = {}) => call("InvokeAgent", { agent, prompt, ...more });
 
 test("an agent does its task with its own tools, and its answer is the result of the call", async () => {
   await using place = makePlace({ "a.txt": "the secret is 42\n" });

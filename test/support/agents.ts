@@ -1,5 +1,9 @@
-import { type Entry, say } from "./model-reply.ts";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Line } from "./koda.ts";
+import { call, type Entry, say } from "./model-reply.ts";
 import type { ModelRequestSeen, Script } from "./model-server.ts";
+import type { Place } from "./place.ts";
 
 type Part = readonly Entry[] | ((request: ModelRequestSeen, index: number) => Entry | Promise<Entry>);
 
@@ -22,4 +26,35 @@ export function scriptFor(parts: Readonly<Record<string, Part>>): Script {
     asked.set(word, index + 1);
     return typeof part === "function" ? await part(request, index) : part[index];
   };
+}
+
+/** A call that starts an agent. */
+export function invoke(agent: string, prompt: string, more: object = {}) {
+  return call("InvokeAgent", { agent, prompt, ...more });
+}
+
+type AgentLine = Extract<Line, { type: "agent" }>;
+
+/** The events of all agents, or of one. */
+export function agentEvents(events: readonly Line[], id?: string) {
+  return events
+    .filter((event): event is AgentLine => event.type === "agent" && (id === undefined || event.agent.id === id))
+    .map(({ event }) => event);
+}
+
+/** The results of calls in a request, in their order. */
+export function resultsIn(request: Pick<ModelRequestSeen, "lines"> | undefined): (string | undefined)[] {
+  return request?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
+}
+
+/** Writes a definition of the user's own. */
+export function defineAgent(
+  { home }: Pick<Place, "home">,
+  name: string,
+  fields: Readonly<Record<string, string>>,
+): void {
+  const directory = join(home, ".config/koda/agents");
+  const lines = Object.entries({ name, description: name, ...fields }).map(([key, value]) => `${key}: ${value}`);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, `${name}.md`), `---\n${lines.join("\n")}\n---\nYou are an agent.\n`);
 }
