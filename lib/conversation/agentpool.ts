@@ -24,6 +24,10 @@ export type AgentSource = {
   keyOf(parent: Conversation, name: string): string | undefined;
   /** The number of agents of earlier runs. */
   startedBefore(): number;
+  /** The agents in the background whose answers a recording has next; undefined where none tells. */
+  due(): readonly string[] | undefined;
+  /** Called when the model is given answers, for a recording. */
+  note(agents: readonly string[]): void;
 };
 
 type PoolOptions = {
@@ -33,8 +37,7 @@ type PoolOptions = {
   generation: () => number | undefined;
   /** Throws a KodaError when there is no such agent, or when its model cannot be used. */
   open: (wanted: WantedAgent, signal: AbortSignal) => Promise<Conversation>;
-  /** The number of agents that earlier runs of the conversation have started. */
-  startedBefore: () => number;
+  source: Pick<AgentSource, "startedBefore" | "due" | "note"> | undefined;
   events: Pick<Events, "post">;
   ledger: Ledger;
 };
@@ -46,6 +49,7 @@ const mostAgents = 8;
 
 /** The agents that a conversation has started. Those in the background live until the conversation is closed. */
 export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
+  #diverged: KodaError | undefined;
   readonly counts = { ok: 0, failed: 0, cancelled: 0 };
   readonly #options: PoolOptions;
   readonly #slots = new Slots(mostAgents);
@@ -80,6 +84,8 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     const started = { tag, child, request };
     if (background) return this.#runBehind(started);
     const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
+    const diverged = divergenceIn(outcome);
+    if (diverged !== undefined) throw diverged;
     const { id, files } = child.parts.session;
     const result = agentResult(outcome, id);
     if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, files);
@@ -95,9 +101,14 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       post: (event: Event) => (agent.observe(event), post(event)),
       onOver: () => agent.close(),
     };
-    const following = this.#follow(observed, AbortSignal.any([agent.signal, this.#life.signal]));
-    void following.then((outcome) => agent.end(outcome));
+    void this.#endBehind(agent, this.#follow(observed, AbortSignal.any([agent.signal, this.#life.signal])));
     return { ...succeeded(`The agent runs in the background as "${tag.id}".`), agent: child.parts.session.id };
+  }
+
+  async #endBehind(agent: BackgroundAgent, following: Promise<Outcome>): Promise<void> {
+    const outcome = await following;
+    this.#diverged ??= divergenceIn(outcome);
+    agent.end(outcome);
   }
 
   #runOf({ tag, child, request: { prompt, schema } }: Started): AgentRun {
@@ -125,18 +136,33 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   get isEmpty(): boolean {
-    return ![...this.#background.values()].some((agent) => agent.isUnseen);
+    return this.#diverged === undefined && !this.#due.some(([, agent]) => agent.isUnseen);
   }
 
-  /** The results that the model has not seen. */
-  take(): Input[] {
-    return [...this.#background.values()].flatMap((agent) => agent.takeResult() ?? []);
+  /** The results that the model has not seen. In a replay they come when they did, however fast the agents are. */
+  async take(): Promise<Input[]> {
+    if (this.#options.source?.due() !== undefined) await Promise.all(this.#due.map(async ([, agent]) => agent.ended));
+    if (this.#diverged !== undefined) throw this.#diverged;
+    const taken = this.#due.flatMap(([id, agent]) => {
+      const input = agent.takeResult();
+      return input === undefined ? [] : [{ id, input }];
+    });
+    if (taken.length > 0) this.#options.source?.note(taken.map(({ id }) => id));
+    return taken.map(({ input }) => input);
   }
 
   /** Settles when there is a result that the model has not seen, or when no agent runs in the background. */
   async next(): Promise<void> {
     const running = [...this.#background.values()].filter((agent) => agent.isRunning);
     if (this.isEmpty && running.length > 0) await Promise.race(running.map((agent) => agent.ended));
+  }
+
+  /** The agents in the background whose results are due once they have ended. */
+  get #due(): readonly (readonly [id: string, agent: BackgroundAgent])[] {
+    const due = this.#options.source?.due();
+    if (due === undefined) return [...this.#background];
+    const agents = due.map((id) => [id, this.#background.get(id)] as const);
+    return agents.flatMap(([id, agent]) => (agent === undefined ? [] : [[id, agent] as const]));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -176,7 +202,13 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   #nextId(): string {
-    this.#started ??= this.#options.startedBefore();
+    this.#started ??= this.#options.source?.startedBefore() ?? 0;
     return `a${++this.#started}`;
   }
+}
+
+/** An agent that asks something else than in the recording ends the replay. */
+function divergenceIn(outcome: Outcome): KodaError | undefined {
+  if (outcome.status !== "failed" || outcome.error.code !== "replay") return undefined;
+  return new KodaError("replay", outcome.error.message);
 }

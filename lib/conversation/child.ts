@@ -8,6 +8,7 @@ import { openLedger } from "../engine/ledger.ts";
 import { KodaError } from "../errors.ts";
 import type { ApiKey } from "../model/key.ts";
 import { nearest } from "../nearest.ts";
+import type { Traffic } from "../model/traffic.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { invokeAgentName } from "../tools/agentcalls.ts";
@@ -37,6 +38,9 @@ type Family = {
   keys: Set<ApiKey>;
   /** The session at the root of the family. */
   root: string;
+  traffic: Traffic;
+  /** Its track in cassettes. */
+  track: string | undefined;
 };
 
 type Child = { parent: Conversation; wanted: WantedAgent; definition: AgentDefinition | undefined };
@@ -50,12 +54,15 @@ export function agentSource(family: Family): AgentSource {
     },
     keyOf(parent, name) {
       const definition = family.agents.byName.get(name);
-      if (definition === undefined) return undefined;
+      // An earlier answer may be there or not, by how fast others are.
+      if (definition === undefined || family.traffic.isTaped) return undefined;
       const { info } = parent.parts.stance;
       const mode = lowerMode(definition.mode ?? parent.mode, parent.mode);
       return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
     },
     startedBefore: () => family.store.countAgents(family.root),
+    due: () => family.traffic.answersDue(family.track),
+    note: (agents) => family.traffic.noteAnswers(family.track, agents),
   };
 }
 
@@ -75,7 +82,8 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
   await using held = new AsyncDisposableStack();
   const events = new Mailbox<Event>();
   const post = (event: Event) => events.post(event);
-  const circumstances = { traffic: host.traffic, track: wanted.id, recorded: undefined, soon: false, post, signal };
+  const track = family.track === undefined ? wanted.id : `${family.track}/${wanted.id}`;
+  const circumstances = { traffic: host.traffic, track, recorded: undefined, soon: false, post, signal };
   const connected = await connectionBeside(family.connected, { model: definition?.model, settings }, circumstances);
   if (connected.key !== undefined) family.keys.add(connected.key);
   const stance = await stanceFor(family, child, connected);

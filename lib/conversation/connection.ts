@@ -3,7 +3,7 @@ import type { EditDialect } from "../config/config.ts";
 import type { Notice } from "../engine/event.ts";
 import { KodaError } from "../errors.ts";
 import { endpointOf } from "../model/address.ts";
-import { type Cassette, recordedModel } from "../model/cassette.ts";
+import { type Cassette, modelOfTrack, recordedModel } from "../model/cassette.ts";
 import { connectModel } from "../model/connect.ts";
 import { assertNoDemoDirectory, demoCassette, demoProvider } from "../model/demo.ts";
 import { editDialectOf } from "../model/editdialect.ts";
@@ -79,8 +79,16 @@ export async function connectionBeside(
   const offline = traffic.replayed !== undefined;
   const context = { config: loaded.config, env, dataDirectory, offline, signal, writable: writableRoots(settings) };
   if (model === undefined) return connectTo(resolved, { ...settings, model: wanted }, circumstances);
-  const other = await resolveBeside(resolved, model, context);
+  const other = asRecorded(await resolveBeside(resolved, model, context), circumstances);
   return connectTo(other, { ...settings, model: {}, hasImages: false }, circumstances);
+}
+
+/** The provider need not be configured for a replay, which has the model's name and its wire. */
+function asRecorded(other: ResolvedModel, { traffic: { replayed }, track }: Circumstances): ResolvedModel {
+  const recorded = replayed && track !== undefined ? modelOfTrack(replayed, track) : undefined;
+  if (recorded === undefined) return other;
+  const { model: name, wire } = recorded;
+  return { ...other, provider: { ...other.provider, wire }, info: { ...other.info, name, wire } };
 }
 
 /** The variables that may hold the keys of its agents' models. Nobody is asked for them. */

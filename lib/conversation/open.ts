@@ -72,21 +72,13 @@ export async function openConversation(
   const stance = { model, info, catalog, gateFor: (mode: Mode) => buildGate({ mode, ...choice }), allowance };
   const { skills, prompts, agents, plugins } = definitions;
   const keys = new Set(connected.key === undefined ? [] : [connected.key]);
-  const introduced = {
-    host,
-    settings,
-    workspace,
-    session,
-    stance,
-    connected,
-    toolkit,
-    skills: toolkit.skills,
-    plugins,
-  };
+  const introduced = { host, settings, workspace, session, stance, connected, toolkit, plugins };
+  const { traffic } = host;
+  const family = { settings, store, connected, toolkit, skills, agents, keys, root: session.info.root, traffic, track };
   const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings };
   const conversation = new Conversation({
-    ...introduction(introduced),
-    agents: agentSource({ settings, store, connected, toolkit, skills, agents, keys, root: session.info.root }),
+    ...introduction({ ...introduced, skills: toolkit.skills }),
+    agents: agentSource(family),
     ...opened,
     ledger: openLedger(limitsOf(settings)),
     ...outputs,

@@ -33,6 +33,7 @@ export class Recorder {
   /** The header and failed requests, until there is a reply: without one an old cassette stays. */
   #waiting: string[] = [];
   #secrets: string[] = [];
+  readonly #answers = new Map<string | undefined, readonly string[]>();
   readonly #queues = new Set<Taking[]>();
   #failure: KodaError | undefined;
 
@@ -60,7 +61,9 @@ export class Recorder {
       // A key that was renewed is known by the request alone.
       for (const name of ["authorization", "x-api-key"]) this.hide(init.headers[name]?.replace(/^Bearer /, "") ?? "");
       const request = { wire, path, body: parseJson(this.#clean(init.body ?? "")) ?? {} };
-      const taking = this.#take({ ...origin, request }, queue);
+      const answers = this.#answers.get(name);
+      this.#answers.delete(name);
+      const taking = this.#take({ ...origin, ...(answers && { answers }), request }, queue);
       try {
         return taking.listen(await fetch(url, init));
       } catch (error) {
@@ -80,6 +83,11 @@ export class Recorder {
       if (this.#fd !== undefined) closeSync(this.#fd);
     }
     if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Goes with the track's next request. */
+  noteAnswers(track: string | undefined, agents: readonly string[]): void {
+    this.#answers.set(track, [...(this.#answers.get(track) ?? []), ...agents]);
   }
 
   /** From now on. */

@@ -148,6 +148,8 @@ async function modelNamed(model: string, rows: readonly Provider[], context: Res
   if (row && name !== "") return { provider: row, name };
   const whole = rows.find((provider) => provider.name === model);
   if (whole?.model !== undefined) return { provider: whole, name: whole.model };
+  // Of a recording, where any provider of the user's own could be taken for one that has such a model.
+  if (context.offline && row === undefined && model.startsWith(`${customProviderName}/`)) return unknownProvider(model);
   const provider = await ownerOf(model, rows, context);
   if (provider !== undefined) return { provider, name: model };
   if (context.offline) return unknownProvider(model);
