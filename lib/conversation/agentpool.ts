@@ -28,6 +28,10 @@ export type AgentSource = {
   startedBefore(): number;
   /** Notes on those that were in the background then. */
   leftBefore(): readonly Item[];
+  /** The agents in the background whose answers a recording has next; undefined where none tells. */
+  due(): readonly string[] | undefined;
+  /** Called when the model is given answers, for a recording. */
+  note(agents: readonly string[]): void;
 };
 
 type PoolOptions = {
@@ -37,9 +41,8 @@ type PoolOptions = {
   generation: () => number | undefined;
   /** Throws a KodaError when there is no such agent, or when its model cannot be used. */
   open: (wanted: WantedAgent, signal: AbortSignal) => Promise<Conversation>;
-  /** The number of agents that earlier runs of the conversation have started. */
-  startedBefore: () => number;
   outputs: OutputStore;
+  source: Pick<AgentSource, "startedBefore" | "due" | "note"> | undefined;
   events: Pick<Events, "post">;
   ledger: Ledger;
 };
@@ -51,6 +54,7 @@ const mostAgents = 8;
 
 /** The agents that a conversation has started. Those in the background live until the conversation is closed. */
 export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
+  #diverged: KodaError | undefined;
   readonly counts = { ok: 0, failed: 0, cancelled: 0 };
   readonly #options: PoolOptions;
   readonly #slots = new Slots(mostAgents);
@@ -85,6 +89,8 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     const started = { tag, child, request, call };
     if (background) return this.#runBehind(started);
     const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
+    const diverged = divergenceIn(outcome);
+    if (diverged !== undefined) throw diverged;
     const result = this.#resultOf(started, outcome);
     if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, child.parts.session.files);
     return result;
@@ -105,7 +111,10 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       onOver: () => agent.close(),
     };
     const life = AbortSignal.any([agent.signal, this.#life.signal]);
-    void this.#follow(observed, life, (outcome) => agent.end(outcome, this.#resultOf(started, outcome)));
+    void this.#follow(observed, life, (outcome) => {
+      this.#diverged ??= divergenceIn(outcome);
+      agent.end(outcome, this.#resultOf(started, outcome));
+    });
     const told = succeeded(`The agent runs in the background as "${tag.id}".`);
     return { ...told, agent: child.parts.session.id, background: tag.id };
   }
@@ -135,18 +144,33 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   get isEmpty(): boolean {
-    return ![...this.#background.values()].some((agent) => agent.isUnseen);
+    return this.#diverged === undefined && !this.#due.some(([, agent]) => agent.isUnseen);
   }
 
-  /** The results that the model has not seen. */
-  take(): Input[] {
-    return [...this.#background.values()].flatMap((agent) => agent.takeResult() ?? []);
+  /** The results that the model has not seen. In a replay they come when they did, however fast the agents are. */
+  async take(): Promise<Input[]> {
+    if (this.#options.source?.due() !== undefined) await Promise.all(this.#due.map(async ([, agent]) => agent.ended));
+    if (this.#diverged !== undefined) throw this.#diverged;
+    const taken = this.#due.flatMap(([id, agent]) => {
+      const input = agent.takeResult();
+      return input === undefined ? [] : [{ id, input }];
+    });
+    if (taken.length > 0) this.#options.source?.note(taken.map(({ id }) => id));
+    return taken.map(({ input }) => input);
   }
 
   /** Settles when there is a result that the model has not seen, or when no agent runs in the background. */
   async next(): Promise<void> {
     const running = [...this.#background.values()].filter((agent) => agent.isRunning);
     if (this.isEmpty && running.length > 0) await Promise.race(running.map((agent) => agent.ended));
+  }
+
+  /** The agents in the background whose results are due once they have ended. */
+  get #due(): readonly (readonly [id: string, agent: BackgroundAgent])[] {
+    const due = this.#options.source?.due();
+    if (due === undefined) return [...this.#background];
+    const agents = due.map((id) => [id, this.#background.get(id)] as const);
+    return agents.flatMap(([id, agent]) => (agent === undefined ? [] : [[id, agent] as const]));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -190,7 +214,13 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   #nextId(): string {
-    this.#started ??= this.#options.startedBefore();
+    this.#started ??= this.#options.source?.startedBefore() ?? 0;
     return `a${++this.#started}`;
   }
+}
+
+/** An agent that asks something else than in the recording ends the replay. */
+function divergenceIn(outcome: Outcome): KodaError | undefined {
+  if (outcome.status !== "failed" || outcome.error.code !== "replay") return undefined;
+  return new KodaError("replay", outcome.error.message);
 }

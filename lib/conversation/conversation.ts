@@ -113,16 +113,17 @@ export class Conversation implements AsyncDisposable {
       open: (wanted, signal) => this.#openAgent(wanted, signal),
       keyOf: (name) => parts.agents?.keyOf(this, name),
       generation: () => workspace.generation,
-      startedBefore: () => parts.agents?.startedBefore() ?? 0,
       outputs: session.outputs,
+      source: parts.agents,
       events,
       ledger,
     });
     this.inbox = new Inbox(this.agents);
     this.#hands = workspace.open();
     const { contextWindow } = stance.info;
-    this.#contexts = new CallContexts({ session, workspace, hands: this.#hands, agents: this.agents, contextWindow });
+    const owner = { session, workspace, hands: this.#hands, agents: this.agents, contextWindow };
     const isResumed = parent === undefined;
+    this.#contexts = new CallContexts({ ...owner, isAgent: !isResumed });
     this.#compaction = new Compaction({ ...settings.loaded.config.compaction, isResumed, now: () => host.traffic.now });
     this.changes = new ProjectChanges({ ...parts, policy: workspace.policy, patch, parent: parent?.changes });
     if (parent === undefined) host.add(this);

@@ -1,7 +1,7 @@
 import type { Input, Prompt } from "../engine/turn.ts";
 
 /** Another place from which input comes. */
-export type InboxSource = { readonly isEmpty: boolean; take(): Input[] };
+export type InboxSource = { readonly isEmpty: boolean; take(): Promise<Input[]> };
 
 /** Input that comes while a turn runs. The turn takes it between its requests, and once more before it ends. */
 export class Inbox {
@@ -33,8 +33,8 @@ export class Inbox {
   }
 
   /** Everything that has come. */
-  take(): Input[] {
-    const taken = this.#others.flatMap((source) => source.take());
+  async take(): Promise<Input[]> {
+    const taken = (await Promise.all(this.#others.map((source) => source.take()))).flat();
     if (taken.length + this.#prompts.length === 0 && this.#failures.length > 0) throw this.#failures.shift();
     return [...taken, ...this.#prompts.splice(0).map((parts): Input => ({ kind: "prompt", parts }))];
   }
@@ -47,6 +47,6 @@ export class Inbox {
   /** The same, with what is about to come. */
   async takeLast(): Promise<Input[]> {
     await Promise.all(this.#sources.map((source) => source()));
-    return this.take();
+    return await this.take();
   }
 }

@@ -4,7 +4,7 @@ import { parseRules } from "../egress/rules/rules.ts";
 import type { HookConfig, Mode } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
-import { watchForKey } from "../engine/exposure.ts";
+import { watchForKeys } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
 import type { ModelInfo } from "../model/model.ts";
@@ -16,7 +16,7 @@ import { finishName } from "../tools/finish.ts";
 import { buildGate } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
 import { agentSource, systemOf } from "./child.ts";
-import { type Connection, connectionFor } from "./connection.ts";
+import { type Connection, connectionFor, keyVariablesOfAgents } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import type { Host } from "./host.ts";
 import { introduction } from "./introduction.ts";
@@ -73,27 +73,19 @@ export async function openConversation(
   const choice = toolChoice(settings);
   const stance = { model, info, catalog, gateFor: (mode: Mode) => buildGate({ mode, ...choice }), allowance };
   const { skills, prompts, agents, plugins } = definitions;
-  const introduced = {
-    host,
-    settings,
-    workspace,
-    session,
-    stance,
-    connected,
-    toolkit,
-    skills: toolkit.skills,
-    plugins,
-    agent,
-  };
+  const keys = new Set(connected.key === undefined ? [] : [connected.key]);
+  const introduced = { host, settings, workspace, session, stance, connected, toolkit, plugins, agent };
+  const { traffic } = host;
+  const family = { settings, store, connected, toolkit, skills, agents, keys, session: session.info, traffic, track };
   const system = agent === undefined ? ownSystem : systemOf(agent);
   const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings };
   const conversation = new Conversation({
-    ...introduction(introduced),
-    agents: agentSource({ settings, store, connected, toolkit, skills, agents, session: session.info }),
+    ...introduction({ ...introduced, skills: toolkit.skills }),
+    agents: agentSource(family),
     ...opened,
     ledger: openLedger(limitsOf(settings)),
     ...outputs,
-    watchKey: watchForKey(connected.key),
+    watchKey: watchForKeys(keys),
     hooks: await hooksOf(definitions.hooks, post),
     resume: resumeLine(session.id, settings, connection),
   });
@@ -115,7 +107,12 @@ async function openGround(opening: Opening, held: AsyncDisposableStack) {
   const { host, session, settings, definitions, connected, post } = opening;
   const { allowance, notices } = compareWithRecord(session, { settings, info: connected.info });
   for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
-  const keyVariables = [...connected.keyVariables, ...serverVariables(definitions.servers)];
+  const keyVariables = [
+    ...connected.keyVariables,
+    ...keyVariablesOfAgents(connected, definitions.agents, settings),
+    ...serverVariables(definitions.servers),
+  ];
+  host.traffic.hide(keyVariables.map((name) => settings.env[name] ?? ""));
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };

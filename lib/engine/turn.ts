@@ -1,4 +1,5 @@
 import type { KeyedLocks } from "../async/keyedlocks.ts";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
@@ -72,7 +73,7 @@ export type Turn = {
   /** The environment as far as the model does not know it yet. */
   readonly environment: () => Item | undefined;
   /** Input that comes while the turn runs. */
-  readonly inbox: { take(): Input[]; takeLast(): Promise<Input[]>; isEmpty: boolean };
+  readonly inbox: { take(): Promise<Input[]>; takeLast(): Promise<Input[]>; isEmpty: boolean };
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
@@ -142,7 +143,7 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
   foreseeRequest(turn);
   let working = false;
   while (true) {
-    yield* accept(turn, turn.inbox.take(), signal);
+    yield* accept(turn, yield* turn.events.until(unlessAborted(turn.inbox.take(), signal)), signal);
     yield* renewCatalog(turn, signal);
     yield* compaction.prepare(turn, signal);
     const spent = limitReached(ledger);
