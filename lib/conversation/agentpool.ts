@@ -1,5 +1,6 @@
 import { ResultCache } from "../agents/resultcache.ts";
 import { Slots } from "../async/slots.ts";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import type { AgentTag, Event, Events } from "../engine/event.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
@@ -9,7 +10,7 @@ import { KodaError } from "../errors.ts";
 import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
 import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
 import { agentResult } from "./agentresult.ts";
-import { type AgentRun, runAgent } from "./agentrun.ts";
+import { type AgentRun, endUnbegun, runAgent } from "./agentrun.ts";
 import { BackgroundAgent } from "./backgroundagent.ts";
 import type { Conversation } from "./conversation.ts";
 import type { InboxSource } from "./inbox.ts";
@@ -114,9 +115,9 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     return this.#background.get(id)?.look();
   }
 
-  async stop(id: string): Promise<ToolResult | undefined> {
+  async stop(id: string, { signal }: Pick<ToolContext, "signal">): Promise<ToolResult | undefined> {
     const agent = this.#background.get(id);
-    await agent?.stop();
+    if (agent !== undefined) await unlessAborted(agent.stop(), signal);
     return agent?.look();
   }
 
@@ -150,7 +151,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     this.#running.add(following);
     const outcome = await following;
     this.#running.delete(following);
-    this.counts[outcome.status === "done" ? "ok" : signal.aborted ? "cancelled" : "failed"]++;
+    this.counts[endOf(outcome, signal)]++;
     return outcome;
   }
 
@@ -165,8 +166,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
         ledger.agents--;
       }
     } catch (error) {
-      await run.child[Symbol.asyncDispose]();
-      return outcomeOfError(error, signal, "");
+      return await endUnbegun(run, outcomeOfError(error, signal, ""));
     }
   }
 
@@ -179,4 +179,10 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     this.#started ??= this.#options.startedBefore();
     return `a${++this.#started}`;
   }
+}
+
+/** An agent that had failed before it was stopped has failed. */
+function endOf(outcome: Outcome, { reason }: AbortSignal): keyof AgentPool["counts"] {
+  if (outcome.status === "done") return "ok";
+  return reason instanceof KodaError && reason.code === outcome.error.code ? "cancelled" : "failed";
 }

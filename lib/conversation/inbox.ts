@@ -44,9 +44,8 @@ export class Inbox {
     return this.#prompts.splice(0).flat();
   }
 
-  /** The same, with what is about to come. */
-  async takeLast(): Promise<Input[]> {
+  /** Settles when nothing more is about to come. Nothing is taken: whoever waits may be interrupted. */
+  async settled(): Promise<void> {
     await Promise.all(this.#sources.map((source) => source()));
-    return this.take();
   }
 }

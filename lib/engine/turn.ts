@@ -72,7 +72,7 @@ export type Turn = {
   /** The environment as far as the model does not know it yet. */
   readonly environment: () => Item | undefined;
   /** Input that comes while the turn runs. */
-  readonly inbox: { take(): Input[]; takeLast(): Promise<Input[]>; isEmpty: boolean };
+  readonly inbox: { take(): Input[]; settled(): Promise<void>; isEmpty: boolean };
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
