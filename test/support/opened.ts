@@ -49,6 +49,7 @@ export async function openWith(place: Place, server: ModelServer, { overrides, s
         verify: undefined,
         failOn: [],
         requiresFinish: false,
+        agent: undefined,
         resumeFlags: [],
       },
       own: { look: () => {}, has: () => false },
