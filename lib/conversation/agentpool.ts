@@ -1,5 +1,6 @@
 import { ResultCache } from "../agents/resultcache.ts";
 import { Slots } from "../async/slots.ts";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import type { AgentTag, Event, Events } from "../engine/event.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
@@ -11,7 +12,7 @@ import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
 import type { Item } from "../session/item.ts";
 import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
 import { agentResult } from "./agentresult.ts";
-import { type AgentRun, runAgent } from "./agentrun.ts";
+import { type AgentRun, endUnbegun, runAgent } from "./agentrun.ts";
 import { BackgroundAgent } from "./backgroundagent.ts";
 import type { Conversation } from "./conversation.ts";
 import type { InboxSource } from "./inbox.ts";
@@ -133,9 +134,9 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     return this.#background.get(id)?.look();
   }
 
-  async stop(id: string): Promise<ToolResult | undefined> {
+  async stop(id: string, { signal }: Pick<ToolContext, "signal">): Promise<ToolResult | undefined> {
     const agent = this.#background.get(id);
-    await agent?.stop();
+    if (agent !== undefined) await unlessAborted(agent.stop(), signal);
     return agent?.look();
   }
 
@@ -147,9 +148,13 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     return this.#diverged === undefined && !this.#due.some(([, agent]) => agent.isUnseen);
   }
 
-  /** The results that the model has not seen. In a replay they come when they did, however fast the agents are. */
-  async take(): Promise<Input[]> {
+  /** In a replay results come when they did, however fast the agents are. */
+  async ready(): Promise<void> {
     if (this.#options.source?.due() !== undefined) await Promise.all(this.#due.map(async ([, agent]) => agent.ended));
+  }
+
+  /** The results that the model has not seen. */
+  take(): Input[] {
     if (this.#diverged !== undefined) throw this.#diverged;
     const taken = this.#due.flatMap(([id, agent]) => {
       const input = agent.takeResult();
@@ -187,7 +192,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
 
   async #counted(run: AgentRun, signal: AbortSignal, onEnd?: (outcome: Outcome) => void): Promise<Outcome> {
     const outcome = await this.#inSlot(run, signal);
-    this.counts[outcome.status === "done" ? "ok" : signal.aborted ? "cancelled" : "failed"]++;
+    this.counts[endOf(outcome, signal)]++;
     onEnd?.(outcome);
     return outcome;
   }
@@ -203,8 +208,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
         ledger.agents--;
       }
     } catch (error) {
-      await run.child[Symbol.asyncDispose]();
-      return outcomeOfError(error, signal, "");
+      return await endUnbegun(run, outcomeOfError(error, signal, ""));
     }
   }
 
@@ -223,4 +227,10 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
 function divergenceIn(outcome: Outcome): KodaError | undefined {
   if (outcome.status !== "failed" || outcome.error.code !== "replay") return undefined;
   return new KodaError("replay", outcome.error.message);
+}
+
+/** An agent that had failed before it was stopped has failed. */
+function endOf(outcome: Outcome, { reason }: AbortSignal): keyof AgentPool["counts"] {
+  if (outcome.status === "done") return "ok";
+  return reason instanceof KodaError && reason.code === outcome.error.code ? "cancelled" : "failed";
 }

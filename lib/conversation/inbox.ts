@@ -1,7 +1,12 @@
 import type { Input, Prompt } from "../engine/turn.ts";
 
 /** Another place from which input comes. */
-export type InboxSource = { readonly isEmpty: boolean; take(): Promise<Input[]> };
+export type InboxSource = {
+  readonly isEmpty: boolean;
+  /** Settles when what is due has come. */
+  ready(): Promise<void>;
+  take(): Input[];
+};
 
 /** Input that comes while a turn runs. The turn takes it between its requests, and once more before it ends. */
 export class Inbox {
@@ -32,9 +37,14 @@ export class Inbox {
     return this.#prompts.length + this.#failures.length === 0 && this.#others.every(({ isEmpty }) => isEmpty);
   }
 
+  /** Settles when what is due has come. Nothing is taken: whoever waits may be interrupted. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#others.map((source) => source.ready()));
+  }
+
   /** Everything that has come. */
-  async take(): Promise<Input[]> {
-    const taken = (await Promise.all(this.#others.map((source) => source.take()))).flat();
+  take(): Input[] {
+    const taken = this.#others.flatMap((source) => source.take());
     if (taken.length + this.#prompts.length === 0 && this.#failures.length > 0) throw this.#failures.shift();
     return [...taken, ...this.#prompts.splice(0).map((parts): Input => ({ kind: "prompt", parts }))];
   }
@@ -44,9 +54,9 @@ export class Inbox {
     return this.#prompts.splice(0).flat();
   }
 
-  /** The same, with what is about to come. */
-  async takeLast(): Promise<Input[]> {
+  /** The same, when nothing more is about to come. */
+  async settled(): Promise<void> {
     await Promise.all(this.#sources.map((source) => source()));
-    return await this.take();
+    await this.ready();
   }
 }
